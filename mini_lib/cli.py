@@ -1,0 +1,231 @@
+"""The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from mini_lib import results
+from mini_lib.datasets import data_folder
+from mini_lib.errors import unknown
+from mini_lib.esbn import experiments as esbn
+from mini_lib.launch import Job, launch
+from mini_lib.results import Cell, Records
+from mini_lib.results.records import COMMITTED, record_of
+from mini_lib.training import pick_device
+
+WINGS = [esbn]
+BUILD = {wing.PAPER: wing.build for wing in WINGS}
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
+results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
+data_app = typer.Typer(no_args_is_help=True, help="The public data sets.")
+app.add_typer(results_app, name="results")
+app.add_typer(data_app, name="data")
+
+RowsOption = Annotated[list[str] | None, typer.Option("--rows", help="A row of the table; repeat for more.")]
+ColumnsOption = Annotated[list[str] | None, typer.Option("--columns", help="A column; repeat for more.")]
+RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of records to read and add to.")]
+
+
+def cells(table: str | None = None, rows=None, columns=None) -> list[Cell]:
+    """The cells of a table (of all, without one), narrowed to rows and columns; ValueError on unknown names."""
+    chosen = [cell for wing in WINGS for cell in wing.CELLS]
+    if table is not None:
+        known = list(dict.fromkeys(cell.table for cell in chosen))
+        if table not in known:
+            raise unknown("table", table, known)
+        chosen = [cell for cell in chosen if cell.table == table]
+    for name, wanted in (("row", rows), ("column", columns)):
+        known = list(dict.fromkeys(getattr(cell, name) for cell in chosen))
+        for value in wanted or ():
+            if value not in known:
+                raise unknown(name, value, known)
+        if wanted:
+            chosen = [cell for cell in chosen if getattr(cell, name) in wanted]
+    return chosen
+
+
+@app.command("list")
+def list_(records: RecordsOption = COMMITTED) -> None:
+    """Papers, tables, cells, and how many runs each has."""
+    found = Records(records)
+    for wing in WINGS:
+        print(f"{wing.PAPER}: {wing.TITLE}")
+        for table in dict.fromkeys(cell.table for cell in wing.CELLS):
+            print(f"  {table}")
+            for cell in cells(table):
+                label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
+                print(f"    {label:60} {len(found.of(cell.hash)):3} of {cell.runs} runs")
+
+
+def seconds(budget: str) -> float:
+    """Read a budget such as 30s, 9m or 2h; ValueError otherwise."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        amount = float(budget[:-1]) * units[budget[-1]]
+    except (ValueError, KeyError, IndexError):
+        amount = -1.0
+    if not amount > 0:
+        raise ValueError(f"a budget is a number and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
+    return amount
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11.")] = None,
+    rows: RowsOption = None,
+    columns: ColumnsOption = None,
+    every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
+    variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = True,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
+    budget: Annotated[str | None, typer.Option(help="Stop cleanly within this time, such as 30s, 9m or 2h.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")] = None,
+    launcher: Annotated[str, typer.Option(help="Where runs go: local.")] = "local",
+    records: RecordsOption = COMMITTED,
+    checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
+) -> None:
+    """Train what a table still lacks; what is on record is not trained again, what was stopped goes on."""
+    if (table is None) != every:
+        raise ValueError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
+    if launcher != "local":
+        raise unknown("launcher", launcher, ["local"])
+    if precision not in ("fp32", "tf32"):
+        raise unknown("precision", precision, ["fp32", "tf32"])
+    chosen = [cell for cell in cells(table, rows, columns) if variants or not cell.variant]
+    where, store = pick_device(device), Records(records)
+    deadline = None if budget is None else time.time() + seconds(budget) - min(15.0, seconds(budget) / 5)
+    jobs = unfinished(chosen, store, seeds)
+    print(f"{len(jobs)} runs to make on {describe(where)}")
+    homes = {cell.hash: cell.home for cell in chosen}
+    finished = 0
+    for job, run in launch(
+        jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
+    ):
+        if not run.finished:
+            print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
+            continue
+        record = record_of(
+            run,
+            job.settings,
+            job.seed,
+            paper=job.settings["paper"],
+            scale="paper",
+            data=job.settings.get("images", "rendered"),
+            device=describe(where),
+            precision=precision,
+        )
+        store.add(record, homes[record["hash"]])
+        finished += 1
+        outcome = "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
+        print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    print(f"{finished} runs finished, {len(jobs) - finished} left")
+
+
+def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Job]:
+    """The runs that these cells lack: those that fill cells before variants, short columns before long ones."""
+    jobs = {}
+    for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
+        for seed in range(1, (seeds or cell.runs) + 1):
+            key = f"{cell.hash}-s{seed}"
+            if key not in store:
+                jobs.setdefault(key, Job(BUILD[cell.paper], cell.settings, seed, key))
+    return list(jobs.values())
+
+
+def describe(device: torch.device) -> str:
+    """The device with its model name."""
+    if device.type == "cuda":
+        return f"cuda: {torch.cuda.get_device_name(device)}"
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"cpu: {names[0] if names else 'unknown model'}"
+
+
+@app.command()
+def compare(
+    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
+    rows: RowsOption = None,
+    columns: ColumnsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")] = False,
+    records: RecordsOption = COMMITTED,
+) -> None:
+    """The paper's numbers beside ours, a line a cell, with a verdict."""
+    found = results.compare(cells(table, rows, columns), Records(records))
+    if as_json:
+        print(json.dumps([row.to_dict() for row in found], indent=1))
+    elif summary:
+        print(results.summary(found))
+    else:
+        for row in found:
+            print(row)
+
+
+@results_app.command("merge")
+def merge(folder: Path, records: RecordsOption = COMMITTED) -> None:
+    """Take over records made elsewhere; none is doubled."""
+    new, known = Records(records).merge(folder)
+    print(f"{new} records merged, {known} were known")
+
+
+@app.command()
+def pages(folder: Annotated[Path, typer.Argument()] = Path("book/generated")) -> None:
+    """Write the book's generated pages."""
+    for path in results.write_pages(folder, WINGS, Records()):
+        print(path)
+
+
+@data_app.command("fetch")
+def fetch(name: str) -> None:
+    """Download a public data set into the cache, checksums verified."""
+    from mini_lib import datasets
+
+    for path in datasets.fetch(name):
+        print(path)
+
+
+@data_app.command("verify")
+def verify() -> None:
+    """Check every data file that is here."""
+    from mini_lib import datasets
+
+    bad = False
+    print(f"data folder: {data_folder() or 'none (MINI_LIB_DATA is not set)'}")
+    for file, status, detail in datasets.verify():
+        print(f"{status:8} {file}  {detail}")
+        bad |= status == "damaged"
+    if bad:
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    models: Annotated[list[str] | None, typer.Option("--model", help="A network; all by default.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Milliseconds per update of every network on this machine, alone and stacked."""
+    from mini_lib import bench as benchmark
+
+    benchmark.run(models, pick_device(device))
+
+
+def main() -> None:
+    """Run the command; wrong use prints one line and exits with 2, a failure with 1."""
+    try:
+        app()
+    except ValueError as error:
+        print(f"mini-lib: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        print(f"mini-lib: {error}", file=sys.stderr)
+        sys.exit(1)

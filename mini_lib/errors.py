@@ -1,0 +1,35 @@
+"""Error messages that say what to do next.
+
+Every name that a user can mistype (a table, a model, an image source, a data file) is checked with `unknown`, so that
+all parts of the library answer a wrong name in the same words.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+LISTED = 20  # names printed in full; longer lists are cut, since a wall of names hides the suggestion
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """Build the error for a name that does not exist; the caller raises it.
+
+    Args:
+        kind: what the name should have been, in the singular ("model", "image source").
+        name: what the user wrote.
+        known: every name that would have been right.
+
+    Returns:
+        An error that reads "unknown model 'lsmt'; did you mean 'lstm'? known: esbn, lstm".
+    """
+    names = [str(each) for each in known]
+    nearest = _nearest(str(name), names)
+    hint = f"; did you mean {nearest!r}?" if nearest else ";"
+    rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ValueError(f"unknown {kind} {str(name)!r}{hint} known: {', '.join(names[:LISTED]) or 'none'}{rest}")
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """Return the known name that looks most like `name`, upper and lower case aside, or None."""
+    by_lower = {each.lower(): each for each in names}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None

@@ -1,0 +1,256 @@
+"""Every table and figure of the ESBN paper as cells: which networks, on which problems, trained how (A.4)."""
+
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.datasets import glyphs
+from mini_lib.errors import unknown
+from mini_lib.esbn.models import MODELS, Network, build_network
+from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, get_task, make_problems
+from mini_lib.results.cells import Cell
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.training import Batch, Replica
+
+PAPER = "esbn"
+TITLE = "Emergent Symbols through Binding in External Memory"
+RUNS = 10
+TEST_BATCH = 100  # the paper's accuracy is the mean over test batches of this size
+TABLE_OF = {
+    "same_different": "esbn.table9",
+    "rmts": "esbn.table10",
+    "distribution_of_three": "esbn.table11",
+    "identity_rules": "esbn.table12",
+}
+ROW_OF = {
+    "esbn": "ESBN",
+    "transformer": "Transformer",
+    "ntm": "NTM",
+    "mnm": "MNM",
+    "lstm": "LSTM",
+    "predinet": "PrediNet",
+    "rn": "RN",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
+
+    Attributes:
+        task: a key of `tasks.TASKS`.
+        m: images withheld from training.
+        model: a key of `models.MODELS`.
+        tcn: with temporal context normalisation.
+        lr: learning rate.
+        epochs: passes over the training set.
+        encoder: "conv", "mlp" or "rand".
+        images: "rendered" (embedded) or "released" (the authors', from the data folder).
+        train_size: training problems wanted.
+        test_size: test problems wanted.
+        balance: "released" or "paper"; see `tasks.make_problems`.
+        batch_size: B.
+        width: scales every hidden layer; 1 is the paper's.
+        options: named options of the network.
+    """
+
+    task: str
+    m: int
+    model: str
+    tcn: bool
+    lr: float
+    epochs: int
+    encoder: str = "conv"
+    images: str = "rendered"
+    train_size: int = PROBLEMS
+    test_size: int = PROBLEMS
+    balance: str = "released"
+    batch_size: int = 32
+    width: float = 1.0
+    options: dict = field(default_factory=dict)
+
+    def to_dict(self) -> dict:
+        """The settings as a record keeps them."""
+        defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
+        required = {"task", "m", "model", "tcn", "lr", "epochs"}
+        kept = {name: value for name, value in asdict(self).items() if name in required or value != defaults[name]}
+        return {"paper": PAPER} | kept
+
+
+def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
+    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
+    get_task(task)
+    settings = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)} | changes
+    return Settings(task=task, m=m, model=model, tcn=tcn, **settings)
+
+
+def learning_rate(task: str, model: str, tcn: bool) -> float:
+    """5e-4, but for some networks without TCN (Table 5)."""
+    slow = {
+        "esbn": set(TASKS),
+        "predinet": {"distribution_of_three", "identity_rules"},
+        "rn": {"rmts"},
+    }
+    return 5e-5 if not tcn and task in slow.get(model, ()) else 5e-4
+
+
+def epochs(task: str, m: int, model: str) -> int:
+    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken."""
+    default = {
+        "same_different": {0: 50, 95: 100},
+        "rmts": {0: 50, 95: 200},
+        "distribution_of_three": {0: 50, 95: 150},
+        "identity_rules": {0: 50},
+    }
+    longer = {
+        ("distribution_of_three", "predinet"): {0: 100, 95: 150},
+        ("distribution_of_three", "rn"): {0: 150, 95: 800},
+        ("identity_rules", "predinet"): {0: 100, 95: 150},
+        ("identity_rules", "rn"): {0: 100, 95: 150},
+        ("identity_rules", "transformer"): {0: 100, 95: 150},
+    }
+    schedule = longer.get((task, model), default[task])
+    return schedule[max(start for start in schedule if start <= m)]
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def build(settings: dict, seed: int) -> Replica:
+    """The replica of a run: its problems, its network, its loss and its test.
+
+    The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
+    """
+    s = Settings(**{name: value for name, value in settings.items() if name != "paper"})
+    task = get_task(s.task)
+    data = make_problems(
+        s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance
+    )
+    with seeded(seed, "weights", s.model):
+        model = build_network(
+            s.model,
+            classes=task.classes,
+            windows=task.windows,
+            encoder=s.encoder,
+            tcn=s.tcn,
+            width=s.width,
+            **s.options,
+        )
+    images = glyphs(s.images)
+    return Replica(
+        name=f"{s.model}{'' if s.tcn else ' without TCN'}, {task.name}, m={s.m}, seed {seed}",
+        model=model,
+        epoch=partial(shuffled, data.train, seed),
+        examples=len(data.train.answers),
+        batch_size=s.batch_size,
+        epochs=s.epochs,
+        lr=s.lr,
+        loss=loss,
+        evaluate=partial(evaluate, images=images, problems=data.test),
+        constants={"images": images},
+        compact=compact,
+    )
+
+
+def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
+    """The training problems in the order of one epoch."""
+    order = torch.randperm(len(problems.answers), generator=torch_rng(seed, "order", epoch))
+    return {"where": problems.ids[order], "answer": problems.answers[order]}
+
+
+def loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
+    logits, extra = apply(batch["images"], batch["where"], aux=True)
+    accuracy = 100 * (logits.argmax(dim=-1) == batch["answer"]).float().mean()
+    return F.cross_entropy(logits, batch["answer"]) + extra, accuracy
+
+
+def compact(batch: Batch) -> Batch:
+    """Keep only the images that the batch shows, so that each is encoded once."""
+    shown, where = torch.unique(batch["where"], return_inverse=True)
+    return batch | {"images": batch["images"][shown], "where": where}
+
+
+def evaluate(model: Network, images: Tensor, problems: Problems) -> dict[str, float]:
+    """Test accuracy in percent, as the mean over batches of 100, and mean cross-entropy."""
+    predictions = predict(model, images, problems)
+    right = 100 * (predictions.argmax(dim=-1) == problems.answers).float()
+    batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
+    return {
+        "test_accuracy": sum(batches) / len(batches),
+        "test_loss": F.cross_entropy(predictions, problems.answers).item(),
+    }
+
+
+@torch.no_grad()
+def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: int = 500) -> Tensor:
+    """The logits of every problem, on the CPU. [N, C]"""
+    device = next(model.parameters()).device
+    images = images.to(device)
+    return torch.cat([model(images, ids.to(device)).cpu() for ids in problems.ids.split(batch_size)])
+
+
+# ------------------------------------------------------------------------------------------------ all cells
+
+
+class _Declared(list):
+    """Cells in order; the first table that names some settings is the home of their records."""
+
+    def __init__(self):
+        super().__init__()
+        self.homes = {}
+
+    def cell(self, table: str, row: str, column: str, settings: Settings, **more) -> None:
+        cell = Cell(table, row, column, settings.to_dict(), RUNS, home=table, **more)
+        home = self.homes.setdefault(cell.hash, table)
+        self.append(Cell(table, row, column, settings.to_dict(), RUNS, home=home, **more))
+
+    def row(self, table: str, row: str, task: str, model: str, regimes=None, **changes) -> None:
+        variant = changes.pop("variant", "")
+        for m in regimes or TASKS[task].regimes:
+            self.cell(table, row, f"m={m}", paper_settings(task, m, model, **changes), variant=variant)
+
+
+def _declare() -> list[Cell]:
+    cells = _Declared()
+    for task, table in TABLE_OF.items():  # Tables 9-12 (Figure 3; curves of m=0 are Figures 4 and 5)
+        for model, row in ROW_OF.items():
+            cells.row(table, f"{row} + TCN", task, model)
+            cells.row(table, row, task, model, tcn=False)
+    ternary = {"distribution_of_three": "Distribution-of-three", "identity_rules": "Identity rules"}
+    for task, row in ternary.items():
+        cells.row("esbn.table14", row, task, "trn")
+    encoders = {"conv": "conv", "mlp": "MLP", "rand": "rand"}
+    for number, task in enumerate(TABLE_OF, start=15):  # Tables 15-18 (Figure 6)
+        for model in ("esbn", "transformer"):
+            for encoder, label in encoders.items():
+                cells.row(f"esbn.table{number}", f"{ROW_OF[model]} ({label})", task, model, encoder=encoder)
+    titles = {"same_different": "Same/different", "rmts": "RMTS"} | ternary
+    for task, row in titles.items():  # Table 19 (Figure 7 is its m=0 curves)
+        cells.row("esbn.table19", row, task, "esbn_no_confidence")
+    cells.row("esbn.table20", "ESBN, default memory", "same_different", "esbn_default_memory")
+    cells.row("esbn.figure8", "ESBN, default memory", "rmts", "esbn_default_memory", regimes=(0,))
+    for task, row in ternary.items():
+        cells.row("esbn.table13", row, task, "rn", regimes=(0, 50, 85), train_size=100_000)
+    _declare_variants(cells, ternary)
+    return list(cells)
+
+
+def _declare_variants(cells: _Declared, ternary: dict[str, str]) -> None:
+    for task, table in TABLE_OF.items():
+        cells.row(table, "ESBN + TCN", task, "esbn", images="released", variant="released images")
+    for model in ("esbn", "transformer", "lstm", "rn"):
+        cells.row("esbn.table10", f"{ROW_OF[model]} + TCN", "rmts", model, regimes=(85,), balance="paper",
+                  variant="balanced training set")
+    cells.row("esbn.table11", "Transformer + TCN", "distribution_of_three", "transformer",
+              options={"final_norm": False}, variant="no final normalisation")
+    for task, row in ternary.items():
+        cells.row("esbn.table14", row, task, "trn", options={"paper_form": True}, variant="as the paper says")
+
+
+CELLS = _declare()

@@ -1,0 +1,70 @@
+"""The encoders f_e of the paper's A.3.1 and A.5.4: one image in, one embedding of D features out."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.layers import linear, scaled
+
+SIDE = 32
+
+
+class ConvEncoder(nn.Module):
+    """Three 4x4 convolutions of stride 2, then two linear layers, ReLU after each (A.3.1).
+
+    The padding of 1 is the authors' code's; the paper leaves it open. 32 -> 16 -> 8 -> 4 pixels a side.
+    """
+
+    def __init__(self, features: int = 128, width: float = 1.0):
+        super().__init__()
+        channels = scaled(32, width)
+        self.conv1 = nn.Conv2d(1, channels, 4, stride=2, padding=1)
+        self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
+        self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
+        self.fc1 = linear(channels * 16, scaled(256, width))
+        self.fc2 = linear(scaled(256, width), features)
+        for conv in (self.conv1, self.conv2, self.conv3):
+            nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+            nn.init.zeros_(conv.bias)
+
+    def forward(self, images: Float[Tensor, "P 32 32"]) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        x = images[:, None]
+        for conv in (self.conv1, self.conv2, self.conv3):
+            x = F.relu(conv(x))
+        return F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
+
+
+class MLPEncoder(nn.Module):
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4)."""
+
+    def __init__(self, features: int = 128, width: float = 1.0):
+        super().__init__()
+        self.fc1 = linear(SIDE * SIDE, scaled(512, width))
+        self.fc2 = linear(scaled(512, width), scaled(256, width))
+        self.fc3 = linear(scaled(256, width), features)
+
+    def forward(self, images: Float[Tensor, "P 32 32"]) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        x = images.flatten(1)
+        for layer in (self.fc1, self.fc2, self.fc3):
+            x = F.relu(layer(x))
+        return x
+
+
+class RandomEncoder(nn.Module):
+    """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimiser sees them."""
+
+    def __init__(self, features: int = 128, width: float = 1.0):
+        super().__init__()
+        layer = linear(SIDE * SIDE, features)
+        self.register_buffer("weight", layer.weight.detach().clone())
+        self.register_buffer("bias", layer.bias.detach().clone())
+
+    def forward(self, images: Float[Tensor, "P 32 32"]) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        return torch.relu(F.linear(images.flatten(1), self.weight, self.bias))
+
+
+ENCODERS = {"conv": ConvEncoder, "mlp": MLPEncoder, "rand": RandomEncoder}

@@ -1,0 +1,50 @@
+"""The PrediNet baseline (Shanahan et al. 2019; A.3.10 of the ESBN paper)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.esbn.models.rn import with_tags
+from mini_lib.layers import linear, scaled
+
+KEY = 16
+RELATIONS = 16
+
+
+class PrediNet(nn.Module):
+    """Each head attends to two objects and reports their difference along shared relation axes.
+
+    a_n = softmax_t(q_n . W_k u_t) for n = 1, 2, with q_n = W_qn [u_1; ...; u_T] and u_t = [z_t, t];
+    e_n = sum_t a_n,t u_t; a head says [W_s e_1 - W_s e_2, tag of e_1, tag of e_2]; y = MLP(all heads).
+    Since W_s is linear it is applied to the T objects once, and the heads mix what comes out.
+
+    Args as for every sequence model of this package: see `ESBN`. The queries need `length`, T.
+    """
+
+    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+        super().__init__()
+        self.heads = scaled(32, width)
+        self.key = linear(features + 1, KEY, "xavier", bias=False)
+        self.query1 = linear(length * (features + 1), self.heads * KEY, "xavier", bias=False)
+        self.query2 = linear(length * (features + 1), self.heads * KEY, "xavier", bias=False)
+        self.relation = linear(features + 1, RELATIONS, "xavier", bias=False)
+        self.hidden = linear(self.heads * (RELATIONS + 2), 8)
+        self.answer = linear(8, classes, "xavier")
+
+    def attention(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B heads T"], Float[Tensor, "B heads T"]]:
+        """How much each head's first and its second object consist of each step."""
+        u = with_tags(z)
+        keys = self.key(u).transpose(1, 2)
+        queries = (layer(u.flatten(1)).unflatten(1, (self.heads, KEY)) for layer in (self.query1, self.query2))
+        first, second = ((query @ keys).softmax(dim=-1) for query in queries)
+        return first, second
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        u = with_tags(z)
+        first, second = self.attention(z)
+        difference = (first - second) @ self.relation(u)
+        tags = [weights @ u[:, :, -1:] for weights in (first, second)]
+        said = torch.cat([difference, *tags], dim=-1).flatten(1)
+        return self.answer(F.relu(self.hidden(said)))

@@ -1,0 +1,41 @@
+"""The Relation Net baseline (Santoro et al. 2017; A.3.7 of the ESBN paper)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.layers import linear, scaled
+
+
+def with_tags(z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T E"]:
+    """Append to each embedding its position, the plain integer 0..T-1, as one more feature (E = D + 1)."""
+    tags = torch.arange(z.shape[1], dtype=z.dtype, device=z.device)
+    return torch.cat([z, tags.expand(z.shape[0], -1)[..., None]], dim=-1)
+
+
+class RelationNet(nn.Module):
+    """A shared MLP looks at every ordered pair of objects; the sum over pairs goes through a second MLP.
+
+    y = W relu(f(sum_{i,j} g(u_i, u_j))), u_t = [z_t, t], over all T^2 pairs, each object with itself included.
+    g's first layer is linear in the pair, so it is applied to each object once and added up per pair.
+
+    Args as for every sequence model of this package: see `ESBN`.
+    """
+
+    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+        super().__init__()
+        hidden, out = scaled(512, width), scaled(256, width)
+        self.pair_hidden = linear(2 * (features + 1), hidden)
+        self.pair_out = linear(hidden, out)
+        self.hidden = linear(out, out)
+        self.answer = linear(out, classes, "xavier")
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        u = with_tags(z)
+        first, second = self.pair_hidden.weight.chunk(2, dim=1)
+        left = F.linear(u, first, self.pair_hidden.bias)
+        pairs = F.relu(left[:, :, None] + F.linear(u, second)[:, None])
+        summed = F.relu(self.pair_out(pairs)).sum(dim=(1, 2))
+        return self.answer(F.relu(self.hidden(summed)))

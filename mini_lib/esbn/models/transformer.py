@@ -1,0 +1,52 @@
+"""The Transformer baseline (Vaswani et al. 2017; A.3.9 of the ESBN paper)."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.layers import linear, scaled, sinusoidal_positions
+
+HEADS = 8
+
+
+class Transformer(nn.Module):
+    """One post-norm encoder layer over the embeddings, averaged over time, then a small MLP.
+
+    x = z + positions; x = norm1(x + attention(x)); x = norm2(x + W2 relu(W1 x)); y = MLP(mean_t final_norm(x)),
+    with attention softmax(Q K' / sqrt(D / 8)) V in 8 heads.
+
+    Args:
+        features: D, a multiple of 8.
+        classes: C.
+        length: T.
+        width: scales the hidden layers; 1 is the paper's size.
+        final_norm: the extra layer normalisation that the authors' code has and the paper does not mention.
+    """
+
+    def __init__(
+        self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0, final_norm: bool = True
+    ):
+        super().__init__()
+        self.register_buffer("positions", sinusoidal_positions(length, features), persistent=False)
+        self.qkv = linear(features, 3 * features, "xavier")
+        self.mix = linear(features, features, "xavier")
+        self.norm1 = nn.LayerNorm(features)
+        self.expand = linear(features, scaled(512, width))
+        self.contract = linear(scaled(512, width), features)
+        self.norm2 = nn.LayerNorm(features)
+        self.final_norm = nn.LayerNorm(features) if final_norm else nn.Identity()
+        self.hidden = linear(features, scaled(256, width))
+        self.answer = linear(scaled(256, width), classes, "xavier")
+
+    def attention(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B 8 T T"]]:
+        """Self-attention's output, and its weights from each step (row) to each step."""
+        q, k, v = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
+        weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(dim=-1)
+        return self.mix((weights @ v).transpose(1, 2).flatten(2)), weights
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        x = z + self.positions
+        x = self.norm1(x + self.attention(x)[0])
+        x = self.norm2(x + self.contract(F.relu(self.expand(x))))
+        return self.answer(F.relu(self.hidden(self.final_norm(x).mean(dim=1))))

@@ -1,0 +1,313 @@
+"""The four tasks of the ESBN paper (section 2, A.2): problems are rows of image numbers and an answer.
+
+Every task's problems are counted, so a problem is drawn by drawing its number: `arrangement` turns a number
+into an ordered choice of distinct images, and what is left of the number says the rest (which side the match
+is on, how the row is permuted). Nothing is enumerated that is not used.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from mini_lib.errors import unknown
+from mini_lib.seeding import numpy_rng
+
+IMAGES = 100
+PROBLEMS = 10_000
+ENUMERATE_BELOW = 50  # the authors sample from the whole space of problems when fewer images than this are left
+
+
+class Problems(NamedTuple):
+    """A set of N problems.
+
+    Attributes:
+        ids: the image, 0..99, that stands at each step. [N, T]
+        answers: the right answer, 0..C-1. [N]
+    """
+
+    ids: Int[Tensor, "N T"]
+    answers: Int[Tensor, "N"]
+
+
+class TaskData(NamedTuple):
+    """Training and test problems of one run, and the images that each may use (sorted ids)."""
+
+    train: Problems
+    test: Problems
+    train_images: Int[Tensor, "P"]
+    test_images: Int[Tensor, "Q"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is fixed about a task.
+
+    Attributes:
+        name: as in code.
+        title: as in prose.
+        length: T, images in a problem.
+        classes: C, possible answers.
+        windows: windows of temporal context normalisation (section 3.1), as lengths.
+        regimes: the paper's m, numbers of images withheld from training.
+        minimum: the fewest images that make a problem.
+    """
+
+    name: str
+    title: str
+    length: int
+    classes: int
+    windows: tuple[int, ...]
+    regimes: tuple[int, ...]
+    minimum: int
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("same_different", "same/different", 2, 2, (2,), (0, 50, 85, 95, 98), 2),
+        Task("rmts", "relational match-to-sample", 6, 2, (2, 2, 2), (0, 50, 85, 95), 5),
+        Task("distribution_of_three", "distribution-of-three", 9, 4, (9,), (0, 50, 85, 95), 4),
+        Task("identity_rules", "identity rules", 9, 4, (9,), (0, 50, 85, 95), 4),
+    )
+}
+
+
+def get_task(name: str) -> Task:
+    """The task of that name; raises ValueError with the nearest name otherwise."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    return TASKS[name]
+
+
+def make_problems(
+    task: str,
+    m: int,
+    seed: int,
+    *,
+    train_size: int = PROBLEMS,
+    test_size: int = PROBLEMS,
+    balance: str = "released",
+) -> TaskData:
+    """Draw one run's images, training problems and test problems (A.2, Tables 1-4).
+
+    Args:
+        task: a key of `TASKS`.
+        m: images withheld from training and used in the test, out of 100; with m = 0 both use all 100, and no
+            test problem is a training problem.
+        seed: of the run.
+        train_size: problems wanted; where fewer exist all of them are taken. Same/different with m = 0 always
+            has the paper's 18,810 and 990.
+        test_size: the same for the test.
+        balance: of RMTS training problems with few images. "released": as the authors' code, one problem in
+            twelve has a 'same' source at m = 85; "paper": half of them, as A.2.2 says.
+
+    Returns:
+        The problems, disjoint between training and test.
+
+    Raises:
+        ValueError: for an unknown task or balance, or an m that leaves too few images on either side.
+    """
+    spec = get_task(task)
+    if balance not in ("released", "paper"):
+        raise unknown("balance", balance, ("released", "paper"))
+    check_regime(spec, m)
+    rng = numpy_rng(seed, "problems", task, m)
+    order = rng.permutation(IMAGES)
+    train_pool, test_pool = (order[m:], order[:m]) if m else (order, order)
+    maker = _MAKERS[task]
+    if m == 0:
+        train, test = maker.jointly(rng, order, train_size, test_size)
+    else:
+        train = maker.train(rng, train_pool, train_size, balance)
+        test = maker.sample(rng, test_pool, test_size)
+    pools = (torch.from_numpy(np.sort(pool)) for pool in (train_pool, test_pool))
+    return TaskData(_tensors(train), _tensors(test), *pools)
+
+
+def check_regime(task: Task, m: int) -> None:
+    """Raise ValueError unless m leaves enough images to train on and to test on."""
+    most = IMAGES - task.minimum
+    if isinstance(m, bool) or not isinstance(m, int) or not (m == 0 or task.minimum <= m <= most):
+        raise ValueError(
+            f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
+            f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
+        )
+
+
+def arrangements(n: int, k: int) -> int:
+    """How many ordered choices of k distinct items out of n there are."""
+    return math.perm(n, k)
+
+
+def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
+    """The ordered choices of k distinct items out of 0..n-1 with these numbers, 0 <= number < perm(n, k). [N, k]"""
+    chosen = np.empty((len(number), 0), dtype=np.int64)
+    for i in range(k):
+        number, item = np.divmod(number, n - i)
+        for earlier in np.sort(chosen, axis=1).T:
+            item = item + (item >= earlier)
+        chosen = np.column_stack([chosen, item])
+    return chosen
+
+
+def _draw(rng: np.random.Generator, space: int, size: int) -> np.ndarray:
+    """`size` different numbers below `space` in random order; all of them where there are no more."""
+    return rng.choice(space, size=min(size, space), replace=False)
+
+
+def _shuffle(rng: np.random.Generator, problems: tuple, size: int | None = None) -> tuple:
+    order = rng.permutation(len(problems[1]))[:size]
+    return problems[0][order], problems[1][order]
+
+
+def _join(*parts: tuple) -> tuple:
+    return np.concatenate([ids for ids, _ in parts]), np.concatenate([answers for _, answers in parts])
+
+
+def _tensors(problems: tuple) -> Problems:
+    return Problems(*(torch.from_numpy(np.ascontiguousarray(part, dtype=np.int64)) for part in problems))
+
+
+class _Maker:
+    """How a task draws its problems; `sample` is the authors' "subsample", `train` what a training set uses."""
+
+    def sample(self, rng, pool, size):
+        raise NotImplementedError
+
+    def train(self, rng, pool, size, balance):
+        return self.sample(rng, pool, size)
+
+    def jointly(self, rng, pool, train_size, test_size):
+        ids, answers = _shuffle(rng, self.sample(rng, pool, train_size + test_size))
+        cut = len(answers) * train_size // (train_size + test_size)
+        return (ids[:cut], answers[:cut]), (ids[cut:], answers[cut:])
+
+
+class _SameDifferent(_Maker):
+    def sample(self, rng, pool, size):
+        different = arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2)
+        same = np.repeat(np.arange(len(pool))[:, None], 2, axis=1)
+        ids, answers = _shuffle(rng, self._balanced(rng, same, different), size)
+        return pool[ids], answers
+
+    def jointly(self, rng, pool, train_size, test_size):
+        different = rng.permutation(arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2))
+        same = rng.permutation(np.repeat(np.arange(len(pool))[:, None], 2, axis=1))
+        parts = []
+        for piece in (slice(None, 95), slice(95, None)):
+            share = slice(*(None if edge is None else edge * len(different) // 100 for edge in (piece.start, piece.stop)))
+            ids, answers = _shuffle(rng, self._balanced(rng, same[piece], different[share]))
+            parts.append((pool[ids], answers))
+        return parts
+
+    @staticmethod
+    def _balanced(rng, same, different):
+        """As many 'same' pairs, drawn with replacement, as there are 'different' ones. 0 is same, 1 different."""
+        drawn = same[rng.integers(len(same), size=len(different))]
+        return _join((drawn, np.zeros(len(drawn))), (different, np.ones(len(different))))
+
+
+class _RMTS(_Maker):
+    """A number holds an ordered choice of images and, in its last bit, the side of the matching pair."""
+
+    def sample(self, rng, pool, size):
+        per_kind = -(-size // 2)
+        same = self.same(_draw(rng, 2 * arrangements(len(pool), 4), per_kind), pool)
+        different = self.different(_draw(rng, 2 * arrangements(len(pool), 5), per_kind), pool)
+        return _shuffle(rng, _join(same, different), size)
+
+    def train(self, rng, pool, size, balance):
+        if len(pool) >= ENUMERATE_BELOW or balance == "paper":
+            return self.sample(rng, pool, size)
+        same_space, space = (2 * arrangements(len(pool), 4), 2 * arrangements(len(pool), 5))
+        number = _draw(rng, same_space + space, size)
+        same, different = number[number < same_space], number[number >= same_space] - same_space
+        return _shuffle(rng, _join(self.same(same, pool), self.different(different, pool)))
+
+    @staticmethod
+    def same(number, pool):
+        a, b, c, d = pool[arrangement(number // 2, len(pool), 4)].T
+        return _RMTS._lay_out((a, a), (b, b), (c, d), number % 2)
+
+    @staticmethod
+    def different(number, pool):
+        a, b, c, d, e = pool[arrangement(number // 2, len(pool), 5)].T
+        return _RMTS._lay_out((a, b), (c, d), (e, e), number % 2)
+
+    @staticmethod
+    def _lay_out(source, match, other, side):
+        left = np.column_stack([*source, *match, *other])
+        right = np.column_stack([*source, *other, *match])
+        return np.where(side[:, None] == 0, left, right), side
+
+
+class _DistributionOfThree(_Maker):
+    """A number holds row 1, an ordered choice of three images, and which of its 6 permutations row 2 is."""
+
+    def sample(self, rng, pool, size):
+        orders = np.array(list(permutations(range(3))))
+        number = _draw(rng, 6 * arrangements(len(pool), 3), size)
+        chosen = arrangement(number // 6, len(pool), 3)
+        row2 = np.take_along_axis(chosen, orders[number % 6], axis=1)
+        fourth = rng.integers(len(pool) - 3, size=len(number))
+        for taken in np.sort(chosen, axis=1).T:
+            fourth = fourth + (fourth >= taken)
+        choices = rng.permuted(np.column_stack([chosen, fourth]), axis=1)
+        answers = (choices == row2[:, 2:]).argmax(axis=1)
+        return pool[np.column_stack([chosen, row2[:, :2], choices])], answers
+
+
+class _IdentityRules(_Maker):
+    """A number holds the four choices in order, and which of them play A1, B1, A2 and B2.
+
+    AAA problems have no B, so there are half as many: 12 ways to cast A1 and A2 against 24.
+    """
+
+    PATTERNS = {"AAA": (0, 0, 0), "ABA": (0, 1, 0), "ABB": (0, 1, 1)}
+
+    def sample(self, rng, pool, size):
+        each = -(-size // 3)
+        drawn = {rule: _draw(rng, self.space(rule, pool), each) for rule in self.PATTERNS}
+        return _shuffle(rng, _join(*(self.decode(rule, n, pool) for rule, n in drawn.items())), size)
+
+    def train(self, rng, pool, size, balance):
+        if len(pool) >= ENUMERATE_BELOW:
+            return self.sample(rng, pool, size)
+        full, aaa = self.space("ABA", pool), self.space("AAA", pool)
+        rule, number = np.divmod(_draw(rng, 3 * full, size), full)
+        extra = (rule == 0) & (number >= aaa)  # AAA is filled up with repeats to the size of the other two
+        number[extra] = rng.integers(aaa, size=extra.sum())
+        parts = [self.decode(name, number[rule == i], pool) for i, name in enumerate(self.PATTERNS)]
+        return _shuffle(rng, _join(*parts))
+
+    @staticmethod
+    def space(rule, pool):
+        return arrangements(len(pool), 4) * (12 if rule == "AAA" else 24)
+
+    def decode(self, rule, number, pool):
+        """Problems of one rule by their numbers."""
+        roles = 2 if rule == "AAA" else 4
+        casts = math.perm(4, roles)
+        choices = pool[arrangement(number // casts, len(pool), 4)]
+        cast = arrangement(number % casts, 4, roles)
+        if rule == "AAA":
+            cast = cast[:, [0, 0, 1, 1]]
+        first, second = cast[:, :2], cast[:, 2:]
+        a, b, c = self.PATTERNS[rule]
+        places = np.column_stack([first[:, [a, b, c]], second[:, [a, b]]])
+        rows = np.take_along_axis(choices, places, axis=1)
+        return np.column_stack([rows, choices]), second[:, c]
+
+
+_MAKERS = {
+    "same_different": _SameDifferent(),
+    "rmts": _RMTS(),
+    "distribution_of_three": _DistributionOfThree(),
+    "identity_rules": _IdentityRules(),
+}

@@ -1,0 +1,99 @@
+"""Layers that more than one paper needs, written so that they can be stacked with `torch.func.vmap`."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def scaled(size: int, width: float) -> int:
+    """Scale a layer's size by `width`, in steps of 16 units so that 8 attention heads always divide it."""
+    return size if width == 1 else max(16, 16 * round(size * width / 16))
+
+
+def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) -> nn.Linear:
+    """Make a linear layer with zero bias and the named weight initialisation.
+
+    Args:
+        inputs: size of the last axis of the input.
+        outputs: size of the last axis of the output.
+        init: "kaiming" (normal, fan in, for ReLU), "xavier" (normal, gain 1) or "xavier_tanh" (gain 5/3).
+        bias: whether the layer has a bias.
+    """
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    initialise(layer.weight, init)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def initialise(weight: Tensor, init: str) -> None:
+    """Fill `weight` in place; the names are those of `linear`."""
+    if init == "kaiming":
+        nn.init.kaiming_normal_(weight, nonlinearity="relu")
+    else:
+        nn.init.xavier_normal_(weight, gain={"xavier": 1.0, "xavier_tanh": 5 / 3}[init])
+
+
+class LSTMCell(nn.Module):
+    """One step of a long short-term memory (Hochreiter and Schmidhuber 1997), as two matrix products.
+
+    i, f, o = sigma(W x + U h + b), g = tanh(W_g x + U_g h + b_g), c' = f c + i g, h' = o tanh(c').
+
+    Parameters have the names, shapes and gate order (i, f, g, o) of `torch.nn.LSTMCell`, so that weights
+    carry over. Written out because `nn.LSTM` cannot be stacked and is slower when called step by step.
+    """
+
+    def __init__(self, inputs: int, hidden: int):
+        super().__init__()
+        self.hidden = hidden
+        self.weight_ih = nn.Parameter(torch.empty(4 * hidden, inputs))
+        self.weight_hh = nn.Parameter(torch.empty(4 * hidden, hidden))
+        self.bias_ih = nn.Parameter(torch.zeros(4 * hidden))
+        self.bias_hh = nn.Parameter(torch.zeros(4 * hidden))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier normal: rows i and f as one matrix, o alone, g with the gain 5/3 of tanh; biases zero."""
+        for weight in (self.weight_ih, self.weight_hh):
+            gates, cell, output = weight.data.split([2 * self.hidden, self.hidden, self.hidden])
+            initialise(gates, "xavier")
+            initialise(cell, "xavier_tanh")
+            initialise(output, "xavier")
+        nn.init.zeros_(self.bias_ih)
+        nn.init.zeros_(self.bias_hh)
+
+    def initial_state(self, like: Float[Tensor, "B *rest"]) -> tuple[Tensor, Tensor]:
+        """Zero hidden and cell state, each [B, H], on the device of `like`."""
+        zeros = like.new_zeros(like.shape[0], self.hidden)
+        return zeros, zeros
+
+    def project(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B G"]:
+        """The input's share of the gates; for a whole sequence at once where the input is known beforehand."""
+        return F.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
+
+    def step(
+        self, projected: Float[Tensor, "B G"], state: tuple[Tensor, Tensor]
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+        """Advance (h, c), each [B, H], given an input that has gone through `project`."""
+        h, c = state
+        gates = projected + F.linear(h, self.weight_hh)
+        i, f, g, o = gates.chunk(4, dim=-1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    def forward(
+        self, x: Float[Tensor, "B I"], state: tuple[Tensor, Tensor]
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+        """Advance (h, c), each [B, H], by the input x [B, I]."""
+        return self.step(self.project(x), state)
+
+
+def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
+    """Positional code of Vaswani et al. (2017): sines at even features, cosines at odd, base 10,000."""
+    position = torch.arange(length, dtype=torch.float32)[:, None]
+    frequency = torch.exp(torch.arange(0, features, 2) * (-math.log(10_000.0) / features))
+    angle = position * frequency
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :features]

@@ -1,0 +1,54 @@
+"""What fills a table: a cell names the settings of the runs whose mean stands against the paper's number."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+
+def settings_hash(settings: dict) -> str:
+    """A 12-digit name for settings; the order of keys does not matter.
+
+    A wing leaves out options that are at their default before it hashes, so that adding an option later does not
+    rename the runs that never used it.
+    """
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of one table, or a point of a figure.
+
+    Attributes:
+        table: such as "esbn.table11"; its part before the dot is the paper.
+        row: as printed, such as "ESBN + TCN".
+        column: as printed, such as "m=95".
+        settings: of the runs that fill it; cells of several tables may share them.
+        runs: how many the paper has.
+        home: the records file that the runs go to, the table that declares these settings first.
+        metric: which of a record's metrics.
+        variant: empty, or the name of another reading than the one that fills the cell.
+    """
+
+    table: str
+    row: str
+    column: str
+    settings: dict
+    runs: int
+    home: str
+    metric: str = "test_accuracy"
+    variant: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The paper's short name."""
+        return self.table.split(".")[0]
+
+    @property
+    def id(self) -> str:
+        """Unique name, such as "esbn.table11/ESBN + TCN/m=95"."""
+        return "/".join(part for part in (self.table, self.row, self.column, self.variant) if part)
+
+    @property
+    def hash(self) -> str:
+        """Of the settings."""
+        return settings_hash(self.settings)

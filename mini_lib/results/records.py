@@ -1,0 +1,173 @@
+"""The measured runs: one JSON record a trained network, in one JSONL file a table, never doubled, never lost."""
+
+import json
+import os
+import subprocess
+from collections import defaultdict
+from datetime import date
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+
+from mini_lib import __version__
+from mini_lib.results.cells import settings_hash
+from mini_lib.training import Run
+
+COMMITTED = Path(__file__).parent / "records"
+REQUIRED = {"key", "hash", "seed", "paper", "settings", "scale", "data", "metrics", "diverged", "curve", "updates"}
+SAME = ("settings", "metrics", "diverged", "updates", "scale")
+
+
+class RecordConflict(ValueError):
+    """Two records of one key that do not agree."""
+
+
+def record_of(
+    run: Run, settings: dict, seed: int, *, paper: str, scale: str, data: str, device: str, precision: str = "fp32"
+) -> dict:
+    """The record of a finished run; percentages and losses rounded to 5 significant digits or more."""
+    digest = settings_hash(settings)
+    return {
+        "key": f"{digest}-s{seed}",
+        "hash": digest,
+        "seed": seed,
+        "paper": paper,
+        "settings": settings,
+        "scale": scale,
+        "data": data,
+        "metrics": {name: round(value, 6) for name, value in run.metrics.items()},
+        "diverged": run.diverged,
+        "curve": run.curve,
+        "updates": run.updates,
+        "provenance": {
+            "version": code_version(),
+            "torch": torch.__version__,
+            "device": device,
+            "precision": precision,
+            "seconds": round(run.seconds, 1),
+            "date": date.today().isoformat(),
+        },
+    }
+
+
+def code_version() -> str:
+    """The package's version, with the commit where the package lies in a git checkout."""
+    try:
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short=10", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+        ).stdout.strip()
+    except OSError:
+        commit = ""
+    return f"{__version__}+{commit}" if commit else __version__
+
+
+class Records:
+    """The records of a folder, one file `<table>.jsonl` for each table that declares runs."""
+
+    def __init__(self, folder: Path | str = COMMITTED):
+        self.folder = Path(folder)
+        self._by_key: dict[str, dict] = {}
+        self._by_hash: dict[str, list[dict]] = defaultdict(list)
+        for path in sorted(self.folder.glob("*.jsonl")):
+            for record in read_records(path):
+                self._admit(record, path)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    def __iter__(self):
+        return iter(self._by_key.values())
+
+    def of(self, digest: str) -> list[dict]:
+        """The records of one settings hash, by seed."""
+        return sorted(self._by_hash.get(digest, []), key=lambda record: record["seed"])
+
+    def add(self, record: dict, home: str) -> bool:
+        """Append a record to `<home>.jsonl` as one whole line, on disk before this returns.
+
+        Returns:
+            False if the same record is there already.
+
+        Raises:
+            RecordConflict: if its key is there with other results.
+            OSError: if it cannot be written; nothing finished is lost.
+        """
+        path = self.folder / f"{home}.jsonl"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):
+            for other in read_records(path) if path.exists() else ():
+                if other["key"] not in self._by_key:
+                    self._admit(other, path)
+            if not self._admit(record, path):
+                return False
+            append_line(path, json.dumps(record, sort_keys=True))
+        return True
+
+    def merge(self, folder: Path | str) -> tuple[int, int]:
+        """Take over records made elsewhere; returns how many were new and how many were known.
+
+        Raises:
+            ValueError: if the folder holds no record files.
+            RecordConflict: on a key with other results; nothing at all is merged then.
+        """
+        paths = sorted(Path(folder).rglob("*.jsonl"))
+        if not paths:
+            raise ValueError(f"no record files (*.jsonl) in {folder}")
+        found = [(record, path.stem) for path in paths for record in read_records(path)]
+        for record, _ in found:
+            self._check(record, folder)
+        new = sum(self.add(record, home) for record, home in found)
+        return new, len(found) - new
+
+    def _check(self, record: dict, where: Path | str) -> None:
+        known = self._by_key.get(record["key"])
+        if known is not None and any(known[name] != record[name] for name in SAME):
+            raise RecordConflict(
+                f"run {record['key']} in {where} has other results than the one on record; if it was made by other "
+                "code, delete the one that is out of date"
+            )
+
+    def _admit(self, record: dict, path: Path) -> bool:
+        self._check(record, path)
+        if record["key"] in self._by_key:
+            return False
+        self._by_key[record["key"]] = record
+        self._by_hash[record["hash"]].append(record)
+        return True
+
+
+def read_records(path: Path) -> list[dict]:
+    """The records of a file; ValueError naming file and line where one is damaged or has been altered."""
+    records = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            missing = REQUIRED - record.keys()
+        except (json.JSONDecodeError, AttributeError):
+            raise ValueError(f"{path}, line {number}: not a whole record; delete that line and run it again") from None
+        if missing:
+            raise ValueError(f"{path}, line {number}: the record lacks {', '.join(sorted(missing))}")
+        digest = settings_hash(record["settings"])
+        if record["hash"] != digest or record["key"] != f"{digest}-s{record['seed']}":
+            raise ValueError(f"{path}, line {number}: the record's key does not belong to its settings and seed")
+        records.append(record)
+    return records
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line and force it to disk; a line cut short by a full disk is taken back."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("a") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, size)
+        raise OSError(f"could not write {path}: {error}. Free some disk space and run the same command again; "
+                      "finished runs are safe") from error
