@@ -10,7 +10,6 @@ import torch
 import typer
 
 from mini_lib import results
-from mini_lib.datasets import data_folder
 from mini_lib.errors import unknown
 from mini_lib.esbn import experiments as esbn
 from mini_lib.launch import Job, launch
@@ -200,7 +199,7 @@ def verify() -> None:
     from mini_lib import datasets
 
     bad = False
-    print(f"data folder: {data_folder() or 'none (MINI_LIB_DATA is not set)'}")
+    print(f"data folder: {datasets.data_folder() or 'none (MINI_LIB_DATA is not set)'}")
     for file, status, detail in datasets.verify():
         print(f"{status:8} {file}  {detail}")
         bad |= status == "damaged"
