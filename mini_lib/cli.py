@@ -1,6 +1,7 @@
 """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -15,7 +16,8 @@ from mini_lib.esbn import experiments as esbn
 from mini_lib.launch import Job, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.records import COMMITTED, record_of
-from mini_lib.training import pick_device
+from mini_lib.training import pick_device, train
+from mini_lib.weights import load_weights, save_weights
 
 WINGS = [esbn]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
@@ -136,6 +138,27 @@ def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Jo
             if key not in store:
                 jobs.setdefault(key, Job(BUILD[cell.paper], cell.settings, seed, key))
     return list(jobs.values())
+
+
+@app.command()
+def weights(
+    table: Annotated[str, typer.Argument(help="Such as esbn.table11.")],
+    row: Annotated[str, typer.Argument(help="Such as 'ESBN + TCN'.")],
+    column: Annotated[str, typer.Argument(help="Such as m=95.")],
+    path: Annotated[Path, typer.Argument(help="The safetensors file to write.")],
+    seed: Annotated[int, typer.Option(min=1, help="Which run of the cell.")] = 1,
+) -> None:
+    """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load."""
+    cell = next(cell for cell in cells(table, [row], [column]) if not cell.variant)
+    replica = BUILD[cell.paper](cell.settings, seed)
+    torch.set_num_threads(1)
+    run = train([replica], progress=True)[0]
+    command = shlex.join(["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)])
+    save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=run.metrics, command=command)
+    load_weights(run.model, path)
+    with torch.no_grad():
+        halved = replica.evaluate(run.model.eval())
+    print(f"{path}: full precision {run.metrics}, as stored {halved}")
 
 
 def describe(device: torch.device) -> str:

@@ -1,22 +1,31 @@
 """Data sets: images that need no download, and the public originals when they are wanted.
 
-The glyphs of the ESBN chapters are drawn from the font that matplotlib ships, so everything runs without a network.
+The glyphs of the ESBN chapters are drawn from the font that matplotlib ships, so everything runs without a
+network. The originals (MNIST, SCAN, dSprites) are looked for in the folder that `MINI_LIB_DATA` names, then in
+the user's cache, and are fetched into the cache when they are in neither: a missing file that cannot be fetched is a
+FileNotFoundError, a damaged one a ValueError, and both say what to do.
 """
 
+import gzip
+import hashlib
+import math
 import os
+import re
 import unicodedata
+import zipfile
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
 from mini_lib.errors import unknown
 
-# One character an image, in image order: letters of seven scripts, arrows, mathematical signs, shapes, symbols. They were
-# chosen so that no two pictures come closer than 70 grey levels (root mean square over the pixels).
+# One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No two
+# pictures come closer than 70 grey levels (root mean square over the pixels).
 GLYPHS = (
     "o~*4^<=¿£B7K21ήφΞθΓΩ"
     "ςΣЭЯщльшчլԿՋԱյւზოდჲჟ"
@@ -26,21 +35,57 @@ GLYPHS = (
 )
 SIDE = 32  # pixels of a picture, each way
 INK = 26  # pixels of a glyph's longer side
+RENDERED = "ebe6c058eebc4d9ac14caa77167970f218244ee0168c08fb29b782cf0e7bf7f8"  # SHA-256 of the pixels in our runs
+
+# Published files with the SHA-256 (or MD5) of their contents, unpacked where they are gzipped.
+REGISTRY = dict(
+    line.split()
+    for line in """
+esbn/released_images.npz d26a456521442ad0c9ccb28b28da0f8d8e9eee45e4c399a52521b920db3ef43f
+mnist/train-images-idx3-ubyte.gz ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db
+mnist/train-labels-idx1-ubyte.gz 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5
+mnist/t10k-images-idx3-ubyte.gz 0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7
+mnist/t10k-labels-idx1-ubyte.gz ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2
+scan/tasks_test_simple.txt 1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6
+scan/tasks_train_simple.txt 941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd
+scan/tasks_test_length.txt 0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3
+scan/tasks_train_length.txt b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2
+scan/tasks_test_addprim_jump.txt 8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5
+scan/tasks_test_addprim_turn_left.txt 15a82c2d25ac7c3c1fff7e18051fb085974ef3617de895c520d02144396a10e2
+scan/tasks_train_addprim_jump.txt e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23
+scan/tasks_train_addprim_turn_left.txt 1b3fed86055dd7689d217f1b90cc8960aeb1cf200f4f209dc47935761b05304c
+dsprites/dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz md5:7da33b31b13a06f4b04a70402ce90c2e
+""".split("\n")
+    if line
+)
+# A beginning of a file that may stand in for the whole, and what it is.
+EXCERPTS = {
+    "64af5e34f581889c9c040300de186b1ffbbb2e0f87f31c4577e6cad6cc7a03db": "the first 18,000 of 60,000 images",
+    "f8efb8001e6fb6895a0462e6b58ebb101b8f235ac41dd0275072a30284ff7156": "the first 18,000 of 60,000 labels",
+}
+SCAN_SPLITS = {
+    "simple": ("simple", "simple_split"),
+    "length": ("length", "length_split"),
+    "add_jump": ("addprim_jump", "add_prim_split"),
+    "add_turn_left": ("addprim_turn_left", "add_prim_split"),
+}
+SCAN_LINE = re.compile(r"IN: ([a-z ]+) OUT: ([A-Z_ ]+)")
+URLS = {
+    "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/{file}",
+    "scan": "https://raw.githubusercontent.com/brendenlake/SCAN/master/{folder}/{file}",
+    "dsprites": "https://github.com/google-deepmind/dsprites-dataset/raw/master/{file}",
+}
 
 
 def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """Return the 100 pictures that the ESBN tasks draw on: white ground 1.0, dark glyph towards 0.0.
 
     Args:
-        source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images that the ESBN
-            authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.
+        source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images that
+            the ESBN authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.
 
     Returns:
-        A fresh float32 tensor with values k / 255 for whole k, so that it can be changed without harm to later calls.
-
-    Raises:
-        ValueError: for another source.
-        FileNotFoundError: when "released" is asked for and the file is not there; the message says what to set.
+        A fresh float32 tensor of values k / 255 for whole k; changing it leaves later calls as they are.
     """
     makers = {"rendered": _rendered, "released": _released}
     if source not in makers:
@@ -55,9 +100,9 @@ def glyph_names() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _rendered() -> np.ndarray:
-    """Draw all glyphs, uint8 [100, 32, 32], at eight times the size and averaged down.
+    """Draw all glyphs, uint8 [100, 32, 32].
 
-    The averaging hides what differs between versions of the FreeType library, which is about hinting.
+    They are drawn large and averaged down, which hides most of what differs between versions of FreeType.
     """
     import matplotlib
     from PIL import ImageFont
@@ -81,12 +126,184 @@ def _draw(character: str, font) -> np.ndarray:
     return np.asarray(picture)
 
 
-@lru_cache(maxsize=1)
 def _released() -> np.ndarray:
     """Read the authors' images, uint8 [100, 32, 32]."""
-    folder = os.environ.get("MINI_LIB_DATA", "")
-    path = Path(folder) / "esbn" / "released_images.npz"
-    if not folder or not path.is_file():
-        raise FileNotFoundError(f"{path} is not there: set MINI_LIB_DATA to a folder that holds esbn/released_images.npz")
-    with np.load(path) as archive:
-        return archive["images"]
+    path = _locate("esbn/released_images.npz")
+    (images,) = _arrays(path, "images")
+    if images.shape != (100, SIDE, SIDE) or images.dtype != np.uint8:
+        raise _damaged(path, f"images is {images.dtype} {images.shape}, not uint8 (100, 32, 32)")
+    return images
+
+
+def mnist(split: str = "train") -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, " N"]]:
+    """Return the handwritten digits of a split ("train" or "test") and their labels, 0 to 9.
+
+    A folder may hold only a beginning of the training part, so N is what the file says; `verify` names it.
+    """
+    stems = {"train": "train", "test": "t10k"}
+    if split not in stems:
+        raise unknown("MNIST split", split, stems)
+    images = _idx(_locate(f"mnist/{stems[split]}-images-idx3-ubyte.gz"), axes=3)
+    labels_path = _locate(f"mnist/{stems[split]}-labels-idx1-ubyte.gz")
+    labels = _idx(labels_path, axes=1)
+    if len(images) != len(labels):
+        raise _damaged(labels_path, f"{len(labels)} labels for {len(images)} images")
+    return images, labels
+
+
+def _idx(path: Path, axes: int) -> UInt8[Tensor, "..."]:
+    """Parse an idx file of bytes: 0 0 8 axes, each axis as a big-endian int32, then the values."""
+    content = _unpacked(path)
+    start = 4 + 4 * axes
+    if content[:4] != bytes([0, 0, 8, axes]) or len(content) < start:
+        raise _damaged(path, f"no idx file of bytes with {axes} axes")
+    shape = np.frombuffer(content[4:start], ">i4").tolist()
+    if len(content) - start != math.prod(shape):
+        raise _damaged(path, f"{len(content) - start} values where the header says {shape}")
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8, offset=start).view(shape)
+
+
+def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
+    """Return the (command, actions) pairs of a released SCAN file, in its order; single spaces part the words.
+
+    Args:
+        split: "simple", "length", "add_jump" or "add_turn_left".
+        part: "train" or "test".
+    """
+    if split not in SCAN_SPLITS:
+        raise unknown("SCAN split", split, SCAN_SPLITS)
+    if part not in ("train", "test"):
+        raise unknown("part of a SCAN split", part, ("train", "test"))
+    path = _locate(f"scan/tasks_{part}_{SCAN_SPLITS[split][0]}.txt")
+    matches = [SCAN_LINE.fullmatch(line) for line in _unpacked(path).decode("ascii", "replace").splitlines()]
+    if None in matches or not matches:
+        wrong = matches.index(None) + 1 if matches else 1
+        raise _damaged(path, f"line {wrong} does not read 'IN: command OUT: actions'")
+    return [match.groups() for match in matches]
+
+
+def dsprites() -> tuple[UInt8[Tensor, "N 64 64"], Int64[Tensor, "N 6"]]:
+    """Return all sprites (values 0 and 1; 3 GB) and their factors: colour, shape, scale, orientation, x, y."""
+    path = _locate(next(name for name in REGISTRY if name.startswith("dsprites/")))
+    images, factors = _arrays(path, "imgs", "latents_classes")
+    if images.shape != (len(factors), 64, 64) or factors.shape[1:] != (6,):
+        raise _damaged(path, f"imgs {images.shape} and latents_classes {factors.shape} do not fit")
+    return torch.from_numpy(images), torch.from_numpy(factors)
+
+
+def data_folder() -> Path | None:
+    """Return the folder that `MINI_LIB_DATA` names, laid out {scan,mnist,esbn,dsprites}/, or None if it is unset.
+
+    It is never written to. A name that is not a folder is a NotADirectoryError.
+    """
+    named = os.environ.get("MINI_LIB_DATA", "")
+    if named and not Path(named).is_dir():
+        raise NotADirectoryError(f"MINI_LIB_DATA names {named}, which is not a folder: correct or unset it")
+    return Path(named) if named else None
+
+
+def cache_folder() -> Path:
+    """Return the folder of the user's cache that downloads go to."""
+    import pooch
+
+    return Path(pooch.os_cache("mini_lib"))
+
+
+def fetch(name: str) -> list[Path]:
+    """Find the files of a data set, downloading what is missing, and return where they lie.
+
+    Args:
+        name: "mnist", "scan", "dsprites" or "esbn" (which can be found, but not downloaded).
+    """
+    files = [each for each in REGISTRY if each.startswith(f"{name}/")]
+    if not files:
+        raise unknown("data set", name, dict.fromkeys(each.split("/")[0] for each in REGISTRY))
+    return [_locate(each) for each in files]
+
+
+def verify() -> list[tuple[str, str, str]]:
+    """Check the rendered glyphs and every file at hand; nothing is downloaded.
+
+    Returns:
+        (file, status, detail) for each. Status: "ok"; "partial", a known beginning of the file; "differs", not
+        the published contents; "damaged", cannot be unpacked; "missing".
+    """
+    drawn = hashlib.sha256(_rendered().tobytes()).hexdigest()
+    row = ("ok", "as in the records") if drawn == RENDERED else ("differs", "drawn by another FreeType")
+    return [("rendered glyphs", *row), *((name, *_check(name)) for name in REGISTRY)]
+
+
+def _check(name: str) -> tuple[str, str]:
+    """Return status and detail of one file of the registry."""
+    path = _at_hand(name)
+    if path is None:
+        return "missing", "in neither MINI_LIB_DATA nor the cache"
+    try:
+        content = _unpacked(path)
+    except ValueError as error:
+        return "damaged", str(error)
+    md5 = REGISTRY[name].startswith("md5:")
+    digest = f"md5:{hashlib.md5(content).hexdigest()}" if md5 else hashlib.sha256(content).hexdigest()
+    if digest == REGISTRY[name]:
+        return "ok", str(path)
+    if digest in EXCERPTS:
+        return "partial", f"{EXCERPTS[digest]}: {path}"
+    return "differs", f"{path} hashes to {digest}"
+
+
+def _unpacked(path: Path) -> bytes:
+    """Read a file, through gzip where its name says so; a damaged archive raises ValueError."""
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise _damaged(path, error) from error
+
+
+def _arrays(path: Path, *keys: str) -> list[np.ndarray]:
+    """Read arrays of an npz archive."""
+    try:
+        with np.load(path) as archive:
+            return [archive[key] for key in keys]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, why: object) -> ValueError:
+    return ValueError(f"{path} is damaged ({why}): delete it, then fetch it again with `mini-lib data fetch`")
+
+
+def _locate(name: str) -> Path:
+    """Return where a file of the registry lies, downloading it first if need be."""
+    return _at_hand(name) or _download(name)
+
+
+def _at_hand(name: str) -> Path | None:
+    """Return where a file lies, gzipped or not: the data folder is looked in first, then the cache."""
+    for folder in filter(None, (data_folder(), cache_folder())):
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    return None
+
+
+def _download(name: str) -> Path:
+    """Download a file of the registry into the cache and check it."""
+    import pooch
+
+    kind, file = name.split("/")
+    hint = f"set MINI_LIB_DATA to a folder that holds {name}"
+    if kind not in URLS:
+        raise FileNotFoundError(f"{name} is not there and cannot be downloaded: {hint}")
+    folder = next((where for stem, where in SCAN_SPLITS.values() if file.endswith(f"_{stem}.txt")), "")
+    url = URLS[kind].format(folder=folder, file=file)
+    try:
+        path = Path(pooch.retrieve(url, None, fname=file, path=cache_folder() / kind))
+    except OSError as error:
+        raise FileNotFoundError(f"{name} is not there and {url} did not answer ({type(error).__name__}): {hint}") from error
+    status, detail = _check(name)
+    if status != "ok":
+        path.unlink()
+        raise ValueError(f"{url} did not give the published file ({status}, {detail}): try again, or {hint}")
+    return path

@@ -1,7 +1,7 @@
 """Error messages that say what to do next.
 
-Every name that a user can mistype (a table, a model, an image source, a data file) is checked with `unknown`, so that
-all parts of the library answer a wrong name in the same words.
+Every name that a user can mistype (a table, a model, an image source) is answered by `unknown`, so that all
+parts of the library speak of a wrong name in the same words.
 """
 
 import difflib
@@ -25,7 +25,8 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
     nearest = _nearest(str(name), names)
     hint = f"; did you mean {nearest!r}?" if nearest else ";"
     rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ValueError(f"unknown {kind} {str(name)!r}{hint} known: {', '.join(names[:LISTED]) or 'none'}{rest}")
+    listed = ", ".join(names[:LISTED]) or "none"
+    return ValueError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 
 def _nearest(name: str, names: list[str]) -> str | None:

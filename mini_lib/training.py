@@ -94,7 +94,7 @@ class Run:
     finished: bool
     diverged: bool
     metrics: dict[str, float]
-    curve: dict[str, list[float]]
+    curve: dict[str, list]
     updates: int
     seconds: float
     model: nn.Module
@@ -159,12 +159,15 @@ def train(
     for place, group in enumerate(groups):
         path = checkpoint if len(groups) == 1 or checkpoint is None else checkpoint.with_suffix(f".{place}.pt")
         with _Progress(group, progress) as tell:
-            runs += _Trainee(group, device, stacked).run(path, stop, tell)
+            runs += Trainee(group, device, stacked).run(path, stop, tell)
     return runs
 
 
-class _Trainee:
-    """One or more replicas as a single set of parameters with a single optimiser."""
+class Trainee:
+    """One or more replicas as a single set of parameters with a single optimiser.
+
+    `train` is the way to train; `batch` and `step` are there for timing and for watching single updates.
+    """
 
     def __init__(self, replicas: list[Replica], device: torch.device, stacked: bool):
         self.replicas, self.device, self.stacked = replicas, device, stacked
@@ -249,7 +252,8 @@ class _Trainee:
     def result(self, i: int, finished: bool) -> Run:
         replica, model = self.replicas[i], self.replicas[i].model
         if self.stacked:
-            model.load_state_dict({k: v[i] for k, v in self.params.items()} | {k: v[i] for k, v in self.buffers.items()})
+            stack = self.params | self.buffers
+            model.load_state_dict({name: stack[name][i] for name in model.state_dict()})
         metrics = {}
         if finished and self.alive[i]:
             with torch.no_grad():
@@ -310,7 +314,7 @@ class _Progress:
             self.bar.close()
 
 
-def thin(points: list[tuple[int, float, float]]) -> dict[str, list[float]]:
+def thin(points: Sequence[tuple[int, float, float]]) -> dict[str, list]:
     """A learning curve of 200 points or so: the first 100 as they are, later ones averaged in equal blocks."""
     head, tail = points[:CURVE_HEAD], points[CURVE_HEAD:]
     block = max(1, math.ceil(len(tail) / CURVE_TAIL))
@@ -346,4 +350,4 @@ def read_checkpoint(path: Path) -> dict:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise ValueError(f"checkpoint {path} is damaged ({error}); delete it, its run starts again") from error
+        raise ValueError(f"checkpoint {path} is damaged; delete it, and its run starts again") from error

@@ -200,9 +200,9 @@ class _SameDifferent(_Maker):
         different = rng.permutation(arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2))
         same = rng.permutation(np.repeat(np.arange(len(pool))[:, None], 2, axis=1))
         parts = []
-        for piece in (slice(None, 95), slice(95, None)):
-            share = slice(*(None if edge is None else edge * len(different) // 100 for edge in (piece.start, piece.stop)))
-            ids, answers = _shuffle(rng, self._balanced(rng, same[piece], different[share]))
+        for share in (slice(0, 95), slice(95, 100)):  # percent; training and test share no pair
+            pairs = different[share.start * len(different) // 100 : share.stop * len(different) // 100]
+            ids, answers = _shuffle(rng, self._balanced(rng, same[share], pairs))
             parts.append((pool[ids], answers))
         return parts
 

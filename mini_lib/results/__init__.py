@@ -1,6 +1,26 @@
 """What we measured, what the papers print, and the comparison of the two."""
 
 from mini_lib.results.cells import Cell, settings_hash
+from mini_lib.results.claims import Claim, Judgement, judge, load_claims, summary
+from mini_lib.results.compare import Comparison, Measured, Printed, compare, printed, verdict
+from mini_lib.results.pages import write_pages
 from mini_lib.results.records import RecordConflict, Records
 
-__all__ = ["Cell", "RecordConflict", "Records", "settings_hash"]
+__all__ = [
+    "Cell",
+    "Claim",
+    "Comparison",
+    "Judgement",
+    "Measured",
+    "Printed",
+    "RecordConflict",
+    "Records",
+    "compare",
+    "judge",
+    "load_claims",
+    "printed",
+    "settings_hash",
+    "summary",
+    "verdict",
+    "write_pages",
+]

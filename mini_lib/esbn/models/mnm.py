@@ -11,10 +11,10 @@ from mini_lib.layers import LSTMCell
 class MNM(nn.Module):
     """An LSTM whose memory is a small network m, rewritten at each step by a learned local rule.
 
-    m(k) = W_3 tanh(W_2 tanh(W_1 k)). A step asks for a key k_w, a value v_w and a rate b, and moves every layer
-    towards a target of its own, e = split(A v_w): W_l <- W_l - b (2/D) (a_l - e_l) x_l', with x_l what the layer
-    got and a_l what it gave for k_w. It then reads v = m(k_r). The answer comes after one more step without
-    an image. The meta loss asks that m, once rewritten, gives v_w for k_w.
+    m(k) = W_3 tanh(W_2 tanh(W_1 k)). A step asks for a key k_w, a value v_w and a rate b, and moves every
+    layer towards a target of its own, e = split(A v_w): W_l <- W_l - b (2/D) (a_l - e_l) x_l', with x_l what
+    the layer got and a_l what it gave (after the tanh) for k_w. It then reads v = m(k_r). The answer comes
+    after one more step without an image. The meta loss asks that m, once rewritten, gives v_w for k_w.
 
     Every problem starts from the same W_l, which are drawn at construction and never trained. The rewritten
     matrices are never formed: W_l x = W_l,start x + sum_j u_j (x_j . x), one term per write so far.
@@ -43,7 +43,7 @@ class MNM(nn.Module):
         return self.forward_with_loss(z)[0]
 
     def forward_with_loss(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B C"], Float[Tensor, ""]]:
-        """The answers, and the meta loss: the mean square of m(k_w) - v_w, summed over T + 1 steps, over T."""
+        """The answers, and the meta loss: mean square of m(k_w) - v_w, summed over T + 1 steps, over T."""
         batch, length, size = z.shape
         from_image, from_read = self.controller.weight_ih.split([size, size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh
@@ -81,5 +81,7 @@ class MNM(nn.Module):
         for write, x, a, e in zip(writes, inputs, outputs, self.targets(value).chunk(3, dim=-1), strict=True):
             change = (-2 / key.shape[-1]) * rate * (a - e)
             new = change[:, None], x[:, None]
-            added.append(new if write is None else tuple(torch.cat(pair, dim=1) for pair in zip(write, new, strict=True)))
+            if write is not None:
+                new = torch.cat([write[0], new[0]], dim=1), torch.cat([write[1], new[1]], dim=1)
+            added.append(new)
         return added

@@ -14,11 +14,11 @@ EPSILON = 1e-8  # under the cosine
 class NTM(nn.Module):
     """An LSTM with a memory matrix that it reads and writes at places found by content and by shifting.
 
-    Each of the two heads addresses the N rows of memory M by w = softmax(b cos(k, M_n)), g w + (1 - g) w_last,
-    w_n = s_0 w_{n+1} + s_1 w_n + s_2 w_{n-1} (around the ends), w_n^y / sum w^y. A step reads r = sum_n w_n M_n,
-    which the controller gets at the next step, then writes M_n <- M_n (1 - w_n e) + w_n a. The controller
-    answers after one more step without an image. As in the authors' code nothing is read at step 0, and a
-    head's first address has no predecessor to be mixed with; the sharpening y is from there, too.
+    Each of the two heads addresses the N rows of memory M by w = softmax(b cos(k, M_n)), then
+    g w + (1 - g) w_last, w_n = s_0 w_{n+1} + s_1 w_n + s_2 w_{n-1} (around the ends), w_n^y / sum w^y. A step reads
+    r = sum_n w_n M_n, which the controller gets at the next step, then writes M_n <- M_n (1 - w_n e) + w_n a.
+    The controller answers after one more step without an image. As in the authors' code nothing is read at
+    step 0, and a head's first address has no predecessor to be mixed with; the sharpening y is theirs, too.
 
     Both heads look at the same memory, so they are addressed together, read head first. The heads' layers
     stay separate parameters and are joined into one matrix for the length of a problem.
@@ -70,7 +70,7 @@ class NTM(nn.Module):
         return torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])
 
     def _wishes(self, joined: Float[Tensor, "B O"]) -> dict[str, Tensor]:
-        """Cut the heads' outputs apart, the addressing ones as [B, 2, ...], and apply their nonlinearities."""
+        """Cut the heads' outputs apart, the addressing ones as [B, 2, ...], and apply nonlinearities."""
         cell = self.memory.shape[1]
         sizes = [2 * (size or cell) for _, size in _PARTS]
         *shared, erase, add = joined.split([*sizes, cell, cell], dim=1)
@@ -85,10 +85,11 @@ class NTM(nn.Module):
             "add": torch.tanh(add),
         }
 
-    def _address(self, memory, wishes: dict[str, Tensor], last: Tensor | None, t: int) -> Float[Tensor, "B 2 N"]:
-        key = wishes["key"]
-        lengths = memory.norm(dim=-1).clamp(min=EPSILON)[:, None] * key.norm(dim=-1, keepdim=True).clamp(min=EPSILON)
-        weights = (wishes["strength"] * (key @ memory.transpose(1, 2)) / lengths).softmax(dim=-1)
+    def _address(
+        self, memory: Float[Tensor, "B N V"], wishes: dict[str, Tensor], last: Tensor | None, t: int
+    ) -> Float[Tensor, "B 2 N"]:
+        key, rows = _unit(wishes["key"]), _unit(memory)
+        weights = (wishes["strength"] * (key @ rows.transpose(1, 2))).softmax(dim=-1)
         if last is not None:
             gate = wishes["gate"].masked_fill(self.since > t, 1.0)
             weights = gate * weights + (1 - gate) * last
@@ -99,6 +100,10 @@ class NTM(nn.Module):
 
 # Outputs of either head and their sizes; None is the size of a memory row.
 _PARTS = (("key", None), ("strength", 1), ("gate", 1), ("shift", 3), ("sharpen", 1))
+
+
+def _unit(x: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
+    return x / x.norm(dim=-1, keepdim=True).clamp(min=EPSILON)
 
 
 def _write(

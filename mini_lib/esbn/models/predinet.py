@@ -32,13 +32,12 @@ class PrediNet(nn.Module):
         self.hidden = linear(self.heads * (RELATIONS + 2), 8)
         self.answer = linear(8, classes, "xavier")
 
-    def attention(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B heads T"], Float[Tensor, "B heads T"]]:
+    def attention(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "2 B heads T"]:
         """How much each head's first and its second object consist of each step."""
         u = with_tags(z)
-        keys = self.key(u).transpose(1, 2)
-        queries = (layer(u.flatten(1)).unflatten(1, (self.heads, KEY)) for layer in (self.query1, self.query2))
-        first, second = ((query @ keys).softmax(dim=-1) for query in queries)
-        return first, second
+        queries = torch.stack([self.query1(u.flatten(1)), self.query2(u.flatten(1))])
+        scores = queries.unflatten(2, (self.heads, KEY)) @ self.key(u).transpose(1, 2)
+        return scores.softmax(dim=-1)
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""

@@ -14,8 +14,8 @@ from mini_lib.layers import linear, scaled
 class TemporalRelationNet(nn.Module):
     """Shared MLPs look at all pairs and all triples of objects in their temporal order.
 
-    y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t]; pairs only where T = 2.
-    The first layer of g2 and g3 is linear in the tuple, so it is applied to each object once per slot and
+    y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t].
+    Where T = 2 there are no triples. The first layer of g2 and g3 is linear in the tuple, so it is applied to each object once per slot and
     added up per tuple.
 
     Args:
@@ -29,7 +29,12 @@ class TemporalRelationNet(nn.Module):
     """
 
     def __init__(
-        self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0, paper_form: bool = False
+        self,
+        features: int = 128,
+        classes: int = 4,
+        length: int = 9,
+        width: float = 1.0,
+        paper_form: bool = False,
     ):
         super().__init__()
         hidden, out = scaled(512, width), scaled(256, width)

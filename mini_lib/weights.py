@@ -1,0 +1,42 @@
+"""Trained weights for readers: small safetensors files that say in their header how they were made."""
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from mini_lib.training import write_atomically
+
+
+def save_weights(model: nn.Module, path: Path, **about) -> None:
+    """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header."""
+    state = {name: value.half().contiguous() for name, value in model.state_dict().items()}
+    header = {name: json.dumps(value) for name, value in about.items()}
+    write_atomically(Path(path), lambda temporary: save_file(state, temporary, metadata=header))
+
+
+def load_weights(model: nn.Module, path: Path) -> dict:
+    """Load such a file into a model of the same shape; returns what the header says.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is damaged, or of another network.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no weights at {path}; `mini-lib weights --help` says how such files are made")
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+        state = load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"weights {path} are damaged ({error}); fetch or make the file again") from error
+    own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    other = {name: tuple(value.shape) for name, value in state.items()}
+    if own != other:
+        odd = sorted(name for name in own.keys() | other.keys() if own.get(name) != other.get(name))
+        raise ValueError(f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more")
+    model.load_state_dict({name: value.float() for name, value in state.items()})
+    return about

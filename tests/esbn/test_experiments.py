@@ -1,0 +1,193 @@
+"""The declared cells against the paper's tables of settings, and one real run through the harness."""
+
+import json
+from collections import Counter
+from importlib import resources
+
+import pytest
+import torch
+
+from mini_lib.datasets import glyphs
+from mini_lib.esbn.experiments import CELLS, Settings, build, compact, evaluate, loss, paper_settings, shuffled
+from mini_lib.esbn.models import MODELS
+from mini_lib.esbn.tasks import TASKS, Problems
+from mini_lib.training import Trainee, train
+
+PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+
+
+def by_table(table, variant=""):
+    return [cell for cell in CELLS if cell.table == table and cell.variant == variant]
+
+
+@pytest.mark.parametrize("number", range(9, 21))
+def test_every_printed_cell_is_declared_once(number):
+    table = f"esbn.table{number}"
+    printed = PRINTED[table]
+    declared = Counter((cell.row, cell.column) for cell in by_table(table))
+    expected = {(row, column) for row, entries in printed["rows"].items() for column, entry in entries.items() if entry}
+    assert set(declared) == expected
+    assert set(declared.values()) == {1}
+    assert {cell.runs for cell in by_table(table)} == {printed["runs"]}
+
+
+def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
+    assert len({cell.id for cell in CELLS}) == len(CELLS)
+    homes = {}
+    for cell in CELLS:
+        assert homes.setdefault(cell.hash, cell.home) == cell.home
+    shared = {cell.home for cell in by_table("esbn.table17") if "(conv)" in cell.row}
+    assert shared == {"esbn.table11"}
+
+
+@pytest.mark.parametrize(
+    ("task", "m", "model", "tcn", "epochs", "lr"),
+    [
+        ("same_different", 85, "esbn", True, 50, 5e-4),
+        ("same_different", 98, "lstm", False, 100, 5e-4),
+        ("rmts", 95, "mnm", True, 200, 5e-4),
+        ("distribution_of_three", 50, "ntm", True, 50, 5e-4),
+        ("distribution_of_three", 95, "esbn", False, 150, 5e-5),
+        ("distribution_of_three", 0, "predinet", False, 100, 5e-5),
+        ("distribution_of_three", 95, "predinet", True, 150, 5e-4),
+        ("distribution_of_three", 85, "rn", True, 150, 5e-4),
+        ("distribution_of_three", 95, "rn", True, 800, 5e-4),
+        ("identity_rules", 95, "esbn", True, 50, 5e-4),
+        ("identity_rules", 95, "transformer", True, 150, 5e-4),
+        ("identity_rules", 50, "transformer", False, 100, 5e-4),
+        ("identity_rules", 85, "predinet", False, 100, 5e-5),
+        ("identity_rules", 85, "trn", True, 50, 5e-4),
+        ("rmts", 50, "rn", False, 50, 5e-5),
+        ("rmts", 50, "predinet", False, 50, 5e-4),
+    ],
+)
+def test_schedules_are_those_of_tables_5_to_8(task, m, model, tcn, epochs, lr):
+    settings = paper_settings(task, m, model, tcn)
+    assert (settings.epochs, settings.lr, settings.batch_size) == (epochs, lr, 32)
+
+
+@pytest.mark.parametrize(
+    ("task", "m", "model", "updates"),
+    [
+        ("same_different", 0, "esbn", 29_400),
+        ("same_different", 50, "esbn", 7_700),
+        ("same_different", 85, "esbn", 700),
+        ("same_different", 95, "esbn", 200),
+        ("same_different", 98, "esbn", 100),
+        ("rmts", 95, "esbn", 3_000),
+        ("rmts", 85, "esbn", 15_650),
+        ("distribution_of_three", 95, "esbn", 1_800),
+        ("distribution_of_three", 95, "rn", 9_600),
+        ("identity_rules", 95, "esbn", 13_500),
+        ("identity_rules", 95, "rn", 40_500),
+    ],
+)
+def test_updates_are_those_of_the_authors_code(task, m, model, updates):
+    assert build(paper_settings(task, m, model, width=0.125).to_dict(), 1).updates == updates
+
+
+def test_settings_keep_only_what_is_not_default():
+    plain = paper_settings("rmts", 95, "lstm").to_dict()
+    assert plain == {
+        "paper": "esbn", "task": "rmts", "m": 95, "model": "lstm", "tcn": True, "lr": 5e-4, "epochs": 200
+    }
+    changed = paper_settings("rmts", 95, "lstm", width=0.5, options={"a": 1}).to_dict()
+    assert changed == plain | {"width": 0.5, "options": {"a": 1}}
+    assert Settings(**{k: v for k, v in changed.items() if k != "paper"}).to_dict() == changed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rmts", 95, "esbm"), "unknown model 'esbm'; did you mean 'esbn'"),
+        (("rtms", 95, "esbn"), "unknown task 'rtms'; did you mean 'rmts'"),
+    ],
+)
+def test_wrong_names_are_answered_with_the_nearest(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        paper_settings(*arguments)
+
+
+def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
+    batches = [build(paper_settings("rmts", 95, model, width=0.125).to_dict(), 1).epoch(0) for model in ("rn", "lstm")]
+    assert batches[0]["where"].equal(batches[1]["where"])
+    assert not batches[0]["where"].equal(build(paper_settings("rmts", 95, "rn", width=0.125).to_dict(), 2).epoch(0)["where"])
+
+
+def test_an_epoch_is_a_permutation_of_the_problems():
+    problems = Problems(torch.arange(20).reshape(10, 2), torch.arange(10))
+    first, second = shuffled(problems, 1, 0), shuffled(problems, 1, 1)
+    assert sorted(first["answer"].tolist()) == list(range(10))
+    assert first["where"][:, 0].equal(2 * first["answer"])
+    assert not first["answer"].equal(second["answer"])
+
+
+def test_compacting_changes_nothing_but_the_work():
+    replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125).to_dict(), 1)
+    batch = {k: v[:32] for k, v in replica.epoch(0).items()} | {"images": glyphs()}
+    small = compact(batch)
+    assert small["images"].shape[0] == 5
+    gradients = []
+    for one in (batch, small):
+        replica.model.zero_grad()
+        value, _ = loss(replica.model, one)
+        value.backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in replica.model.parameters()]))
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
+
+
+def test_accuracy_is_the_mean_over_batches_of_100():
+    class Says(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.p = torch.nn.Parameter(torch.zeros(()))
+
+        def forward(self, images, where):
+            return torch.nn.functional.one_hot(where[:, 0] % 2, 2).float()
+
+    ids = torch.zeros(150, 2, dtype=torch.long)
+    ids[:80, 0] = 1  # answer 1 for the first 80, of which all are right; of the last 50 none
+    problems = Problems(ids, torch.cat([torch.ones(80), torch.zeros(20), torch.ones(50)]).long())
+    metrics = evaluate(Says(), torch.zeros(100, 32, 32), problems)
+    assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_stacked_equals_alone(model):
+    """Gradients of the first update, losses of the first three, and the test after them.
+
+    Not the weights: where a gradient is zero but for rounding, Adam makes a full step of it.
+    """
+    settings = paper_settings("distribution_of_three", 95, model, epochs=1, width=0.125, test_size=200).to_dict()
+    alone = [Trainee([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
+    stack = Trainee([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
+    for update in range(3):
+        losses = [trainee.step(trainee.batch(update))[0].item() for trainee in alone]
+        assert stack.step(stack.batch(update))[0].tolist() == pytest.approx(losses, rel=1e-3)
+        for i, trainee in enumerate(alone if update == 0 else ()):
+            ours = torch.cat([p.grad.flatten() for p in trainee.params.values()])
+            theirs = torch.cat([stack.params[name].grad[i].flatten() for name in trainee.params])
+            assert (ours - theirs).abs().max() < 1e-4 * ours.abs().max()
+    for i, trainee in enumerate(alone):
+        ours, theirs = trainee.result(0, finished=True), stack.result(i, finished=True)
+        assert ours.metrics["test_loss"] == pytest.approx(theirs.metrics["test_loss"], rel=1e-2)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
+    settings = paper_settings("distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200).to_dict()
+    path = tmp_path / "run.pt"
+    (whole,) = train([build(settings, 1)])
+    (halted,) = train([build(settings, 1)], checkpoint=path, stop=lambda update: True)
+    assert not halted.finished
+    (resumed,) = train([build(settings, 1)], checkpoint=path)
+    assert whole.curve == resumed.curve
+    assert whole.metrics == resumed.metrics
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_small_esbn_learns_from_few_images_and_answers_for_unseen_ones(task):
+    m = max(TASKS[task].regimes)
+    settings = paper_settings(task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480)
+    (run,) = train([build(settings.to_dict(), 1)])
+    assert run.metrics["test_accuracy"] > 85

@@ -1,0 +1,142 @@
+"""The command as a reader uses it: what it prints, what it exits with, what it leaves on disk."""
+
+import json
+import sys
+
+import pytest
+
+from mini_lib import cli
+from mini_lib.esbn.experiments import CELLS
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mini-lib", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+            raise SystemExit(0)
+        captured = capsys.readouterr()
+        return stop.value.code or 0, captured.out, captured.err
+
+    return command
+
+
+M98 = ("esbn.table9", "--rows", "ESBN + TCN", "--columns", "m=98", "--no-variants", "--device", "cpu")
+
+
+def test_list_names_every_cell(run, tmp_path):
+    code, out, _ = run("list", "--records", tmp_path)
+    assert code == 0
+    assert out.count(" of 10 runs") == len(CELLS)
+    assert "esbn.table20" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reproduce",), "name a table, such as esbn.table11, or --all"),
+        (("reproduce", "esbn.table11", "--all"), "name a table, such as esbn.table11, or --all"),
+        (("reproduce", "esbn.tabel11"), "unknown table 'esbn.tabel11'; did you mean 'esbn.table11'"),
+        (("reproduce", "esbn.table9", "--rows", "LSTM+TCN"), "unknown row 'LSTM+TCN'; did you mean 'LSTM + TCN'"),
+        (("reproduce", "esbn.table9", "--columns", "m=97"), "unknown column 'm=97'; did you mean"),
+        (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number and s, m or h"),
+        (("reproduce", "esbn.table9", "--budget", "-3s"), "a budget is a number and s, m or h"),
+        (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
+        (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
+        (("reproduce", "esbn.table9", "--launcher", "slurm"), "unknown launcher 'slurm'"),
+        (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
+        (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
+        (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
+        (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),
+        (("results", "merge", "empty"), "no record files"),
+    ],
+)
+def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_an_unknown_option_exits_with_2(run):
+    code, _, err = run("list", "--colour")
+    assert code == 2
+    assert "--colour" in err
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Two runs of the cheapest cell, made by the command itself."""
+    folder = tmp_path_factory.mktemp("measured")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["mini-lib", "reproduce", *M98, "--seeds", "2", "--records", str(folder / "records")])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+    assert stop.value.code in (0, None)
+    return folder
+
+
+def test_reproduce_leaves_records_and_no_checkpoints(measured):
+    lines = (measured / "records" / "esbn.table9.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert sorted(record["seed"] for record in records) == [1, 2]
+    for record in records:
+        assert record["metrics"]["test_accuracy"] > 95
+        assert record["updates"] == 100
+        assert record["scale"] == "paper"
+        assert record["data"] == "rendered"
+        assert record["provenance"]["device"].startswith("cpu: ")
+    assert list((measured / "checkpoints").glob("*.pt")) == []
+
+
+def test_what_is_on_record_is_not_trained_again(run, measured):
+    code, out, _ = run("reproduce", *M98, "--seeds", 2, "--records", measured / "records")
+    assert code == 0
+    assert "0 runs to make" in out
+
+
+def test_compare_sees_the_runs(run, measured):
+    code, out, _ = run("compare", "esbn.table9", "--rows", "ESBN + TCN", "--columns", "m=98", "--records", measured / "records")
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("esbn.table9/ESBN + TCN/m=98 "))
+    assert "match" in line
+    assert "partial" in line
+    code, out, _ = run("compare", "esbn.table9", "--json", "--records", measured / "records")
+    found = {row["id"]: row for row in json.loads(out)}
+    assert found["esbn.table9/ESBN + TCN/m=98"]["n"] == 2
+    assert found["esbn.table9/LSTM + TCN/m=0"]["verdict"] == "not run"
+    code, out, _ = run("compare", "--summary", "--records", measured / "records")
+    assert code == 0
+    assert "not run" in out
+
+
+def test_merge_takes_records_over_once(run, measured, tmp_path):
+    there = tmp_path / "there"
+    assert run("results", "merge", measured / "records", "--records", there)[1] == "2 records merged, 0 were known\n"
+    assert run("results", "merge", measured / "records", "--records", there)[1] == "0 records merged, 2 were known\n"
+
+
+def test_a_budget_stops_cleanly_and_the_next_call_goes_on(run, tmp_path):
+    where = ("--seeds", 1, "--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
+    cell = ("esbn.table9", "--rows", "LSTM + TCN", "--columns", "m=50", "--no-variants", "--device", "cpu")
+    code, out, _ = run("reproduce", *cell, *where, "--budget", "12s")
+    assert code == 0
+    assert "0 runs finished, 1 left" in out
+    if "stopped" in out:  # where even starting took the whole budget there is nothing to stop
+        assert len(list((tmp_path / "checkpoints").glob("*.pt"))) == 1
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(("text", "value"), [("30s", 30), ("9m", 540), ("2h", 7200), ("1.5h", 5400)])
+def test_budgets(text, value):
+    assert cli.seconds(text) == value
+
+
+def test_data_verify_reports(run):
+    code, out, _ = run("data", "verify")
+    assert code in (0, 1)
+    assert "data folder" in out

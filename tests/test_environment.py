@@ -1,0 +1,102 @@
+"""pyproject.toml, constraints.txt, environment.yml and the running environment say the same."""
+
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[1]
+# Installed beside the pinned ones: the installer, the project, and what a CUDA build of torch brings along.
+UNPINNED = re.compile(r"pip|wheel|mini-lib|triton|nvidia-.*|cuda-.*|appnope|colorama|pywin.*")
+
+
+def pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def direct(*extras: str) -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    chosen = [line for extra in extras or optional for line in optional[extra]]
+    return [Requirement(line) for line in project["dependencies"] + chosen]
+
+
+def conda() -> dict[str, Version]:
+    """Conda writes one equals sign, its pip section two; python and pip themselves are no dependencies."""
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    lines = [line for entry in entries for line in (entry["pip"] if isinstance(entry, dict) else [entry])]
+    pairs = [re.split("=+", line) for line in lines if not re.match(r"-e |pip$|python=", line)]
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def installed() -> dict[str, Version]:
+    found = {canonicalize_name(d.metadata["Name"]): Version(d.version) for d in metadata.distributions()}
+    return {name: Version(version.public) for name, version in found.items()}
+
+
+def test_every_direct_dependency_is_pinned_within_its_bounds():
+    pinned = pins()
+    for requirement in direct():
+        name = canonicalize_name(requirement.name)
+        assert name in pinned, f"{name} is in pyproject.toml but not in constraints.txt"
+        assert pinned[name] in requirement.specifier, (
+            f"{name} {pinned[name]} is outside {requirement.specifier}"
+        )
+
+
+def test_dependencies_have_lower_bounds_only():
+    """A library that pins what others ship breaks them; jupyter-book 2, another program, is the exception."""
+    for requirement in direct():
+        operators = {specifier.operator for specifier in requirement.specifier}
+        assert operators == ({">=", "<"} if requirement.name == "jupyter-book" else {">="}), str(requirement)
+
+
+def test_conda_environment_names_the_same_versions():
+    """The cluster extra (ray) is left to those who have a cluster."""
+    pinned = pins()
+    names = {canonicalize_name(requirement.name) for requirement in direct("dev")}
+    conda_name = {"torch": "pytorch"}
+    expected = {conda_name.get(name, name): pinned[name] for name in names}
+    assert conda() == expected
+
+
+def test_constraints_are_exact_sorted_and_unique():
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+", line) for line in lines), lines
+    names = [canonicalize_name(line.split("==")[0]) for line in lines]
+    assert names == sorted(set(names))
+
+
+def test_running_environment_equals_the_constraints():
+    if (Path(sys.prefix) / "conda-meta").is_dir():
+        pytest.skip("a conda environment: only its direct dependencies are pinned")
+    pinned = pins()
+    here = {name: version for name, version in installed().items() if not UNPINNED.fullmatch(name)}
+    here.pop("setuptools", None)  # of the build, not of the library; a new venv brings its own
+    wrong = {
+        name: (str(version), str(pinned.get(name)))
+        for name, version in here.items()
+        if pinned.get(name) != version
+    }
+    assert not wrong, f"(installed, pinned) differ; run `make` in a fresh .venv: {wrong}"
+    missing = {canonicalize_name(requirement.name) for requirement in direct("dev")} - set(here)
+    assert not missing, f"not installed: {missing}"
+
+
+def test_package_and_citation_carry_one_version():
+    import mini_lib
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert mini_lib.__version__ == version
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    assert f"version = {{{version}}}" in (ROOT / "book" / "intro.md").read_text()
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+import torch
+
+from mini_lib.layers import LSTMCell, linear, scaled, sinusoidal_positions
+
+
+def test_lstm_cell_is_torchs():
+    ours, theirs = LSTMCell(7, 5), torch.nn.LSTMCell(7, 5)
+    ours.load_state_dict(theirs.state_dict())
+    x, state = torch.randn(3, 7), (torch.randn(3, 5), torch.randn(3, 5))
+    for mine, other in zip(ours(x, state), theirs(x, state), strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+def test_a_sequence_projected_at_once_gives_the_same_steps():
+    cell = LSTMCell(4, 6)
+    x = torch.randn(2, 3, 4)
+    state = other = cell.initial_state(x)
+    for t, projected in enumerate(cell.project(x).unbind(1)):
+        state, other = cell.step(projected, state), cell(x[:, t], other)
+    torch.testing.assert_close(state, other)
+
+
+def test_positions_are_those_of_vaswani():
+    table = sinusoidal_positions(9, 128).numpy()
+    for t, i in [(0, 0), (3, 0), (3, 1), (8, 64), (8, 127)]:
+        angle = t / 10_000 ** (2 * (i // 2) / 128)
+        assert table[t, i] == pytest.approx(np.cos(angle) if i % 2 else np.sin(angle), abs=1e-6)
+
+
+@pytest.mark.parametrize(("size", "width", "units"), [(512, 1.0, 512), (257, 1.0, 257), (512, 0.125, 64), (128, 0.01, 16)])
+def test_scaled_sizes_stay_divisible_by_the_heads(size, width, units):
+    assert scaled(size, width) == units
+
+
+@pytest.mark.parametrize(
+    ("init", "std"), [("kaiming", (2 / 400) ** 0.5), ("xavier", (2 / 600) ** 0.5), ("xavier_tanh", 5 / 3 * (2 / 600) ** 0.5)]
+)
+def test_initial_weights_have_the_named_spread(init, std):
+    torch.manual_seed(0)
+    layer = linear(400, 200, init)
+    assert layer.weight.std().item() == pytest.approx(std, rel=0.02)
+    assert layer.bias.abs().max() == 0
+
+
+def test_an_unknown_initialisation_is_refused():
+    with pytest.raises(KeyError, match="orthogonal"):
+        linear(3, 4, "orthogonal")

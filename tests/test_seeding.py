@@ -1,0 +1,38 @@
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from mini_lib.seeding import numpy_rng, seed_everything, seeded, stream_seed, torch_rng
+
+
+def test_streams_differ_by_seed_and_purpose_and_repeat():
+    assert stream_seed(1, "data") == stream_seed(1, "data")
+    names = [(1, "data"), (2, "data"), (1, "weights"), (1, "data", 0), (1, "data", "0")]
+    assert len({stream_seed(*name) for name in names}) == len(names)
+    assert numpy_rng(1, "a").random() == numpy_rng(1, "a").random() != numpy_rng(1, "b").random()
+    assert torch.rand(3, generator=torch_rng(1, "a")).equal(torch.rand(3, generator=torch_rng(1, "a")))
+
+
+def test_seeded_leaves_the_global_generator_as_it_was():
+    before = torch.get_rng_state()
+    with seeded(1, "weights"):
+        first = torch.rand(3)
+    assert torch.get_rng_state().equal(before)
+    with seeded(1, "weights"):
+        assert torch.rand(3).equal(first)
+
+
+def test_seed_everything_seeds_all_three_generators():
+    draws = []
+    for _ in range(2):
+        seed_everything(5)
+        draws.append((random.random(), np.random.random(), torch.rand(1).item()))
+    assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize("seed", [-1, True])
+def test_a_seed_is_a_whole_number_from_zero(seed):
+    with pytest.raises(ValueError, match="a seed is a whole number from 0"):
+        stream_seed(seed, "data")
