@@ -61,8 +61,11 @@ def run(models: list[str] | None, device: torch.device) -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     scale = reference(device) / REFERENCE_MS
-    print(f"reference: ten steps of a 512-wide nn.LSTM {scale * REFERENCE_MS:.1f} ms here, {REFERENCE_MS:.0f} ms there")
-    print(f"{'ms per update':22}{'m':>4}{'alone':>9}{'authors, scaled':>18}{'times faster':>14}{'in a stack of ' + str(STACKED):>20}")
+    print(
+        f"reference: ten steps of a 512-wide nn.LSTM {scale * REFERENCE_MS:.1f} ms here, {REFERENCE_MS:.0f} ms there"
+    )
+    head = "ms per update", "m", "alone", "authors, scaled", "times faster", f"in a stack of {STACKED}"
+    print("{:22}{:>4}{:>9}{:>18}{:>14}{:>20}".format(*head))
     for model in models or esbn.AUTHORS_MS:
         for m, theirs in zip((0, 95), esbn.AUTHORS_MS[model], strict=True):
             name, _, encoder = model.partition(" ")

@@ -83,11 +83,17 @@ def reproduce(
     columns: ColumnsOption = None,
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
     variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = True,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
-    budget: Annotated[str | None, typer.Option(help="Stop cleanly within this time, such as 30s, 9m or 2h.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Stop cleanly within this time, such as 30s, 9m or 2h.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")
+    ] = None,
     launcher: Annotated[str, typer.Option(help="Where runs go: local.")] = "local",
     records: RecordsOption = COMMITTED,
     checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
@@ -179,7 +185,9 @@ def compare(
     rows: RowsOption = None,
     columns: ColumnsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    summary: Annotated[bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")
+    ] = False,
     records: RecordsOption = COMMITTED,
 ) -> None:
     """The paper's numbers beside ours, a line a cell, with a verdict."""

@@ -1,9 +1,9 @@
 """Data sets: images that need no download, and the public originals when they are wanted.
 
 The glyphs of the ESBN chapters are drawn from the font that matplotlib ships, so everything runs without a
-network. The originals (MNIST, SCAN, dSprites) are looked for in the folder that `MINI_LIB_DATA` names, then in
-the user's cache, and are fetched into the cache when they are in neither: a missing file that cannot be fetched is a
-FileNotFoundError, a damaged one a ValueError, and both say what to do.
+network. The originals (MNIST, SCAN, dSprites) are looked for in the folder that `MINI_LIB_DATA` names, then
+in the user's cache, and are otherwise fetched into the cache. A missing file that cannot be fetched raises
+FileNotFoundError, a damaged one ValueError; both say what to do.
 """
 
 import gzip
@@ -24,18 +24,14 @@ from torch import Tensor
 
 from mini_lib.errors import unknown
 
-# One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No two
-# pictures come closer than 70 grey levels (root mean square over the pixels).
+# One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No
+# two pictures come closer than 70 grey levels (root mean square over the pixels).
 GLYPHS = (
-    "o~*4^<=¿£B7K21ήφΞθΓΩ"
-    "ςΣЭЯщльшчլԿՋԱյւზოდჲჟ"
-    "ჸⴷⵅⴳⴰⵃᒂᒇᒺᐭᐏ➧↝➦⇙⇚⇨↻⇀↞"
-    "⇴⇄⊖⊀∞⋋∟≩≤∲⋧⊐◢◙◲◗▴▵◩▨"
-    "♣♫✌✱♀✉♥✑⚙⚓☘☏♕♳♡⚑♆♝⚘♛"
+    "o~*4^<=¿£B7K21ήφΞθΓΩςΣЭЯщльшчլԿՋԱյւზოდჲჟჸⴷⵅⴳⴰⵃᒂᒇᒺᐭᐏ➧↝➦⇙⇚⇨↻⇀↞⇴⇄⊖⊀∞⋋∟≩≤∲⋧⊐◢◙◲◗▴▵◩▨♣♫✌✱♀✉♥✑⚙⚓☘☏♕♳♡⚑♆♝⚘♛"
 )
 SIDE = 32  # pixels of a picture, each way
 INK = 26  # pixels of a glyph's longer side
-RENDERED = "ebe6c058eebc4d9ac14caa77167970f218244ee0168c08fb29b782cf0e7bf7f8"  # SHA-256 of the pixels in our runs
+RENDERED = "ebe6c058eebc4d9ac14caa77167970f218244ee0168c08fb29b782cf0e7bf7f8"  # of the pixels in our runs
 
 # Published files with the SHA-256 (or MD5) of their contents, unpacked where they are gzipped.
 REGISTRY = dict(
@@ -81,8 +77,8 @@ def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """Return the 100 pictures that the ESBN tasks draw on: white ground 1.0, dark glyph towards 0.0.
 
     Args:
-        source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images that
-            the ESBN authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.
+        source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images
+            that the ESBN authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.
 
     Returns:
         A fresh float32 tensor of values k / 255 for whole k; changing it leaves later calls as they are.
@@ -164,7 +160,7 @@ def _idx(path: Path, axes: int) -> UInt8[Tensor, "..."]:
 
 
 def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
-    """Return the (command, actions) pairs of a released SCAN file, in its order; single spaces part the words.
+    """Return the (command, actions) pairs of a released SCAN file, in its order, words parted by spaces.
 
     Args:
         split: "simple", "length", "add_jump" or "add_turn_left".
@@ -183,7 +179,7 @@ def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
 
 
 def dsprites() -> tuple[UInt8[Tensor, "N 64 64"], Int64[Tensor, "N 6"]]:
-    """Return all sprites (values 0 and 1; 3 GB) and their factors: colour, shape, scale, orientation, x, y."""
+    """Return all sprites (0 or 1; 3 GB) and their factors: colour, shape, scale, orientation, x, y."""
     path = _locate(next(name for name in REGISTRY if name.startswith("dsprites/")))
     images, factors = _arrays(path, "imgs", "latents_classes")
     if images.shape != (len(factors), 64, 64) or factors.shape[1:] != (6,):
@@ -192,10 +188,7 @@ def dsprites() -> tuple[UInt8[Tensor, "N 64 64"], Int64[Tensor, "N 6"]]:
 
 
 def data_folder() -> Path | None:
-    """Return the folder that `MINI_LIB_DATA` names, laid out {scan,mnist,esbn,dsprites}/, or None if it is unset.
-
-    It is never written to. A name that is not a folder is a NotADirectoryError.
-    """
+    """Return the read-only folder `MINI_LIB_DATA`, laid out {scan,mnist,esbn,dsprites}, or None."""
     named = os.environ.get("MINI_LIB_DATA", "")
     if named and not Path(named).is_dir():
         raise NotADirectoryError(f"MINI_LIB_DATA names {named}, which is not a folder: correct or unset it")
@@ -210,11 +203,7 @@ def cache_folder() -> Path:
 
 
 def fetch(name: str) -> list[Path]:
-    """Find the files of a data set, downloading what is missing, and return where they lie.
-
-    Args:
-        name: "mnist", "scan", "dsprites" or "esbn" (which can be found, but not downloaded).
-    """
+    """Find or download the files of "mnist", "scan", "dsprites" or "esbn", and return where they lie."""
     files = [each for each in REGISTRY if each.startswith(f"{name}/")]
     if not files:
         raise unknown("data set", name, dict.fromkeys(each.split("/")[0] for each in REGISTRY))
@@ -225,8 +214,8 @@ def verify() -> list[tuple[str, str, str]]:
     """Check the rendered glyphs and every file at hand; nothing is downloaded.
 
     Returns:
-        (file, status, detail) for each. Status: "ok"; "partial", a known beginning of the file; "differs", not
-        the published contents; "damaged", cannot be unpacked; "missing".
+        (file, status, detail) for each. Status: "ok"; "partial", a known beginning of the file; "differs",
+        not the published contents; "damaged", cannot be unpacked; "missing".
     """
     drawn = hashlib.sha256(_rendered().tobytes()).hexdigest()
     row = ("ok", "as in the records") if drawn == RENDERED else ("differs", "drawn by another FreeType")
@@ -242,9 +231,9 @@ def _check(name: str) -> tuple[str, str]:
         content = _unpacked(path)
     except ValueError as error:
         return "damaged", str(error)
-    md5 = REGISTRY[name].startswith("md5:")
-    digest = f"md5:{hashlib.md5(content).hexdigest()}" if md5 else hashlib.sha256(content).hexdigest()
-    if digest == REGISTRY[name]:
+    algorithm, _, published = REGISTRY[name].rpartition(":")
+    digest = hashlib.new(algorithm or "sha256", content, usedforsecurity=False).hexdigest()
+    if digest == published:
         return "ok", str(path)
     if digest in EXCERPTS:
         return "partial", f"{EXCERPTS[digest]}: {path}"
@@ -281,8 +270,9 @@ def _locate(name: str) -> Path:
 
 def _at_hand(name: str) -> Path | None:
     """Return where a file lies, gzipped or not: the data folder is looked in first, then the cache."""
-    for folder in filter(None, (data_folder(), cache_folder())):
-        for path in (folder / name, folder / f"{name}.gz"):
+    for find in (data_folder, cache_folder):  # the cache is asked last: it imports pooch
+        folder = find()
+        for path in (folder / name, folder / f"{name}.gz") if folder else ():
             if path.is_file():
                 return path
     return None
@@ -301,7 +291,8 @@ def _download(name: str) -> Path:
     try:
         path = Path(pooch.retrieve(url, None, fname=file, path=cache_folder() / kind))
     except OSError as error:
-        raise FileNotFoundError(f"{name} is not there and {url} did not answer ({type(error).__name__}): {hint}") from error
+        why = f"{url} did not answer ({type(error).__name__})"
+        raise FileNotFoundError(f"{name} is not there and {why}: {hint}") from error
     status, detail = _check(name)
     if status != "ok":
         path.unlink()

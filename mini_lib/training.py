@@ -6,7 +6,6 @@ trained as one program with `torch.func`.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 from tqdm.auto import tqdm
+
+from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
@@ -109,7 +110,9 @@ def pick_device(name: str = "auto") -> torch.device:
     except RuntimeError:
         raise ValueError(f"unknown device {name!r}; use auto, cpu or cuda") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs; use cpu or auto")
+        raise ValueError(
+            f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs; use cpu or auto"
+        )
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"device {name!r} is not supported; use auto, cpu or cuda")
     return device
@@ -154,10 +157,14 @@ def train(
         stacked = device.type == "cuda"
     groups = [replicas] if stacked else [[replica] for replica in replicas]
     if len({replica.stack_key() for replica in replicas}) > 1 and stacked:
-        raise ValueError("these replicas differ in shape or schedule and cannot be stacked; train them in turn")
+        raise ValueError(
+            "these replicas differ in shape or schedule and cannot be stacked; train them in turn"
+        )
     runs = []
     for place, group in enumerate(groups):
-        path = checkpoint if len(groups) == 1 or checkpoint is None else checkpoint.with_suffix(f".{place}.pt")
+        path = (
+            checkpoint if len(groups) == 1 or checkpoint is None else checkpoint.with_suffix(f".{place}.pt")
+        )
         with _Progress(group, progress) as tell:
             runs += Trainee(group, device, stacked).run(path, stop, tell)
     return runs
@@ -188,6 +195,7 @@ class Trainee:
         self.optimiser = torch.optim.Adam(self.params.values(), lr=self.first.lr, fused=True)
 
     def run(self, path: Path | None, stop, tell) -> list[Run]:
+        """Train to the end or until told to stop, from the checkpoint if there is one."""
         if path is not None and path.exists():
             self.load(path)
         started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
@@ -213,16 +221,20 @@ class Trainee:
         return runs
 
     def batch(self, update: int) -> Batch:
+        """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
         epoch, place = divmod(update, self.first.updates_per_epoch)
         if epoch != self.epoch:
             parts = [replica.epoch(epoch) for replica in self.replicas]
-            self.data = {k: torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k] for k in parts[0]}
+            self.data = {
+                k: torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k] for k in parts[0]
+            }
             self.data = {k: v.to(self.device) for k, v in self.data.items()}
             self.epoch = epoch
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
         return {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """One update of all replicas; their losses and scores, each [R]."""
         self.optimiser.zero_grad(set_to_none=True)
         losses, scores = self.losses(batch)
         losses.sum().backward()
@@ -230,6 +242,7 @@ class Trainee:
         return losses.detach(), scores.detach()
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Losses and scores of all replicas, each [R]."""
         loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
@@ -239,17 +252,21 @@ class Trainee:
             return one[None], score[None]
 
         def alone(params, buffers, examples):
-            return loss(lambda *a, **k: functional_call(self.base, (params, buffers), a, k), examples | self.constants)
+            return loss(
+                lambda *a, **k: functional_call(self.base, (params, buffers), a, k), examples | self.constants
+            )
 
         return torch.vmap(alone)(self.params, self.buffers, batch)
 
     def log(self, losses: Tensor, scores: Tensor) -> None:
+        """Add a point to every curve; a replica whose loss is not finite is out."""
         for i, (loss, score) in enumerate(zip(losses.tolist(), scores.tolist(), strict=True)):
             if self.alive[i]:
                 self.curves[i].append((self.update, loss, score))
                 self.alive[i] = math.isfinite(loss)
 
     def result(self, i: int, finished: bool) -> Run:
+        """What came of replica i, tested if it has finished."""
         replica, model = self.replicas[i], self.replicas[i].model
         if self.stacked:
             stack = self.params | self.buffers
@@ -264,6 +281,7 @@ class Trainee:
         return Run(replica.name, finished, not self.alive[i], metrics, curve, updates, self.seconds, model)
 
     def save(self, path: Path) -> None:
+        """Write a checkpoint."""
         state = {
             "names": [replica.name for replica in self.replicas],
             "params": {k: v.detach() for k, v in self.params.items()},
@@ -276,10 +294,13 @@ class Trainee:
         write_atomically(path, lambda temporary: torch.save(state, temporary))
 
     def load(self, path: Path) -> None:
+        """Go on from a checkpoint; ValueError if it is of other replicas."""
         state = read_checkpoint(path)
         names = [replica.name for replica in self.replicas]
         if state["names"] != names:
-            raise ValueError(f"checkpoint {path} is of {state['names']}, not of {names}; delete it or name another file")
+            raise ValueError(
+                f"checkpoint {path} is of {state['names']}, not of {names}; delete it or name another file"
+            )
         with torch.no_grad():
             for name, value in self.params.items():
                 value.copy_(state["params"][name])
@@ -326,28 +347,3 @@ def thin(points: Sequence[tuple[int, float, float]]) -> dict[str, list]:
         "loss": [float(f"{x:.5g}") for x in losses],
         "score": [float(f"{x:.5g}") for x in scores],
     }
-
-
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a file beside `path`, then move it there, so that an interruption leaves the old one whole.
-
-    Raises:
-        OSError: with the path, what failed (a full disk, say) and what is safe.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
-        temporary.unlink(missing_ok=True)
-        raise OSError(f"could not write {path}: {error}. Free some disk space and run the same command again; "
-                      "finished runs are safe") from error
-
-
-def read_checkpoint(path: Path) -> dict:
-    """Load a checkpoint; ValueError with what to do if it is damaged."""
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise ValueError(f"checkpoint {path} is damaged; delete it, and its run starts again") from error

@@ -7,7 +7,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from mini_lib.training import write_atomically
+from mini_lib.storage import write_atomically
 
 
 def save_weights(model: nn.Module, path: Path, **about) -> None:
@@ -26,7 +26,9 @@ def load_weights(model: nn.Module, path: Path) -> dict:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no weights at {path}; `mini-lib weights --help` says how such files are made")
+        raise FileNotFoundError(
+            f"no weights at {path}; `mini-lib weights --help` says how such files are made"
+        )
     try:
         with safe_open(path, framework="pt") as file:
             about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}

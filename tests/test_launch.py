@@ -26,7 +26,14 @@ def test_runs_over_two_cores_equal_one_after_the_other(tmp_path):
 
 
 def test_after_the_deadline_nothing_starts(tmp_path):
-    found = launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, deadline=time.time() - 1, workers=1, progress=False)
+    found = launch(
+        [job(1), job(2)],
+        device=CPU,
+        checkpoints=tmp_path,
+        deadline=time.time() - 1,
+        workers=1,
+        progress=False,
+    )
     assert list(found) == []
 
 
@@ -37,6 +44,8 @@ def test_equal_shapes_share_a_stack_and_others_do_not():
 
 
 def test_regimes_of_one_task_share_a_stack():
-    settings = [paper_settings("distribution_of_three", m, "rn", width=0.125).to_dict() for m in (0, 50, 85, 95)]
+    settings = [
+        paper_settings("distribution_of_three", m, "rn", width=0.125).to_dict() for m in (0, 50, 85, 95)
+    ]
     groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)])
     assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]

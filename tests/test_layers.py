@@ -29,13 +29,16 @@ def test_positions_are_those_of_vaswani():
         assert table[t, i] == pytest.approx(np.cos(angle) if i % 2 else np.sin(angle), abs=1e-6)
 
 
-@pytest.mark.parametrize(("size", "width", "units"), [(512, 1.0, 512), (257, 1.0, 257), (512, 0.125, 64), (128, 0.01, 16)])
+@pytest.mark.parametrize(
+    ("size", "width", "units"), [(512, 1.0, 512), (257, 1.0, 257), (512, 0.125, 64), (128, 0.01, 16)]
+)
 def test_scaled_sizes_stay_divisible_by_the_heads(size, width, units):
     assert scaled(size, width) == units
 
 
 @pytest.mark.parametrize(
-    ("init", "std"), [("kaiming", (2 / 400) ** 0.5), ("xavier", (2 / 600) ** 0.5), ("xavier_tanh", 5 / 3 * (2 / 600) ** 0.5)]
+    ("init", "std"),
+    [("kaiming", (2 / 400) ** 0.5), ("xavier", (2 / 600) ** 0.5), ("xavier_tanh", 5 / 3 * (2 / 600) ** 0.5)],
 )
 def test_initial_weights_have_the_named_spread(init, std):
     torch.manual_seed(0)

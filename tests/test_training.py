@@ -8,7 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.training import Replica, pick_device, set_precision, thin, train, write_atomically
+from mini_lib.storage import write_atomically
+from mini_lib.training import Replica, pick_device, set_precision, thin, train
 
 
 class Line(nn.Module):
@@ -39,8 +40,16 @@ def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, name="toy"):
         return {"mse": F.mse_loss(net(x, torch.zeros(50, hidden)), x.sum(dim=1)).item()}
 
     return Replica(
-        name=f"{name} {seed}", model=model, epoch=epoch, examples=20, batch_size=8, epochs=epochs, lr=1e-2,
-        loss=loss, evaluate=evaluate, constants={"scale": torch.ones(())},
+        name=f"{name} {seed}",
+        model=model,
+        epoch=epoch,
+        examples=20,
+        batch_size=8,
+        epochs=epochs,
+        lr=1e-2,
+        loss=loss,
+        evaluate=evaluate,
+        constants={"scale": torch.ones(())},
     )
 
 
@@ -76,7 +85,9 @@ def test_killed_and_resumed_equals_uninterrupted(stacked, tmp_path):
     seeds = (1, 2) if stacked else (1,)
     whole = train([toy(s, epochs=10) for s in seeds], stacked=stacked)
     path = tmp_path / "run.pt"
-    halted = train([toy(s, epochs=10) for s in seeds], stacked=stacked, checkpoint=path, stop=lambda u: u >= 11)
+    halted = train(
+        [toy(s, epochs=10) for s in seeds], stacked=stacked, checkpoint=path, stop=lambda u: u >= 11
+    )
     assert [run.finished for run in halted] == [False] * len(seeds)
     assert halted[0].updates == 11
     assert halted[0].metrics == {}

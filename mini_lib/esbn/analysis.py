@@ -75,7 +75,9 @@ def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     first, later = problems.ids[:, :ROW1], problems.ids[:, ROW1:]
     again = later[:, None, :] == first[:, :, None]
     if not again.any(dim=-1).all():
-        raise ValueError("an object of the first row never comes back; this analysis is for distribution-of-three")
+        raise ValueError(
+            "an object of the first row never comes back; this analysis is for distribution-of-three"
+        )
     return ROW1 + again.int().argmax(dim=-1)
 
 
@@ -146,6 +148,8 @@ def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float
         ValueError: if the lists differ in length or hold fewer than two conditions.
     """
     if len(first) != len(second) or len(first) < 2:
-        raise ValueError(f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}")
+        raise ValueError(
+            f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
+        )
     result = stats.ttest_rel(first, second)
     return float(result.statistic), float(result.pvalue), len(first) - 1

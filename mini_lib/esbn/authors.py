@@ -133,5 +133,5 @@ def _report(network: Network, problems: list[str]) -> str:
     kind = f"{model_name(network)!r} with encoder {encoder_name(network)!r}"
     return (
         f"the state_dict does not fit a network {kind}:\n  {shown}\n"
-        "Build the network with the model, encoder, classes, windows and tcn of the run that made it, at width 1."
+        "Build the network, at width 1, with the model, encoder, classes, windows and tcn of the run it is from."
     )

@@ -35,8 +35,8 @@ ROW_OF = {
     "rn": "RN",
 }
 BENCH_TASK = "distribution_of_three"
-# Milliseconds per update of the authors' code on BENCH_TASK at m=0 and m=95, batch 32, one CPU thread, median of 20:
-# their release at commit 55cb8f9 under torch 2.13, timed beside the reference of `mini_lib.bench`.
+# Milliseconds per update of the authors' code on BENCH_TASK at m=0 and m=95, batch 32, one CPU thread, median
+# of 20: their release at commit 55cb8f9 under torch 2.13, timed beside the reference of `mini_lib.bench`.
 AUTHORS_MS = {
     "esbn": (226, 234),
     "esbn_no_confidence": (203, 203),
@@ -95,7 +95,9 @@ class Settings:
         """The settings as a record keeps them."""
         defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
         required = {"task", "m", "model", "tcn", "lr", "epochs"}
-        kept = {name: value for name, value in asdict(self).items() if name in required or value != defaults[name]}
+        kept = {
+            name: value for name, value in asdict(self).items() if name in required or value != defaults[name]
+        }
         return {"paper": PAPER} | kept
 
 
@@ -147,9 +149,7 @@ def build(settings: dict, seed: int) -> Replica:
     """
     s = Settings(**{name: value for name, value in settings.items() if name != "paper"})
     task = get_task(s.task)
-    data = make_problems(
-        s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance
-    )
+    data = make_problems(s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance)
     with seeded(seed, "weights", s.model):
         model = build_network(
             s.model,
@@ -264,10 +264,23 @@ def _declare_variants(cells: _Declared, ternary: dict[str, str]) -> None:
     for task, table in TABLE_OF.items():
         cells.row(table, "ESBN + TCN", task, "esbn", images="released", variant="released images")
     for model in ("esbn", "transformer", "lstm", "rn"):
-        cells.row("esbn.table10", f"{ROW_OF[model]} + TCN", "rmts", model, regimes=(85,), balance="paper",
-                  variant="balanced training set")
-    cells.row("esbn.table11", "Transformer + TCN", "distribution_of_three", "transformer",
-              options={"final_norm": False}, variant="no final normalisation")
+        cells.row(
+            "esbn.table10",
+            f"{ROW_OF[model]} + TCN",
+            "rmts",
+            model,
+            regimes=(85,),
+            balance="paper",
+            variant="balanced training set",
+        )
+    cells.row(
+        "esbn.table11",
+        "Transformer + TCN",
+        "distribution_of_three",
+        "transformer",
+        options={"final_norm": False},
+        variant="no final normalisation",
+    )
     for task, row in ternary.items():
         cells.row("esbn.table14", row, task, "trn", options={"paper_form": True}, variant="as the paper says")
 

@@ -20,7 +20,9 @@ from mini_lib.seeding import numpy_rng
 
 IMAGES = 100
 PROBLEMS = 10_000
-ENUMERATE_BELOW = 50  # the authors sample from the whole space of problems when fewer images than this are left
+ENUMERATE_BELOW = (
+    50  # the authors sample from the whole space of problems when fewer images than this are left
+)
 
 
 class Problems(NamedTuple):
@@ -263,17 +265,18 @@ class _DistributionOfThree(_Maker):
         return pool[np.column_stack([chosen, row2[:, :2], choices])], answers
 
 
+PATTERNS = {"AAA": (0, 0, 0), "ABA": (0, 1, 0), "ABB": (0, 1, 1)}
+
+
 class _IdentityRules(_Maker):
     """A number holds the four choices in order, and which of them play A1, B1, A2 and B2.
 
     AAA problems have no B, so there are half as many: 12 ways to cast A1 and A2 against 24.
     """
 
-    PATTERNS = {"AAA": (0, 0, 0), "ABA": (0, 1, 0), "ABB": (0, 1, 1)}
-
     def sample(self, rng, pool, size):
         each = -(-size // 3)
-        drawn = {rule: _draw(rng, self.space(rule, pool), each) for rule in self.PATTERNS}
+        drawn = {rule: _draw(rng, self.space(rule, pool), each) for rule in PATTERNS}
         return _shuffle(rng, _join(*(self.decode(rule, n, pool) for rule, n in drawn.items())), size)
 
     def train(self, rng, pool, size, balance):
@@ -283,7 +286,7 @@ class _IdentityRules(_Maker):
         rule, number = np.divmod(_draw(rng, 3 * full, size), full)
         extra = (rule == 0) & (number >= aaa)  # AAA is filled up with repeats to the size of the other two
         number[extra] = rng.integers(aaa, size=extra.sum())
-        parts = [self.decode(name, number[rule == i], pool) for i, name in enumerate(self.PATTERNS)]
+        parts = [self.decode(name, number[rule == i], pool) for i, name in enumerate(PATTERNS)]
         return _shuffle(rng, _join(*parts))
 
     @staticmethod
@@ -299,7 +302,7 @@ class _IdentityRules(_Maker):
         if rule == "AAA":
             cast = cast[:, [0, 0, 1, 1]]
         first, second = cast[:, :2], cast[:, 2:]
-        a, b, c = self.PATTERNS[rule]
+        a, b, c = PATTERNS[rule]
         places = np.column_stack([first[:, [a, b, c]], second[:, [a, b]]])
         rows = np.take_along_axis(choices, places, axis=1)
         return np.column_stack([rows, choices]), second[:, c]

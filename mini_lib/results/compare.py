@@ -108,9 +108,9 @@ def standard_error(paper: Printed, ours: Measured) -> float:
 def verdict(paper: Printed | None, ours: Measured) -> str:
     """One word of `VERDICTS`.
 
-    With d = |ours - paper|, the combined standard error SE and a floor of 0.5 points of accuracy (5 % of an MSE
-    or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where SE
-    exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
+    With d = |ours - paper|, the combined standard error SE and a floor of 0.5 points of accuracy (5 % of an
+    MSE or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where
+    SE exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
     """
     if not ours.n:
         return "not run"
@@ -176,9 +176,9 @@ class Comparison:
 
     def __str__(self) -> str:
         """One line: id, row, column, paper, ours, n, verdict, with two or more spaces between them."""
-        cell, paper = self.cell, str(self.paper or "-")
-        fields = f"{cell.id:48}  {cell.row:22}  {cell.column:6}  {paper:12}  {self.ours!s:15}  {self.ours.n:2}"
-        return f"{fields}  {self.label}"
+        cell, paper = self.cell, "-" if self.paper is None else str(self.paper)
+        names = f"{cell.id:48}  {cell.row:22}  {cell.column:6}"
+        return f"{names}  {paper:12}  {self.ours!s:15}  {self.ours.n:2}  {self.label}"
 
 
 @cache
@@ -262,7 +262,9 @@ def _compare(cell: Cell, records: Records) -> Comparison:
     finished = [record for record in runs if not record["diverged"]]
     for record in finished:
         if cell.metric not in record["metrics"]:
-            raise ValueError(f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again")
+            raise ValueError(
+                f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
+            )
     ours = Measured(tuple(record["metrics"][cell.metric] for record in finished), len(runs) - len(finished))
     paper = printed(cell.table).get((cell.row, cell.column)) if cell.table in _tables() else None
     return Comparison(cell, paper, ours, runs)

@@ -15,7 +15,19 @@ from mini_lib.results.cells import settings_hash
 from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
-REQUIRED = {"key", "hash", "seed", "paper", "settings", "scale", "data", "metrics", "diverged", "curve", "updates"}
+REQUIRED = {
+    "key",
+    "hash",
+    "seed",
+    "paper",
+    "settings",
+    "scale",
+    "data",
+    "metrics",
+    "diverged",
+    "curve",
+    "updates",
+}
 SAME = ("settings", "metrics", "diverged", "updates", "scale")
 
 
@@ -24,7 +36,15 @@ class RecordConflict(ValueError):
 
 
 def record_of(
-    run: Run, settings: dict, seed: int, *, paper: str, scale: str, data: str, device: str, precision: str = "fp32"
+    run: Run,
+    settings: dict,
+    seed: int,
+    *,
+    paper: str,
+    scale: str,
+    data: str,
+    device: str,
+    precision: str = "fp32",
 ) -> dict:
     """The record of a finished run; percentages and losses rounded to 5 significant digits or more."""
     digest = settings_hash(settings)
@@ -55,7 +75,10 @@ def code_version() -> str:
     """The package's version, with the commit where the package lies in a git checkout."""
     try:
         commit = subprocess.run(
-            ["git", "rev-parse", "--short=10", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+            ["git", "rev-parse", "--short=10", "HEAD"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
     except OSError:
         commit = ""
@@ -148,12 +171,16 @@ def read_records(path: Path) -> list[dict]:
             record = json.loads(line)
             missing = REQUIRED - record.keys()
         except (json.JSONDecodeError, AttributeError):
-            raise ValueError(f"{path}, line {number}: not a whole record; delete that line and run it again") from None
+            raise ValueError(
+                f"{path}, line {number}: not a whole record; delete that line and run it again"
+            ) from None
         if missing:
             raise ValueError(f"{path}, line {number}: the record lacks {', '.join(sorted(missing))}")
         digest = settings_hash(record["settings"])
         if record["hash"] != digest or record["key"] != f"{digest}-s{record['seed']}":
-            raise ValueError(f"{path}, line {number}: the record's key does not belong to its settings and seed")
+            raise ValueError(
+                f"{path}, line {number}: the record's key does not belong to its settings and seed"
+            )
         records.append(record)
     return records
 
@@ -169,5 +196,7 @@ def append_line(path: Path, line: str) -> None:
     except OSError as error:
         if path.exists():
             os.truncate(path, size)
-        raise OSError(f"could not write {path}: {error}. Free some disk space and run the same command again; "
-                      "finished runs are safe") from error
+        raise OSError(
+            f"could not write {path}: {error}. Free some disk space and run the same command again; "
+            "finished runs are safe"
+        ) from error

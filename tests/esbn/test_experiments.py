@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
-from mini_lib.esbn.experiments import CELLS, Settings, build, compact, evaluate, loss, paper_settings, shuffled
+from mini_lib.esbn.experiments import (
+    CELLS,
+    Settings,
+    build,
+    compact,
+    evaluate,
+    loss,
+    paper_settings,
+    shuffled,
+)
 from mini_lib.esbn.models import MODELS
 from mini_lib.esbn.tasks import TASKS, Problems
 from mini_lib.training import Trainee, train
@@ -25,7 +34,12 @@ def test_every_printed_cell_is_declared_once(number):
     table = f"esbn.table{number}"
     printed = PRINTED[table]
     declared = Counter((cell.row, cell.column) for cell in by_table(table))
-    expected = {(row, column) for row, entries in printed["rows"].items() for column, entry in entries.items() if entry}
+    expected = {
+        (row, column)
+        for row, entries in printed["rows"].items()
+        for column, entry in entries.items()
+        if entry
+    }
     assert set(declared) == expected
     assert set(declared.values()) == {1}
     assert {cell.runs for cell in by_table(table)} == {printed["runs"]}
@@ -89,7 +103,13 @@ def test_updates_are_those_of_the_authors_code(task, m, model, updates):
 def test_settings_keep_only_what_is_not_default():
     plain = paper_settings("rmts", 95, "lstm").to_dict()
     assert plain == {
-        "paper": "esbn", "task": "rmts", "m": 95, "model": "lstm", "tcn": True, "lr": 5e-4, "epochs": 200
+        "paper": "esbn",
+        "task": "rmts",
+        "m": 95,
+        "model": "lstm",
+        "tcn": True,
+        "lr": 5e-4,
+        "epochs": 200,
     }
     changed = paper_settings("rmts", 95, "lstm", width=0.5, options={"a": 1}).to_dict()
     assert changed == plain | {"width": 0.5, "options": {"a": 1}}
@@ -109,9 +129,14 @@ def test_wrong_names_are_answered_with_the_nearest(arguments, message):
 
 
 def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
-    batches = [build(paper_settings("rmts", 95, model, width=0.125).to_dict(), 1).epoch(0) for model in ("rn", "lstm")]
+    batches = [
+        build(paper_settings("rmts", 95, model, width=0.125).to_dict(), 1).epoch(0)
+        for model in ("rn", "lstm")
+    ]
     assert batches[0]["where"].equal(batches[1]["where"])
-    assert not batches[0]["where"].equal(build(paper_settings("rmts", 95, "rn", width=0.125).to_dict(), 2).epoch(0)["where"])
+    assert not batches[0]["where"].equal(
+        build(paper_settings("rmts", 95, "rn", width=0.125).to_dict(), 2).epoch(0)["where"]
+    )
 
 
 def test_an_epoch_is_a_permutation_of_the_problems():
@@ -158,7 +183,9 @@ def test_stacked_equals_alone(model):
 
     Not the weights: where a gradient is zero but for rounding, Adam makes a full step of it.
     """
-    settings = paper_settings("distribution_of_three", 95, model, epochs=1, width=0.125, test_size=200).to_dict()
+    settings = paper_settings(
+        "distribution_of_three", 95, model, epochs=1, width=0.125, test_size=200
+    ).to_dict()
     alone = [Trainee([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
     stack = Trainee([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
     for update in range(3):
@@ -175,7 +202,9 @@ def test_stacked_equals_alone(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
-    settings = paper_settings("distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200).to_dict()
+    settings = paper_settings(
+        "distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200
+    ).to_dict()
     path = tmp_path / "run.pt"
     (whole,) = train([build(settings, 1)])
     (halted,) = train([build(settings, 1)], checkpoint=path, stop=lambda update: True)
@@ -188,6 +217,8 @@ def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
 @pytest.mark.parametrize("task", TASKS)
 def test_a_small_esbn_learns_from_few_images_and_answers_for_unseen_ones(task):
     m = max(TASKS[task].regimes)
-    settings = paper_settings(task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480)
+    settings = paper_settings(
+        task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480
+    )
     (run,) = train([build(settings.to_dict(), 1)])
     assert run.metrics["test_accuracy"] > 85

@@ -36,7 +36,11 @@ def answers_by_rule(task, ids):
     if task == "distribution_of_three":
         return [i for i, choice in enumerate(choices) if Counter([*row2, choice]) == Counter(row1)]
     pattern = [row1.index(image) for image in row1]
-    return [i for i, choice in enumerate(choices) if [[*row2, choice].index(x) for x in [*row2, choice]] == pattern]
+    return [
+        i
+        for i, choice in enumerate(choices)
+        if [[*row2, choice].index(x) for x in [*row2, choice]] == pattern
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +164,15 @@ def test_distribution_of_three_fourth_choice_is_any_other_image_and_any_place():
     fourth = [next(i for i, c in enumerate(row[5:]) if c not in row[:3]) for row in ids.tolist()]
     share = np.bincount(fourth, minlength=4) / len(fourth)
     assert share == pytest.approx([0.25] * 4, abs=0.02)
-    assert (data.test.answers.bincount(minlength=4) / len(ids)).tolist() == pytest.approx([0.25] * 4, abs=0.02)
+    assert (data.test.answers.bincount(minlength=4) / len(ids)).tolist() == pytest.approx(
+        [0.25] * 4, abs=0.02
+    )
 
 
 def test_larger_training_sets_stop_at_what_exists():
-    assert len(make_problems("distribution_of_three", 85, 1, train_size=100_000).train.ids) == 36 * comb(15, 3)
+    assert len(make_problems("distribution_of_three", 85, 1, train_size=100_000).train.ids) == 36 * comb(
+        15, 3
+    )
     assert len(make_problems("identity_rules", 85, 1, train_size=100_000).train.ids) == 100_000
     both = make_problems("distribution_of_three", 0, 1, train_size=100_000)
     assert (len(both.train.ids), len(both.test.ids)) == (100_000, 10_000)

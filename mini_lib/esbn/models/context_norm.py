@@ -30,7 +30,9 @@ class TemporalContextNorm(nn.Module):
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Normalise z; raises ValueError where the windows do not add up to T."""
         if sum(self.windows) != z.shape[1]:
-            raise ValueError(f"windows {self.windows} cover {sum(self.windows)} steps, the input has {z.shape[1]}")
+            raise ValueError(
+                f"windows {self.windows} cover {sum(self.windows)} steps, the input has {z.shape[1]}"
+            )
         return torch.cat([self._normalise(part) for part in z.split(self.windows, dim=1)], dim=1)
 
     def _normalise(self, z: Float[Tensor, "B W D"]) -> Float[Tensor, "B W D"]:

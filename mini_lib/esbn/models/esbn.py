@@ -131,6 +131,8 @@ class ESBN(nn.Module):
                     read = torch.cat([read, expected[:, t]], dim=-1)
                 read = gate * read
             memory.append(key)
-            for kept, value in zip((hidden, written, retrieved, gates), (state[0], key, read, gate), strict=True):
+            for kept, value in zip(
+                (hidden, written, retrieved, gates), (state[0], key, read, gate), strict=True
+            ):
                 kept.append(value)
         return state[0], hidden, written, retrieved, gates

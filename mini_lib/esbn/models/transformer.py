@@ -24,7 +24,12 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0, final_norm: bool = True
+        self,
+        features: int = 128,
+        classes: int = 4,
+        length: int = 9,
+        width: float = 1.0,
+        final_norm: bool = True,
     ):
         super().__init__()
         self.register_buffer("positions", sinusoidal_positions(length, features), persistent=False)

@@ -15,8 +15,8 @@ class TemporalRelationNet(nn.Module):
     """Shared MLPs look at all pairs and all triples of objects in their temporal order.
 
     y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t].
-    Where T = 2 there are no triples. The first layer of g2 and g3 is linear in the tuple, so it is applied to each object once per slot and
-    added up per tuple.
+    Where T = 2 there are no triples. The first layer of g2 and g3 is linear in
+    the tuple, so it is applied to each object once per slot and added up per tuple.
 
     Args:
         features: D, size of an embedding.

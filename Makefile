@@ -1,0 +1,90 @@
+# Four commands: `make book`, `make test`, `make lab`, `make notebooks`. Each sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+VENDOR := book/_static/vendor
+BOOK := _build/html
+STAGES := lint unit stored book browser
+
+# One thread a process: results repeat on a machine, and two workers use two cores.
+ALONE := OMP_NUM_THREADS=1
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lab notebooks lint format unit slow stored browser pages vendor clean
+
+help:
+	@echo "make book       build the book and print where to open it"
+	@echo "make test       style, unit tests, notebooks, the book and a browser reading it"
+	@echo "make lab        JupyterLab on the notebooks"
+	@echo "make notebooks  execute the notebooks again, in place"
+	@echo "make lint | format | unit | slow | stored | browser | clean"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Python 3.11 or newer is needed; try make PYTHON=python3.12')"
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# MathJax and the widget player, checked against the hashes in package-lock.json. Without npm, or without a
+# network, the book asks a CDN for them instead.
+$(VENDOR)/.ready: package-lock.json
+	@rm -rf $(VENDOR) && mkdir -p $(VENDOR)/mathjax/output
+	@if ! command -v npm > /dev/null; then echo "npm is not here: the book will load MathJax from a CDN"; \
+	elif npm ci --silent --ignore-scripts --omit=dev --no-audit --no-fund; then \
+	  cp node_modules/mathjax/es5/tex-mml-chtml.js $(VENDOR)/mathjax/ && \
+	  cp -R node_modules/mathjax/es5/output/chtml $(VENDOR)/mathjax/output/ && \
+	  cp node_modules/mathjax/LICENSE $(VENDOR)/mathjax/ && \
+	  cp node_modules/@jupyter-widgets/html-manager/dist/embed.js $(VENDOR)/ && \
+	  cp node_modules/@jupyter-widgets/html-manager/dist/*.woff2 $(VENDOR)/ && \
+	  cp node_modules/@jupyter-widgets/html-manager/dist/embed.js.LICENSE.txt $(VENDOR)/ && \
+	  touch $@; \
+	else echo "npm could not fetch MathJax: the book will load it from a CDN"; fi
+
+pages: $(READY)
+	@mkdir -p book/generated
+	$(BIN)/mini-lib pages
+
+book: $(READY) $(VENDOR)/.ready pages
+	@if [ -f $(VENDOR)/.ready ]; then cp book/_config.yml book/generated/config.yml; \
+	else sed '/# vendored$$/d' book/_config.yml > book/generated/config.yml; fi
+	$(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
+	@echo "The book is at file://$(CURDIR)/$(BOOK)/index.html"
+
+test: $(READY)
+	@report=""; for stage in $(STAGES); do \
+	  echo "== $$stage"; start=$$(date +%s); \
+	  if [ $$stage = browser ]; then printf "== seconds:$$report (browser: below)\n"; fi; \
+	  $(MAKE) --no-print-directory $$stage || { echo "make test: $$stage failed" >&2; exit 1; }; \
+	  report="$$report $$stage $$(( $$(date +%s) - start )),"; \
+	done
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(READY)
+	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow and not browser" tests
+
+slow: $(READY)
+	$(ALONE) $(BIN)/pytest -q -n 2 -m slow tests
+
+stored: $(READY)
+	$(ALONE) $(BIN)/pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=300 \
+	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope notebooks
+
+browser: $(READY)
+	$(BIN)/pytest -q -m browser tests/browser
+
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
+
+notebooks: $(READY)
+	$(ALONE) $(BIN)/python -m mini_lib.notebooks
+
+clean:
+	rm -rf _build book/generated $(VENDOR) node_modules .pytest_cache .ruff_cache

@@ -1,0 +1,39 @@
+/* Three repairs that let notebook widgets live on a static page. Loaded in the head, before the theme's scripts. */
+
+/* The theme's icon script replaces <i> elements; the Play widget keeps a reference to its own. Nesting spares it. */
+window.FontAwesomeConfig = { autoReplaceSvg: "nest" };
+
+/* Widgets ask for version 2 of MathJax, the book loads version 3: translate the one call they make. */
+window.addEventListener("load", function () {
+  var mathjax = window.MathJax;
+  if (!mathjax || !mathjax.startup || mathjax.Hub) return;
+  mathjax.Hub = {
+    Queue: function (command) {
+      var element = command[2];
+      element.classList.add("mathjax_process");
+      mathjax.startup.promise.then(function () { return mathjax.typesetPromise([element]); });
+    },
+  };
+});
+
+/* Sliders come without a name for screen readers; give each the text of its own label. */
+function nameSliders(root) {
+  root.querySelectorAll('[role="slider"]:not([aria-label])').forEach(function (handle) {
+    var box = handle.closest(".widget-slider, .jupyter-widgets");
+    var label = box && box.querySelector(".widget-label");
+    var text = label && label.textContent.trim();
+    handle.setAttribute("aria-label", text || "step through the pictures");
+  });
+  root.querySelectorAll('.widget-label[title="null"]').forEach(function (label) { label.removeAttribute("title"); });
+  root.querySelectorAll(".jupyter-widgets img:not([alt])").forEach(function (picture) {
+    var figure = picture.closest(".cell_output");
+    var caption = figure && figure.querySelector("figcaption, .widget-html-content");
+    picture.alt = (caption && caption.textContent.trim()) || "one step of the sequence that the text describes";
+  });
+}
+
+document.addEventListener("DOMContentLoaded", function () {
+  nameSliders(document);
+  new MutationObserver(function () { nameSliders(document); })
+    .observe(document.body, { childList: true, subtree: true });
+});

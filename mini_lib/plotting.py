@@ -1,0 +1,251 @@
+"""One quiet house style, and the two ways in which a figure enters the book.
+
+`show` turns a finished figure into an HTML figure whose caption opens with the finding; `slider` turns a list
+of figures into a picture that the reader steps through, with a kernel or without one.
+"""
+
+import html
+import io
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+Values = Sequence[float] | np.ndarray
+DPI = 110
+FINDING = 250  # most characters of a finding: one sentence, not a paragraph
+FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
+
+# Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = {
+    "esbn": "#0072B2",
+    "esbn_no_confidence": "#56B4E9",
+    "esbn_default_memory": "#7A5195",
+    "lstm": "#D55E00",
+    "ntm": "#009E73",
+    "mnm": "#CC79A7",
+    "rn": "#E69F00",
+    "trn": "#8C5A2B",
+    "transformer": "#000000",
+    "predinet": "#7F7F7F",
+    "paper": "#444444",
+}
+STYLE = {
+    "axes.edgecolor": "#444444",
+    "axes.labelcolor": "#222222",
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "figure.dpi": DPI,
+    "figure.facecolor": "white",
+    "figure.figsize": (6.4, 3.4),
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "grid.color": "#e4e4e4",
+    "image.cmap": "viridis",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "savefig.facecolor": "white",
+    "savefig.transparent": False,
+}
+
+
+def style() -> AbstractContextManager:
+    """Return a context in which figures are drawn in the house style; settings are put back after it."""
+    import seaborn as sns
+
+    cycle = {"axes.prop_cycle": mpl.cycler(color=OKABE_ITO)}
+    return mpl.rc_context(sns.axes_style("ticks") | STYLE | cycle)
+
+
+def colour(name: str) -> str:
+    """Return the colour of a network, the same in every figure; a name not in `COLOURS` gets a steady one too."""
+    return COLOURS.get(name.lower()) or OKABE_ITO[sum(name.lower().encode()) % len(OKABE_ITO)]
+
+
+def figure(rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, **options):
+    """Open a figure in the house style: `matplotlib.pyplot.subplots`, with `size` in inches."""
+    with style():
+        return plt.subplots(rows, columns, figsize=size or STYLE["figure.figsize"], **options)
+
+
+def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colours: Sequence[str] | None = None):
+    """Draw one dot a seed for each group, and a bar at the group's mean: the spread is always in sight.
+
+    Args:
+        ax: where to draw.
+        groups: group name to one value a seed; a group may be empty (nothing was run), but not all of them.
+        label: of the y axis, with the unit.
+        colours: one a group; by default the group's own (`colour`).
+    """
+    if not any(len(values) for values in groups.values()):
+        raise ValueError(f"no values to draw in any of the groups {list(groups)}: give one value a seed")
+    for place, (name, values) in enumerate(groups.items()):
+        shade = colours[place] if colours else colour(name)
+        values = np.asarray(values, dtype=float)
+        # evenly spread rather than jittered at random: the same records give the same picture
+        spots = place + np.linspace(-0.18, 0.18, len(values)) * (len(values) > 1)
+        ax.plot(spots, values, "o", color=shade, alpha=0.55, markersize=5, markeredgewidth=0, zorder=2)
+        if len(values):
+            ax.hlines(values.mean(), place - 0.32, place + 0.32, color=shade, linewidth=2.2, zorder=3)
+    ax.set(xticks=range(len(groups)), xticklabels=list(groups), xlim=(-0.6, len(groups) - 0.4), ylabel=label)
+
+
+def curves(ax: Axes, x: Values, lines: Mapping[str, Sequence[Values]], *, xlabel: str, ylabel: str):
+    """Draw one learning curve a group: the mean over seeds, in a band of one standard error each way.
+
+    Args:
+        ax: where to draw.
+        x: shared x values (updates), length T.
+        lines: group name to its runs, [seeds, T]; a single seed, which has no band, is dashed.
+        xlabel: of the x axis.
+        ylabel: of the y axis.
+    """
+    import seaborn as sns
+
+    for name, runs in lines.items():
+        runs = np.atleast_2d(np.asarray(runs, dtype=float))
+        seeds, points = runs.shape
+        if points != len(x):
+            raise ValueError(f"{name!r} has {points} points a run where x has {len(x)}: thin them alike")
+        look = {
+            "color": colour(name),
+            "linestyle": "-" if seeds > 1 else "--",
+            "label": f"{name} (n={seeds})",
+        }
+        sns.lineplot(x=np.tile(x, seeds), y=runs.ravel(), errorbar="se" if seeds > 1 else None, ax=ax, **look)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+
+
+def images(axes: Sequence[Axes], pictures, titles: Sequence[str] = ()):
+    """Show one grey picture, [H, W] from 0 (black) to 1 (white), on each of the axes; spare axes go blank."""
+    axes = np.ravel(axes)
+    if len(pictures) > len(axes):
+        raise ValueError(f"{len(pictures)} pictures do not fit on {len(axes)} axes")
+    for ax in axes:
+        ax.set_axis_off()
+    for place, picture in enumerate(pictures):
+        axes[place].imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        if titles:
+            axes[place].set_title(titles[place], loc="center", fontsize="small")
+
+
+def png(fig: Figure) -> bytes:
+    """Return a figure as a PNG of at most 256 colours on opaque white, which keeps it small; closes it."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    fig.savefig(buffer, dpi=DPI, facecolor="white")
+    plt.close(fig)
+    small = io.BytesIO()
+    reduced = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    reduced.save(small, "PNG", optimize=True)
+    return small.getvalue()
+
+
+def _checked(finding: str) -> str:
+    """Return the finding without stray spaces, if it is one."""
+    if not isinstance(finding, str) or not finding.strip():
+        raise ValueError("a figure needs its finding: one sentence that says what it shows")
+    if len(finding) > FINDING:
+        raise ValueError(
+            f"the finding has {len(finding)} characters, over {FINDING}: move detail to `caption`"
+        )
+    return " ".join(finding.split())
+
+
+def _captioned(finding: str, caption: str | None) -> str:
+    """Return the caption as HTML, the finding in bold first."""
+    return f"<strong>{html.escape(finding)}</strong> {html.escape(caption or '')}".strip()
+
+
+def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | None = None):
+    """Display a figure with its finding as caption, and close it.
+
+    Args:
+        fig: the finished figure.
+        finding: one sentence, at most 250 characters, that says what the figure shows.
+        caption: detail that follows the finding (how many seeds, what the bars are).
+        alt: what a reader who cannot see the figure should know beside the finding.
+
+    Raises:
+        ValueError: for an empty or overlong finding.
+    """
+    from IPython.display import HTML, display
+
+    finding = _checked(finding)
+    text = html.escape(f"{finding} {alt or ''}".strip(), quote=True)
+    source = f"data:image/png;base64,{b64encode(png(fig)).decode()}"
+    image = f'<img src="{source}" alt="{text}" style="max-width:100%;height:auto;background:#fff">'
+    words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
+    display(HTML(f'<figure class="mini-figure">{image}{words}</figure>'))
+
+
+def slider(
+    frames: Sequence[Figure],
+    labels: Sequence[str],
+    finding: str,
+    *,
+    name: str = "step",
+    caption: str | None = None,
+):
+    """Display figures that the reader steps through, on a live page or a static one, and close them.
+
+    A slider and a Play button are linked in the browser to a stack of pictures, so no kernel is needed.
+
+    Args:
+        frames: 2 to 30 figures of one size, each at most 25 kB as a PNG.
+        labels: what stands above each frame ("update 100").
+        finding: one sentence, at most 250 characters, that says what the frames show together.
+        name: what the slider counts.
+        caption: detail that follows the finding.
+
+    Raises:
+        ValueError: for an empty or overlong finding, or frames that break a limit above.
+    """
+    from IPython.display import display
+
+    finding = _checked(finding)
+    if not 2 <= len(frames) <= FRAMES or len(labels) != len(frames):
+        raise ValueError(f"{len(frames)} frames with {len(labels)} labels: give 2 to {FRAMES}; a label each")
+    sizes = {tuple(np.round(frame.get_size_inches() * DPI).astype(int).tolist()) for frame in frames}
+    if len(sizes) > 1:
+        raise ValueError(f"the frames have several sizes in pixels, {sorted(sizes)}: draw them all alike")
+    pictures = [png(frame) for frame in frames]
+    largest = max(map(len, pictures))
+    if largest > FRAME_BYTES:
+        raise ValueError(f"a frame takes {largest} bytes, at most {FRAME_BYTES}: draw it smaller or plainer")
+    display(_player(pictures, labels, finding, name, caption))
+
+
+def _player(pictures: Sequence[bytes], labels: Sequence[str], finding: str, name: str, caption: str | None):
+    """Build the widget: slider and Play button, stack of labelled pictures, caption."""
+    import ipywidgets as widgets
+
+    last = len(pictures) - 1
+    fit = widgets.Layout(max_width="100%")
+    tip = {"tooltip": f"{name}: {finding}"}
+    control = widgets.IntSlider(0, 0, last, description=name, style={"description_width": "initial"}, **tip)
+    play = widgets.Play(value=0, min=0, max=last, interval=500, tooltip=f"play: {name}")
+    stack = widgets.Stack([
+        widgets.VBox([widgets.HTML(html.escape(label)), widgets.Image(value=data, layout=fit, tooltip=label)])
+        for label, data in zip(labels, pictures, strict=True)
+    ])  # fmt: skip
+    stack.selected_index = 0
+    links = [widgets.jslink((play, "value"), (control, "value"))]
+    links.append(widgets.jslink((control, "value"), (stack, "selected_index")))
+    words = widgets.HTML(f'<div class="mini-figure-caption">{_captioned(finding, caption)}</div>', layout=fit)
+    player = widgets.VBox([widgets.HBox([play, control]), stack, words])
+    player.links = links  # a link lives as long as something holds it
+    return player

@@ -1,0 +1,265 @@
+"""The papers' headline claims: small rules over cells in claims.json, judged on what we measured."""
+
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from scipy import stats
+
+from mini_lib.errors import unknown
+from mini_lib.results.compare import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
+
+CLAIMS = Path(__file__).with_name("claims.json")
+SCALES = ("paper", TUTORIAL)
+WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
+
+
+class Value(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    se: float
+
+
+Lookup = Callable[[str, str], Value | None]  # of a cell's id and a metric; None where there are no runs
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A claim of a paper.
+
+    Attributes:
+        id: such as "esbn.C1".
+        statement: in a sentence.
+        source: where the paper says so.
+        rule: its `kind` (a key of `KINDS`), the cells it names ("table/row/column", or "*" for every column
+            that the paper prints) and its numbers; `metric` where it is not the cells' own.
+    """
+
+    id: str
+    statement: str
+    source: str
+    rule: dict
+
+    @property
+    def paper(self) -> str:
+        """The paper's short name."""
+        return self.id.split(".")[0]
+
+    def cells(self) -> list[str]:
+        """Ids of all cells that the rule names."""
+        patterns = [*self.rule.get("cells", ()), *_flat(self.rule.get("pairs", ()))]
+        return list(dict.fromkeys(cell for pattern in patterns for cell in expand(pattern)))
+
+    def judge(self, lookup: Lookup) -> tuple[str, str]:
+        """The verdict, "holds", "fails", "tie" or "not run", and the figure that decided it."""
+        metric = self.rule.get("metric", "")
+        missing = [cell for cell in self.cells() if lookup(cell, metric) is None]
+        if missing:
+            return "not run", f"{len(missing)} of {len(self.cells())} cells have no runs"
+        return KINDS[self.rule["kind"]](self.rule, lambda pattern: _mean(pattern, metric, lookup))
+
+
+class Judgement(NamedTuple):
+    """What became of a claim at one scale; `settings` are those that differ from the paper's."""
+
+    claim: Claim
+    scale: str
+    verdict: str
+    detail: str
+    settings: str = ""
+
+    def __str__(self) -> str:
+        """Such as "holds @tutorial (width=0.25; weakest: ...)"."""
+        return f"{self.verdict} @{self.scale} ({'; '.join(filter(None, (self.settings, self.detail)))})"
+
+    def to_dict(self) -> dict:
+        """For JSON."""
+        return self._asdict() | {"claim": self.claim.id, "statement": self.claim.statement}
+
+
+@cache
+def load_claims() -> tuple[Claim, ...]:
+    """All claims; ValueError for a rule of unknown kind."""
+    claims = tuple(Claim(**entry) for entry in json.loads(CLAIMS.read_text()))
+    for claim in claims:
+        if claim.rule["kind"] not in KINDS:
+            raise unknown("kind of claim", claim.rule["kind"], KINDS)
+    return claims
+
+
+def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
+    """Judge every claim at every scale; those that name cells which are not given are left out."""
+    found = {comparison.cell.id: comparison for comparison in comparisons}
+    judgements = []
+    for claim in load_claims() if claims is None else claims:
+        if not all(cell in found for cell in claim.cells()):
+            continue
+        for scale in SCALES:
+            suffix = "" if scale == "paper" else f"/{scale}"
+            settings = _changed(claim, found, suffix) if suffix else ""
+            judgements.append(Judgement(claim, scale, *claim.judge(_lookup(found, suffix)), settings))
+    return judgements
+
+
+def _lookup(found: dict[str, Comparison], suffix: str) -> Lookup:
+    return lambda cell, metric: measured(found.get(cell + suffix), metric)
+
+
+def measured(comparison: Comparison | None, metric: str) -> Value | None:
+    """Mean and standard error of a cell's runs; None without any.
+
+    With fewer than 3 runs the paper's SD stands in, if it prints one. `metric` is the cell's own if empty;
+    "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says, and infinite if
+    a run never does.
+    """
+    if comparison is None or not comparison.ours.n:
+        return None
+    values, sd = list(comparison.ours.values), comparison.paper.sd if comparison.paper else math.inf
+    if metric:
+        level = float(re.fullmatch(r"updates_to_(\d+)", metric).group(1))
+        values, sd = [updates_to(record, level) or math.inf for record in comparison.records], math.inf
+    if not values or math.inf in values:
+        return Value(math.inf if values else math.nan, 0.0)
+    sd = statistics.stdev(values) if len(values) >= ENOUGH else sd
+    return Value(statistics.fmean(values), sd / math.sqrt(len(values)))
+
+
+def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int | None:
+    """The update at which the training score, averaged over `window` logged batches, reaches `level`."""
+    curve = record["curve"]
+    for end in range(window, len(curve["score"]) + 1):
+        if statistics.fmean(curve["score"][end - window : end]) >= level:
+            return curve["update"][end - 1]
+    return None
+
+
+def summary(comparisons: list[Comparison]) -> str:
+    """How often each verdict was given, per table, and the verdicts on the claims that these cells decide."""
+    lines = ["table           " + "".join(f"{name:>14}" for name in (*VERDICTS, "partial"))]
+    for table, count in counts(comparisons).items():
+        lines.append(f"{table:16}" + "".join(f"{count[name]:14}" for name in (*VERDICTS, "partial")))
+    told: dict[Claim, list[Judgement]] = {}
+    for judgement in judge(comparisons):
+        told.setdefault(judgement.claim, []).append(judgement)
+    lines += [""] if told else []
+    for claim, judgements in told.items():
+        lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judgements))}")
+    return "\n".join(lines)
+
+
+# ----------------------------------------------------------------------------------------- cells
+
+
+def expand(pattern: str) -> list[str]:
+    """The ids that "table/row/column" stands for; the column "*" is every column printed for that row.
+
+    Raises:
+        ValueError: if no such row is printed.
+    """
+    table, rest = pattern.split("/", 1)
+    row, column = rest.rsplit("/", 1)
+    if column != "*":
+        return [pattern]
+    columns = [c for r, c in printed(table) if r == row]
+    if not columns:
+        raise unknown("row", row, dict.fromkeys(r for r, _ in printed(table)))
+    return [f"{table}/{row}/{c}" for c in columns]
+
+
+def _flat(sides: Iterable) -> list[str]:
+    return [each for side in sides for each in ([side] if isinstance(side, str) else _flat(side))]
+
+
+def _rows(side: str | list[str]) -> str:
+    """A side by its rows; its column too, if it is one cell."""
+    if isinstance(side, str):
+        return side.removesuffix("/*")
+    return " and ".join(dict.fromkeys(pattern.rsplit("/", 1)[0] for pattern in _flat(side)))
+
+
+def _mean(patterns: str | list[str], metric: str, lookup: Lookup) -> Value:
+    """The mean over all cells that the patterns name, and its standard error (cells are independent runs)."""
+    values = [lookup(cell, metric) for pattern in _flat([patterns]) for cell in expand(pattern)]
+    return Value(statistics.fmean(v.mean for v in values), math.hypot(*(v.se for v in values)) / len(values))
+
+
+def _changed(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
+    changes = {}
+    for cell in claim.cells():
+        if cell + suffix in found:
+            full, small = found[cell].cell.settings, found[cell + suffix].cell.settings
+            changes |= {f"{name}={value}": None for name, value in small.items() if full.get(name) != value}
+    return ", ".join(changes)
+
+
+# ----------------------------------------------------------------------------------------- kinds of rules
+
+
+def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, str]:
+    """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
+
+    A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison
+    (`strict`) needs more than 2 SE either way. In between is a tie.
+    """
+    verdicts = []
+    for amount, se in margins.values():
+        clear = 2 * se if strict else 0.0
+        met = amount > clear if strict else amount >= 0
+        verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie")
+    verdict = next(each for each in ("fails", "tie", "holds") if each in verdicts)
+    decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
+    return verdict, min(decisive, key=lambda name: margins[name][0])
+
+
+def _threshold(rule: dict, mean: Callable, margin: Callable[[float], float]) -> tuple[str, str]:
+    values = {cell: mean(cell) for pattern in rule["cells"] for cell in expand(pattern)}
+    verdict, cell = _worst({cell: (margin(v.mean), v.se) for cell, v in values.items()}, strict=False)
+    return verdict, f"weakest: {cell}, {_number(values[cell].mean)}"
+
+
+def _number(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.4g}"
+
+
+def _at_least(rule: dict, mean: Callable) -> tuple[str, str]:
+    return _threshold(rule, mean, lambda value: value - rule["level"])
+
+
+def _at_most(rule: dict, mean: Callable) -> tuple[str, str]:
+    return _threshold(rule, mean, lambda value: rule["level"] - value)
+
+
+def _within(rule: dict, mean: Callable) -> tuple[str, str]:
+    return _threshold(rule, mean, lambda value: rule["by"] - abs(value - rule["level"]))
+
+
+def _more(rule: dict, mean: Callable) -> tuple[str, str]:
+    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said)."""
+    margins, said = {}, {}
+    for left, right in rule["pairs"]:
+        a, b = mean(left), mean(right)
+        name = f"{_rows(left)} against {_rows(right)}"
+        margins[name] = (a.mean - b.mean - rule.get("by", 0.0), math.hypot(a.se, b.se))
+        said[name] = f"{name}: {_number(a.mean)} against {_number(b.mean)}"
+    verdict, name = _worst(margins, strict=True)
+    return verdict, said[name]
+
+
+def _t_test(rule: dict, mean: Callable) -> tuple[str, str]:
+    """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to."""
+    sides = [[mean(cell).mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)]
+    if sides[0] == sides[1]:
+        return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
+    t, p = stats.ttest_rel(*sides)
+    found = f"t({len(sides[0]) - 1}) = {t:.2f}, p = {p:.2g}"
+    return ("holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"), found
+
+
+KINDS = {"at_least": _at_least, "at_most": _at_most, "within": _within, "more": _more, "t_test": _t_test}

@@ -1,0 +1,194 @@
+"""The book's generated pages: paper against ours, index to the paper, what the paper does not say."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from mini_lib import ledger
+from mini_lib.results.claims import SCALES, Claim, Judgement, judge
+from mini_lib.results.compare import VERDICTS, Comparison, caption, compare, counts
+from mini_lib.results.records import Records
+
+HOW_TO_READ = """\
+Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
+verdict. Errors are standard errors of the mean, the paper's as it prints them (SD where it says so). Nothing here
+is typed in: the page is computed from the records in `mini_lib/results/records`.
+
+- *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
+  accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
+- *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
+- *partial*: we have fewer runs than the paper. With fewer than 3 the paper's spread stands in for ours.
+- *not run*: no run yet. Every one of them can be made with the command above its table.
+- A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
+  others.
+
+Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
+authors' code does, one reading fills the table and the other is compared with the same printed numbers. See
+[](what_the_paper_does_not_say.md)."""
+
+
+def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Records) -> list[Path]:
+    """Write the three pages; returns their paths.
+
+    Args:
+        folder: such as book/generated; made if it is not there.
+        papers: the `experiments` module of each wing, with PAPER, TITLE and CELLS.
+        records: the measured runs.
+    """
+    papers = list(papers)
+    compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}
+    ledgers = [(paper.TITLE, ledger.load(paper.PAPER)) for paper in papers]
+    effects = measured_effects([each for found in compared.values() for each in found])
+    pages = {
+        "paper_against_ours.md": comparison_page([(*pair, compared[pair[1].paper]) for pair in ledgers]),
+        "index_to_the_paper.md": ledger.index_page(ledgers),
+        "what_the_paper_does_not_say.md": ledger.details_page(ledgers, effects),
+    }
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in pages]
+
+
+def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
+    """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
+    parts = ["# Paper against ours", HOW_TO_READ]
+    for title, book, found in papers:
+        parts += [f"## {title}", _counts_table(found), *_claims(found), *_provenance(found)]
+        for table in dict.fromkeys(each.cell.table for each in found):
+            parts += _table([each for each in found if each.cell.table == table], book)
+    return "\n\n".join(parts) + "\n"
+
+
+def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
+    """What each variant measured beside the cells that it is another reading of, where both have runs."""
+    found = list(found)
+    main = {
+        (each.cell.table, each.cell.row, each.cell.column): each for each in found if not each.cell.variant
+    }
+    effects: dict[str, list[str]] = {}
+    for each in found:
+        cell = each.cell
+        first = main.get((cell.table, cell.row, cell.column))
+        if cell.variant and first is not None and each.ours.n and first.ours.n:
+            effects.setdefault(cell.variant, []).append(
+                f"{cell.row}, {name(cell.table)}, {cell.column}: {each.ours} ({each.ours.n}) instead of "
+                f"{first.ours} ({first.ours.n})"
+            )
+    return {variant: "; ".join(told) + "." for variant, told in effects.items()}
+
+
+def name(table: str) -> str:
+    """ "esbn.table9" as the paper calls it, "Table 9"."""
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
+    return f"{kind.capitalize()} {number}"
+
+
+# ----------------------------------------------------------------------------------------- parts of the page
+
+
+def _counts_table(found: list[Comparison]) -> str:
+    told = [verdict for verdict in VERDICTS if verdict != "not printed"]
+    rows = [
+        (f"[{name(table)}](#{_anchor(table)})", *(count[verdict] or "" for verdict in (*told, "partial")))
+        for table, count in counts(found).items()
+    ]
+    return ledger.table(("", *told, "of these partial"), rows)
+
+
+def _anchor(table: str) -> str:
+    return table.replace(".", "-")
+
+
+def _claims(found: list[Comparison]) -> list[str]:
+    told: dict[Claim, dict[str, Judgement]] = {}
+    for judgement in judge(found):
+        told.setdefault(judgement.claim, {})[judgement.scale] = judgement
+    if not told:
+        return []
+    rows = [
+        (claim.id, claim.statement, claim.source, *(_judgement(by_scale[scale]) for scale in SCALES))
+        for claim, by_scale in told.items()
+    ]
+    text = (
+        "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
+        "comparison is within two standard errors, or a threshold missed by less. It is *not run* until every one "
+        "of these cells has runs. The paper's scale and the smaller one of the tutorials are judged apart."
+    )
+    return [text, ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in SCALES)), rows)]
+
+
+def _judgement(judgement: Judgement) -> str:
+    settings = f" ({judgement.settings})" if judgement.settings else ""
+    return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
+
+
+def _coloured(verdict: str) -> str:
+    word = {"holds": "match", "tie": "close", "fails": "differs"}.get(verdict, verdict)
+    return f"[{verdict}]{{.verdict-{word}}}" if word in ("match", "close", "differs") else verdict
+
+
+def _table(found: list[Comparison], book: ledger.Ledger) -> list[str]:
+    table = found[0].cell.table
+    title = caption(table) or next((row.what for row in book.rows if row.number == name(table)), "")
+    parts = [f"({_anchor(table)})=\n### {name(table)}: {title}", f"`mini-lib reproduce {table}`"]
+    parts.append(_grid([each for each in found if not each.cell.variant]))
+    for variant in dict.fromkeys(each.cell.variant for each in found if each.cell.variant):
+        parts.append(f"Other reading: *{variant}*.")
+        parts.append(_grid([each for each in found if each.cell.variant == variant]))
+    return parts + _differences(found, book)
+
+
+def _grid(found: list[Comparison]) -> str:
+    columns = list(dict.fromkeys(each.cell.column for each in found))
+    by_place = {(each.cell.row, each.cell.column): _entry(each) for each in found}
+    rows = dict.fromkeys(each.cell.row for each in found)
+    lines = [(row, *(by_place.get((row, column), "") for column in columns)) for row in rows]
+    return ledger.table(("", *columns), lines)
+
+
+def _entry(each: Comparison) -> str:
+    paper = "-" if each.paper is None else str(each.paper)
+    ours = f"{each.ours} ({each.ours.n})<br>" if each.ours.n else ""
+    partial = ", partial" if each.partial else ""
+    return f"{paper}<br>{ours}{_coloured(each.verdict)}{partial}"
+
+
+def _differences(found: list[Comparison], book: ledger.Ledger) -> list[str]:
+    """Why cells differ: as the ledger says, or that it is not known."""
+    known = {each.cell: each.why for each in book.differences}
+    lines = [
+        f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
+        f"{known.get(each.cell.id, 'why it differs is not known.')}"
+        for each in found
+        if each.verdict == "differs"
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
+def _provenance(found: list[Comparison]) -> list[str]:
+    """On what, with what and in how much time the runs behind these cells were made."""
+    records = list({record["key"]: record for each in found for record in each.records}.values())
+    if not records:
+        return ["### Provenance\n\nNo runs on record yet."]
+    told = [record["provenance"] for record in records]
+    hours = Counter()
+    for each in told:
+        hours[each["device"].split(":")[0]] += each["seconds"] / 3600
+    spent = " and ".join(f"{amount:.1f} {device} hours" for device, amount in sorted(hours.items()))
+    items = {
+        "devices": _tally(each["device"] for each in told),
+        "torch": _tally(each["torch"] for each in told),
+        "precision": _tally(each["precision"] for each in told),
+        "code": _tally(each["version"] for each in told),
+        "made from": f"{min(each['date'] for each in told)} to {max(each['date'] for each in told)}",
+    }
+    lines = "\n".join(f"- {label}: {text}" for label, text in items.items())
+    return [f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core).\n\n{lines}"]
+
+
+def _tally(values: Iterable[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(Counter(values).items()))

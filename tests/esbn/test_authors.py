@@ -1,0 +1,232 @@
+"""Weights of the authors' released code: names and shapes as their networks have them, full size."""
+
+import numpy as np
+import oracles
+import pytest
+import torch
+
+from mini_lib.esbn import authors
+from mini_lib.esbn.models import MODELS, build_network
+
+
+def dense(name, outputs, inputs, bias=True):
+    return {f"{name}.weight": (outputs, inputs)} | ({f"{name}.bias": (outputs,)} if bias else {})
+
+
+def recurrent(name, inputs, hidden, suffix="_l0"):
+    return {
+        f"{name}.weight_ih{suffix}": (4 * hidden, inputs),
+        f"{name}.weight_hh{suffix}": (4 * hidden, hidden),
+        f"{name}.bias_ih{suffix}": (4 * hidden,),
+        f"{name}.bias_hh{suffix}": (4 * hidden,),
+    }
+
+
+def encoder_shapes(kind):
+    if kind == "rand":
+        return dense("encoder.fc1", 128, 1024)
+    if kind == "mlp":
+        layers = ((512, 1024), (256, 512), (128, 256))
+        return {k: v for n, sizes in enumerate(layers, 1) for k, v in dense(f"encoder.fc{n}", *sizes).items()}
+    shapes = dense("encoder.fc1", 256, 512) | dense("encoder.fc2", 128, 256)
+    for n, channels in enumerate((1, 32, 32), 1):
+        shapes |= {f"encoder.conv{n}.weight": (32, channels, 4, 4), f"encoder.conv{n}.bias": (32,)}
+    return shapes
+
+
+def transformer_layer(name):
+    return (
+        {f"{name}.self_attn.in_proj_weight": (384, 128), f"{name}.self_attn.in_proj_bias": (384,)}
+        | dense(f"{name}.self_attn.out_proj", 128, 128)
+        | dense(f"{name}.linear1", 512, 128)
+        | dense(f"{name}.linear2", 128, 512)
+        | {f"{name}.norm{n}.{kind}": (128,) for n in (1, 2) for kind in ("weight", "bias")}
+    )
+
+
+def core_shapes(model, length):
+    if model.startswith("esbn"):
+        shapes = recurrent("lstm", 256 + (model == "esbn"), 512)
+        shapes |= dense("key_w_out", 256, 512) | dense("g_out", 1, 512)
+        if model == "esbn":
+            shapes |= {"confidence_gain": (1,), "confidence_bias": (1,)}
+        if model == "esbn_default_memory":
+            shapes |= {"default_M_k": (256,), "default_M_v": (128,)}
+        return shapes
+    if model == "lstm":
+        return recurrent("lstm", 128, 512)
+    if model == "ntm":
+        shapes = recurrent("lstm", 128 + 256, 512) | {"memory_init": (10, 256)}
+        for name in ("erase_out", "add_out", "write_key_out", "read_key_out"):
+            shapes |= dense(name, 256, 512)
+        for head in ("read", "write"):
+            for name, size in (("key_strength", 1), ("interp_gate", 1), ("shift_w", 3), ("sharpen", 1)):
+                shapes |= dense(f"{head}_{name}_out", size, 512)
+        return shapes
+    if model == "mnm":
+        return (
+            recurrent("mnm.lstm_l1", 256, 128, "")
+            | dense("mnm.heads_l2", 512, 128)
+            | dense("mnm.memfunc.targets_net", 384, 128)
+            | dense("mnm.memfunc.feat_proj", 128, 256)
+            | dense("mnm.f_l", 1, 128)
+            | dense("mnm.read_out", 128, 256)
+            | {"mnm.layer_norm.weight": (512,), "mnm.layer_norm.bias": (512,)}
+        )
+    if model == "rn":
+        return dense("g_theta_hidden", 512, 258) | dense("g_theta_out", 256, 512) | dense("f_phi_hidden", 256, 256)
+    if model == "trn":
+        shapes = dense("f_phi_combined", 256, 256)
+        for arity in (2, 3):
+            shapes |= dense(f"g_theta_{arity}_hidden", 512, 129 * arity) | dense(f"g_theta_{arity}_out", 256, 512)
+            shapes |= dense(f"f_phi_{arity}_hidden", 256, 256)
+        return shapes
+    if model == "transformer":
+        twice = ("encoder_norm", "transformer_encoder.norm")
+        norms = {f"{name}.{kind}": (128,) for name in twice for kind in ("weight", "bias")}
+        return (
+            {"pos_encoder.pe": (5000, 1, 128)}
+            | transformer_layer("encoder_layers")
+            | transformer_layer("transformer_encoder.layers.0")
+            | norms
+            | dense("out_hidden", 256, 128)
+        )
+    return (
+        dense("W_k", 16, 129, bias=False)
+        | dense("W_q1", 512, 129 * length, bias=False)
+        | dense("W_q2", 512, 129 * length, bias=False)
+        | dense("W_s", 16, 129, bias=False)
+        | dense("out_hidden", 8, 576)
+    )
+
+
+OUT = {"rn": 256, "trn": 256, "transformer": 256, "predinet": 8, "mnm": 128}
+
+
+def their_state(model, encoder="conv", length=9, classes=4, tcn=True):
+    """A state_dict as theirs, filled with numbers of a size that keeps every layer busy."""
+    shapes = core_shapes(model, length) | dense("y_out", classes, OUT.get(model, 512)) | encoder_shapes(encoder)
+    if tcn:
+        shapes |= {"gamma": (128,), "beta": (128,)}
+    rng = torch.Generator().manual_seed(5)
+    state = {}
+    for name, shape in shapes.items():
+        fan_in = torch.Size(shape[1:]).numel() if len(shape) > 1 else 4
+        state[name] = torch.randn(shape, generator=rng, dtype=torch.float64) / fan_in**0.5
+    if model == "transformer":  # one module registered under two names
+        for kind in ("weight", "bias"):
+            state[f"encoder_norm.{kind}"] = state[f"transformer_encoder.norm.{kind}"]
+    return state
+
+
+CASES = [(model, "conv", (9,), True) for model in MODELS]
+CASES += [(model, "conv", (2,), True) for model in ("trn", "predinet", "ntm", "esbn_no_confidence")]
+CASES += [(model, "conv", (2, 2, 2), True) for model in ("esbn", "mnm", "trn")]
+CASES += [("esbn", "mlp", (9,), True), ("transformer", "rand", (9,), False)]
+
+
+@pytest.mark.parametrize(("model", "encoder", "windows", "tcn"), CASES)
+def test_loads_and_computes_the_same_function(model, encoder, windows, tcn):
+    length, classes = sum(windows), 4 if windows == (9,) else 2
+    state = their_state(model, encoder, length, classes, tcn)
+    network = build_network(model, classes=classes, windows=windows, encoder=encoder, tcn=tcn).double()
+    # Our constants are not in a state_dict of theirs (the random encoder's weights are).
+    constants = {name: value for name, value in network.named_buffers() if not name.startswith("encoder.")}
+    before = {name: value.clone() for name, value in constants.items()}
+    assert authors.load_authors(network, state) is network
+    for name, value in constants.items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+    p = {name: value.numpy() for name, value in state.items()}
+    if model == "mnm":
+        p |= {f"mnm.memfunc.l{n}": getattr(network.core, f"memory{n}").numpy() for n in (1, 2, 3)}
+    rng = np.random.default_rng(0)
+    pool, where = rng.random((4, 32, 32)), rng.integers(4, size=(2, length))
+    logits, extra = oracles.forward(p, model, encoder, windows, pool, where)
+    with torch.no_grad():
+        ours, aux = network(torch.from_numpy(pool), torch.from_numpy(where), aux=True)
+    if (model, length) != ("esbn_no_confidence", 2):  # which answers the same to everything
+        assert np.abs(logits[0] - logits[1]).max() > 1e-3
+    np.testing.assert_allclose(ours.numpy(), logits, atol=1e-8, rtol=1e-8)
+    assert float(aux) == pytest.approx(extra, abs=1e-10)
+
+
+@pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
+@pytest.mark.parametrize("model", MODELS)
+def test_table_is_one_to_one_and_complete(model, encoder):
+    network = build_network(model, classes=4, windows=(9,), encoder=encoder)
+    state = their_state(model, encoder)
+    pairs, optional, dead = authors._expand(network, network.state_dict(), state)
+    assert sorted(pairs.values()) == sorted(network.state_dict())
+    assert sorted({*pairs} - optional) == sorted({*state} - dead)
+    assert not {*pairs} & dead
+
+
+def test_every_dead_parameter_carries_a_note():
+    assert all(row.get("note") for row in authors.renaming() if row.get("dead") or row.get("optional"))
+
+
+def test_dead_parameters_make_no_difference():
+    state = their_state("trn")
+    network = authors.load_authors(build_network("trn", classes=4, windows=(9,)).double(), state)
+    images = torch.rand(2, 9, 32, 32, dtype=torch.float64)
+    before = network(images)
+    state["f_phi_2_hidden.weight"] += 1
+    torch.testing.assert_close(authors.load_authors(network, state)(images), before, rtol=0, atol=0)
+
+
+def test_layers_of_trn_that_only_the_paper_uses_are_loaded_in_its_form():
+    state = their_state("trn")
+    network = build_network("trn", classes=4, windows=(9,), paper_form=True)
+    authors.load_authors(network, state)
+    torch.testing.assert_close(network.core.triple_sum.weight, state["f_phi_3_hidden.weight"].float())
+
+
+def test_constants_of_mnm_are_taken_where_given():
+    state = their_state("mnm")
+    memory = torch.randn(3, 128, 128, dtype=torch.float64)
+    state |= {f"mnm.memfunc.l{n}": memory[n - 1] for n in (1, 2, 3)}
+    network = authors.load_authors(build_network("mnm", classes=4, windows=(9,)), state)
+    torch.testing.assert_close(network.core.memory2, memory[1].float())
+
+
+def complaint(network, state):
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    with pytest.raises(ValueError, match="Build the network") as caught:
+        authors.load_authors(network, state)
+    for name, value in network.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+    return str(caught.value)
+
+
+def test_names_what_is_missing():
+    state = their_state("esbn")
+    del state["g_out.weight"]
+    message = complaint(build_network("esbn", classes=4, windows=(9,)), state)
+    assert "'g_out.weight' is missing (it would be our 'core.gate.weight')" in message
+    assert "'esbn' with encoder 'conv'" in message
+
+
+def test_names_what_is_superfluous_and_where_it_belongs():
+    network = build_network("esbn_no_confidence", classes=4, windows=(9,))
+    message = complaint(network, their_state("esbn_no_confidence") | {"confidence_gain": torch.ones(1)})
+    assert "'confidence_gain' has no place in it (it belongs to model 'esbn')" in message
+    network = build_network("lstm", classes=4, windows=(9,), tcn=False)
+    message = complaint(network, their_state("lstm"))
+    assert "'gamma' has no place in it (it belongs to every network with tcn=True)" in message
+    network = build_network("lstm", classes=4, windows=(9,), encoder="mlp")
+    message = complaint(network, their_state("lstm"))
+    assert "'encoder.conv1.weight' has no place in it (it belongs to encoder 'conv')" in message
+    network = build_network("lstm", classes=4, windows=(9,))
+    assert "'wholly.new' has no place in it" in complaint(network, their_state("lstm") | {"wholly.new": torch.ones(1)})
+
+
+def test_names_what_has_another_shape():
+    network = build_network("transformer", classes=2, windows=(2,))
+    message = complaint(network, their_state("transformer"))
+    assert "'y_out.weight' has shape (4, 256), our 'core.answer.weight' needs (2, 256)" in message
+
+
+def test_cuts_a_long_list_of_problems():
+    message = complaint(build_network("rn", classes=4, windows=(9,)), {})
+    assert "and 8 more" in message
+    assert message.count("is missing") == 12

@@ -1,0 +1,433 @@
+"""The ten networks, the encoders and temporal context normalisation, against the facts and slow numpy."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.nn import functional as F
+
+from mini_lib.esbn import authors
+from mini_lib.esbn.models import MODELS, TemporalContextNorm, build_network
+from mini_lib.esbn.tasks import make_problems
+from mini_lib.layers import LSTMCell, scaled
+
+WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
+CLASSES = {2: 2, 6: 2, 9: 4}
+SMALL = 0.125
+
+# Facts, 3.3: parameters with conv encoder and TCN that get a gradient, by T.
+COUNTS = {
+    "esbn": (1_909_733, 1_909_733, 1_910_759),
+    "esbn_no_confidence": (1_907_683, 1_907_683, 1_908_709),
+    "esbn_default_memory": (1_908_067, 1_908_067, 1_909_093),
+    "lstm": (1_513_698, 1_513_698, 1_514_724),
+    "ntm": (2_572_014, 2_572_014, 2_573_040),  # of which 1,026 idle at T = 2, see IDLE
+    "mnm": (544_355, 544_355, 544_613),
+    "rn": (528_098, 528_098, 528_612),
+    "trn": (528_098, 858_082, 858_596),
+    "transformer": (429_922, 429_922, 430_436),
+    "predinet": (470_810, 999_194, 1_395_500),
+}
+
+# Parameters (by the start of their name) without a gradient in the first updates, and why.
+IDLE = {
+    # Step 1 reads the only entry with weight 1 whatever it holds, and step 2's read comes too late.
+    ("esbn_no_confidence", 2): ("encoder.", "norm."),
+    # A head's first address is not interpolated, and its second one comes too late.
+    ("ntm", 2): ("core.read_gate.", "core.write_gate."),
+    # d(z_0 . z_1)/d shift = z_0 + z_1 = 2 shift, which starts at zero.
+    ("esbn", 2): ("norm.shift",),
+}
+
+every_model = pytest.mark.parametrize("model", MODELS)
+every_length = pytest.mark.parametrize("length", WINDOWS)
+
+
+def make(model, length=9, width=SMALL, seed=0, **options):
+    torch.manual_seed(seed)
+    return build_network(model, classes=CLASSES[length], windows=WINDOWS[length], width=width, **options)
+
+
+def busy(model, length=9, seed=0, **options):
+    """A small network in double precision whose zeros (biases, shift, default memory) are zero no more."""
+    network = make(model, length, seed=seed, **options).double()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return network
+
+
+def batch(length=9, size=3, seed=0, images=5, dtype=torch.float64):
+    rng = torch.Generator().manual_seed(seed)
+    pool = torch.rand(images, 32, 32, generator=rng, dtype=torch.float64).to(dtype)
+    return pool, torch.randint(images, (size, length), generator=rng)
+
+
+def loss_of(network, pool, where, answers):
+    logits, extra = network(pool, where, aux=True)
+    return F.cross_entropy(logits, answers) + extra
+
+
+@every_length
+@every_model
+def test_answers_with_one_row_of_logits_per_problem(model, length):
+    logits, extra = make(model, length)(*batch(length, dtype=torch.float32), aux=True)
+    assert logits.shape == (3, CLASSES[length])
+    assert extra.shape == ()
+    assert torch.isfinite(logits).all()
+    assert (extra > 0) == (model == "mnm")
+
+
+@every_model
+def test_parameter_counts_are_those_of_the_facts(model):
+    counts = tuple(sum(p.numel() for p in make(model, length, width=1.0).parameters()) for length in WINDOWS)
+    assert counts == COUNTS[model]
+
+
+@pytest.mark.parametrize(("encoder", "change"), [("mlp", 491_424), ("rand", -66_400 - 131_200)])
+def test_other_encoders_change_the_count(encoder, change):
+    # The authors count the random encoder's 131,200 weights, which no gradient reaches; ours are buffers.
+    assert sum(p.numel() for p in make("lstm", 9, 1.0, encoder=encoder).parameters()) == 1_514_724 + change
+
+
+def test_without_normalisation_there_is_nothing_to_learn_there():
+    assert sum(p.numel() for p in make("lstm", 9, 1.0, tcn=False).parameters()) == 1_514_724 - 256
+
+
+def test_idle_parameters_of_ntm_are_as_many_as_in_the_facts():
+    named = make("ntm", 2, width=1.0).named_parameters()
+    assert sum(p.numel() for name, p in named if name.startswith(IDLE["ntm", 2])) == 2_572_014 - 2_570_988
+
+
+@every_length
+@every_model
+def test_gradient_reaches_every_parameter_within_five_updates(model, length):
+    network = make(model, length, width=0.25).double()
+    optimiser = torch.optim.Adam(network.parameters(), 5e-4)
+    largest = dict.fromkeys(dict(network.named_parameters()), 0.0)
+    for update in range(5):
+        pool, where = batch(length, 16, seed=update, images=12)
+        where[::2, -1] = where[::2, 0]  # some repetition, as every task has
+        answers = torch.randint(CLASSES[length], (16,), generator=torch.Generator().manual_seed(update))
+        optimiser.zero_grad()
+        loss_of(network, pool, where, answers).backward()
+        optimiser.step()
+        for name, parameter in network.named_parameters():
+            largest[name] = max(largest[name], parameter.grad.abs().max().item())
+    without = {name for name, size in largest.items() if size < 1e-12}
+    idle = IDLE.get((model, length), ())
+    assert without == {name for name in largest if idle and name.startswith(idle)}
+
+
+@every_length
+@every_model
+def test_equals_the_numpy_forward_pass(model, length):
+    network = busy(model, length)
+    pool, where = batch(length)
+    with torch.no_grad():
+        logits, extra = network(pool, where, aux=True)
+    expected, expected_extra = oracles.forward(
+        their_names(network), model, "conv", WINDOWS[length], pool.numpy(), where.numpy()
+    )
+    np.testing.assert_allclose(logits.numpy(), expected, rtol=0, atol=1e-9)
+    assert extra.item() == pytest.approx(expected_extra, abs=1e-10)
+    assert np.abs(expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "rand"])
+@pytest.mark.parametrize("tcn", [True, False])
+def test_encoders_equal_the_numpy_forward_pass(encoder, tcn):
+    network = busy("transformer", encoder=encoder, tcn=tcn)
+    pool, where = batch()
+    expected, _ = oracles.forward(
+        their_names(network), "transformer", encoder, (9,), pool.numpy(), where.numpy()
+    )
+    np.testing.assert_allclose(network(pool, where).detach().numpy(), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("model", "option"), [("trn", {"paper_form": True}), ("transformer", {"final_norm": False})])
+@every_length
+def test_the_other_reading_is_another_function(model, option, length):
+    network = busy(model, length, **option)
+    p = their_names(network)
+    p |= {f"transformer_encoder.norm.{kind}": np.full(16, kind == "weight") for kind in ("weight", "bias")}
+    pool, where = batch(length)
+    case = (p, model, "conv", WINDOWS[length], pool.numpy(), where.numpy())
+    ours = network(pool, where).detach().numpy()
+    np.testing.assert_allclose(ours, oracles.forward(*case, **option)[0], rtol=0, atol=1e-9)
+    assert np.abs(ours - oracles.forward(*case)[0]).max() > 1e-3
+
+
+def their_names(network):
+    """The network's weights as the oracles want them: float64, under the authors' names."""
+    own = network.state_dict()
+    pairs, _, _ = authors._expand(network, own, {})
+    return {theirs: own[ours].double().numpy() for theirs, ours in pairs.items()}
+
+
+@every_model
+def test_problems_do_not_see_their_batch_mates(model):
+    network = busy(model)
+    pool, where = batch(size=4)
+    together = network(pool, where)
+    for row in range(4):  # a batch of one among others
+        torch.testing.assert_close(network(pool, where[row : row + 1]), together[row : row + 1])
+
+
+@every_model
+def test_a_pool_with_places_is_the_same_as_images(model):
+    network = busy(model)
+    pool, where = batch()
+    torch.testing.assert_close(network(pool, where), network(pool[where]))
+
+
+@every_model
+def test_stacked_replicas_equal_each_alone(model):
+    networks = [make(model, seed=seed).double() for seed in range(3)]
+    pools, where = torch.stack([batch(seed=seed)[0] for seed in range(3)]), batch()[1]
+    answers = torch.tensor([0, 3, 1])
+    skeleton = make(model).double()
+
+    def loss(parameters, buffers, pool):
+        logits, extra = functional_call(skeleton, (parameters, buffers), (pool, where, True))
+        return F.cross_entropy(logits, answers) + extra
+
+    parameters, buffers = stack_module_state(networks)
+    stacked = vmap(grad(loss))(parameters, buffers, pools)
+    for replica, network in enumerate(networks):
+        loss_of(network, pools[replica], where, answers).backward()
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(stacked[name][replica], parameter.grad, rtol=1e-7, atol=1e-10)
+
+
+@every_model
+def test_learns_32_problems_by_heart(model):
+    problems = make_problems("distribution_of_three", 92, 0).train
+    answers = problems.answers[:32]
+    used, where = problems.ids[:32].unique(return_inverse=True)
+    network = make(model)
+    pool = torch.rand(len(used), 32, 32)
+    optimiser = torch.optim.Adam(network.parameters(), 4e-3)
+    for _update in range(400):
+        optimiser.zero_grad()
+        loss_of(network, pool, where, answers).backward()
+        optimiser.step()
+        if (network(pool, where).argmax(dim=1) == answers).all():
+            return
+    pytest.fail(f"{model} still errs on its training problems")
+
+
+# Initialisation: facts, 3.2 and each network's own section.
+
+
+@pytest.mark.parametrize("inputs", [128, 257, 384])
+def test_lstm_rows_start_in_three_blocks(inputs):
+    torch.manual_seed(0)
+    cell = LSTMCell(inputs, 512)
+    for weight, fan_in in ((cell.weight_ih, inputs), (cell.weight_hh, 512)):
+        for rows, fan_out, gain in ((slice(1024), 1024, 1), (slice(1024, 1536), 512, 5 / 3), (slice(1536, 2048), 512, 1)):
+            expected = gain * math.sqrt(2 / (fan_in + fan_out))
+            assert weight[rows].std().item() == pytest.approx(expected, rel=0.02)
+    assert not cell.bias_ih.any()
+    assert not cell.bias_hh.any()
+
+
+def kaiming(outputs, inputs):
+    return math.sqrt(2 / inputs)
+
+
+def xavier(outputs, inputs):
+    return math.sqrt(2 / (inputs + outputs))
+
+
+def xavier_tanh(outputs, inputs):
+    return 5 / 3 * xavier(outputs, inputs)
+
+
+SPREAD = {
+    "esbn": {"key": kaiming, "gate": xavier, "answer": xavier},
+    "esbn_no_confidence": {"key": kaiming, "gate": xavier, "answer": xavier},
+    "esbn_default_memory": {"key": kaiming, "gate": xavier, "answer": xavier},
+    "lstm": {"answer": xavier},
+    "ntm": {
+        **{f"{head}_key": xavier_tanh for head in ("read", "write")},
+        **{f"{head}_{part}": kaiming for head in ("read", "write") for part in ("strength", "sharpen")},
+        **{f"{head}_{part}": xavier for head in ("read", "write") for part in ("gate", "shift")},
+        "erase": xavier,
+        "add": xavier_tanh,
+        "answer": xavier,
+    },
+    "rn": {"pair_hidden": kaiming, "pair_out": kaiming, "hidden": kaiming, "answer": xavier},
+    "trn": {
+        **{f"{arity}_{part}": kaiming for arity in ("pair", "triple") for part in ("hidden", "out")},
+        "hidden": kaiming,
+        "answer": xavier,
+    },
+    "transformer": {
+        "qkv": xavier,
+        "mix": xavier,
+        "expand": kaiming,
+        "contract": kaiming,
+        "hidden": kaiming,
+        "answer": xavier,
+    },
+    "predinet": {
+        **{name: xavier for name in ("key", "query1", "query2", "relation", "answer")},
+        "hidden": kaiming,
+    },
+}
+
+
+@pytest.mark.parametrize("model", SPREAD)
+def test_layers_start_with_their_spread_and_zero_biases(model):
+    core = make(model, width=1.0).core
+    linears = {name for name, part in core.named_modules() if isinstance(part, torch.nn.Linear)}
+    assert linears == {*SPREAD[model]}
+    for name, rule in SPREAD[model].items():
+        weight, bias = core.get_submodule(name).weight, core.get_submodule(name).bias
+        tolerance = max(0.02, 4 / math.sqrt(2 * weight.numel()))
+        assert weight.std().item() == pytest.approx(rule(*weight.shape), rel=tolerance)
+        assert bias is None or not bias.any()
+    assert model != "ntm" or core.memory.std().item() == pytest.approx(xavier(10, 256), rel=0.05)
+
+
+@pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
+def test_encoders_start_kaiming(encoder):
+    for name, value in make("lstm", width=1.0, encoder=encoder).encoder.state_dict().items():
+        if "bias" in name:
+            assert not value.any()
+        else:
+            expected = math.sqrt(2 / value[0].numel())
+            assert value.std().item() == pytest.approx(expected, rel=max(0.02, 4 / math.sqrt(2 * value.numel())))
+
+
+def test_mnm_starts_uniform_and_its_memory_is_not_trained():
+    core = make("mnm", width=1.0).core
+    assert "memory2" in core.state_dict()
+    assert "memory2" not in dict(core.named_parameters())
+    values = dict(core.named_parameters()) | dict(core.named_buffers())
+    for name, value in values.items():
+        bound = 1 / 16 if name.startswith("output") else 128**-0.5
+        assert value.abs().max() <= bound
+        if value.numel() > 1000:
+            assert value.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.04)
+
+
+@pytest.mark.parametrize("model", ["esbn_no_confidence", "esbn_default_memory"])
+def test_ablations_start_with_exactly_zero_logits(model):
+    assert not make(model, width=1.0)(*batch(dtype=torch.float32)).any()
+
+
+def test_esbn_does_not_start_with_zero_logits():
+    assert make("esbn")(*batch(dtype=torch.float32)).abs().min() > 0
+
+
+# Temporal context normalisation: facts, section 2.
+
+
+@every_length
+def test_context_norm_equals_its_definition(length):
+    torch.manual_seed(0)
+    norm = TemporalContextNorm(7, WINDOWS[length]).double()
+    assert norm.gain.tolist() == [1.0] * 7
+    assert norm.shift.tolist() == [0.0] * 7
+    torch.nn.init.normal_(norm.gain)
+    torch.nn.init.normal_(norm.shift)
+    z = torch.randn(4, length, 7, dtype=torch.float64)
+    expected = [oracles.context_norm(row, *(p.detach().numpy() for p in norm.parameters()), WINDOWS[length]) for row in z.numpy()]
+    np.testing.assert_allclose(norm(z).detach().numpy(), np.stack(expected), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(norm.eval()(z), norm.train()(z), rtol=0, atol=0)
+
+
+def test_two_steps_keep_only_the_sign_and_equal_ones_only_the_shift():
+    norm = TemporalContextNorm(4, (2,))
+    torch.nn.init.constant_(norm.shift, 0.3)
+    z = torch.tensor([[[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 2.0, 0.0]]])
+    root = 0.5**0.5
+    expected = torch.tensor([[-root, root, 0, 0], [root, -root, 0, 0]]) + 0.3
+    torch.testing.assert_close(norm(z)[0], expected)
+    assert norm(z)[0, :, 2:].unique().tolist() == pytest.approx([0.3])
+
+
+def test_equal_images_have_equal_embeddings():
+    network, (pool, _) = make("esbn"), batch(dtype=torch.float32)
+    z = network.embed(pool, torch.tensor([[0, 1, 2, 0, 1, 2, 2, 3, 0]]))
+    for one, other in ((0, 3), (1, 4), (2, 5), (2, 6), (0, 8)):
+        torch.testing.assert_close(z[0, one], z[0, other], rtol=0, atol=0)
+    assert (z[0, 0] - z[0, 1]).abs().max() > 0.1
+
+
+def test_windows_are_checked():
+    with pytest.raises(ValueError, match=r"windows \(2, 2, 2\) cover 6 steps, the input has 9"):
+        TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4))
+    with pytest.raises(ValueError, match="2 steps or more"):
+        TemporalContextNorm(4, (8, 1))
+
+
+# What ESBN lets one see: Algorithm 1.
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("esbn")])
+def test_trace_is_what_the_network_does(model):
+    network = busy(model)
+    pool, where = batch()
+    z, core = network.embed(pool, where), network.core
+    trace, default = core.trace(z), int(core.default_memory)
+    torch.testing.assert_close(trace.logits, network(pool, where))
+    torch.testing.assert_close(trace.step_logits[:, -1], trace.logits)
+    key = scaled(256, SMALL)
+    assert trace.keys_written.shape == (3, 10, key)
+    assert trace.keys_retrieved.shape == (3, 10, key + core.confidence)
+    assert trace.weights.shape == trace.confidences.shape == (3, 10, 9 + default)
+    held = torch.ones(10, 9 + default, dtype=torch.bool).tril(-1 + default)
+    held[0] = False
+    assert not trace.weights[:, ~held].any()
+    assert (trace.weights[:, held] > 0).all()
+    torch.testing.assert_close(trace.weights.sum(dim=2)[:, 1:], torch.ones(3, 9, dtype=torch.float64))
+    assert not trace.keys_retrieved[:, 0].any()
+    keys = trace.keys_written[:, :9]
+    if default:
+        keys = torch.cat([core.default_key.expand(3, 1, -1), keys], dim=1)
+    read = trace.gates[..., None] * (trace.weights @ keys)
+    torch.testing.assert_close(trace.keys_retrieved[..., :key], read)
+    if core.confidence:
+        confidence = trace.gates * (trace.weights * trace.confidences).sum(dim=2)
+        torch.testing.assert_close(trace.keys_retrieved[..., -1], confidence)
+    else:
+        assert not trace.confidences.any()
+
+
+def test_first_two_keys_are_the_same_for_every_problem():
+    network = busy("esbn")
+    trace = network.core.trace(network.embed(*batch()))
+    assert (trace.keys_written[:, :2] == trace.keys_written[:1, :2]).all()
+    assert (trace.keys_written[:, 3] != trace.keys_written[:1, 3]).any()
+
+
+def test_attention_of_predinet_and_transformer_are_weights():
+    pool, where = batch()
+    for model in ("predinet", "transformer"):
+        network = busy(model)
+        found = network.core.attention(network.embed(pool, where))
+        weights = found[1] if isinstance(found, tuple) else found
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": "ebsn"}, "unknown model 'ebsn'; did you mean 'esbn'"),
+        ({"model": "esbn", "encoder": "cnov"}, "unknown encoder 'cnov'; did you mean 'conv'"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        build_network(**arguments, classes=4, windows=(9,))
+
+
+def test_default_memory_excludes_confidence():
+    with pytest.raises(ValueError, match="pass confidence=False"):
+        build_network("esbn", classes=4, windows=(9,), default_memory=True)
