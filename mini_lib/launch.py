@@ -11,10 +11,12 @@ from pathlib import Path
 import torch
 from tqdm.auto import tqdm
 
+from mini_lib.results.cells import settings_hash
 from mini_lib.training import Replica, Run, set_precision, train
 
 Build = Callable[[dict, int], Replica]
 STACK = 40  # replicas in one stack at most
+WINDOW = 80  # jobs whose replicas are built, and so held in memory, at a time
 
 
 @dataclass(frozen=True)
@@ -121,17 +123,18 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
 
 
 def _in_stacks(jobs, device, checkpoints, deadline, progress) -> Iterator[tuple[Job, Run]]:
-    for stack in stacks(jobs):
-        if deadline is not None and time.time() > deadline:
-            return
-        path = checkpoints / f"{stack[0][0].key}-stack{len(stack)}.pt"
-        replicas = [replica for _, replica in stack]
-        runs = train(
-            replicas, device=device, stacked=True, checkpoint=path, stop=_after(deadline), progress=progress
-        )
-        if all(run.finished for run in runs):
-            path.unlink(missing_ok=True)
-        yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
+    for start in range(0, len(jobs), WINDOW):
+        for stack in stacks(jobs[start : start + WINDOW]):
+            if deadline is not None and time.time() > deadline:
+                return
+            path = checkpoints / f"{settings_hash({'stack': [job.key for job, _ in stack]})}.pt"
+            replicas = [replica for _, replica in stack]
+            runs = train(
+                replicas, device=device, stacked=True, checkpoint=path, stop=_after(deadline), progress=progress
+            )
+            if all(run.finished for run in runs):
+                path.unlink(missing_ok=True)
+            yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
 
 
 def stacks(jobs: Iterable[Job], most: int = STACK) -> list[list[tuple[Job, Replica]]]:

@@ -5,7 +5,7 @@ import time
 import torch
 
 from mini_lib.esbn.experiments import build, paper_settings
-from mini_lib.launch import Job, launch, stacks
+from mini_lib.launch import Job, _in_stacks, launch, stacks
 
 CPU = torch.device("cpu")
 
@@ -49,3 +49,17 @@ def test_regimes_of_one_task_share_a_stack():
     ]
     groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)])
     assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]
+
+
+def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoint(tmp_path):
+    jobs = [job(1), job(2), job(1, tcn=False)]
+    halted = list(_in_stacks(jobs, CPU, tmp_path, deadline=time.time() + 0.5, progress=_late))
+    assert [run.finished for _, run in halted] == [False, False]
+    assert len(list(tmp_path.glob("*.pt"))) == 1
+    ended = list(_in_stacks(jobs, CPU, tmp_path, deadline=None, progress=False))
+    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
+    assert list(tmp_path.glob("*.pt")) == []
+
+
+def _late(updates):
+    time.sleep(0.6)

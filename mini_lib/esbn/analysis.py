@@ -7,11 +7,13 @@ import torch
 from jaxtyping import Float, Int
 from scipy import stats
 from sklearn.decomposition import PCA
-from sklearn.neighbors import NearestCentroid
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from mini_lib.esbn.models import ESBN, Network
 from mini_lib.esbn.tasks import Problems
+from mini_lib.results import Comparison
+from mini_lib.seeding import numpy_rng
 
 ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 
@@ -93,16 +95,13 @@ def decode_steps(
     """How well the step at which a key was written is told from the key alone.
 
     The centroids of the training problems' keys, one a step, label each key of the test problems, whose images
-    the network has never seen.
+    the network has never seen. With retrieved keys for `test`, it tells at which step they were written.
 
     Returns:
         The share of test keys of each step that are told right, and the confusion matrix (rows: true step).
     """
-    steps = train.shape[1]
-    labels = np.tile(np.arange(steps), len(train))
-    centroids = NearestCentroid().fit(train.flatten(0, 1).numpy(), labels)
-    told = centroids.predict(test.flatten(0, 1).numpy()).reshape(len(test), steps)
-    confusion = np.stack([np.bincount(column, minlength=steps) / len(test) for column in told.T])
+    told = torch.cdist(test, train.mean(dim=0).expand(len(test), -1, -1)).argmin(dim=-1)
+    confusion = one_hot(told, train.shape[1]).double().mean(dim=0).numpy()
     return confusion.diagonal(), confusion
 
 
@@ -153,3 +152,53 @@ def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float
         )
     result = stats.ttest_rel(first, second)
     return float(result.statistic), float(result.pvalue), len(first) - 1
+
+
+def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
+    """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
+    values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
+    return (values[0] / values.sum()).item()
+
+
+def centroid_distances(keys: Float[Tensor, "N S K"]) -> Float[np.ndarray, "S S"]:
+    """Distances between the mean keys of every two steps, divided by the largest of them."""
+    means = keys.mean(dim=0)
+    distances = torch.cdist(means, means).numpy()
+    return distances / distances.max()
+
+
+def geometry_agreement(first: Float[np.ndarray, "S S"], second: Float[np.ndarray, "S S"]) -> float:
+    """Spearman correlation of two matrices of distances, over pairs of steps: 1 if they order all pairs alike.
+
+    It compares networks whose keys have no axis in common (representational similarity).
+    """
+    pairs = np.triu_indices(len(first), k=1)
+    return float(stats.spearmanr(first[pairs], second[pairs]).statistic)
+
+
+def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:
+    """Distribution-of-three problems whose first row shows the objects `row`, such as (0, 0, 1) for A A B.
+
+    The second row is the first in another order, its last object the answer; the choices are four distinct
+    objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
+
+    Raises:
+        ValueError: if `row` is not three objects of 0, 1 and 2, or the pool has fewer than 4 images.
+    """
+    if len(row) != ROW1 or not set(row) <= {0, 1, 2}:
+        raise ValueError(f"row {row} is not three of the objects 0, 1 and 2, as (0, 0, 1) is for A A B")
+    if len(pool) < 4:
+        raise ValueError(f"a problem needs 4 images to choose from, the pool has {len(pool)}")
+    rng = numpy_rng(seed, "doubled", *row)
+    four = rng.permuted(np.tile(pool.numpy(), (size, 1)), axis=1)[:, :4]
+    first = four[:, list(row)]
+    second, choices = rng.permuted(first, axis=1), rng.permuted(four, axis=1)
+    answers = (choices == second[:, 2:]).argmax(axis=1)
+    return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
+
+
+def condition_means(comparisons: list[Comparison], row: str, ours: bool = False) -> dict[tuple[str, str], float]:
+    """Mean accuracy of a row of Tables 15-18 in each condition (table, m), the paper's or ours where we have any."""
+    chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
+    means = {(c.cell.table, c.cell.column): c.ours.mean if ours else c.paper.mean for c in chosen}
+    return {condition: mean for condition, mean in means.items() if mean is not None}

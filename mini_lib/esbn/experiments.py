@@ -207,7 +207,7 @@ def evaluate(model: nn.Module, images: Tensor, problems: Problems) -> dict[str, 
 
 
 @torch.no_grad()
-def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: int = 500) -> Tensor:
+def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: int = 1000) -> Tensor:
     """The logits of every problem, on the CPU. [N, C]"""
     device = next(model.parameters()).device
     images = images.to(device)

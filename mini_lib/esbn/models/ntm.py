@@ -18,7 +18,8 @@ class NTM(nn.Module):
     g w + (1 - g) w_last, w_n = s_0 w_{n+1} + s_1 w_n + s_2 w_{n-1} (around the ends), w_n^y / sum w^y. A step
     reads r = sum_n w_n M_n, which the controller gets at the next step, then writes
     M_n <- M_n (1 - w_n e) + w_n a. The controller answers after one more step without an image. As in the
-    authors' code nothing is read at step 0, and a head's first address has no predecessor to be mixed with; the sharpening y is theirs, too.
+    authors' code nothing is read at step 0, and a head's first address has no predecessor to be mixed with;
+    the sharpening y is theirs, too.
 
     Both heads look at the same memory, so they are addressed together, read head first. The heads' layers
     stay separate parameters and are joined into one matrix for the length of a problem.
