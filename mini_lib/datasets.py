@@ -253,7 +253,7 @@ def _unpacked(path: Path) -> bytes:
 def _arrays(path: Path, *keys: str) -> list[np.ndarray]:
     """Read arrays of an npz archive."""
     try:
-        with np.load(path) as archive:
+        with path.open("rb") as file, np.load(file) as archive:
             return [archive[key] for key in keys]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise _damaged(path, error) from error

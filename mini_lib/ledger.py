@@ -11,7 +11,8 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Row:
         kind: one of `KINDS`.
         what: what it is, in our words.
         code: "module:object" that implements it, or declares its runs.
-        test: "file" or "file::function" that checks it.
+        test: ``file`` or ``file::function`` that checks it.
         page: the file of the book that shows it.
         tag: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
     """
@@ -116,7 +117,7 @@ def load(paper: str) -> Ledger:
 def papers() -> list[str]:
     """The short names of all papers that have a ledger."""
     folders = resources.files("mini_lib").iterdir()
-    return sorted(folder.name for folder in folders if folder.joinpath("paper.toml").is_file())
+    return sorted(each.name for each in folders if each.joinpath("paper.toml").is_file())
 
 
 def read(paper: str, text: str) -> Ledger:
@@ -135,15 +136,11 @@ def _row(kind: type, entry: dict):
     for name in entry:
         if name not in names:
             raise unknown(f"field of a {kind.__name__.lower()}", name, names)
-    try:
-        return kind(**entry)
-    except TypeError as error:
-        raise ValueError(
-            f"the ledger's {kind.__name__.lower()} {next(iter(entry.values()), '')!r}: {error}"
-        ) from None
-
-
-# ---------------------------------------------------------------------------------------- checking
+    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in entry]
+    if missing:
+        first = next(iter(entry.values()), "")
+        raise ValueError(f"the ledger's {kind.__name__.lower()} {first!r} lacks {', '.join(missing)}")
+    return kind(**entry)
 
 
 def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]:
@@ -175,7 +172,7 @@ def _problems(row: Row, root: Path, pages: set[str]) -> list[str]:
     file, _, function = row.test.partition("::")
     if not (root / file).is_file():
         problems.append(f"no test file {file!r}")
-    elif function and function not in _functions((root / file).read_text(encoding="utf-8")):
+    elif function and function not in _functions(root / file):
         problems.append(f"no test {function!r} in {file}")
     if str(Path(row.page).with_suffix("")) not in pages:
         problems.append(f"the page {row.page!r} is not in the book's contents")
@@ -198,8 +195,10 @@ def _source(code: str) -> tuple[str | None, str]:
     return source, f"{module.__doc__}\n{source}"
 
 
-def _functions(source: str) -> set[str]:
-    return {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
+@cache
+def _functions(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 def _gaps(numbers: list[str]) -> list[str]:
@@ -222,13 +221,10 @@ def _untold(ledger: Ledger) -> list[str]:
     ]
 
 
-# ---------------------------------------------------------------------------------------- pages
-
-
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A Markdown table; line ends and bars inside a cell are made safe."""
     lines = [list(head), *([str(value) for value in row] for row in rows)]
-    lines = [[re.sub(r"\s+", " ", text).replace("|", "\\|").strip() for text in line] for line in lines]
+    lines = [[re.sub(r"[ \n]+", " ", text).replace("|", "\\|").strip() for text in line] for line in lines]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -242,11 +238,8 @@ def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
-        rows = [
-            (row.number, row.what, _code(row.code), _code(row.test), _link(row.page, up))
-            for row in ledger.rows
-        ]
-        parts.append(table(("in the paper", "what", "code", "test", "page"), rows))
+        rows = [(row.number, row.what, _where(row, up)) for row in ledger.rows]
+        parts.append(table(("in the paper", "what", "code, test, page"), rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -302,5 +295,9 @@ def _code(name: str) -> str:
     return f"`{name}`" if name else ""
 
 
-def _link(page: str, up: str) -> str:
-    return f"[{Path(page).stem.replace('_', ' ')}]({up}{page})"
+def _where(row: Row, up: str) -> str:
+    """Code, test and page below one another, without the folders that all of them share."""
+    file, _, function = row.test.removeprefix("tests/").partition("::")
+    test = _code(file) + (f": *{function.removeprefix('test_').replace('_', ' ')}*" if function else "")
+    page = f"[{Path(row.page).stem.replace('_', ' ')}]({up}{row.page})"
+    return "<br>".join((_code(row.code.removeprefix("mini_lib.")), test, page))

@@ -15,8 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
-Values = Sequence[float] | np.ndarray
+Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 DPI = 110
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
 FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
@@ -42,7 +43,6 @@ STYLE = {
     "axes.linewidth": 0.8,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlelocation": "left",
     "axes.titlesize": "medium",
     "axes.grid": True,
     "axes.grid.axis": "y",
@@ -70,11 +70,11 @@ def style() -> AbstractContextManager:
 
 
 def colour(name: str) -> str:
-    """Return the colour of a network, the same in every figure; a name not in `COLOURS` gets a steady one too."""
+    """Return the colour of a network, the same in every figure; any other name gets a steady one too."""
     return COLOURS.get(name.lower()) or OKABE_ITO[sum(name.lower().encode()) % len(OKABE_ITO)]
 
 
-def figure(rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, **options):
+def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **options):
     """Open a figure in the house style: `matplotlib.pyplot.subplots`, with `size` in inches."""
     with style():
         return plt.subplots(rows, columns, figsize=size or STYLE["figure.figsize"], **options)
@@ -102,7 +102,7 @@ def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colours: S
     ax.set(xticks=range(len(groups)), xticklabels=list(groups), xlim=(-0.6, len(groups) - 0.4), ylabel=label)
 
 
-def curves(ax: Axes, x: Values, lines: Mapping[str, Sequence[Values]], *, xlabel: str, ylabel: str):
+def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, ylabel: str):
     """Draw one learning curve a group: the mean over seeds, in a band of one standard error each way.
 
     Args:
@@ -126,9 +126,10 @@ def curves(ax: Axes, x: Values, lines: Mapping[str, Sequence[Values]], *, xlabel
         }
         sns.lineplot(x=np.tile(x, seeds), y=runs.ravel(), errorbar="se" if seeds > 1 else None, ax=ax, **look)
     ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.legend(frameon=False)
 
 
-def images(axes: Sequence[Axes], pictures, titles: Sequence[str] = ()):
+def images(axes: Values, pictures: Values | Tensor, titles: Sequence[str] = ()):
     """Show one grey picture, [H, W] from 0 (black) to 1 (white), on each of the axes; spare axes go blank."""
     axes = np.ravel(axes)
     if len(pictures) > len(axes):
@@ -136,7 +137,7 @@ def images(axes: Sequence[Axes], pictures, titles: Sequence[str] = ()):
     for ax in axes:
         ax.set_axis_off()
     for place, picture in enumerate(pictures):
-        axes[place].imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        axes[place].imshow(np.asarray(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         if titles:
             axes[place].set_title(titles[place], loc="center", fontsize="small")
 
@@ -156,7 +157,7 @@ def png(fig: Figure) -> bytes:
 
 def _checked(finding: str) -> str:
     """Return the finding without stray spaces, if it is one."""
-    if not isinstance(finding, str) or not finding.strip():
+    if not finding.strip():
         raise ValueError("a figure needs its finding: one sentence that says what it shows")
     if len(finding) > FINDING:
         raise ValueError(
@@ -239,7 +240,7 @@ def _player(pictures: Sequence[bytes], labels: Sequence[str], finding: str, name
     control = widgets.IntSlider(0, 0, last, description=name, style={"description_width": "initial"}, **tip)
     play = widgets.Play(value=0, min=0, max=last, interval=500, tooltip=f"play: {name}")
     stack = widgets.Stack([
-        widgets.VBox([widgets.HTML(html.escape(label)), widgets.Image(value=data, layout=fit, tooltip=label)])
+        widgets.VBox([widgets.HTML(html.escape(label)), widgets.Image(value=data, layout=fit)])
         for label, data in zip(labels, pictures, strict=True)
     ])  # fmt: skip
     stack.selected_index = 0

@@ -25,10 +25,13 @@ function nameSliders(root) {
     handle.setAttribute("aria-label", text || "step through the pictures");
   });
   root.querySelectorAll('.widget-label[title="null"]').forEach(function (label) { label.removeAttribute("title"); });
-  root.querySelectorAll(".jupyter-widgets img:not([alt])").forEach(function (picture) {
-    var figure = picture.closest(".cell_output");
-    var caption = figure && figure.querySelector("figcaption, .widget-html-content");
-    picture.alt = (caption && caption.textContent.trim()) || "one step of the sequence that the text describes";
+  /* A picture of a sequence: the label that stands above it, then what the sequence shows. */
+  root.querySelectorAll("img.jupyter-widgets:not([alt])").forEach(function (picture) {
+    var player = picture.closest(".cell_output");
+    var label = picture.previousElementSibling;
+    var caption = player && player.querySelector(".mini-figure-caption");
+    var words = [label, caption].map(function (element) { return element ? element.textContent.trim() : ""; });
+    if (words.join("")) picture.alt = words.filter(Boolean).join(": ");
   });
 }
 

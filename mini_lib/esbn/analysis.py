@@ -22,13 +22,13 @@ class Keys(NamedTuple):
     """The keys of every problem at every step.
 
     Attributes:
-        written: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
-        retrieved: k_r without its confidence, gated, at steps 1..T; zero at the first. [N, T, K]
+        written: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, Q]
+        retrieved: k_r without its confidence, gated, at steps 1..T; zero at the first. [N, T, Q]
         confidence: the gated confidence that came with it; zeros where the variant has none. [N, T]
     """
 
-    written: Float[Tensor, "N S K"]
-    retrieved: Float[Tensor, "N T K"]
+    written: Float[Tensor, "N S Q"]
+    retrieved: Float[Tensor, "N T Q"]
     confidence: Float[Tensor, "N T"]
 
 
@@ -63,7 +63,7 @@ def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
     return PCA(n_components=2).fit(np.concatenate([part.flatten(0, 1).numpy() for part in sets]))
 
 
-def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"]:
+def project(plane: PCA, keys: Float[Tensor, "*N Q"]) -> Float[np.ndarray, "*N 2"]:
     """Keys as points of the plane."""
     return plane.transform(keys.reshape(-1, keys.shape[-1]).numpy()).reshape(*keys.shape[:-1], 2)
 
@@ -83,14 +83,14 @@ def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     return ROW1 + again.int().argmax(dim=-1)
 
 
-def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 K"]:
+def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 Q"]:
     """The keys retrieved when each object of row 1 is first seen again (Figure 9c)."""
     steps = reappearances(problems)
     return keys.retrieved[torch.arange(len(steps))[:, None], steps]
 
 
 def decode_steps(
-    train: Float[Tensor, "N S K"], test: Float[Tensor, "M S K"]
+    train: Float[Tensor, "N S Q"], test: Float[Tensor, "M S Q"]
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
     """How well the step at which a key was written is told from the key alone.
 
@@ -154,13 +154,13 @@ def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float
     return float(result.statistic), float(result.pvalue), len(first) - 1
 
 
-def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
+def first_component_share(cloud: Float[Tensor, "N Q"]) -> float:
     """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
     values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
     return (values[0] / values.sum()).item()
 
 
-def centroid_distances(keys: Float[Tensor, "N S K"]) -> Float[np.ndarray, "S S"]:
+def centroid_distances(keys: Float[Tensor, "N S Q"]) -> Float[np.ndarray, "S S"]:
     """Distances between the mean keys of every two steps, divided by the largest of them."""
     means = keys.mean(dim=0)
     distances = torch.cdist(means, means).numpy()

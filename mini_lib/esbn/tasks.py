@@ -43,7 +43,7 @@ class TaskData(NamedTuple):
     train: Problems
     test: Problems
     train_images: Int[Tensor, "P"]
-    test_images: Int[Tensor, "Q"]
+    test_images: Int[Tensor, "_"]
 
 
 @dataclass(frozen=True)

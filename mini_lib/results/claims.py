@@ -62,7 +62,8 @@ class Claim:
         metric = self.rule.get("metric", "")
         missing = [cell for cell in self.cells() if lookup(cell, metric) is None]
         if missing:
-            return "not run", f"{len(missing)} of {len(self.cells())} cells have no runs"
+            some = f"{len(missing)} of {len(self.cells())} cells have no runs"
+            return "not run", "no runs" if len(missing) == len(self.cells()) else some
         return KINDS[self.rule["kind"]](self.rule, lambda pattern: _mean(pattern, metric, lookup))
 
 

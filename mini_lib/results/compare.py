@@ -108,9 +108,9 @@ def standard_error(paper: Printed, ours: Measured) -> float:
 def verdict(paper: Printed | None, ours: Measured) -> str:
     """One word of `VERDICTS`.
 
-    With d = |ours - paper|, the combined standard error SE and a floor of 0.5 points of accuracy (5 % of an
-    MSE or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where
-    SE exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
+    With d the difference of the means, SE the combined standard error and a floor of 0.5 points of accuracy (5 %
+    of an MSE or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive"
+    where SE exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
     """
     if not ours.n:
         return "not run"

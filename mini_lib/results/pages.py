@@ -58,7 +58,7 @@ def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]
     parts = ["# Paper against ours", HOW_TO_READ]
     for title, book, found in papers:
         parts += [f"## {title}", _counts_table(found), *_claims(found), *_provenance(found)]
-        for table in dict.fromkeys(each.cell.table for each in found):
+        for table in sorted({each.cell.table for each in found}, key=_order):
             parts += _table([each for each in found if each.cell.table == table], book)
     return "\n\n".join(parts) + "\n"
 
@@ -82,7 +82,7 @@ def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
 
 
 def name(table: str) -> str:
-    """ "esbn.table9" as the paper calls it, "Table 9"."""
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9"."""
     kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
     return f"{kind.capitalize()} {number}"
 
@@ -93,10 +93,20 @@ def name(table: str) -> str:
 def _counts_table(found: list[Comparison]) -> str:
     told = [verdict for verdict in VERDICTS if verdict != "not printed"]
     rows = [
-        (f"[{name(table)}](#{_anchor(table)})", *(count[verdict] or "" for verdict in (*told, "partial")))
-        for table, count in counts(found).items()
+        (
+            f"[{_solid(name(table))}](#{_anchor(table)})",
+            *(count[verdict] or "" for verdict in (*told, "partial")),
+        )
+        for table, count in sorted(counts(found).items(), key=lambda item: _order(item[0]))
     ]
     return ledger.table(("", *told, "of these partial"), rows)
+
+
+def _order(table: str) -> tuple:
+    """Tables before figures, each by number."""
+    kind, number = name(table).split(" ", 1)
+    digits = re.match(r"\d+", number)
+    return kind != "Table", int(digits[0]) if digits else 0, number
 
 
 def _anchor(table: str) -> str:
@@ -151,10 +161,14 @@ def _grid(found: list[Comparison]) -> str:
 
 
 def _entry(each: Comparison) -> str:
-    paper = "-" if each.paper is None else str(each.paper)
-    ours = f"{each.ours} ({each.ours.n})<br>" if each.ours.n else ""
-    partial = ", partial" if each.partial else ""
-    return f"{paper}<br>{ours}{_coloured(each.verdict)}{partial}"
+    lines = ["-" if each.paper is None else str(each.paper)]
+    lines += [f"{each.ours} ({each.ours.n})"] if each.ours.n else []
+    lines.append(_coloured(each.verdict) + (", partial" if each.partial else ""))
+    return "<br>".join(map(_solid, lines))
+
+
+def _solid(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _differences(found: list[Comparison], book: ledger.Ledger) -> list[str]:

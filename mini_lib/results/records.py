@@ -119,16 +119,7 @@ class Records:
             RecordConflict: if its key is there with other results.
             OSError: if it cannot be written; nothing finished is lost.
         """
-        path = self.folder / f"{home}.jsonl"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):
-            for other in read_records(path) if path.exists() else ():
-                if other["key"] not in self._by_key:
-                    self._admit(other, path)
-            if not self._admit(record, path):
-                return False
-            append_line(path, json.dumps(record, sort_keys=True))
-        return True
+        return self._append([record], home) == 1
 
     def merge(self, folder: Path | str) -> tuple[int, int]:
         """Take over records made elsewhere; returns how many were new and how many were known.
@@ -140,14 +131,31 @@ class Records:
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
             raise ValueError(f"no record files (*.jsonl) in {folder}")
-        found = [(record, path.stem) for path in paths for record in read_records(path)]
-        for record, _ in found:
-            self._check(record, folder)
-        new = sum(self.add(record, home) for record, home in found)
-        return new, len(found) - new
+        found, known = defaultdict(list), dict(self._by_key)
+        for path in paths:
+            for record in read_records(path):
+                self._check(record, known.setdefault(record["key"], record), path)
+                found[path.stem].append(record)
+        new = sum(self._append(records, home) for home, records in found.items())
+        return new, sum(map(len, found.values())) - new
 
-    def _check(self, record: dict, where: Path | str) -> None:
-        known = self._by_key.get(record["key"])
+    def _append(self, records: list[dict], home: str) -> int:
+        path = self.folder / f"{home}.jsonl"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = 0
+        with FileLock(path.with_suffix(".lock")):
+            for other in read_records(path) if path.exists() else ():
+                if other["key"] not in self._by_key:
+                    self._admit(other, path)
+            for record in records:
+                self._check(record, self._by_key.get(record["key"]), path)
+                if record["key"] not in self._by_key:
+                    append_line(path, json.dumps(record, sort_keys=True))
+                    new += self._admit(record, path)
+        return new
+
+    @staticmethod
+    def _check(record: dict, known: dict | None, where: Path) -> None:
         if known is not None and any(known[name] != record[name] for name in SAME):
             raise RecordConflict(
                 f"run {record['key']} in {where} has other results than the one on record; if it was made by other "
@@ -155,7 +163,7 @@ class Records:
             )
 
     def _admit(self, record: dict, path: Path) -> bool:
-        self._check(record, path)
+        self._check(record, self._by_key.get(record["key"]), path)
         if record["key"] in self._by_key:
             return False
         self._by_key[record["key"]] = record

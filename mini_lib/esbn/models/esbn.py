@@ -14,8 +14,8 @@ class ESBNTrace(NamedTuple):
 
     Attributes:
         logits: the answer, read from the controller at step T. [B, C]
-        keys_written: k_w. [B, T+1, K]
-        keys_retrieved: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
+        keys_written: k_w. [B, T+1, Q]
+        keys_retrieved: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, Q(+1)]
         gates: g. [B, T+1]
         weights: w, row t over the entries written before t (and the default entry first, if any). [B, T+1, N]
         confidences: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]

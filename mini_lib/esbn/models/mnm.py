@@ -60,8 +60,8 @@ class MNM(nn.Module):
         output = self.output(torch.cat([state[0], read], dim=-1))
         return self.answer(output), torch.stack(losses).sum() / length
 
-    def _recall(self, x: Float[Tensor, "B K D"], writes: list) -> list[Float[Tensor, "B K D"]]:
-        """What each of the memory's layers gives for the K keys x, with the writes so far."""
+    def _recall(self, x: Float[Tensor, "B keys D"], writes: list) -> list[Float[Tensor, "B keys D"]]:
+        """What each of the memory's layers gives for the keys x, with the writes so far."""
         given = []
         for start, write in zip((self.memory1, self.memory2, self.memory3), writes, strict=True):
             x = torch.tanh(x) if given else x

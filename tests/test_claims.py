@@ -1,0 +1,206 @@
+"""Claims: the rules judged on numbers worked out by hand, and on the papers' own."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from mini_lib.esbn.experiments import CELLS
+from mini_lib.results import Cell, Claim, Measured, Records, compare, judge, load_claims, printed, summary
+from mini_lib.results.claims import Value, expand, measured, updates_to
+from mini_lib.results.compare import Comparison, Printed
+
+A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
+
+
+def claim(kind, **rule):
+    return Claim("esbn.C99", "A statement.", "a source", {"kind": kind} | rule)
+
+
+def verdict(rule, **values):
+    found = {A: values.get("a"), B: values.get("b")}
+    return rule.judge(lambda cell, metric: found[cell] and Value(*found[cell]))[0]
+
+
+def lookup_printed(cell, metric):
+    """The paper's own number, for the cells' own metric; no paper prints when an accuracy was reached."""
+    table, rest = cell.split("/", 1)
+    entry = printed(table).get(tuple(rest.rsplit("/", 1))) if not metric and "figure" not in table else None
+    return entry and Value(entry.mean, entry.se)
+
+
+# ----------------------------------------------------------------------------------------- kinds of rules
+
+
+@pytest.mark.parametrize(
+    ("kind", "mean", "se", "expected"),
+    [
+        ("at_least", 95.0, 1.0, "holds"),
+        ("at_least", 94.9, 1.0, "tie"),
+        ("at_least", 93.0, 1.0, "tie"),
+        ("at_least", 92.9, 1.0, "fails"),
+        ("at_least", 94.9, 0.0, "fails"),
+        ("at_most", 95.0, 1.0, "holds"),
+        ("at_most", 97.0, 1.0, "tie"),
+        ("at_most", 97.1, 1.0, "fails"),
+        ("at_least", math.inf, 0.0, "holds"),
+        ("at_most", math.inf, 0.0, "fails"),
+        ("at_least", math.nan, 0.0, "fails"),
+    ],
+)
+def test_thresholds(kind, mean, se, expected):
+    assert verdict(claim(kind, cells=[A], level=95), a=(mean, se)) == expected
+
+
+def test_one_cell_decides_for_all():
+    rule = claim("at_least", cells=[A, B], level=95)
+    assert verdict(rule, a=(99, 0), b=(96, 0)) == "holds"
+    assert verdict(rule, a=(99, 0), b=(94, 1)) == "tie"
+    assert verdict(rule, a=(94, 1), b=(10, 1)) == "fails"
+    assert "m=50, 10" in rule.judge(lambda cell, metric: Value(94, 1) if cell == A else Value(10, 1))[1]
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"), [(49.0, "holds"), (51.0, "holds"), (51.2, "tie"), (48.7, "fails")]
+)
+def test_within(mean, expected):
+    assert verdict(claim("within", cells=[A], level=50, by=1), a=(mean, 0.12)) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "by", "expected"),
+    [
+        ((60, 3), (49, 4), 0, "holds"),  # SE of the difference 5: more than 10 is certain
+        ((60, 3), (50, 4), 0, "tie"),
+        ((50, 3), (60, 4), 0, "tie"),
+        ((50, 3), (61, 4), 0, "fails"),
+        ((60, 0), (50, 0), 10, "tie"),
+        ((60, 0), (50, 0), 9, "holds"),
+        ((99, 0), (99.5, 0), -1, "holds"),
+    ],
+)
+def test_comparisons_need_two_standard_errors_either_way(a, b, by, expected):
+    assert verdict(claim("more", pairs=[[A, B]], by=by), a=a, b=b) == expected
+
+
+def test_a_side_of_several_cells_is_their_mean():
+    values = {"m=0": Value(80.0, 3.0), "m=50": Value(90.0, 4.0), "m=85": Value(84.0, 0.0)}
+    rule = claim("more", pairs=[[[A, B], "esbn.table13/Identity rules/m=85"]])
+    found, detail = rule.judge(lambda cell, metric: values[cell.rsplit("/", 1)[1]])
+    assert (found, "85 against 84" in detail) == ("tie", True)  # SE sqrt(9 + 16) / 2 = 2.5
+
+
+@pytest.mark.parametrize(
+    ("shift", "differs", "expected"), [(0, False, "holds"), (-9, True, "holds"), (-9, False, "fails")]
+)
+def test_t_tests(shift, differs, expected):
+    rule = claim(
+        "t_test",
+        differs=differs,
+        pairs=[["esbn.table13/Identity rules/*", "esbn.table13/Distribution-of-three/*"]],
+    )
+    noise = {"m=0": 0.1, "m=50": -0.1, "m=85": 0.0}
+
+    def lookup(cell, metric):
+        column = cell.rsplit("/", 1)[1]
+        return Value(90 + (shift + noise[column] if "Identity" in cell else 0.0), 0.0)
+
+    assert rule.judge(lookup)[0] == expected
+
+
+def test_one_missing_cell_leaves_a_claim_open():
+    found, detail = claim("at_least", cells=[A, B], level=95).judge(
+        lambda cell, metric: Value(99, 0) if cell == A else None
+    )
+    assert (found, detail) == ("not run", "1 of 2 cells have no runs")
+
+
+def test_a_star_is_every_column_that_is_printed():
+    assert expand("esbn.table19/RMTS/*") == [f"esbn.table19/RMTS/m={m}" for m in (0, 50, 85, 95)]
+    assert expand("esbn.table20/Same/different/m=0") == ["esbn.table20/Same/different/m=0"]
+    with pytest.raises(ValueError, match="unknown row 'RMT'; did you mean 'RMTS'"):
+        expand("esbn.table19/RMT/*")
+
+
+# ----------------------------------------------------------------------------------------- measured values
+
+
+def compared(values=(), curves=(), paper=None):
+    records = tuple({"curve": {"update": list(range(1, 10 * len(c), 10)), "score": list(c)}} for c in curves)
+    return Comparison(Cell("esbn.table13", "r", "c", {}, 10, "h"), paper, Measured(tuple(values)), records)
+
+
+def test_measured_values_and_their_errors():
+    assert measured(None, "") is None
+    assert measured(compared(), "") is None
+    assert measured(compared((58.0, 60.0, 62.0)), "") == Value(60.0, pytest.approx(2 / math.sqrt(3)))
+    printed_sd = Printed(50.0, 3.0, "SD", 9, "%")
+    assert measured(compared((58.0, 60.0), paper=printed_sd), "") == Value(
+        59.0, pytest.approx(3 / math.sqrt(2))
+    )
+    assert measured(compared((58.0, 60.0)), "").se == math.inf
+
+
+def test_updates_to_a_level():
+    assert (
+        updates_to({"curve": {"update": [1, 11, 21, 31, 41, 51], "score": [50, 90, 100, 100, 100, 100]}})
+        == 51
+    )
+    assert updates_to({"curve": {"update": [1, 11], "score": [100, 100]}}) is None
+    slow, fast = [50.0] * 10 + [100.0] * 10, [100.0] * 20
+    found = measured(compared((90.0,) * 3, [fast, fast, slow]), "updates_to_95")
+    assert found.mean == pytest.approx((41 + 41 + 141) / 3)
+    never = measured(compared((90.0,) * 3, [fast, fast, [50.0] * 20]), "updates_to_95")
+    assert never == Value(math.inf, 0.0)
+
+
+# ----------------------------------------------------------------------------------------- the committed claims
+
+
+@pytest.mark.parametrize("each", load_claims(), ids=lambda each: each.id)
+def test_every_claim_of_accuracy_holds_on_the_papers_own_numbers(each):
+    found, detail = each.judge(lookup_printed)
+    assert found == ("not run" if "metric" in each.rule else "holds"), detail
+
+
+@pytest.mark.parametrize(("number", "t"), [(11, "-1.74"), (12, "1.61"), (13, "-4.00"), (14, "-1.55")])
+def test_the_papers_t_tests_are_recomputed(number, t):
+    (each,) = (each for each in load_claims() if each.id == f"esbn.C{number}")
+    assert each.judge(lookup_printed)[1].startswith(f"t(16) = {t}")
+
+
+def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own():
+    declared = {cell.id for cell in CELLS}
+    claims = [each for each in load_claims() if each.paper == "esbn"]
+    assert {cell for each in claims for cell in each.cells()} <= declared
+    assert [each.id for each in claims] == [f"esbn.C{n}" for n in range(1, len(claims) + 1)]
+
+
+def test_every_scale_is_judged_by_its_own_cells(tmp_path):
+    table, row = "esbn.table13", "Identity rules"
+    cells = [
+        Cell(table, row, "m=0", {"m": 0}, 10, table),
+        Cell(table, row, "m=0", {"m": 0, "width": 0.5}, 10, table, variant="tutorial"),
+    ]
+    found = compare(cells, Records(tmp_path))
+    full, small = (SimpleNamespace(**vars(each)) for each in found)
+    full, small = (
+        Comparison(each.cell, each.paper, Measured(values), ())
+        for each, values in ((full, (99.0,) * 3), (small, (10.0,) * 3))
+    )
+    rule = claim("at_least", cells=[A], level=95)
+    judgements = judge([full, small], [rule])
+    assert [(each.scale, each.verdict, each.settings) for each in judgements] == [
+        ("paper", "holds", ""),
+        ("tutorial", "fails", "width=0.5"),
+    ]
+    assert str(judgements[1]).startswith("fails @tutorial (width=0.5; weakest: ")
+    assert judgements[1].to_dict()["claim"] == "esbn.C99"
+    assert judge([small], [rule]) == []
+
+
+def test_the_summary_judges_the_claims_that_its_cells_decide(tmp_path):
+    text = summary(compare(CELLS, Records(tmp_path)))
+    assert all(each.id in text for each in load_claims())
+    assert "esbn.C1 " not in summary(compare(CELLS, Records(tmp_path), tables=["esbn.table20"]))
+    assert "esbn.C18" in summary(compare(CELLS, Records(tmp_path), tables=["esbn.table20"]))

@@ -1,0 +1,141 @@
+"""Records: none doubled, none lost, none damaged unnoticed. Cells: what a hash is of."""
+
+import json
+import multiprocessing
+import os
+
+import pytest
+from samples import HOME, cell, record
+
+from mini_lib import results
+from mini_lib.results import RecordConflict, Records
+from mini_lib.results.records import read_records
+
+
+def test_what_was_added_is_on_disk_and_read_again(tmp_path):
+    store = Records(tmp_path)
+    assert store.add(record(seed=2), HOME)
+    assert store.add(record(seed=1), HOME)
+    again = Records(tmp_path)
+    assert len(again) == 2
+    assert [each["seed"] for each in again.of(record()["hash"])] == [1, 2]
+    assert record(seed=2)["key"] in again
+    assert list(again) == [record(seed=2), record(seed=1)]
+
+
+def test_a_key_is_never_doubled(tmp_path):
+    store = Records(tmp_path)
+    store.add(record(), HOME)
+    assert not store.add(record() | {"provenance": {"device": "another"}}, HOME)
+    assert not store.add(record(), "esbn.table15")
+    assert sum(len(read_records(path)) for path in tmp_path.glob("*.jsonl")) == 1
+
+
+def test_a_key_with_other_results_is_a_conflict(tmp_path):
+    store = Records(tmp_path)
+    store.add(record(accuracy=99.0), HOME)
+    with pytest.raises(RecordConflict, match="has other results than the one on record"):
+        store.add(record(accuracy=98.0), HOME)
+    assert read_records(tmp_path / f"{HOME}.jsonl") == [record(accuracy=99.0)]
+
+
+def test_a_store_sees_what_another_one_wrote(tmp_path):
+    first, second = Records(tmp_path), Records(tmp_path)
+    first.add(record(), HOME)
+    assert not second.add(record(), HOME)
+    assert len(read_records(tmp_path / f"{HOME}.jsonl")) == 1
+
+
+def _add_all(folder, seeds, ready):
+    store = Records(folder)
+    ready.wait(120)
+    for seed in seeds:
+        store.add(record(seed=seed), HOME)
+
+
+def test_two_processes_may_add_at_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    other = context.Process(target=_add_all, args=(tmp_path, range(1, 21), ready))
+    other.start()
+    _add_all(tmp_path, range(11, 31), ready)
+    other.join(120)
+    assert other.exitcode == 0
+    assert sorted(each["seed"] for each in read_records(tmp_path / f"{HOME}.jsonl")) == list(range(1, 31))
+
+
+def test_merging_doubles_nothing(tmp_path):
+    elsewhere = Records(tmp_path / "elsewhere" / "deeper")
+    for seed in (1, 2, 3):
+        elsewhere.add(record(seed=seed), HOME)
+    here = Records(tmp_path / "here")
+    here.add(record(seed=2), HOME)
+    assert here.merge(tmp_path / "elsewhere") == (2, 1)
+    assert here.merge(tmp_path / "elsewhere") == (0, 3)
+    assert len(read_records(tmp_path / "here" / f"{HOME}.jsonl")) == 3
+
+
+@pytest.mark.parametrize("with_whom", ["ours", "each other"])
+def test_a_conflict_merges_nothing_at_all(tmp_path, with_whom):
+    Records(tmp_path / "a").add(record(seed=1), "esbn.table9")
+    Records(tmp_path / "a").add(record(seed=2, accuracy=98.0), HOME)
+    here = Records(tmp_path / "here")
+    other = here if with_whom == "ours" else Records(tmp_path / "a" / "b")
+    other.add(record(seed=2, accuracy=97.0), HOME)
+    with pytest.raises(RecordConflict):
+        here.merge(tmp_path / "a")
+    assert len(Records(tmp_path / "here")) == (1 if with_whom == "ours" else 0)
+
+
+def test_a_folder_without_records_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"no record files \(\*\.jsonl\) in"):
+        Records(tmp_path).merge(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda line: line[:40], "line 2: not a whole record; delete that line"),
+        (lambda line: "[1, 2]", "line 2: not a whole record"),
+        (lambda line: line.replace('"updates": 1800', '"steps": 1800'), "line 2: the record lacks updates"),
+        (
+            lambda line: line.replace('"m": 95', '"m": 50'),
+            "line 2: the record's key does not belong to its settings",
+        ),
+        (lambda line: line.replace('"seed": 2', '"seed": 3'), "line 2: the record's key does not belong"),
+    ],
+)
+def test_damaged_lines_are_named(tmp_path, damage, message):
+    lines = [json.dumps(record(seed=seed)) for seed in (1, 2, 3)]
+    lines[1] = damage(lines[1])
+    (tmp_path / f"{HOME}.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=message):
+        Records(tmp_path)
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path, monkeypatch):
+    store = Records(tmp_path)
+    store.add(record(seed=1), HOME)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"could not write .*No space left on device.*Free some disk space"):
+            store.add(record(seed=2), HOME)
+    assert read_records(tmp_path / f"{HOME}.jsonl") == [record(seed=1)]
+    assert store.add(record(seed=2), HOME)
+    assert len(read_records(tmp_path / f"{HOME}.jsonl")) == 2
+
+
+# ----------------------------------------------------------------------------------------- cells
+
+
+def test_a_hash_is_of_the_settings_alone():
+    assert cell(row="another").hash == cell(table="esbn.table17").hash
+    assert cell(m=50).hash != cell().hash
+    assert results.settings_hash({"a": 1, "b": 2}) == results.settings_hash({"b": 2, "a": 1})
+    assert cell().id == "esbn.table11/ESBN + TCN/m=95"
+    assert cell(variant="released images").id == "esbn.table11/ESBN + TCN/m=95/released images"
+    assert cell().paper == "esbn"
