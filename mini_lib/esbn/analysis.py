@@ -12,6 +12,7 @@ from torch.nn.functional import one_hot
 
 from mini_lib.esbn.models import ESBN, Network
 from mini_lib.esbn.tasks import Problems
+from mini_lib.results.claims import updates_to as updates_to  # one definition for claims and curves
 from mini_lib.results import Comparison
 from mini_lib.seeding import numpy_rng
 
@@ -126,16 +127,6 @@ def mean_curve(records: list[dict]) -> Curve:
     scores = np.array([curve["score"] for curve in whole])
     sem = stats.sem(scores, axis=0) if len(scores) > 1 else np.zeros(scores.shape[1])
     return Curve(np.array(whole[0]["update"]), scores.mean(axis=0), sem, len(scores))
-
-
-def updates_to(record: dict, level: float = 95.0, window: int = 5) -> int | None:
-    """The update at which the training accuracy, averaged over `window` logged batches, first reaches `level` %."""
-    score = np.array(record["curve"]["score"])
-    if len(score) < window:
-        return None
-    smooth = np.convolve(score, np.ones(window) / window, mode="valid")
-    reached = np.flatnonzero(smooth >= level)
-    return int(record["curve"]["update"][reached[0] + window - 1]) if len(reached) else None
 
 
 def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float, int]:

@@ -85,6 +85,7 @@ class ESBN(nn.Module):
 
         Row t has weight only on entries that memory holds at step t. Step 0 reads nothing; its row is zero.
         """
+        # Algorithm 1, the two lines that do not depend on the controller
         queries = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)
         values = z
         if self.default_memory:
