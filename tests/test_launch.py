@@ -2,10 +2,12 @@
 
 import time
 
+import pytest
 import torch
 
 from mini_lib.esbn.experiments import build, paper_settings
 from mini_lib.launch import Job, _in_stacks, launch, stacks
+from mini_lib.training import train
 
 CPU = torch.device("cpu")
 
@@ -15,14 +17,15 @@ def job(seed, **changes):
     return Job(build, settings, seed, f"{changes}-s{seed}".replace("'", ""))
 
 
-def test_runs_over_two_cores_equal_one_after_the_other(tmp_path):
+def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
     jobs = [job(1), job(2), job(3)]
-    results = {}
-    for workers in (1, 2):
-        found = launch(jobs, device=CPU, checkpoints=tmp_path, workers=workers, progress=False)
-        results[workers] = {j.seed: (run.metrics, run.curve) for j, run in found}
-    assert sorted(results[1]) == [1, 2, 3]
-    assert results[1] == results[2]
+    found = {j.seed: run for j, run in launch(jobs, device=CPU, checkpoints=tmp_path, workers=2, progress=False)}
+    here = train([j.build(j.settings, j.seed) for j in jobs])
+    for seed, run in zip((1, 2, 3), here, strict=True):
+        assert found[seed].curve["loss"] == pytest.approx(run.curve["loss"], rel=1e-4)
+        assert found[seed].metrics == pytest.approx(run.metrics, rel=1e-3)
+    assert here[0].curve != here[1].curve
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_after_the_deadline_nothing_starts(tmp_path):
