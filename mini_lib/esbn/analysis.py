@@ -1,5 +1,6 @@
 """What is measured inside a trained ESBN (A.6), and across its runs (Figures 4, 5, 7, 8; A.5.4)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,14 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from scipy import stats
 from sklearn.decomposition import PCA
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from mini_lib.esbn.models import ESBN, Network
 from mini_lib.esbn.tasks import Problems
-from mini_lib.results.claims import updates_to as updates_to  # one definition for claims and curves
 from mini_lib.results import Comparison
-from mini_lib.seeding import numpy_rng
+from mini_lib.results.claims import updates_to as updates_to  # one definition for claims and curves
+from mini_lib.seeding import numpy_rng, seeded
 
 ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 
@@ -73,7 +74,7 @@ def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     """The step (from 0) at which each object of row 1 is first seen again, in row 2 or among the choices.
 
     Raises:
-        ValueError: if an object of row 1 never comes back, as in identity rules.
+        ValueError: if an object of row 1 never comes back, as in relational match-to-sample.
     """
     first, later = problems.ids[:, :ROW1], problems.ids[:, ROW1:]
     again = later[:, None, :] == first[:, :, None]
@@ -188,8 +189,49 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
 
 
-def condition_means(comparisons: list[Comparison], row: str, ours: bool = False) -> dict[tuple[str, str], float]:
+def condition_means(
+    comparisons: list[Comparison], row: str, ours: bool = False
+) -> dict[tuple[str, str], float]:
     """Mean accuracy of a row of Tables 15-18 in each condition (table, m), the paper's or ours where we have any."""
     chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
     means = {(c.cell.table, c.cell.column): c.ours.mean if ours else c.paper.mean for c in chosen}
     return {condition: mean for condition, mean in means.items() if mean is not None}
+
+
+def randomise(module: nn.Module, seed: int, std: float = 0.3) -> None:
+    """Replace all parameters by normal noise, to ask what a network can do whatever its weights."""
+    with torch.no_grad(), seeded(seed, "randomise"):
+        for parameter in module.parameters():
+            parameter.normal_(std=std)
+
+
+def answers_with_edited_keys(
+    core: ESBN, z: Float[Tensor, "B T D"], edit: Callable[[int, list[Tensor]], list[Tensor]]
+) -> Float[Tensor, "B C"]:
+    """Algorithm 1 with a hand in memory: logits when the stored keys are replaced on the way.
+
+    Args:
+        core: an ESBN with or without confidence; not one with a default entry.
+        z: normalised embeddings.
+        edit: given the step t, from 0 to T, and the keys [B, K] of the steps before it, returns the keys that
+            memory holds from then on. `lambda t, keys: keys` leaves all as it is.
+
+    Raises:
+        ValueError: if memory has a default entry, or an edit changes the number of entries.
+    """
+    if core.default_memory:
+        raise ValueError("this memory starts with a default entry, which an edit would not see: use another ESBN")
+    weights, confidences = core.match(z)
+    state, read = core.controller.initial_state(z), z.new_zeros(len(z), core.controller.weight_ih.shape[1])
+    keys: list[Tensor] = []
+    for t in range(z.shape[1] + 1):
+        state = core.controller(read, state)
+        keys = edit(t, keys)
+        if len(keys) != t:
+            raise ValueError(f"at step {t} memory holds {t} keys, the edit returned {len(keys)}")
+        if t > 0:
+            held = weights[:, t, :t, None]
+            parts = [torch.stack(keys, dim=1)] + [confidences[:, t, :t, None]] * core.confidence
+            read = torch.sigmoid(core.gate(state[0])) * (held * torch.cat(parts, dim=2)).sum(dim=1)
+        keys = [*keys, torch.relu(core.key(state[0]))]
+    return core.answer(state[0])

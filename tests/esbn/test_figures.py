@@ -80,7 +80,10 @@ def test_rows_of_one_network_share_its_colour_and_differ_in_marker():
 
 def test_points_of_a_regime_stay_in_their_room():
     rows = [comparison(row, m, model="lstm") for row in "abc" for m in (0, 50, 95)]
-    for line in learning.accuracy_by_regime(rows).axes[0].lines:
+    lines = learning.accuracy_by_regime(rows).axes[0].lines
+    points = [line for line in lines if line.get_marker() != "None"]
+    assert len(points) == 18
+    for line in points:
         places = line.get_xdata()
         assert (np.abs(places - np.round(places)) < 0.5).all()
         assert len(set(np.round(places))) == 1
@@ -89,7 +92,7 @@ def test_points_of_a_regime_stay_in_their_room():
 def test_variants_are_left_out_and_nothing_left_is_an_error():
     variant = comparison(variant="released images")
     fig = learning.accuracy_by_regime([comparison(), variant], {"esbn.table11": 25.0})
-    assert len(fig.axes[0].lines) == 3  # dots, the paper, chance
+    assert len(fig.axes[0].lines) == 3  # dots, the paper, the guess
     with pytest.raises(ValueError, match="nothing to draw"):
         learning.accuracy_by_regime([variant])
 

@@ -1,6 +1,14 @@
 """Figures of the ESBN chapter: problems and memory, learning, keys."""
 
-from mini_lib.esbn.figures.keys import decoding, key_plane
+from mini_lib.esbn.figures.keys import (
+    decoding,
+    geometries,
+    key_plane,
+    paired_differences,
+    retrieved_against_written,
+    third_key,
+    train_against_test,
+)
 from mini_lib.esbn.figures.learning import accuracy_by_regime, learning_curves, live_curves
 from mini_lib.esbn.figures.problems import embeddings, gallery, memory, problem, tasks
 
@@ -9,10 +17,15 @@ __all__ = [
     "decoding",
     "embeddings",
     "gallery",
+    "geometries",
     "key_plane",
     "learning_curves",
     "live_curves",
     "memory",
+    "paired_differences",
     "problem",
+    "retrieved_against_written",
     "tasks",
+    "third_key",
+    "train_against_test",
 ]

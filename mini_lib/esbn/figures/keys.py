@@ -35,7 +35,9 @@ def key_plane(
     plane = fit_plane(train, test, retrieved=retrieved)
     fig, (whole, first, again) = figure(1, 3, size=(9.6, 3.6))
     _by_step(whole, project(plane, train.written[:SHOWN, :-1]))
-    _train_and_test(first, project(plane, train.written[:SHOWN, :ROW1]), project(plane, test.written[:, :ROW1]))
+    _train_and_test(
+        first, project(plane, train.written[:SHOWN, :ROW1]), project(plane, test.written[:, :ROW1])
+    )
     reads = [keys_at_reappearance(*pair) for pair in ((train, train_problems), (test, test_problems))]
     _train_and_test(again, *(project(plane, keys) for keys in reads))
     _same_limits(first, again)
@@ -71,7 +73,9 @@ def _same_limits(*axes: Axes) -> None:
             getattr(ax, f"set_{side}lim")(limits[:, 0].min(), limits[:, 1].max())
 
 
-def decoding(shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str) -> Figure:
+def decoding(
+    shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str
+) -> Figure:
     """Draw the share of test keys whose step is told right, and which steps are taken for which.
 
     Args:
@@ -83,10 +87,17 @@ def decoding(shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndar
     steps = np.arange(1, len(confusion) + 1)
     marks = "osD^v"
     for place, (name, share) in enumerate(shares.items()):
-        left.plot(steps, 100 * share, f"-{marks[place % len(marks)]}", color=OKABE_ITO[place], label=name, markersize=5)
+        left.plot(
+            steps,
+            100 * share,
+            f"-{marks[place % len(marks)]}",
+            color=OKABE_ITO[place],
+            label=name,
+            markersize=5,
+        )
     left.axhline(100 / len(steps), color="#7F7F7F", linestyle=":", linewidth=1.2, label="chance")
     left.set(xlabel="step of the key", ylabel="told right (% of test keys)", xticks=steps, ylim=(-3, 104))
-    left.legend(fontsize="small", loc="lower left")
+    left.legend(fontsize="small", loc="best")
     heat_map(right, 100 * confusion, "{:.0f}", steps, "told as step", "written at step")
     right.set_title(f"confusion (%): {of}")
     return fig
@@ -134,7 +145,9 @@ def retrieved_against_written(written: Float[Tensor, "S Q"], retrieved: Float[Te
     """Draw the mean cosine between keys retrieved for the objects of row 1 and the keys written at each step."""
     cosines = cosine_similarity(retrieved[:, :, None], written, dim=-1).mean(dim=0).numpy()
     fig, ax = figure(size=(4.2, 3.0))
-    heat_map(ax, cosines, "{:.3f}", range(1, len(written) + 1), "written at step", "object first seen at step")
+    heat_map(
+        ax, cosines, "{:.3f}", range(1, len(written) + 1), "written at step", "object first seen at step"
+    )
     return fig
 
 
@@ -167,5 +180,9 @@ def paired_differences(differences: dict[str, list[float]]) -> Figure:
         ax.plot(spots, sorted(values), "o", color=shade, alpha=0.6, markersize=5, markeredgewidth=0)
         ax.hlines(np.mean(values), place - 0.35, place + 0.35, color=shade, linewidth=2)
     ax.axhline(0, color="#7F7F7F", linewidth=1)
-    ax.set(xticks=range(len(differences)), xticklabels=list(differences), ylabel="difference in accuracy (points)")
+    ax.set(
+        xticks=range(len(differences)),
+        xticklabels=list(differences),
+        ylabel="difference in accuracy (points)",
+    )
     return fig

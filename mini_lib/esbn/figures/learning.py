@@ -53,6 +53,11 @@ def _mark(label: str, shade: str, mark: str, **look) -> Line2D:
     return Line2D([], [], color=shade, marker=mark, linewidth=0, label=label, **look)
 
 
+def _shade(name: str) -> str:
+    """The colour of a network named as in prose, such as "ESBN no confidence"."""
+    return colour(name.replace(" ", "_"))
+
+
 def _chance(ax: Axes, level: float | None) -> None:
     if level is not None:
         ax.axhline(level, color=ABSENT, linestyle=":", linewidth=1.2, zorder=1)
@@ -120,7 +125,7 @@ def learning_curves(
         size = (max(5.6, 3.6 * len(panels)), 3.6)
         fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
         for ax, (title, networks) in zip(axes[0], panels.items(), strict=True):
-            _curves(ax, networks)
+            _curves(ax, networks, "upper left" if logarithmic else "center right")
             ax.set(title=title, xlabel="update", ylim=(-3, 103), xscale="log" if logarithmic else "linear")
             if until is not None:
                 ax.set_xlim(right=until)
@@ -128,14 +133,14 @@ def learning_curves(
     return fig
 
 
-def _curves(ax: Axes, networks: Mapping[str, Sequence[dict]]) -> None:
+def _curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) -> None:
     absent = [name for name, records in networks.items() if not _draw_curve(ax, name, records)]
     if absent:
         lines = [", ".join(absent[i : i + 3]) for i in range(0, len(absent), 3)]
         look = {"ha": "right", "va": "bottom", "fontsize": "small", "color": ABSENT}
         ax.text(0.98, 0.03, "not run: " + ",\n".join(lines), transform=ax.transAxes, **look)
     if len(absent) < len(networks):
-        ax.legend(fontsize="small", loc="center right")
+        ax.legend(fontsize="small", loc=corner)
 
 
 def _draw_curve(ax: Axes, name: str, records: Sequence[dict]) -> bool:
@@ -144,10 +149,10 @@ def _draw_curve(ax: Axes, name: str, records: Sequence[dict]) -> bool:
         return False
     curve = mean_curve(list(records))
     runs = f"{curve.runs} run{'s' * (curve.runs > 1)}"
-    ax.plot(curve.update, curve.mean, color=colour(name), label=f"{name} ({runs})", linewidth=1.6)
+    ax.plot(curve.update, curve.mean, color=_shade(name), label=f"{name} ({runs})", linewidth=1.6)
     if curve.runs > 1:
         ax.fill_between(
-            curve.update, curve.mean - curve.sem, curve.mean + curve.sem, color=colour(name), alpha=0.2
+            curve.update, curve.mean - curve.sem, curve.mean + curve.sem, color=_shade(name), alpha=0.2
         )
     return True
 
@@ -184,6 +189,6 @@ def _live(left: Axes, right: Axes, place: int, name: str, seeds: Sequence[Run]) 
     if len(tested) < len(seeds):
         raise ValueError(f"a run of {name!r} has no test accuracy: it was stopped or diverged")
     for number, run in enumerate(seeds):
-        look = {"color": colour(name), "linewidth": 1.5, "label": None if number else name}
+        look = {"color": _shade(name), "linewidth": 1.5, "label": None if number else name}
         left.plot(run.curve["update"], run.curve["score"], **look)
-    right.plot([place] * len(tested), tested, "o", color=colour(name), alpha=0.7, markersize=8)
+    right.plot([place] * len(tested), tested, "o", color=_shade(name), alpha=0.7, markersize=8)

@@ -22,6 +22,7 @@ PLACES = {
 }
 PLACES["identity_rules"] = PLACES["distribution_of_three"]
 EXTENT = {"same_different": (4.2, 2.4), "rmts": (4.5, 2.8)}
+Place = tuple[float | int, float | int]  # column and row of an upper left corner
 STRIP = 64  # cells of a key's heat strip; more would not be told apart
 
 
@@ -78,14 +79,14 @@ def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int, 
     ax.set_axis_off()
 
 
-def _picture(ax: Axes, image: Tensor, place: tuple[float, float], side: float = 0.92) -> None:
+def _picture(ax: Axes, image: Tensor, place: Place, side: float = 0.92) -> None:
     x, y = place
     box = (x, x + side, y + side, y)
     ax.imshow(image.numpy(), cmap="gray", vmin=0, vmax=1, extent=box, interpolation="antialiased")
     ax.add_patch(Rectangle(place, side, side, fill=False, edgecolor=BLANK, linewidth=0.6))
 
 
-def _frame(ax: Axes, place: tuple[float, float], images: int, shade: str, text: str = "") -> None:
+def _frame(ax: Axes, place: Place, images: int, shade: str, text: str = "") -> None:
     x, y = place
     wide = images - 0.08
     look = {"fill": False, "edgecolor": shade, "linewidth": 2, "zorder": 4}
@@ -93,7 +94,7 @@ def _frame(ax: Axes, place: tuple[float, float], images: int, shade: str, text: 
     ax.text(x + wide / 2, y + 0.46, text, ha="center", va="center", fontsize="large", color=QUIET)
 
 
-def _number(ax: Axes, places: Collection[tuple[float, float]]) -> None:
+def _number(ax: Axes, places: Collection[Place]) -> None:
     for number, (x, y) in enumerate(places, start=1):
         ax.text(x, y, str(number), ha="center", va="center", fontsize="small", color=QUIET)
 
@@ -165,9 +166,9 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
     fig, ax = figure(size=(8.4, 0.42 * (steps + 4)))
     _query(ax, images, step)
     _headings(ax)
-    weights, confidences = (part[number, step].numpy() for part in (trace.weights, trace.confidences))
+    weights, confidences = (part[number, step].tolist() for part in (trace.weights, trace.confidences))
     for entry in range(step):
-        read = step > 1 and weights[entry] == weights.max() and weights[entry] > 1.5 / step
+        read = step > 1 and weights[entry] == max(weights) and weights[entry] > 1.5 / step
         shade = OKABE_ITO[1] if read or step == 1 else OKABE_ITO[0]
         _picture(ax, images[entry], (4.5, entry), side=0.88)
         _key(ax, trace.keys_written[number, entry], 5.8, entry, top)
@@ -195,16 +196,16 @@ def _headings(ax: Axes) -> None:
         ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET)
 
 
-def _key(ax: Axes, key: Tensor, x: float, y: float, top: float) -> None:
+def _key(ax: Axes, key: Tensor, x: float | int, y: float | int, top: float) -> None:
     cells = key[: len(key) // STRIP * STRIP].reshape(STRIP, -1).mean(dim=1) if len(key) >= STRIP else key
     shades = (cells / max(top, 1e-9)).sqrt().numpy()[None]  # of the square root: the first keys are short
     look = {"cmap": "viridis", "vmin": 0, "vmax": 0.85, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(shades, extent=(x, x + 6.8, y + 0.74, y + 0.14), **look)
 
 
-def _bar(ax: Axes, value: float, x: float, y: float, shade: str) -> None:
+def _bar(ax: Axes, value: float, x: float | int, y: float | int, shade: str) -> None:
     ax.add_patch(Rectangle((x, y + 0.14), 2.6, 0.6, facecolor="#f2f2f2", edgecolor="none"))
-    ax.add_patch(Rectangle((x, y + 0.14), 2.6 * float(value), 0.6, facecolor=shade, edgecolor="none"))
+    ax.add_patch(Rectangle((x, y + 0.14), 2.6 * value, 0.6, facecolor=shade, edgecolor="none"))
     ax.text(x + 2.7, y + 0.44, f"{value:.2f}", va="center", fontsize=7, color=QUIET)
 
 

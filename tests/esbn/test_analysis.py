@@ -1,0 +1,337 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from mini_lib.esbn import analysis, figures
+from mini_lib.esbn.analysis import Keys
+from mini_lib.esbn.experiments import CELLS, build, paper_settings
+from mini_lib.esbn.models import build_network
+from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.results import Records, compare
+from mini_lib.seeding import seeded
+
+PAIRED = {  # A.5.4 as recomputed from the printed Tables 15-18: t, and p as the paper rounds it
+    ("ESBN", "MLP"): (-1.74, 0.1),
+    ("ESBN", "rand"): (1.61, 0.13),
+    ("Transformer", "rand"): (-4.00, 0.001),
+    ("Transformer", "MLP"): (-1.55, 0.14),
+}
+
+
+@pytest.fixture(scope="module")
+def three() -> Problems:
+    return make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
+
+
+@pytest.fixture(scope="module")
+def small():
+    with seeded(0, "test"):
+        model = build_network("esbn", classes=4, windows=(9,), width=0.125)
+    analysis.randomise(model.core, seed=0)
+    return model
+
+
+def keys_of(written, retrieved=None) -> Keys:
+    retrieved = written[:, :-1] if retrieved is None else retrieved
+    return Keys(written, retrieved, torch.zeros(retrieved.shape[:2]))
+
+
+# ------------------------------------------------------------------------------------------ keys
+
+
+def test_collected_keys_are_those_of_the_trace(small, three: Problems):
+    images = torch.rand(100, 32, 32)
+    few = Problems(three.ids[:7], three.answers[:7])
+    keys = analysis.collect_keys(small, images, few)
+    with torch.no_grad():
+        trace = small.core.trace(small.embed(images, few.ids))
+    size = small.core.key.out_features
+    assert keys.written.shape == (7, 10, size)
+    assert keys.retrieved.shape == (7, 9, size)
+    torch.testing.assert_close(keys.written, trace.keys_written)
+    for step in range(1, 9):
+        mixed = (trace.weights[:, step, :step, None] * trace.keys_written[:, :step]).sum(dim=1)
+        torch.testing.assert_close(keys.retrieved[:, step], trace.gates[:, step, None] * mixed)
+        expected = (trace.weights[:, step] * trace.confidences[:, step]).sum(dim=-1)
+        torch.testing.assert_close(keys.confidence[:, step], trace.gates[:, step] * expected)
+    assert keys.retrieved[:, 0].abs().max() == 0
+    assert keys.retrieved[:, 1:].abs().max() > 0
+
+
+def test_the_first_two_keys_do_not_depend_on_the_problem(small, three: Problems):
+    keys = analysis.collect_keys(small, torch.rand(100, 32, 32), three)
+    spread = keys.written.std(dim=0).amax(dim=-1)
+    assert spread[:2].max() < 1e-6
+    assert spread[2:].min() > 1e-5
+
+
+def test_a_variant_without_confidence_has_keys_and_no_confidence(three: Problems):
+    few = Problems(three.ids[:3], three.answers[:3])
+    for name in ("esbn_no_confidence", "esbn_default_memory"):
+        model = build_network(name, classes=4, windows=(9,), width=0.125)
+        analysis.randomise(model.core, seed=0)
+        keys = analysis.collect_keys(model, torch.rand(100, 32, 32), few)
+        assert keys.retrieved.shape[-1] == keys.written.shape[-1]
+        assert keys.confidence.abs().max() == 0
+
+
+def test_only_an_esbn_has_keys(three: Problems):
+    model = build_network("lstm", classes=4, windows=(9,), width=0.125)
+    with pytest.raises(TypeError, match="only an ESBN has keys, this network has a LSTM"):
+        analysis.collect_keys(model, torch.rand(100, 32, 32), three)
+
+
+# ------------------------------------------------------------------------------------------ plane
+
+
+def plane_by_svd(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Projector onto the first two components, and their shares of the variance."""
+    _, values, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    return axes[:2].T @ axes[:2], values[:2] ** 2 / (values**2).sum()
+
+
+@pytest.mark.parametrize("retrieved", [False, True])
+def test_the_plane_is_that_of_the_singular_vectors(retrieved: bool):
+    generator = torch.Generator().manual_seed(0)
+    scale = torch.tensor([5.0, 3.0, 1.0, 0.5])
+    sets = [torch.randn(n, 4, 4, generator=generator) * scale for n in (20, 30)]
+    reads = [torch.randn(n, 3, 4, generator=generator) * scale.flip(0) for n in (20, 30)]
+    keys = [keys_of(written, read) for written, read in zip(sets, reads, strict=True)]
+    plane = analysis.fit_plane(*keys, retrieved=retrieved)
+    rows = [part[:, :-1].flatten(0, 1).numpy() for part in sets]  # the extra step is left out
+    rows = np.concatenate(rows + [part.flatten(0, 1).numpy() for part in reads] * retrieved)
+    projector, shares = plane_by_svd(rows)
+    np.testing.assert_allclose(plane.components_.T @ plane.components_, projector, atol=1e-5)
+    np.testing.assert_allclose(plane.explained_variance_ratio_, shares, rtol=1e-5)
+    points = analysis.project(plane, sets[0])
+    expected = (sets[0].numpy() - rows.mean(axis=0)) @ plane.components_.T
+    np.testing.assert_allclose(points, expected, atol=1e-5)
+
+
+def test_retrieved_keys_change_the_plane():
+    generator = torch.Generator().manual_seed(0)
+    written = torch.randn(50, 4, 4, generator=generator) * torch.tensor([9.0, 9.0, 0.1, 0.1])
+    read = torch.randn(50, 3, 4, generator=generator) * torch.tensor([0.1, 0.1, 90.0, 90.0])
+    without, both = (analysis.fit_plane(keys_of(written, read), retrieved=flag) for flag in (False, True))
+    assert np.abs(without.components_ @ both.components_.T).max() < 0.2
+
+
+# ------------------------------------------------------------------------------------------ reappearances
+
+
+def first_return(row: list[int], place: int) -> int:
+    for step in range(3, 9):
+        if row[step] == row[place]:
+            return step
+    raise AssertionError("never")
+
+
+@pytest.mark.parametrize("m", [0, 95])
+def test_reappearances_are_those_found_by_walking_through_each_problem(m: int):
+    problems = make_problems("distribution_of_three", m, 2, train_size=400, test_size=400)
+    for part in (problems.train, problems.test):
+        expected = [[first_return(row, place) for place in range(3)] for row in part.ids.tolist()]
+        assert analysis.reappearances(part).tolist() == expected
+
+
+def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
+    steps = torch.arange(9.0)
+    retrieved = steps[None, :, None].expand(len(three.ids), -1, 2).clone()
+    retrieved[..., 1] += 100 * torch.arange(len(three.ids))[:, None]
+    found = analysis.keys_at_reappearance(keys_of(torch.zeros(len(three.ids), 10, 2), retrieved), three)
+    assert found[..., 0].tolist() == analysis.reappearances(three).tolist()
+    assert ((found[..., 1] - found[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
+
+
+def test_an_object_that_never_returns_is_an_error():
+    problems = make_problems("rmts", 95, 1, train_size=50, test_size=50).test
+    with pytest.raises(ValueError, match="never comes back; this analysis is for distribution-of-three"):
+        analysis.reappearances(problems)
+
+
+# ------------------------------------------------------------------------------------------ decoding
+
+
+def test_steps_are_told_by_the_nearest_training_mean():
+    centres = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    offsets = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    train = centres + offsets[:, None]
+    test = centres.expand(4, -1, -1).clone()
+    test[0, 1] = torch.tensor([4.9, 0.0])  # nearer to the first centre
+    test[1:3, 2] = torch.tensor([9.0, 2.0])  # nearer to the second
+    share, confusion = analysis.decode_steps(train, test)
+    np.testing.assert_allclose(share, [1.0, 0.75, 0.5])
+    np.testing.assert_allclose(confusion, [[1, 0, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
+
+
+def test_decoding_uses_the_means_of_the_training_keys_alone():
+    train = torch.tensor([[[0.0], [1.0]]])
+    test = torch.tensor([[[100.0], [101.0]], [[100.0], [101.0]]])
+    share, confusion = analysis.decode_steps(train, test)
+    assert share.tolist() == [0.0, 1.0]
+    assert confusion.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
+def test_distances_and_their_agreement():
+    keys = torch.tensor([[[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]], [[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]]])
+    distances = analysis.centroid_distances(keys)
+    far = np.hypot(3, 6) / 10
+    np.testing.assert_allclose(distances, [[0, 0.5, 1], [0.5, 0, far], [1, far, 0]], atol=1e-6)
+    rotated = analysis.centroid_distances(7 * keys @ torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    assert analysis.geometry_agreement(distances, rotated) == pytest.approx(1)
+    assert analysis.geometry_agreement(distances, 1 - distances) == pytest.approx(-1)
+
+
+def test_a_straight_line_has_all_its_variance_on_one_axis():
+    line = torch.linspace(0, 1, 20)[:, None] * torch.tensor([1.0, 2.0, 3.0]) + 5
+    assert analysis.first_component_share(line) == pytest.approx(1)
+    square = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert analysis.first_component_share(square) == pytest.approx(0.5)
+
+
+def test_noise_replaces_every_parameter_and_leaves_the_generator_alone():
+    one, two = (build_network("esbn", classes=2, windows=(2,), width=0.125) for _ in range(2))
+    before = torch.random.get_rng_state()
+    analysis.randomise(one, seed=1)
+    analysis.randomise(two, seed=1)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for name, value in one.state_dict().items():
+        assert torch.equal(value, two.state_dict()[name]), name
+        assert value.abs().min() > 0, name
+
+
+# ------------------------------------------------------------------------------------------ doubled objects
+
+
+@pytest.mark.parametrize("row", [(0, 1, 2), (0, 0, 1), (1, 0, 0), (0, 0, 0)])
+def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
+    pool = torch.arange(40, 60)
+    problems = analysis.doubled_problems(pool, row, size=200, seed=3)
+    answers = set()
+    for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
+        first, second, choices = ids[:3], ids[3:5], ids[5:]
+        assert [first[i] == first[j] for i in range(3) for j in range(3)] == [
+            i == j for i in row for j in row
+        ]
+        assert sorted([*second, choices[answer]]) == sorted(first)
+        assert len(set(choices)) == 4
+        assert set(ids) <= set(pool.tolist())
+        answers.add(answer)
+    assert answers == {0, 1, 2, 3}
+
+
+def test_doubled_problems_say_what_is_wrong():
+    with pytest.raises(ValueError, match="not three of the objects 0, 1 and 2"):
+        analysis.doubled_problems(torch.arange(9), (0, 1, 3), size=2, seed=0)
+    with pytest.raises(ValueError, match="needs 4 images to choose from, the pool has 3"):
+        analysis.doubled_problems(torch.arange(3), (0, 0, 1), size=2, seed=0)
+
+
+# ------------------------------------------------------------------------------------------ over runs
+
+
+def record(score: list[float], diverged: bool = False) -> dict:
+    update = list(range(1, 10 * len(score), 10))
+    return {"diverged": diverged, "curve": {"update": update, "loss": [0.0] * len(score), "score": score}}
+
+
+def test_mean_curve_of_hand_made_runs():
+    runs = [record([0.0, 50.0]), record([100.0, 50.0]), record([9.0], diverged=True)]
+    curve = analysis.mean_curve(runs)
+    assert curve.update.tolist() == [1, 11]
+    assert curve.mean.tolist() == [50, 50]
+    np.testing.assert_allclose(curve.sem, [np.std([0, 100], ddof=1) / np.sqrt(2), 0])
+    assert curve.runs == 2
+    assert analysis.mean_curve(runs[:1]).sem.tolist() == [0, 0]
+
+
+def test_mean_curve_without_runs_says_how_to_make_them():
+    for runs in ([], [record([1.0], diverged=True)]):
+        with pytest.raises(ValueError, match=r"no finished runs.*mini-lib reproduce"):
+            analysis.mean_curve(runs)
+
+
+def test_updates_to_a_level():
+    score = [0.0] * 5 + [100.0] * 5
+    assert analysis.updates_to(record(score), level=95.0, window=1) == 51
+    assert analysis.updates_to(record(score), level=60.0, window=5) == 71  # 3 of 5 batches at 100
+    assert analysis.updates_to(record(score), level=95.0) == 91
+    assert analysis.updates_to(record([0.0] * 10)) is None
+    assert analysis.updates_to(record([100.0] * 4), window=5) is None
+
+
+@pytest.mark.parametrize(("model", "encoder"), PAIRED)
+def test_the_papers_t_tests_follow_from_its_printed_tables(model: str, encoder: str, tmp_path):
+    tables = [f"esbn.table{number}" for number in range(15, 19)]
+    comparisons = compare(CELLS, Records(tmp_path), tables=tables)
+    conv = analysis.condition_means(comparisons, f"{model} (conv)")
+    other = analysis.condition_means(comparisons, f"{model} ({encoder})")
+    assert list(conv) == list(other)
+    t, p, freedom = analysis.paired_t_test(list(other.values()), list(conv.values()))
+    expected, printed_p = PAIRED[model, encoder]
+    assert round(t, 2) == expected
+    assert p == pytest.approx(printed_p, rel=0.06)
+    assert freedom == 16
+    assert analysis.condition_means(comparisons, f"{model} (conv)", ours=True) == {}
+
+
+def test_paired_t_test_by_its_formula_and_its_errors():
+    first, second = [3.0, 5.0, 4.0], [1.0, 2.0, 0.0]
+    difference = np.subtract(first, second)
+    t, p, freedom = analysis.paired_t_test(first, second)
+    assert t == pytest.approx(difference.mean() / (difference.std(ddof=1) / np.sqrt(3)))
+    assert freedom == 2
+    assert 0 < p < 0.1
+    for pair in (([1.0], [1.0]), ([1.0, 2.0], [1.0])):
+        with pytest.raises(ValueError, match="two equally long lists of 2 or more"):
+            analysis.paired_t_test(*pair)
+
+
+# ------------------------------------------------------------------------------------------ what the chapter says
+
+
+def test_without_confidence_every_same_different_problem_gets_the_same_answer():
+    problems = make_problems("same_different", 95, 1, test_size=50).test
+    largest = {}
+    for name in ("esbn", "esbn_no_confidence", "esbn_default_memory"):
+        replica = build(paper_settings("same_different", 95, name, width=0.125).to_dict(), seed=1)
+        analysis.randomise(replica.model.core, seed=2)
+        with torch.no_grad():
+            logits = replica.model(replica.constants["images"], problems.ids)
+        largest[name] = (logits - logits[0]).abs().max().item()
+    assert largest["esbn_no_confidence"] < 1e-5
+    assert min(largest["esbn"], largest["esbn_default_memory"]) > 1e-3
+
+
+# ------------------------------------------------------------------------------------------ figures of keys
+
+
+def test_figure_9_draws_the_three_clouds_it_promises(small, three: Problems):
+    keys = analysis.collect_keys(small, torch.rand(100, 32, 32), three)
+    fig = figures.key_plane(keys, keys, three, three)
+    whole, first, again = fig.axes
+    assert [ax.get_title()[:3] for ax in fig.axes] == ["(a)", "(b)", "(c)"]
+    assert first.get_xlim() == again.get_xlim()
+    assert first.get_ylim() == again.get_ylim()
+    plane = analysis.fit_plane(keys, keys)
+    drawn = [cloud.get_offsets().data for cloud in whole.collections]  # the last step first
+    np.testing.assert_allclose(np.stack(drawn[::-1], axis=1), analysis.project(plane, keys.written[:, :-1]))
+    reads = analysis.project(plane, analysis.keys_at_reappearance(keys, three))
+    for ax, points in ((first, analysis.project(plane, keys.written[:, :3])), (again, reads)):
+        test, train = ax.collections[:3], ax.collections[3:]
+        assert len(train) == 3
+        for step, clouds in enumerate(zip(test, train, strict=True)):
+            for cloud in clouds:
+                np.testing.assert_allclose(cloud.get_offsets().data, points[:, step])
+    plt.close(fig)
+
+
+def test_decoding_is_drawn_in_percent_with_its_confusion():
+    share, confusion = np.array([1.0, 0.25]), np.array([[1.0, 0.0], [0.75, 0.25]])
+    fig = figures.decoding({"one": share, "two": share / 2}, confusion, of="one")
+    left, right = fig.axes
+    assert left.lines[1].get_ydata().tolist() == [50, 12.5]
+    assert left.lines[2].get_ydata()[0] == 50  # chance
+    assert [text.get_text() for text in right.texts] == ["100", "75", "25"]
+    plt.close(fig)
