@@ -1,6 +1,7 @@
 """The command as a reader uses it: what it prints, what it exits with, what it leaves on disk."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -159,3 +160,11 @@ def test_data_verify_reports(run):
     code, out, _ = run("data", "verify")
     assert code in (0, 1)
     assert "data folder" in out
+
+
+def test_training_needs_neither_widgets_nor_downloads():
+    """A bare GPU machine has torch and little else; what trains must import there."""
+    absent = ("pooch", "ipywidgets", "beartype", "IPython", "nbclient", "nbformat")
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import mini_lib.cli, mini_lib.bench"
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
-from mini_lib.esbn.figures import learning, problems
+from mini_lib.esbn.figures import diagram, learning, problems
 from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, Problems, make_problems
 from mini_lib.plotting import COLOURS, OKABE_ITO
@@ -246,3 +246,22 @@ def test_memory_refuses_steps_and_networks_that_it_cannot_draw(traced):
         defaulted = other.core.trace(other.embed(images, made.ids))
     with pytest.raises(ValueError, match="default entry"):
         problems.memory(images[made.ids[0]], defaulted, 1)
+
+
+# ------------------------------------------------------------------------------------------------ Figure 2
+
+
+def touches(point, centre, width, _):
+    return abs(point[0] - centre[0]) <= width / 2 + 0.01 and abs(point[1] - centre[1]) <= 0.45
+
+
+def test_the_streams_meet_only_in_memory():
+    ax = diagram.two_streams().axes[0]
+    assert set(diagram.BOXES) <= set(texts(ax))
+    shades = {name: shade for name, (_, _, shade) in diagram.BOXES.items()}
+    for start, end, _, shade in diagram.ARROWS.values():
+        touched = {name for name, box in diagram.BOXES.items() if touches(start, *box) or touches(end, *box)}
+        assert len(touched) == 2
+        if {shades[name] for name in touched} == {diagram.KEYS, diagram.VALUES}:
+            assert touched == {"values $M_v$", "keys $M_k$"}
+            assert shade == diagram.PLAIN

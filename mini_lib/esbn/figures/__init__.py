@@ -1,5 +1,6 @@
-"""Figures of the ESBN chapter: problems and memory, learning, keys."""
+"""Figures of the ESBN chapter: the network, problems and memory, learning, keys."""
 
+from mini_lib.esbn.figures.diagram import two_streams
 from mini_lib.esbn.figures.keys import (
     decoding,
     geometries,
@@ -28,4 +29,5 @@ __all__ = [
     "tasks",
     "third_key",
     "train_against_test",
+    "two_streams",
 ]

@@ -118,22 +118,21 @@ class ESBN(nn.Module):
     def _run(self, z: Float[Tensor, "B T D"]):  # Algorithm 1
         weights, confidences = self.match(z)
         expected = (weights * confidences).sum(dim=-1, keepdim=True)
-        state = self.controller.initial_state(z)
-        read = z.new_zeros(z.shape[0], self.controller.weight_ih.shape[1])
-        memory = [self.default_key.expand(z.shape[0], -1)] if self.default_memory else []
-        hidden, written, retrieved, gates = [], [], [], []
+        batch = z.shape[0]
+        # Nothing is read before step 2, so two steps are the same for all problems: they run on a batch of one.
+        state = self.controller.initial_state(z[:1])
+        read = z.new_zeros(1, self.controller.weight_ih.shape[1])
+        memory = [self.default_key.expand(batch, -1)] if self.default_memory else []
+        kept = []
         for t in range(z.shape[1] + 1):
             state = self.controller(read, state)
             key, gate = torch.relu(self.key(state[0])), torch.sigmoid(self.gate(state[0]))
             if t > 0:
-                held = weights[:, t, None, : len(memory)]
-                read = (held @ torch.stack(memory, dim=1))[:, 0]
+                read = (weights[:, t, None, : len(memory)] @ torch.stack(memory, dim=1))[:, 0]
                 if self.confidence:
                     read = torch.cat([read, expected[:, t]], dim=-1)
                 read = gate * read
-            memory.append(key)
-            for kept, value in zip(
-                (hidden, written, retrieved, gates), (state[0], key, read, gate), strict=True
-            ):
-                kept.append(value)
-        return state[0], hidden, written, retrieved, gates
+            memory.append(key.expand(batch, -1))
+            kept.append([part.expand(batch, -1) for part in (state[0], key, read, gate)])
+        hidden, *others = zip(*kept, strict=True)
+        return hidden[-1], hidden, *others
