@@ -220,7 +220,9 @@ def answers_with_edited_keys(
         ValueError: if memory has a default entry, or an edit changes the number of entries.
     """
     if core.default_memory:
-        raise ValueError("this memory starts with a default entry, which an edit would not see: use another ESBN")
+        raise ValueError(
+            "this memory starts with a default entry, which an edit would not see: use another ESBN"
+        )
     weights, confidences = core.match(z)
     state, read = core.controller.initial_state(z), z.new_zeros(len(z), core.controller.weight_ih.shape[1])
     keys: list[Tensor] = []
