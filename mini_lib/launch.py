@@ -130,7 +130,12 @@ def _in_stacks(jobs, device, checkpoints, deadline, progress) -> Iterator[tuple[
             path = checkpoints / f"{settings_hash({'stack': [job.key for job, _ in stack]})}.pt"
             replicas = [replica for _, replica in stack]
             runs = train(
-                replicas, device=device, stacked=True, checkpoint=path, stop=_after(deadline), progress=progress
+                replicas,
+                device=device,
+                stacked=True,
+                checkpoint=path,
+                stop=_after(deadline),
+                progress=progress,
             )
             if all(run.finished for run in runs):
                 path.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ stored, and nothing that changes from run to run (times, kernel ids, the name of
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ from nbclient import NotebookClient
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_CELL_METADATA = ("tags", "mystnb", "jupyter", "editable")
 SECONDS_PER_CELL = 600
+STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def find(paths: Iterable[Path | str] = ("notebooks",)) -> list[Path]:
@@ -88,6 +91,7 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     if widgets:
         notebook.metadata["widgets"] = widgets
+        drop_bars(notebook)
         number_widgets(notebook)
     count = 0
     for number, cell in enumerate(notebook.cells):
@@ -105,9 +109,30 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
                 output.execution_count = count
 
 
+def drop_bars(notebook: nbformat.NotebookNode) -> None:
+    """Take out progress bars, which mean nothing once the work is done, in place."""
+    state = notebook.metadata["widgets"][STATE]["state"]
+    names = {name: re.findall(r"IPY_MODEL_(\w+)", json.dumps(model)) for name, model in state.items()}
+    bars = {
+        name
+        for name, parts in names.items()
+        if any(state.get(part, {}).get("model_name") == "FloatProgressModel" for part in parts)
+    }
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [
+                out for out in cell.outputs if out.get("data", {}).get(VIEW, {}).get("model_id") not in bars
+            ]
+    waiting = list(bars)
+    while waiting:
+        name = waiting.pop()
+        waiting += names.get(name, [])
+        state.pop(name, None)
+
+
 def number_widgets(notebook: nbformat.NotebookNode) -> None:
     """Replace the random ids of the widgets by 0, 1, 2, ... wherever they are named, in place."""
-    state = notebook.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
+    state = notebook.metadata["widgets"][STATE]["state"]
     text = json.dumps(
         {"metadata": notebook.metadata, "outputs": [cell.get("outputs") for cell in notebook.cells]}
     )

@@ -1,4 +1,4 @@
-"""What nbval does not compare: pictures and widgets (they differ between machines), and warnings' paths."""
+"""What nbval does not compare: pictures, widgets, warnings; they differ between machines."""
 
 import pytest
 

@@ -165,6 +165,8 @@ def test_data_verify_reports(run):
 def test_training_needs_neither_widgets_nor_downloads():
     """A bare GPU machine has torch and little else; what trains must import there."""
     absent = ("pooch", "ipywidgets", "beartype", "IPython", "nbclient", "nbformat")
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import mini_lib.cli, mini_lib.bench"
+    blocked = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import mini_lib.cli, mini_lib.bench"
+    )
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

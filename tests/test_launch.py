@@ -19,7 +19,9 @@ def job(seed, **changes):
 
 def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
     jobs = [job(1), job(2), job(3)]
-    found = {j.seed: run for j, run in launch(jobs, device=CPU, checkpoints=tmp_path, workers=2, progress=False)}
+    found = {
+        j.seed: run for j, run in launch(jobs, device=CPU, checkpoints=tmp_path, workers=2, progress=False)
+    }
     here = train([j.build(j.settings, j.seed) for j in jobs])
     for seed, run in zip((1, 2, 3), here, strict=True):
         assert found[seed].curve["loss"] == pytest.approx(run.curve["loss"], rel=1e-4)

@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from mini_lib import notebooks
 
 SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
+BAR = "from tqdm.notebook import tqdm\nfor _ in tqdm(range(3), leave=False):\n    pass\nprint('done')"
 
 
 def write(path: Path, *sources: str) -> Path:
@@ -88,3 +89,15 @@ def test_neighbouring_pieces_of_a_stream_are_joined():
         ("stderr", "c"),
         ("stdout", "d"),
     ]
+
+
+def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
+    path = write(tmp_path / "b.ipynb", SLIDER, BAR)
+    assert notebooks.execute([path]) == []
+    slider, bar = code(path)
+    assert [output["output_type"] for output in bar["outputs"]] == ["stream"]
+    assert notebooks.VIEW in slider["outputs"][0]["data"]
+    state = json.loads(path.read_text())["metadata"]["widgets"][notebooks.STATE]["state"]
+    kinds = {model["model_name"] for model in state.values()}
+    assert "IntSliderModel" in kinds
+    assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}

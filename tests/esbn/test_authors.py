@@ -74,11 +74,17 @@ def core_shapes(model, length):
             | {"mnm.layer_norm.weight": (512,), "mnm.layer_norm.bias": (512,)}
         )
     if model == "rn":
-        return dense("g_theta_hidden", 512, 258) | dense("g_theta_out", 256, 512) | dense("f_phi_hidden", 256, 256)
+        return (
+            dense("g_theta_hidden", 512, 258)
+            | dense("g_theta_out", 256, 512)
+            | dense("f_phi_hidden", 256, 256)
+        )
     if model == "trn":
         shapes = dense("f_phi_combined", 256, 256)
         for arity in (2, 3):
-            shapes |= dense(f"g_theta_{arity}_hidden", 512, 129 * arity) | dense(f"g_theta_{arity}_out", 256, 512)
+            shapes |= dense(f"g_theta_{arity}_hidden", 512, 129 * arity) | dense(
+                f"g_theta_{arity}_out", 256, 512
+            )
             shapes |= dense(f"f_phi_{arity}_hidden", 256, 256)
         return shapes
     if model == "transformer":
