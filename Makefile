@@ -81,7 +81,7 @@ browser: $(READY)
 	$(BIN)/pytest -q -m browser tests/browser
 
 lab: $(READY)
-	$(BIN)/jupyter lab notebooks
+	$(ALONE) $(BIN)/jupyter lab notebooks
 
 notebooks: $(READY)
 	$(ALONE) $(BIN)/python -m mini_lib.notebooks

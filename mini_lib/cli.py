@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -11,12 +12,15 @@ import torch
 import typer
 
 from mini_lib import results
-from mini_lib.errors import unknown
+from mini_lib.devices import describe, pick_device
+from mini_lib.errors import Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
-from mini_lib.launch import Job, launch
+from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
-from mini_lib.results.records import COMMITTED, record_of
-from mini_lib.training import pick_device, train
+from mini_lib.results.cells import run_key
+from mini_lib.results.compare import TUTORIAL
+from mini_lib.results.records import COMMITTED, code_version, record_of
+from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
 
 WINGS = [esbn]
@@ -34,7 +38,7 @@ RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of record
 
 
 def cells(table: str | None = None, rows=None, columns=None) -> list[Cell]:
-    """The cells of a table (of all, without one), narrowed to rows and columns; ValueError on unknown names."""
+    """The cells of a table (of all, without one), narrowed to rows and columns; WrongUse on unknown names."""
     chosen = [cell for wing in WINGS for cell in wing.CELLS]
     if table is not None:
         known = list(dict.fromkeys(cell.table for cell in chosen))
@@ -65,14 +69,14 @@ def list_(records: RecordsOption = COMMITTED) -> None:
 
 
 def seconds(budget: str) -> float:
-    """Read a budget such as 30s, 9m or 2h; ValueError otherwise."""
+    """Read a budget such as 30s, 9m or 2h; WrongUse otherwise."""
     units = {"s": 1, "m": 60, "h": 3600}
     try:
         amount = float(budget[:-1]) * units[budget[-1]]
     except (ValueError, KeyError, IndexError):
         amount = -1.0
     if not amount > 0:
-        raise ValueError(f"a budget is a number and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
+        raise WrongUse(f"a budget is a number and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
     return amount
 
 
@@ -100,47 +104,57 @@ def reproduce(
 ) -> None:
     """Train what a table still lacks; what is on record is not trained again, what was stopped goes on."""
     if (table is None) != every:
-        raise ValueError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
+        raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     if launcher != "local":
         raise unknown("launcher", launcher, ["local"])
     if precision not in ("fp32", "tf32"):
         raise unknown("precision", precision, ["fp32", "tf32"])
     chosen = [cell for cell in cells(table, rows, columns) if variants or not cell.variant]
     where, store = pick_device(device), Records(records)
+    if precision == "tf32" and where.type != "cuda":
+        raise WrongUse("tf32 is a precision of GPUs; leave it out, or use --device cuda")
+    store.check_writable()
+    code_version()
     deadline = None if budget is None else time.time() + seconds(budget) - min(15.0, seconds(budget) / 5)
     jobs = unfinished(chosen, store, seeds)
     print(f"{len(jobs)} runs to make on {describe(where)}")
-    homes = {cell.hash: cell.home for cell in chosen}
-    finished = 0
-    for job, run in launch(
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
+    runs = launch(
         jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
-    ):
+    )
+    finished = 0
+    for job, run in runs:
         if not run.finished:
             print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
             continue
-        record = record_of(
-            run,
-            job.settings,
-            job.seed,
-            paper=job.settings["paper"],
-            scale="paper",
-            data=job.settings.get("images", "rendered"),
-            device=describe(where),
-            precision=precision,
-        )
-        store.add(record, homes[record["hash"]])
+        keep(job, run, store, chosen, device=describe(where), precision=precision)
         finished += 1
         outcome = "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
         print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 
+def keep(job: Job, run: Run, store: Records, chosen: list[Cell], **provenance: str) -> None:
+    """Put a finished run on record, in the file of the table that declares it first."""
+    cell = next(cell for cell in chosen if cell.settings == job.settings)
+    record = record_of(
+        run,
+        job.settings,
+        job.seed,
+        paper=cell.paper,
+        scale=TUTORIAL if cell.variant == TUTORIAL else "paper",
+        data=job.settings.get("images", "rendered"),
+        **provenance,
+    )
+    store.add(record, cell.home)
+
+
 def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Job]:
-    """The runs that these cells lack: those that fill cells before variants, short columns before long ones."""
+    """The runs that these cells lack, those that fill cells before other readings."""
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in range(1, (seeds or cell.runs) + 1):
-            key = f"{cell.hash}-s{seed}"
+            key = run_key(cell.settings, seed)
             if key not in store:
                 jobs.setdefault(key, Job(BUILD[cell.paper], cell.settings, seed, key))
     return list(jobs.values())
@@ -167,18 +181,6 @@ def weights(
     print(f"{path}: full precision {run.metrics}, as stored {halved}")
 
 
-def describe(device: torch.device) -> str:
-    """The device with its model name."""
-    if device.type == "cuda":
-        return f"cuda: {torch.cuda.get_device_name(device)}"
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"cpu: {names[0] if names else 'unknown model'}"
-
-
 @app.command()
 def compare(
     table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
@@ -191,6 +193,10 @@ def compare(
     records: RecordsOption = COMMITTED,
 ) -> None:
     """The paper's numbers beside ours, a line a cell, with a verdict."""
+    if as_json and summary:
+        raise WrongUse("--json and --summary are two outputs; ask for one")
+    if not records.is_dir():
+        raise WrongUse(f"no folder of records at {records}")
     found = results.compare(cells(table, rows, columns), Records(records))
     if as_json:
         print(json.dumps([row.to_dict() for row in found], indent=1))
@@ -204,7 +210,8 @@ def compare(
 @results_app.command("merge")
 def merge(folder: Path, records: RecordsOption = COMMITTED) -> None:
     """Take over records made elsewhere; none is doubled."""
-    new, known = Records(records).merge(folder)
+    homes = {cell.hash: cell.home for wing in WINGS for cell in wing.CELLS}
+    new, known = Records(records).merge(folder, homes)
     print(f"{new} records merged, {known} were known")
 
 
@@ -250,12 +257,12 @@ def bench(
 
 
 def main() -> None:
-    """Run the command; wrong use prints one line and exits with 2, a failure with 1."""
+    """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1."""
     try:
         app()
-    except ValueError as error:
+    except WrongUse as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(2)
-    except OSError as error:
+    except (Damaged, JobsFailed, OSError) as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(1)

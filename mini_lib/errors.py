@@ -7,10 +7,19 @@ parts of the library speak of a wrong name in the same words.
 import difflib
 from collections.abc import Iterable
 
+
+class WrongUse(ValueError):
+    """The user asked for something that cannot be; the message says what can. The command exits with 2."""
+
+
+class Damaged(ValueError):
+    """A file is not what it should be; the message names it and says what to do. The command exits with 1."""
+
+
 LISTED = 20  # names printed in full; longer lists are cut, since a wall of names hides the suggestion
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
+def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
     """Build the error for a name that does not exist; the caller raises it.
 
     Args:
@@ -26,7 +35,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
     hint = f"; did you mean {nearest!r}?" if nearest else ";"
     rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
     listed = ", ".join(names[:LISTED]) or "none"
-    return ValueError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
+    return WrongUse(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 
 def _nearest(name: str, names: list[str]) -> str | None:

@@ -1,6 +1,10 @@
 """Run many trainings: over the cores of a CPU, or stacked on a GPU, inside a time budget."""
 
 import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +15,7 @@ from pathlib import Path
 import torch
 from tqdm.auto import tqdm
 
-from mini_lib.results.cells import settings_hash
-from mini_lib.training import Replica, Run, set_precision, train
+from mini_lib.training import Replica, Run, train
 
 Build = Callable[[dict, int], Replica]
 STACK = 40  # replicas in one stack at most
@@ -29,9 +32,13 @@ class Job:
     key: str
 
 
+class JobsFailed(RuntimeError):
+    """Some jobs ended in an error; the others are done."""
+
+
 def default_workers() -> int:
-    """One process a core."""
-    return multiprocessing.cpu_count()
+    """One process for each core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else multiprocessing.cpu_count()
 
 
 def launch(
@@ -49,31 +56,46 @@ def launch(
     Args:
         jobs: in order of urgency.
         device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked.
-        checkpoints: folder for unfinished runs; a run that finishes deletes its own.
+        checkpoints: folder for unfinished runs; a finished one's is deleted once the caller asks for the next.
         deadline: time.time() after which nothing goes on training; what runs is checkpointed and yielded
             unfinished, what has not begun is left out.
         workers: processes on a CPU, one a core unless given.
-        precision: see `training.set_precision`.
+        precision: see `devices.set_precision`.
         progress: show a bar over updates.
+
+    Raises:
+        JobsFailed: after the last run, if some jobs ended in an error; it names them.
     """
     jobs = list(jobs)
     if device.type == "cpu":
-        yield from _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
+        runs = _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
     else:
-        set_precision(precision)
-        yield from _in_stacks(jobs, device, checkpoints, deadline, progress)
+        runs = _in_stacks(jobs, device, checkpoints, deadline, precision, progress)
+    for job, run in runs:
+        yield job, run
+        if run.finished:
+            (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------ CPU
 
 _counter = None
+_halt = None
 
 
-def _start_worker(counter) -> None:
-    global _counter
-    _counter = counter
+def _start_worker(counter, halt) -> None:
+    """Set a worker up: one thread; interrupts are the parent's to handle; no life after the parent's."""
+    global _counter, _halt
+    _counter, _halt = counter, halt
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+
+
+def _end_with_parent() -> None:
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def _count(updates: int) -> None:
@@ -81,64 +103,64 @@ def _count(updates: int) -> None:
         _counter.value += updates
 
 
-def _work(job: Job, path: Path, deadline: float | None) -> Run:
-    if deadline is not None and time.time() > deadline:
-        raise TimeoutError
+def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
+    def stop(update: int) -> bool:
+        return _halt.is_set() or _past(deadline)
+
+    if stop(0):
+        return None
     replica = job.build(job.settings, job.seed)
-    return train([replica], checkpoint=path, stop=_after(deadline), progress=_count)[0]
+    return train([replica], checkpoints=checkpoints, stop=stop, progress=_count)[0]
 
 
-def _after(deadline: float | None) -> Callable[[int], bool]:
-    return lambda update: deadline is not None and time.time() > deadline
+def _past(deadline: float | None) -> bool:
+    return deadline is not None and time.time() > deadline
 
 
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
     spawn = multiprocessing.get_context("spawn")
-    counter = spawn.Value("q", 0)
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker, initargs=(counter,))
-    waiting = {pool.submit(_work, job, checkpoints / f"{job.key}.pt", deadline): job for job in jobs}
+    counter, halt = spawn.Value("q", 0), spawn.Event()
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt))
+    waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
     bar = tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
-    ended = 0
+    ended, failed = 0, []
     try:
         while waiting:
             done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
             bar.update(counter.value - bar.n)
             for future in done:
                 job = waiting.pop(future)
-                try:
-                    run = future.result()
-                except TimeoutError:
-                    continue
-                ended += run.finished
-                bar.set_description(f"{ended} of {len(jobs)} runs")
-                if run.finished:
-                    (checkpoints / f"{job.key}.pt").unlink(missing_ok=True)
-                yield job, run
+                if (error := future.exception()) is not None:
+                    failed.append(f"{job.settings}, seed {job.seed}: {error}")
+                elif (run := future.result()) is not None:
+                    ended += run.finished
+                    bar.set_description(f"{ended} of {len(jobs)} runs")
+                    yield job, run
     finally:
+        halt.set()
         bar.close()
         pool.shutdown(wait=True, cancel_futures=True)
+    if failed:
+        raise JobsFailed(f"{len(failed)} of {len(jobs)} runs failed:\n" + "\n".join(failed))
 
 
 # ------------------------------------------------------------------------------------------------ GPU
 
 
-def _in_stacks(jobs, device, checkpoints, deadline, progress) -> Iterator[tuple[Job, Run]]:
+def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
     for start in range(0, len(jobs), WINDOW):
         for stack in stacks(jobs[start : start + WINDOW]):
-            if deadline is not None and time.time() > deadline:
+            if _past(deadline):
                 return
-            path = checkpoints / f"{settings_hash({'stack': [job.key for job, _ in stack]})}.pt"
-            replicas = [replica for _, replica in stack]
             runs = train(
-                replicas,
+                [replica for _, replica in stack],
                 device=device,
                 stacked=True,
-                checkpoint=path,
-                stop=_after(deadline),
+                checkpoints=checkpoints,
+                stop=lambda update: _past(deadline),
                 progress=progress,
+                precision=precision,
             )
-            if all(run.finished for run in runs):
-                path.unlink(missing_ok=True)
             yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from mini_lib.errors import Damaged
+
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file beside `path`, then move it there, so that an interruption leaves the old one whole.
@@ -19,16 +21,22 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
+        raise not_written(path, error) from error
+    finally:
         temporary.unlink(missing_ok=True)
-        raise OSError(
-            f"could not write {path}: {error}. Free some disk space and run the same command again; "
-            "finished runs are safe"
-        ) from error
+
+
+def not_written(path: Path, error: Exception) -> OSError:
+    """The error for a file that could not be written; the caller raises it."""
+    return OSError(
+        f"could not write {path}: {error}. Free some disk space and run the same command again; "
+        "finished runs are safe"
+    )
 
 
 def read_checkpoint(path: Path) -> dict:
-    """Load a checkpoint; ValueError with what to do if it is damaged."""
+    """Load a checkpoint; Damaged with what to do if it is damaged."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise ValueError(f"checkpoint {path} is damaged; delete it, and its run starts again") from error
+        raise Damaged(f"checkpoint {path} is damaged; delete it, and its run starts again") from error

@@ -5,8 +5,10 @@ trained one after the other (spread over cores by `launch.py`); on a GPU, replic
 trained as one program with `torch.func`.
 """
 
+import hashlib
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,14 +16,14 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
-from tqdm.auto import tqdm
 
+from mini_lib.devices import pick_device, set_precision
+from mini_lib.errors import Damaged
+from mini_lib.progress import Progress, thin
 from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
-CURVE_HEAD = 100  # logged points kept one by one; later ones are averaged in blocks
-CURVE_TAIL = 100
 
 Batch = dict[str, Tensor]
 
@@ -31,7 +33,8 @@ class Replica:
     """One network and all that its training needs, made by a wing from settings and a seed.
 
     Attributes:
-        name: names the run in messages and checkpoints; unique.
+        key: unique; it stands for the settings and the seed, and names the checkpoint.
+        name: names the run in messages.
         model: the network, freshly initialised.
         epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
             run sees the same data.
@@ -41,12 +44,13 @@ class Replica:
         lr: learning rate of Adam.
         loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
             the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
-            shapes, nor draw random numbers: noise comes with the batch.
+            shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
         compact: an exact saving with data-dependent shapes, used only where replicas are trained alone on a CPU.
     """
 
+    key: str
     name: str
     model: nn.Module
     epoch: Callable[[int], Batch]
@@ -70,10 +74,15 @@ class Replica:
         return self.epochs * self.updates_per_epoch
 
     def stack_key(self) -> tuple:
-        """Replicas with equal keys can be trained as one stack."""
+        """Replicas with equal keys can be trained as one stack: equal shapes, schedule, loss and constants."""
         shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
         kinds = tuple(type(module).__name__ for module in self.model.modules())
-        return self.examples, self.batch_size, self.epochs, self.lr, shapes, kinds
+        shared = tuple(
+            (name, hashlib.sha256(t.contiguous().numpy().tobytes()).hexdigest())
+            for name, t in sorted(self.constants.items())
+        )
+        loss = getattr(self.loss, "__qualname__", self.loss)
+        return self.examples, self.batch_size, self.epochs, self.lr, shapes, kinds, loss, shared
 
 
 @dataclass
@@ -81,6 +90,7 @@ class Run:
     """What came of a replica.
 
     Attributes:
+        key: the replica's.
         name: the replica's.
         finished: trained to the end and evaluated (or diverged); False if it was stopped on the way.
         diverged: its loss stopped being a number at the last update of its curve.
@@ -91,6 +101,7 @@ class Run:
         model: the trained network, on the CPU.
     """
 
+    key: str
     name: str
     finished: bool
     diverged: bool
@@ -101,73 +112,70 @@ class Run:
     model: nn.Module
 
 
-def pick_device(name: str = "auto") -> torch.device:
-    """The device of that name ("auto" takes a GPU if there is one); ValueError if it is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ValueError(f"unknown device {name!r}; use auto, cpu or cuda") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(
-            f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs; use cpu or auto"
-        )
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device {name!r} is not supported; use auto, cpu or cuda")
-    return device
-
-
-def set_precision(precision: str = "fp32") -> None:
-    """Choose "fp32" (full precision everywhere, the default) or "tf32" (faster matrix products on a GPU)."""
-    if precision not in ("fp32", "tf32"):
-        raise ValueError(f"unknown precision {precision!r}; use fp32 or tf32")
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
-
-
 def train(
     replicas: Sequence[Replica],
     *,
     device: torch.device | str = "cpu",
     stacked: bool | None = None,
-    checkpoint: Path | None = None,
+    checkpoints: Path | None = None,
     stop: Callable[[int], bool] = lambda update: False,
     progress: bool | Callable[[int], None] = False,
+    precision: str = "fp32",
 ) -> list[Run]:
-    """Train replicas of equal shape to the end, or until `stop` says so.
+    """Train replicas to the end, or until `stop` says so.
 
     Args:
-        replicas: with equal `stack_key`.
+        replicas: one or more; to be stacked they need equal `stack_key`.
         device: where to train.
         stacked: as one program, or in turn; by default stacked on a GPU.
-        checkpoint: a file to write every minute and on stopping, and to resume from if it exists. In turn, each
-            replica adds its place to the file's name.
+        checkpoints: a folder. Every minute and on stopping each replica leaves `<key>.pt` there, and resumes from
+            it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every logged update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told of updates done since it was last told.
+        precision: see `devices.set_precision`.
 
     Returns:
         A `Run` for each replica, in order. A replica whose loss is not finite is stopped, the others go on.
 
     Raises:
-        ValueError: if the replicas cannot be stacked, or the checkpoint belongs to other replicas.
+        ValueError: if the replicas cannot be stacked, or a checkpoint is damaged or of another run.
     """
-    replicas, device = list(replicas), torch.device(device)
-    if stacked is None:
-        stacked = device.type == "cuda"
-    groups = [replicas] if stacked else [[replica] for replica in replicas]
-    if len({replica.stack_key() for replica in replicas}) > 1 and stacked:
+    replicas, device = list(replicas), pick_device(str(device))
+    set_precision(precision, device)
+    stacked = device.type == "cuda" if stacked is None else stacked
+    if stacked and len({replica.stack_key() for replica in replicas}) > 1:
         raise ValueError(
-            "these replicas differ in shape or schedule and cannot be stacked; train them in turn"
+            "these replicas differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
         )
-    runs = []
-    for place, group in enumerate(groups):
-        path = (
-            checkpoint if len(groups) == 1 or checkpoint is None else checkpoint.with_suffix(f".{place}.pt")
-        )
-        with _Progress(group, progress) as tell:
-            runs += Trainee(group, device, stacked).run(path, stop, tell)
-    return runs
+    found = {replica.key: _checkpoint(replica, checkpoints) for replica in replicas}
+    groups = defaultdict(list)
+    for replica in replicas:
+        update = found[replica.key]["update"] if found[replica.key] else 0
+        groups[update if stacked else replica.key].append(replica)
+    runs = {}
+    for group in groups.values():
+        trainee = Trainee(group, device, stacked)
+        if found[group[0].key]:
+            trainee.load([found[replica.key] for replica in group])
+        label = group[0].name if len(group) == 1 else f"{len(group)} networks"
+        with Progress(label, group[0].updates, progress) as tell:
+            runs |= {run.key: run for run in trainee.run(checkpoints, stop, tell)}
+    return [runs[replica.key] for replica in replicas]
+
+
+def _checkpoint(replica: Replica, folder: Path | None) -> dict | None:
+    """What the replica left in the folder, or None."""
+    path = folder / f"{replica.key}.pt" if folder is not None else None
+    if path is None or not path.exists():
+        return None
+    state = read_checkpoint(path)
+    shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
+    same = state.get("key") == replica.key and shapes == {
+        name: tuple(value.shape) for name, value in state.get("params", {}).items()
+    }
+    if not same:
+        raise Damaged(f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again")
+    return state
 
 
 class Trainee:
@@ -194,10 +202,8 @@ class Trainee:
             self.params = dict(self.base.named_parameters())
         self.optimiser = torch.optim.Adam(self.params.values(), lr=self.first.lr, fused=True)
 
-    def run(self, path: Path | None, stop, tell) -> list[Run]:
-        """Train to the end or until told to stop, from the checkpoint if there is one."""
-        if path is not None and path.exists():
-            self.load(path)
+    def run(self, folder: Path | None, stop, tell) -> list[Run]:
+        """Train to the end or until told to stop."""
         started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
         before, halted = self.seconds, False
         tell(self.update)
@@ -209,8 +215,8 @@ class Trainee:
                 self.seconds = before + time.perf_counter() - started
                 tell(self.update)
                 halted = stop(self.update)
-                if path is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
-                    self.save(path)
+                if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
+                    self.save(folder)
                     saved = time.perf_counter()
         if halted:
             return [self.result(i, finished=False) for i in range(len(self.replicas))]
@@ -278,72 +284,44 @@ class Trainee:
         model.to("cpu").train()
         curve = thin(self.curves[i])
         updates = self.update if self.alive[i] else self.curves[i][-1][0]
-        return Run(replica.name, finished, not self.alive[i], metrics, curve, updates, self.seconds, model)
+        diverged = not self.alive[i]
+        return Run(
+            replica.key, replica.name, finished, diverged, metrics, curve, updates, self.seconds, model
+        )
 
-    def save(self, path: Path) -> None:
-        """Write a checkpoint."""
-        state = {
-            "names": [replica.name for replica in self.replicas],
-            "params": {k: v.detach() for k, v in self.params.items()},
-            "optimiser": self.optimiser.state_dict(),
-            "update": self.update,
-            "seconds": self.seconds,
-            "alive": self.alive,
-            "curves": self.curves,
-        }
-        write_atomically(path, lambda temporary: torch.save(state, temporary))
-
-    def load(self, path: Path) -> None:
-        """Go on from a checkpoint; ValueError if it is of other replicas."""
-        state = read_checkpoint(path)
-        names = [replica.name for replica in self.replicas]
-        if state["names"] != names:
-            raise ValueError(
-                f"checkpoint {path} is of {state['names']}, not of {names}; delete it or name another file"
+    def save(self, folder: Path) -> None:
+        """Write a checkpoint for each replica."""
+        moments = self.optimiser.state
+        for i, replica in enumerate(self.replicas):
+            mine = (lambda t, i=i: t.detach()[i].cpu()) if self.stacked else (lambda t: t.detach().cpu())
+            state = {
+                "key": replica.key,
+                "params": {k: mine(v) for k, v in self.params.items()},
+                "mean": {k: mine(moments[v]["exp_avg"]) for k, v in self.params.items()},
+                "square": {k: mine(moments[v]["exp_avg_sq"]) for k, v in self.params.items()},
+                "update": self.update,
+                "seconds": self.seconds,
+                "alive": self.alive[i],
+                "curve": self.curves[i],
+            }
+            write_atomically(
+                folder / f"{replica.key}.pt", lambda temporary, state=state: torch.save(state, temporary)
             )
-        with torch.no_grad():
-            for name, value in self.params.items():
-                value.copy_(state["params"][name])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.update, self.seconds = state["update"], state["seconds"]
-        self.alive, self.curves = state["alive"], state["curves"]
 
-
-class _Progress:
-    """A tqdm bar over updates, or the caller's own function told of the updates since the last call."""
-
-    def __init__(self, group: list[Replica], progress: bool | Callable[[int], None]):
-        self.done = 0
-        self.progress = progress
-        self.bar = None
-        if progress is True:
-            label = group[0].name if len(group) == 1 else f"{len(group)} networks"
-            self.bar = tqdm(total=group[0].updates, desc=label, unit="update", leave=False)
-
-    def __enter__(self) -> Callable[[int], None]:
-        return self.tell
-
-    def tell(self, update: int) -> None:
-        new, self.done = update - self.done, update
-        if self.bar is not None:
-            self.bar.update(new)
-        elif callable(self.progress):
-            self.progress(new)
-
-    def __exit__(self, *exc) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-
-def thin(points: Sequence[tuple[int, float, float]]) -> dict[str, list]:
-    """A learning curve of 200 points or so: the first 100 as they are, later ones averaged in equal blocks."""
-    head, tail = points[:CURVE_HEAD], points[CURVE_HEAD:]
-    block = max(1, math.ceil(len(tail) / CURVE_TAIL))
-    blocks = [tail[i : i + block] for i in range(0, len(tail), block)]
-    means = [tuple(sum(column) / len(part) for column in zip(*part, strict=True)) for part in blocks]
-    updates, losses, scores = zip(*head, *means, strict=True) if points else ((), (), ())
-    return {
-        "update": [round(u) for u in updates],
-        "loss": [float(f"{x:.5g}") for x in losses],
-        "score": [float(f"{x:.5g}") for x in scores],
-    }
+    def load(self, states: list[dict]) -> None:
+        """Go on from the replicas' checkpoints, all of the same update."""
+        for name, value in self.params.items():
+            part = {
+                kind: torch.stack([s[kind][name] for s in states]) if self.stacked else states[0][kind][name]
+                for kind in ("params", "mean", "square")
+            }
+            with torch.no_grad():
+                value.copy_(part["params"])
+            self.optimiser.state[value] = {
+                "step": torch.tensor(float(states[0]["update"]), device=self.device),
+                "exp_avg": part["mean"].to(self.device),
+                "exp_avg_sq": part["square"].to(self.device),
+            }
+        self.update, self.seconds = states[0]["update"], states[0]["seconds"]
+        self.alive = [state["alive"] for state in states]
+        self.curves = [list(map(tuple, state["curve"])) for state in states]

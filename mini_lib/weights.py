@@ -7,6 +7,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from mini_lib.errors import Damaged
 from mini_lib.storage import write_atomically
 
 
@@ -22,7 +23,7 @@ def load_weights(model: nn.Module, path: Path) -> dict:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged, or of another network.
+        Damaged: if the file is damaged, or of another network.
     """
     path = Path(path)
     if not path.is_file():
@@ -34,11 +35,11 @@ def load_weights(model: nn.Module, path: Path) -> dict:
             about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
         state = load_file(path)
     except SafetensorError as error:
-        raise ValueError(f"weights {path} are damaged ({error}); fetch or make the file again") from error
+        raise Damaged(f"weights {path} are damaged ({error}); fetch or make the file again") from error
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     other = {name: tuple(value.shape) for name, value in state.items()}
     if own != other:
         odd = sorted(name for name in own.keys() | other.keys() if own.get(name) != other.get(name))
-        raise ValueError(f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more")
+        raise Damaged(f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more")
     model.load_state_dict({name: value.float() for name, value in state.items()})
     return about

@@ -1,13 +1,20 @@
 """The command as a reader uses it: what it prints, what it exits with, what it leaves on disk."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
+import torch
 
 from mini_lib import cli
-from mini_lib.esbn.experiments import CELLS
+from mini_lib.esbn.experiments import CELLS, build, paper_settings
+from mini_lib.training import train
 
 
 @pytest.fixture
@@ -55,6 +62,12 @@ def test_list_names_every_cell(run, tmp_path):
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),
         (("results", "merge", "empty"), "no record files"),
+        (
+            ("reproduce", "esbn.table9", "--device", "cpu", "--precision", "tf32"),
+            "tf32 is a precision of GPUs",
+        ),
+        (("compare", "--json", "--summary"), "ask for one"),
+        (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
     ],
 )
 def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
@@ -62,6 +75,21 @@ def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
     assert code == 2
     assert message in err
     assert "Traceback" not in err
+
+
+def test_a_damaged_record_exits_with_1(run, tmp_path):
+    (tmp_path / "esbn.table9.jsonl").write_text("{half\n")
+    code, _, err = run("compare", "--records", tmp_path)
+    assert code == 1
+    assert "line 1: not a whole record" in err
+
+
+def test_an_unwritable_folder_is_found_before_training(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, out, err = run("reproduce", *M98, "--records", tmp_path / "file" / "records")
+    assert code == 1
+    assert "cannot write records" in err
+    assert "runs to make" not in out
 
 
 def test_an_unknown_option_exits_with_2(run):
@@ -140,15 +168,85 @@ def test_merge_takes_records_over_once(run, measured, tmp_path):
     )
 
 
-def test_a_budget_stops_cleanly_and_the_next_call_goes_on(run, tmp_path):
-    where = ("--seeds", 1, "--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
-    cell = ("esbn.table9", "--rows", "LSTM + TCN", "--columns", "m=50", "--no-variants", "--device", "cpu")
-    code, out, _ = run("reproduce", *cell, *where, "--budget", "12s")
+LONG = (
+    "esbn.table9",
+    "--rows",
+    "ESBN + TCN",
+    "--columns",
+    "m=0",
+    "--no-variants",
+    "--device",
+    "cpu",
+    "--seeds",
+    "1",
+)
+
+
+def saved_updates(folder):
+    return [torch.load(path)["update"] for path in folder.glob("*.pt")]
+
+
+def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
+    where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
+    code, out, _ = run("reproduce", *LONG, *where, "--budget", "20s")
     assert code == 0
     assert "0 runs finished, 1 left" in out
-    if "stopped" in out:  # where even starting took the whole budget there is nothing to stop
-        assert len(list((tmp_path / "checkpoints").glob("*.pt"))) == 1
-    assert not (tmp_path / "records").exists()
+    assert "the same command goes on from there" in out
+    assert list((tmp_path / "records").glob("*.jsonl")) == []
+    (updates,) = saved_updates(tmp_path / "checkpoints")
+    told = []
+    settings = paper_settings("same_different", 0, "esbn").to_dict()
+    stop = {"checkpoints": tmp_path / "checkpoints", "stop": lambda update: True}
+    train([build(settings, 1)], progress=told.append, **stop)
+    assert told[0] == updates > 0
+
+
+def gone(group):
+    """Whether a process group has ended, within some seconds."""
+    for _ in range(50):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "from mini_lib.cli import main; main()",
+        "reproduce",
+        *LONG,
+        "--workers",
+        "1",
+    ]
+    command += ["--records", str(tmp_path / "records"), "--checkpoints", str(tmp_path / "checkpoints")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    began = threading.Event()
+
+    def watch():
+        text = ""
+        for piece in iter(lambda: process.stderr.read(1), ""):
+            text += piece
+            if re.search(r"\b[1-9]\d* updates", text):
+                began.set()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    assert began.wait(timeout=90), "training did not begin"
+    if end == signal.SIGINT:
+        os.killpg(process.pid, end)  # as a terminal does: to the command and its workers
+    else:
+        process.send_signal(end)
+    assert process.wait(timeout=30) != 0
+    assert gone(process.pid), "a worker lives on"
+    watcher.join()
+    process.stderr.close()
+    (updates,) = saved_updates(tmp_path / "checkpoints")
+    assert updates > 0
 
 
 @pytest.mark.parametrize(("text", "value"), [("30s", 30), ("9m", 540), ("2h", 7200), ("1.5h", 5400)])
@@ -156,10 +254,16 @@ def test_budgets(text, value):
     assert cli.seconds(text) == value
 
 
-def test_data_verify_reports(run):
+def test_data_verify_tells_damaged_files(run, monkeypatch, tmp_path):
+    (tmp_path / "scan").mkdir()
+    (tmp_path / "scan" / "tasks_test_simple.txt.gz").write_bytes(b"not gzip")
+    monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path))
     code, out, _ = run("data", "verify")
-    assert code in (0, 1)
-    assert "data folder" in out
+    assert code == 1
+    assert str(tmp_path) in out
+    statuses = {line.split()[1]: line.split()[0] for line in out.splitlines()[1:]}
+    assert "damaged" in statuses.values()
+    assert "ok" in statuses.values()
 
 
 def test_training_needs_neither_widgets_nor_downloads():

@@ -1,12 +1,15 @@
 """Spreading runs over cores, and grouping them into stacks."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from mini_lib import launch as launching
 from mini_lib.esbn.experiments import build, paper_settings
-from mini_lib.launch import Job, _in_stacks, launch, stacks
+from mini_lib.launch import Job, JobsFailed, _in_stacks, launch, stacks
+from mini_lib.results.cells import run_key
 from mini_lib.training import train
 
 CPU = torch.device("cpu")
@@ -14,7 +17,7 @@ CPU = torch.device("cpu")
 
 def job(seed, **changes):
     settings = paper_settings("same_different", 98, "rn", epochs=3, width=0.125, **changes).to_dict()
-    return Job(build, settings, seed, f"{changes}-s{seed}".replace("'", ""))
+    return Job(build, settings, seed, run_key(settings, seed))
 
 
 def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
@@ -56,15 +59,48 @@ def test_regimes_of_one_task_share_a_stack():
     assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]
 
 
-def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoint(tmp_path):
+def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path, monkeypatch):
     jobs = [job(1), job(2), job(1, tcn=False)]
-    halted = list(_in_stacks(jobs, CPU, tmp_path, deadline=time.time() + 0.5, progress=_late))
+    asked = iter([False, True])  # before the first stack, then after its first update
+    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    halted = list(_in_stacks(jobs, CPU, tmp_path, 0.0, "fp32", False))
     assert [run.finished for _, run in halted] == [False, False]
-    assert len(list(tmp_path.glob("*.pt"))) == 1
-    ended = list(_in_stacks(jobs, CPU, tmp_path, deadline=None, progress=False))
+    assert sorted(path.stem for path in tmp_path.glob("*.pt")) == sorted(j.key for j in jobs[:2])
+    monkeypatch.undo()
+    ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
     assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
-    assert list(tmp_path.glob("*.pt")) == []
+    assert all(run.updates == 3 for _, run in ended)
 
 
-def _late(updates):
-    time.sleep(0.6)
+def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
+    runs = [
+        (job(1), SimpleNamespace(finished=True, key="a")),
+        (job(2), SimpleNamespace(finished=True, key="b")),
+    ]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.pt").touch()
+    monkeypatch.setattr(launching, "_over_cores", lambda *rest: iter(runs))
+    found = launch([], device=CPU, checkpoints=tmp_path)
+    assert [next(found)[1].key, next(found)[1].key] == ["a", "b"]
+    found.close()  # the caller failed to keep b
+    assert [path.name for path in tmp_path.iterdir()] == ["b.pt"]
+
+
+def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
+    jobs = [job(1), job(2)]
+    (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
+    found = []
+    with pytest.raises(JobsFailed, match=rf"(?s)1 of 2 runs failed:.*{jobs[0].key}\.pt is damaged") as stop:
+        found.extend(launch(jobs, device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+    assert [j.seed for j, _ in found] == [2]
+    assert "seed 1" in str(stop.value)
+
+
+def test_different_constants_never_share_a_stack(tmp_path, monkeypatch):
+    from mini_lib.datasets import glyphs
+
+    monkeypatch.setattr(
+        "mini_lib.esbn.experiments.glyphs", lambda source: glyphs() if source == "rendered" else 1 - glyphs()
+    )
+    groups = stacks([job(1), job(2, images="released"), job(3)])
+    assert [[j.seed for j, _ in group] for group in groups] == [[1, 3], [2]]

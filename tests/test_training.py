@@ -7,9 +7,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from mini_lib.devices import pick_device, set_precision
+from mini_lib.errors import Damaged, WrongUse
+from mini_lib.progress import thin
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.storage import write_atomically
-from mini_lib.training import Replica, pick_device, set_precision, thin, train
+from mini_lib.training import Replica, train
+
+CPU = torch.device("cpu")
 
 
 class Line(nn.Module):
@@ -22,7 +27,7 @@ class Line(nn.Module):
         return self.out(torch.tanh(self.hidden(x) + 0.1 * noise))[..., 0] + self.offset
 
 
-def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, name="toy"):
+def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, scale=1.0):
     with seeded(seed, "weights"):
         model = Line(hidden)
 
@@ -40,7 +45,8 @@ def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, name="toy"):
         return {"mse": F.mse_loss(net(x, torch.zeros(50, hidden)), x.sum(dim=1)).item()}
 
     return Replica(
-        name=f"{name} {seed}",
+        key=f"toy-{seed}",
+        name=f"toy {seed}",
         model=model,
         epoch=epoch,
         examples=20,
@@ -49,7 +55,7 @@ def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, name="toy"):
         lr=1e-2,
         loss=loss,
         evaluate=evaluate,
-        constants={"scale": torch.ones(())},
+        constants={"scale": torch.tensor(scale)},
     )
 
 
@@ -82,24 +88,32 @@ def test_stacked_equals_alone():
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_killed_and_resumed_equals_uninterrupted(stacked, tmp_path):
-    seeds = (1, 2) if stacked else (1,)
-    whole = train([toy(s, epochs=10) for s in seeds], stacked=stacked)
-    path = tmp_path / "run.pt"
-    halted = train(
-        [toy(s, epochs=10) for s in seeds], stacked=stacked, checkpoint=path, stop=lambda u: u >= 11
-    )
-    assert [run.finished for run in halted] == [False] * len(seeds)
-    assert halted[0].updates == 11
-    assert halted[0].metrics == {}
-    resumed = train([toy(s, epochs=10) for s in seeds], stacked=stacked, checkpoint=path)
+    def replicas():
+        return [toy(s, epochs=10) for s in (1, 2)]
+
+    whole = train(replicas(), stacked=stacked)
+    halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    assert [run.finished for run in halted] == [False, False]
+    assert [run.updates for run in halted] == [11, 11]
+    assert [run.metrics for run in halted] == [{}, {}]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["toy-1.pt", "toy-2.pt"]
+    resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)
     for one, other in zip(whole, resumed, strict=True):
         assert weights(one).equal(weights(other))
         assert (one.curve, one.metrics, one.updates) == (other.curve, other.metrics, other.updates)
 
 
-def test_each_replica_trained_in_turn_has_its_own_checkpoint(tmp_path):
-    train([toy(1), toy(2)], stacked=False, checkpoint=tmp_path / "run.pt", stop=lambda u: True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.0.pt", "run.1.pt"]
+def test_what_was_stopped_in_one_stack_goes_on_alone_or_in_another(tmp_path):
+    whole = train([toy(s, epochs=10) for s in (1, 2, 3)])
+    train([toy(1, epochs=10), toy(2, epochs=10)], stacked=True, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    told = []
+    others = train(
+        [toy(s, epochs=10) for s in (2, 3)], stacked=True, checkpoints=tmp_path, progress=told.append
+    )
+    alone = train([toy(1, epochs=10)], checkpoints=tmp_path)
+    assert told[0] == 11
+    for one, other in zip(whole, alone + others, strict=True):
+        torch.testing.assert_close(weights(one), weights(other), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("stacked", [False, True])
@@ -116,24 +130,27 @@ def test_nan_stops_that_replica_and_keeps_the_rest(stacked):
     torch.testing.assert_close(weights(good), weights(train([toy(1, epochs=10)])[0]))
 
 
-def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    path = tmp_path / "run.pt"
-    train([toy(1)], checkpoint=path, stop=lambda u: True)
-    with pytest.raises(ValueError, match=r"is of \['toy 1'\], not of \['toy 2'\]; delete it"):
-        train([toy(2)], checkpoint=path)
+@pytest.mark.parametrize("damage", ["another run", "another network", "bytes", "something else"])
+def test_a_checkpoint_that_is_not_this_runs_is_named(damage, tmp_path):
+    path = tmp_path / "toy-1.pt"
+    train([toy(2, hidden=4 if damage == "another network" else 5)], checkpoints=tmp_path, stop=lambda u: True)
+    state = torch.load(tmp_path / "toy-2.pt")
+    if damage == "another network":
+        state["key"] = "toy-1"
+    if damage == "something else":
+        state = {"epoch": 3}
+    torch.save(state, path)
+    if damage == "bytes":
+        path.write_bytes(b"not a checkpoint")
+    with pytest.raises(Damaged, match=r"toy-1\.pt is (damaged|not of toy 1); delete it"):
+        train([toy(1)], checkpoints=tmp_path)
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path):
-    path = tmp_path / "run.pt"
-    path.write_bytes(b"not a checkpoint")
-    with pytest.raises(ValueError, match=r"run\.pt is damaged; delete it"):
-        train([toy(1)], checkpoint=path)
-
-
-def test_unequal_replicas_are_not_stacked():
-    with pytest.raises(ValueError, match="differ in shape or schedule and cannot be stacked"):
-        train([toy(1), toy(2, hidden=4)], stacked=True)
-    assert len(train([toy(1, epochs=1), toy(2, hidden=4, epochs=1)], stacked=False)) == 2
+@pytest.mark.parametrize("odd", [{"hidden": 4}, {"scale": 2.0}, {"epochs": 7}])
+def test_replicas_that_differ_in_more_than_their_seed_are_not_stacked(odd):
+    with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
+        train([toy(1), toy(2, **odd)], stacked=True)
+    assert len(train([toy(1), toy(2, **odd)], stacked=False, stop=lambda u: True)) == 2
 
 
 def test_a_full_disk_is_reported_and_leaves_the_old_file(tmp_path):
@@ -154,19 +171,18 @@ def test_progress_is_told_of_every_update_once(tmp_path):
     told = []
     train([toy(1)], progress=told.append)
     assert sum(told) == 18
-    path = tmp_path / "run.pt"
-    train([toy(1)], checkpoint=path, stop=lambda u: u >= 11)
+    train([toy(1)], checkpoints=tmp_path, stop=lambda u: u >= 11)
     told.clear()
-    train([toy(1)], checkpoint=path, progress=told.append)
+    train([toy(1)], checkpoints=tmp_path, progress=told.append)
     assert (told[0], sum(told)) == (11, 18)
 
 
 def test_thinning_keeps_the_head_and_averages_the_rest():
     curve = thin([(i, 2.0 * i, 50.0) for i in range(350)])
-    assert curve["update"][:100] == list(range(100))
-    assert len(curve["update"]) == 100 + 84
-    assert curve["update"][100] == 101
-    assert curve["loss"][100] == pytest.approx(2 * (100 + 101 + 102) / 3)
+    assert curve["update"][:150] == list(range(150))
+    assert len(curve["update"]) == 150 + 100
+    assert curve["update"][150] == round(150.5)
+    assert curve["loss"][150] == pytest.approx(150 + 151)
     assert thin([]) == {"update": [], "loss": [], "score": []}
 
 
@@ -183,12 +199,14 @@ def test_absent_and_unknown_devices_are_refused():
 
 def test_precision_is_full_unless_asked():
     try:
-        set_precision("tf32")
+        set_precision("tf32", torch.device("cuda"))
         assert torch.backends.cuda.matmul.allow_tf32
         assert torch.backends.cudnn.allow_tf32
     finally:
-        set_precision("fp32")
+        set_precision("fp32", CPU)
     assert not torch.backends.cuda.matmul.allow_tf32
     assert not torch.backends.cudnn.allow_tf32
     with pytest.raises(ValueError, match="unknown precision 'bf16'"):
-        set_precision("bf16")
+        set_precision("bf16", CPU)
+    with pytest.raises(WrongUse, match="tf32 is a precision of GPUs"):
+        train([toy(1)], precision="tf32")

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.datasets import glyphs
-from mini_lib.errors import unknown
-from mini_lib.esbn.models import MODELS, build_network
-from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, get_task, make_problems
-from mini_lib.results.cells import Cell
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.esbn.models import ENCODERS, MODELS, build_network
+from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
+from mini_lib.results.cells import Cell, run_key, settings_hash
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import Batch, Replica
 
@@ -91,6 +91,39 @@ class Settings:
     width: float = 1.0
     options: dict = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raise WrongUse for values with which no run can be made."""
+        task = get_task(self.task)
+        check_regime(task, self.m)
+        for kind, name, known in (
+            ("model", self.model, MODELS),
+            ("encoder", self.encoder, ENCODERS),
+            ("image source", self.images, ("rendered", "released")),
+            ("balance", self.balance, ("released", "paper")),
+        ):
+            if name not in known:
+                raise unknown(kind, name, known)
+        for name in ("lr", "epochs", "train_size", "test_size", "batch_size", "width"):
+            if not getattr(self, name) > 0:
+                raise WrongUse(f"{name} has to be above 0, got {getattr(self, name)!r}")
+
+    @classmethod
+    def from_dict(cls, settings: dict) -> "Settings":
+        """The settings of a record or a cell; WrongUse for a name that is no setting."""
+        given = {name: value for name, value in settings.items() if name != "paper"}
+        names = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in names:
+                raise unknown("setting", name, names)
+        return cls(**given)
+
+    def describe(self) -> str:
+        """The settings in a line, without what is the paper's default."""
+        kept = self.to_dict()
+        extra = {"encoder", "images", "balance", "width", "batch_size", "train_size", "options"} & kept.keys()
+        words = [self.model + ("" if self.tcn else " without TCN"), self.task, f"m={self.m}"]
+        return ", ".join(words + [f"{name} {kept[name]}" for name in sorted(extra)])
+
     def to_dict(self) -> dict:
         """The settings as a record keeps them."""
         defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
@@ -147,7 +180,7 @@ def build(settings: dict, seed: int) -> Replica:
 
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
-    s = Settings(**{name: value for name, value in settings.items() if name != "paper"})
+    s = Settings.from_dict(settings)
     task = get_task(s.task)
     data = make_problems(s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance)
     with seeded(seed, "weights", s.model):
@@ -162,7 +195,8 @@ def build(settings: dict, seed: int) -> Replica:
         )
     images = glyphs(s.images)
     return Replica(
-        name=f"{s.model}{'' if s.tcn else ' without TCN'}, {task.name}, m={s.m}, seed {seed}",
+        key=run_key(settings, seed),
+        name=f"{s.describe()}, seed {seed}",
         model=model,
         epoch=partial(shuffled, data.train, seed),
         examples=len(data.train.answers),
@@ -225,8 +259,7 @@ class _Declared(list):
         self.homes = {}
 
     def cell(self, table: str, row: str, column: str, settings: Settings, **more) -> None:
-        cell = Cell(table, row, column, settings.to_dict(), RUNS, home=table, **more)
-        home = self.homes.setdefault(cell.hash, table)
+        home = self.homes.setdefault(settings_hash(settings.to_dict()), table)
         self.append(Cell(table, row, column, settings.to_dict(), RUNS, home=home, **more))
 
     def row(self, table: str, row: str, task: str, model: str, regimes=None, **changes) -> None:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mini_lib.errors import unknown
+from mini_lib.errors import WrongUse, unknown
 from mini_lib.seeding import numpy_rng
 
 IMAGES = 100
@@ -106,8 +106,8 @@ def make_problems(
         train_size: problems wanted; where fewer exist all of them are taken. Same/different with m = 0 always
             has the paper's 18,810 and 990.
         test_size: the same for the test.
-        balance: of RMTS training problems with few images. "released": as the authors' code, one problem in
-            twelve has a 'same' source at m = 85; "paper": half of them, as A.2.2 says.
+        balance: of RMTS training problems with few images. "released": as the authors' code at the paper's m, where
+            one problem in twelve has a 'same' source at m = 85; "paper": half of them, as A.2.2 says.
 
     Returns:
         The problems, disjoint between training and test.
@@ -133,10 +133,10 @@ def make_problems(
 
 
 def check_regime(task: Task, m: int) -> None:
-    """Raise ValueError unless m leaves enough images to train on and to test on."""
+    """Raise WrongUse unless m leaves enough images to train on and to test on."""
     most = IMAGES - task.minimum
     if isinstance(m, bool) or not isinstance(m, int) or not (m == 0 or task.minimum <= m <= most):
-        raise ValueError(
+        raise WrongUse(
             f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
             f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
         )

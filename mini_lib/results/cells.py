@@ -14,6 +14,11 @@ def settings_hash(settings: dict) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def run_key(settings: dict, seed: int) -> str:
+    """The name of one run: of its settings, and its seed."""
+    return f"{settings_hash(settings)}-s{seed}"
+
+
 @dataclass(frozen=True)
 class Cell:
     """One entry of one table, or a point of a figure.

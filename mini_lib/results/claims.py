@@ -14,6 +14,7 @@ from scipy import stats
 
 from mini_lib.errors import unknown
 from mini_lib.results.compare import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
+from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
@@ -133,11 +134,15 @@ def measured(comparison: Comparison | None, metric: str) -> Value | None:
 
 
 def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int | None:
-    """The update at which the training score, averaged over `window` logged batches, reaches `level`."""
-    curve = record["curve"]
-    for end in range(window, len(curve["score"]) + 1):
-        if statistics.fmean(curve["score"][end - window : end]) >= level:
-            return curve["update"][end - 1]
+    """The update at which the training score, averaged over `window` logged batches, reaches `level`.
+
+    Late points of a curve are means of several logged batches already; each stands for itself.
+    """
+    updates, scores = record["curve"]["update"], record["curve"]["score"]
+    for end in range(window, len(scores) + 1):
+        thinned = updates[end - 1] - updates[end - 2] > LOG_EVERY
+        if statistics.fmean(scores[end - (1 if thinned else window) : end]) >= level:
+            return updates[end - 1]
     return None
 
 

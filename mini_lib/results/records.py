@@ -3,15 +3,19 @@
 import json
 import os
 import subprocess
+import tempfile
 from collections import defaultdict
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 import torch
 from filelock import FileLock
 
 from mini_lib import __version__
-from mini_lib.results.cells import settings_hash
+from mini_lib.errors import Damaged, WrongUse
+from mini_lib.results.cells import run_key, settings_hash
+from mini_lib.storage import not_written
 from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
@@ -31,7 +35,7 @@ REQUIRED = {
 SAME = ("settings", "metrics", "diverged", "updates", "scale")
 
 
-class RecordConflict(ValueError):
+class RecordConflict(Damaged):
     """Two records of one key that do not agree."""
 
 
@@ -49,7 +53,7 @@ def record_of(
     """The record of a finished run; percentages and losses rounded to 5 significant digits or more."""
     digest = settings_hash(settings)
     return {
-        "key": f"{digest}-s{seed}",
+        "key": run_key(settings, seed),
         "hash": digest,
         "seed": seed,
         "paper": paper,
@@ -71,18 +75,25 @@ def record_of(
     }
 
 
+@cache
 def code_version() -> str:
-    """The package's version, with the commit where the package lies in a git checkout."""
+    """The package's version, with the commit where the package lies in its git checkout, as first asked for.
+
+    A run's record names the code it started with: ask before training, since commits may follow meanwhile.
+    """
+    package = Path(__file__).parents[1]
+
+    def git(*words: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["git", *words], cwd=package, capture_output=True, text=True)
+
     try:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short=10", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
+        tracked = git("ls-files", "--error-unmatch", __file__).returncode == 0
     except OSError:
-        commit = ""
-    return f"{__version__}+{commit}" if commit else __version__
+        tracked = False
+    if not tracked:
+        return __version__
+    dirty = "" if git("diff", "--quiet", "HEAD", "--", "*.py").returncode == 0 else "-dirty"
+    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD').stdout.strip()}{dirty}"
 
 
 class Records:
@@ -121,21 +132,34 @@ class Records:
         """
         return self._append([record], home) == 1
 
-    def merge(self, folder: Path | str) -> tuple[int, int]:
+    def check_writable(self) -> None:
+        """Raise OSError now, rather than after hours of training, if no record can be written to the folder."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise OSError(f"cannot write records to {self.folder}: {error}; name another folder") from error
+
+    def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> tuple[int, int]:
         """Take over records made elsewhere; returns how many were new and how many were known.
 
+        Args:
+            folder: where their files lie, at any depth.
+            homes: the file that records of a settings hash belong to; without one they keep their file's name.
+
         Raises:
-            ValueError: if the folder holds no record files.
+            WrongUse: if the folder holds no record files.
             RecordConflict: on a key with other results; nothing at all is merged then.
         """
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
-            raise ValueError(f"no record files (*.jsonl) in {folder}")
+            raise WrongUse(f"no record files (*.jsonl) in {folder}")
         found, known = defaultdict(list), dict(self._by_key)
         for path in paths:
             for record in read_records(path):
                 self._check(record, known.setdefault(record["key"], record), path)
-                found[path.stem].append(record)
+                found[(homes or {}).get(record["hash"], path.stem)].append(record)
         new = sum(self._append(records, home) for home, records in found.items())
         return new, sum(map(len, found.values())) - new
 
@@ -172,39 +196,35 @@ class Records:
 
 
 def read_records(path: Path) -> list[dict]:
-    """The records of a file; ValueError naming file and line where one is damaged or has been altered."""
+    """The records of a file; Damaged naming file and line where one is damaged or has been altered."""
     records = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         try:
             record = json.loads(line)
             missing = REQUIRED - record.keys()
         except (json.JSONDecodeError, AttributeError):
-            raise ValueError(
+            raise Damaged(
                 f"{path}, line {number}: not a whole record; delete that line and run it again"
             ) from None
         if missing:
-            raise ValueError(f"{path}, line {number}: the record lacks {', '.join(sorted(missing))}")
+            raise Damaged(f"{path}, line {number}: the record lacks {', '.join(sorted(missing))}")
         digest = settings_hash(record["settings"])
-        if record["hash"] != digest or record["key"] != f"{digest}-s{record['seed']}":
-            raise ValueError(
-                f"{path}, line {number}: the record's key does not belong to its settings and seed"
-            )
+        if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
+            raise Damaged(f"{path}, line {number}: the record's key does not belong to its settings and seed")
         records.append(record)
     return records
 
 
 def append_line(path: Path, line: str) -> None:
     """Append one line and force it to disk; a line cut short by a full disk is taken back."""
-    size = path.stat().st_size if path.exists() else 0
+    before = path.read_bytes() if path.exists() else b""
+    start = "" if not before or before.endswith(b"\n") else "\n"
     try:
         with path.open("a") as file:
-            file.write(line + "\n")
+            file.write(f"{start}{line}\n")
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         if path.exists():
-            os.truncate(path, size)
-        raise OSError(
-            f"could not write {path}: {error}. Free some disk space and run the same command again; "
-            "finished runs are safe"
-        ) from error
+            os.truncate(path, len(before))
+        raise not_written(path, error) from error

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
+from mini_lib.errors import WrongUse
 from mini_lib.esbn.experiments import (
     CELLS,
     Settings,
@@ -113,7 +114,29 @@ def test_settings_keep_only_what_is_not_default():
     }
     changed = paper_settings("rmts", 95, "lstm", width=0.5, options={"a": 1}).to_dict()
     assert changed == plain | {"width": 0.5, "options": {"a": 1}}
-    assert Settings(**{k: v for k, v in changed.items() if k != "paper"}).to_dict() == changed
+    assert Settings.from_dict(changed).to_dict() == changed
+    assert paper_settings("rmts", 95, "lstm", width=0.5).describe() == "lstm, rmts, m=95, width 0.5"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "epochs has to be above 0, got 0"),
+        ({"train_size": -5}, "train_size has to be above 0, got -5"),
+        ({"test_size": 0}, "test_size has to be above 0"),
+        ({"batch_size": 0}, "batch_size has to be above 0"),
+        ({"width": -1.0}, "width has to be above 0"),
+        ({"lr": 0.0}, "lr has to be above 0"),
+        ({"encoder": "cnn"}, "unknown encoder 'cnn'"),
+        ({"images": "relesed"}, "unknown image source 'relesed'; did you mean 'released'"),
+        ({"m": 97}, "m=97 does not work for relational match-to-sample"),
+        ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
+    ],
+)
+def test_settings_that_make_no_run_are_refused(changes, message):
+    settings = paper_settings("rmts", 95, "lstm").to_dict() | changes
+    with pytest.raises(WrongUse, match=message):
+        build(settings, 1)
 
 
 @pytest.mark.parametrize(
@@ -177,15 +200,18 @@ def test_accuracy_is_the_mean_over_batches_of_100():
     assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_stacked_equals_alone(model):
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [(model, {}) for model in MODELS]
+    + [("esbn", {"encoder": "rand"}), ("esbn", {"encoder": "mlp"}), ("lstm", {"tcn": False})],
+)
+def test_stacked_equals_alone(model, changes):
     """Gradients of the first update, losses of the first three, and the test after them.
 
     Not the weights: where a gradient is zero but for rounding, Adam makes a full step of it.
     """
-    settings = paper_settings(
-        "distribution_of_three", 95, model, epochs=1, width=0.125, test_size=200
-    ).to_dict()
+    changes |= {"epochs": 1, "width": 0.125, "test_size": 200}
+    settings = paper_settings("distribution_of_three", 95, model, **changes).to_dict()
     alone = [Trainee([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
     stack = Trainee([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
     for update in range(3):
@@ -205,11 +231,11 @@ def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
     settings = paper_settings(
         "distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200
     ).to_dict()
-    path = tmp_path / "run.pt"
     (whole,) = train([build(settings, 1)])
-    (halted,) = train([build(settings, 1)], checkpoint=path, stop=lambda update: True)
+    (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 10)
     assert not halted.finished
-    (resumed,) = train([build(settings, 1)], checkpoint=path)
+    assert halted.updates == 11
+    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
     assert whole.curve == resumed.curve
     assert whole.metrics == resumed.metrics
 

@@ -119,7 +119,7 @@ class ESBN(nn.Module):
         weights, confidences = self.match(z)
         expected = (weights * confidences).sum(dim=-1, keepdim=True)
         batch = z.shape[0]
-        # Nothing is read before step 2, so two steps are the same for all problems: they run on a batch of one.
+        # Step 1 is the first to read, so steps 0 and 1 are the same for all problems: they run on a batch of one.
         state = self.controller.initial_state(z[:1])
         read = z.new_zeros(1, self.controller.weight_ih.shape[1])
         memory = [self.default_key.expand(batch, -1)] if self.default_memory else []
