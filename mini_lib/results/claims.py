@@ -105,6 +105,8 @@ def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = No
             continue
         for scale in SCALES:
             suffix = "" if scale == "paper" else f"/{scale}"
+            if suffix and not any(cell + suffix in found for cell in claim.cells()):
+                continue  # nobody has declared this claim at a smaller scale
             settings = _changed(claim, found, suffix) if suffix else ""
             judgements.append(Judgement(claim, scale, *claim.judge(_lookup(found, suffix)), settings))
     return judgements

@@ -119,8 +119,14 @@ def _claims(found: list[Comparison]) -> list[str]:
         told.setdefault(judgement.claim, {})[judgement.scale] = judgement
     if not told:
         return []
+    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in told.values())]
     rows = [
-        (claim.id, claim.statement, claim.source, *(_judgement(by_scale[scale]) for scale in SCALES))
+        (
+            claim.id,
+            claim.statement,
+            claim.source,
+            *(_judgement(by_scale[scale]) if scale in by_scale else "" for scale in scales),
+        )
         for claim, by_scale in told.items()
     ]
     text = (
@@ -128,7 +134,7 @@ def _claims(found: list[Comparison]) -> list[str]:
         "comparison is within two standard errors, or a threshold missed by less. It is *not run* until every one "
         "of these cells has runs. The paper's scale and the smaller one of the tutorials are judged apart."
     )
-    return [text, ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in SCALES)), rows)]
+    return [text, ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)]
 
 
 def _judgement(judgement: Judgement) -> str:
