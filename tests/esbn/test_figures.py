@@ -38,7 +38,7 @@ def record(scores, diverged=False):
 def a_run(test, scores=(25.0, 80.0), finished=True):
     metrics = {} if test is None else {"test_accuracy": test}
     curve = {"update": [1, 11], "loss": [1.0, 0.5], "score": list(scores)}
-    return Run("run", finished, False, metrics, curve, 11, 1.0, torch.nn.Identity())
+    return Run("key", "run", finished, False, metrics, curve, 11, 1.0, torch.nn.Identity())
 
 
 def texts(ax):
