@@ -214,16 +214,11 @@ def gone(group):
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
-    command = [
-        sys.executable,
-        "-c",
-        "from mini_lib.cli import main; main()",
-        "reproduce",
-        *LONG,
-        "--workers",
-        "1",
-    ]
-    command += ["--records", str(tmp_path / "records"), "--checkpoints", str(tmp_path / "checkpoints")]
+    # A shell starts background jobs with interrupts ignored, and what they start inherits that; here one is wanted.
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{hears}; from mini_lib.cli import main; main()", "reproduce"]
+    command += [*map(str, LONG), "--workers", "1", "--records", str(tmp_path / "records")]
+    command += ["--checkpoints", str(tmp_path / "checkpoints")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     began = threading.Event()
 
