@@ -86,7 +86,7 @@ def reproduce(
     rows: RowsOption = None,
     columns: ColumnsOption = None,
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
-    variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = True,
+    variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")
     ] = None,
