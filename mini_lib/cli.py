@@ -12,13 +12,13 @@ import torch
 import typer
 
 from mini_lib import results
-from mini_lib.devices import describe, pick_device
+from mini_lib.devices import describe, pick_device, set_precision
 from mini_lib.errors import Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
 from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
-from mini_lib.results.compare import TUTORIAL
+from mini_lib.results.compare import TUTORIAL, narrow
 from mini_lib.results.records import COMMITTED, code_version, record_of
 from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
@@ -40,18 +40,12 @@ RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of record
 def cells(table: str | None = None, rows=None, columns=None) -> list[Cell]:
     """The cells of a table (of all, without one), narrowed to rows and columns; WrongUse on unknown names."""
     chosen = [cell for wing in WINGS for cell in wing.CELLS]
-    if table is not None:
-        known = list(dict.fromkeys(cell.table for cell in chosen))
-        if table not in known:
-            raise unknown("table", table, known)
-        chosen = [cell for cell in chosen if cell.table == table]
-    for name, wanted in (("row", rows), ("column", columns)):
-        known = list(dict.fromkeys(getattr(cell, name) for cell in chosen))
-        for value in wanted or ():
-            if value not in known:
-                raise unknown(name, value, known)
-        if wanted:
-            chosen = [cell for cell in chosen if getattr(cell, name) in wanted]
+    for name, wanted in (
+        ("table", [table] if table is not None else None),
+        ("row", rows),
+        ("column", columns),
+    ):
+        chosen = narrow(chosen, name, wanted)
     return chosen
 
 
@@ -107,12 +101,9 @@ def reproduce(
         raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     if launcher != "local":
         raise unknown("launcher", launcher, ["local"])
-    if precision not in ("fp32", "tf32"):
-        raise unknown("precision", precision, ["fp32", "tf32"])
     chosen = [cell for cell in cells(table, rows, columns) if variants or not cell.variant]
     where, store = pick_device(device), Records(records)
-    if precision == "tf32" and where.type != "cuda":
-        raise WrongUse("tf32 is a precision of GPUs; leave it out, or use --device cuda")
+    set_precision(precision, where)
     store.check_writable()
     code_version()
     deadline = None if budget is None else time.time() + seconds(budget) - min(15.0, seconds(budget) / 5)

@@ -238,7 +238,7 @@ def compare(
     """
     chosen = list(cells)
     for name, wanted in (("table", tables), ("row", rows), ("column", columns)):
-        chosen = _keep(chosen, name, wanted)
+        chosen = narrow(chosen, name, wanted)
     places = {}
     for cell in chosen:
         places.setdefault((cell.table, cell.row, cell.column), len(places))
@@ -246,7 +246,8 @@ def compare(
     return [_compare(cell, records) for cell in chosen]
 
 
-def _keep(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[Cell]:
+def narrow(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[Cell]:
+    """The cells whose `name` (table, row or column) is in `wanted`; all without any. WrongUse on an unknown one."""
     if not wanted:
         return cells
     wanted, known = list(wanted), list(dict.fromkeys(getattr(cell, name) for cell in cells))
