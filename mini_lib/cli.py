@@ -20,11 +20,13 @@ from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
 from mini_lib.results.compare import TUTORIAL, narrow
 from mini_lib.results.records import COMMITTED, code_version, record_of
+from mini_lib.scan import experiments as scan
 from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
 
-WINGS = [esbn]
+WINGS = [esbn, scan]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
+DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
@@ -34,6 +36,9 @@ app.add_typer(data_app, name="data")
 
 RowsOption = Annotated[list[str] | None, typer.Option("--rows", help="A row of the table; repeat for more.")]
 ColumnsOption = Annotated[list[str] | None, typer.Option("--columns", help="A column; repeat for more.")]
+VariantOption = Annotated[
+    list[str] | None, typer.Option("--variant", help="Only this reading, such as tutorial; repeat for more.")
+]
 RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of records to read and add to.")]
 
 
@@ -81,6 +86,7 @@ def reproduce(
     columns: ColumnsOption = None,
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
     variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
+    variant: VariantOption = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")
     ] = None,
@@ -101,7 +107,11 @@ def reproduce(
         raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     if launcher != "local":
         raise unknown("launcher", launcher, ["local"])
-    chosen = [cell for cell in cells(table, rows, columns) if variants or not cell.variant]
+    chosen = cells(table, rows, columns)
+    if variant:
+        chosen = narrow(chosen, "variant", variant)
+    elif not variants:
+        chosen = [cell for cell in chosen if not cell.variant]
     where, store = pick_device(device), Records(records)
     set_precision(precision, where)
     store.check_writable()
@@ -134,7 +144,7 @@ def keep(job: Job, run: Run, store: Records, chosen: list[Cell], **provenance: s
         job.seed,
         paper=cell.paper,
         scale=TUTORIAL if cell.variant == TUTORIAL else "paper",
-        data=job.settings.get("images", "rendered"),
+        data=DATA[cell.paper](job.settings),
         **provenance,
     )
     store.add(record, cell.home)
@@ -158,13 +168,15 @@ def weights(
     column: Annotated[str, typer.Argument(help="Such as m=95.")],
     path: Annotated[Path, typer.Argument(help="The safetensors file to write.")],
     seed: Annotated[int, typer.Option(min=1, help="Which run of the cell.")] = 1,
+    variant: Annotated[str, typer.Option(help="Another reading of the cell, such as tutorial.")] = "",
 ) -> None:
     """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load."""
-    cell = next(cell for cell in cells(table, [row], [column]) if not cell.variant)
+    (cell,) = narrow(cells(table, [row], [column]), "variant", [variant])
     replica = BUILD[cell.paper](cell.settings, seed)
     torch.set_num_threads(1)
     run = train([replica], progress=True)[0]
-    command = shlex.join(["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)])
+    words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
+    command = shlex.join(words + (["--variant", variant] if variant else []))
     save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=run.metrics, command=command)
     load_weights(run.model, path)
     with torch.no_grad():

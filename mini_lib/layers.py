@@ -37,6 +37,12 @@ def initialise(weight: Tensor, init: str) -> None:
         nn.init.xavier_normal_(weight, gain={"xavier": 1.0, "xavier_tanh": 5 / 3}[init])
 
 
+def uniform_by_width(module: nn.Module, hidden: int) -> None:
+    """Fill all parameters of a recurrent module with PyTorch's initial weights: uniform up to 1 / sqrt(hidden)."""
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
+
+
 class LSTMCell(nn.Module):
     """One step of a long short-term memory (Hochreiter and Schmidhuber 1997), as two matrix products.
 
@@ -44,11 +50,16 @@ class LSTMCell(nn.Module):
 
     Parameters have the names, shapes and gate order (i, f, g, o) of `torch.nn.LSTMCell`, so that weights
     carry over. Written out because `nn.LSTM` cannot be stacked and is slower when called step by step.
+
+    Args:
+        inputs: I.
+        hidden: H.
+        init: "xavier" (see `reset_parameters`), or "uniform" up to 1 / sqrt(H), PyTorch's own.
     """
 
-    def __init__(self, inputs: int, hidden: int):
+    def __init__(self, inputs: int, hidden: int, init: str = "xavier"):
         super().__init__()
-        self.hidden = hidden
+        self.hidden, self.init = hidden, init
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden, inputs))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden, hidden))
         self.bias_ih = nn.Parameter(torch.zeros(4 * hidden))
@@ -57,6 +68,9 @@ class LSTMCell(nn.Module):
 
     def reset_parameters(self) -> None:
         """Xavier normal: rows i and f as one matrix, o alone, g with the gain 5/3 of tanh; biases zero."""
+        if self.init == "uniform":
+            uniform_by_width(self, self.hidden)
+            return
         for weight in (self.weight_ih, self.weight_hh):
             gates, cell, output = weight.data.split([2 * self.hidden, self.hidden, self.hidden])
             initialise(gates, "xavier")

@@ -28,6 +28,16 @@ CHECKPOINT_SECONDS = 60.0
 Batch = dict[str, Tensor]
 
 
+def adam(parameters, lr: float) -> torch.optim.Optimizer:
+    """Adam (Kingma and Ba 2015), every replica's default."""
+    return torch.optim.Adam(parameters, lr=lr, fused=True)
+
+
+def last_check(checks: list[dict]) -> dict[str, float]:
+    """The metrics that were measured last."""
+    return {name: value for name, value in checks[-1].items() if name != "epoch"}
+
+
 @dataclass
 class Replica:
     """One network and all that its training needs, made by a wing from settings and a seed.
@@ -47,7 +57,14 @@ class Replica:
             shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
+        noise: (update, B) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like. A
+            function of the update's number alone; the batch gets them as "noise".
         compact: an exact saving with data-dependent shapes, used only where replicas are trained alone on a CPU.
+        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
+        schedule: the learning rate of an update, as a factor of `lr`.
+        clip: the greatest norm of all gradients together, or none.
+        checks: epochs after which `evaluate` measures on the way; it always does at the end.
+        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
     """
 
     key: str
@@ -61,7 +78,13 @@ class Replica:
     loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
     evaluate: Callable[[nn.Module], dict[str, float]]
     constants: Batch = field(default_factory=dict)
+    noise: Callable[[int, int], Batch] | None = None
     compact: Callable[[Batch], Batch] | None = None
+    optimiser: Callable = adam
+    schedule: Callable[[int], float] | None = None
+    clip: float | None = None
+    checks: tuple[int, ...] = ()
+    report: Callable[[list[dict]], dict[str, float]] = last_check
 
     @property
     def updates_per_epoch(self) -> int:
@@ -82,7 +105,8 @@ class Replica:
             for name, t in sorted(self.constants.items())
         )
         loss = getattr(self.loss, "__qualname__", self.loss)
-        return self.examples, self.batch_size, self.epochs, self.lr, shapes, kinds, loss, shared
+        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, self.schedule
+        return self.examples, self.batch_size, schedule, shapes, kinds, loss, shared
 
 
 @dataclass
@@ -96,6 +120,7 @@ class Run:
         diverged: its loss stopped being a number at the last update of its curve.
         metrics: what `evaluate` measured; empty if unfinished or diverged.
         curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
+        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
         updates: updates done.
         seconds: training and evaluation time; in a stack, this replica's share.
         model: the trained network, on the CPU.
@@ -110,6 +135,7 @@ class Run:
     updates: int
     seconds: float
     model: nn.Module
+    checks: list[dict] = field(default_factory=list)
 
 
 def train(
@@ -192,6 +218,7 @@ class Trainee:
         self.update, self.seconds = 0, 0.0
         self.alive = [True] * len(replicas)
         self.curves = [[] for _ in replicas]
+        self.checks = [[] for _ in replicas]
         if stacked:
             self.base = self.first.model
             self.params, self.buffers = stack_module_state([r.model for r in replicas])
@@ -200,7 +227,7 @@ class Trainee:
         else:
             self.base = self.first.model.to(device)
             self.params = dict(self.base.named_parameters())
-        self.optimiser = torch.optim.Adam(self.params.values(), lr=self.first.lr, fused=True)
+        self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
 
     def run(self, folder: Path | None, stop, tell) -> list[Run]:
         """Train to the end or until told to stop."""
@@ -210,6 +237,8 @@ class Trainee:
         while self.update < total and any(self.alive) and not halted:
             losses, scores = self.step(self.batch(self.update))
             self.update += 1
+            if self.update % self.first.updates_per_epoch == 0 and self.update < total:
+                self.check(self.update // self.first.updates_per_epoch)
             if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
                 self.log(losses, scores)
                 self.seconds = before + time.perf_counter() - started
@@ -237,15 +266,64 @@ class Trainee:
             self.data = {k: v.to(self.device) for k, v in self.data.items()}
             self.epoch = epoch
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
-        return {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
+        batch = {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
+        return batch | self.noise(update, min(span.stop, self.first.examples) - span.start)
+
+    def noise(self, update: int, size: int) -> Batch:
+        """The random tensors of one update, stacked as the examples are."""
+        if self.first.noise is None:
+            return {}
+        parts = [replica.noise(update, size) for replica in self.replicas]
+        return {
+            "noise": {
+                k: (torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k]).to(self.device)
+                for k in parts[0]
+            }
+        }
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all replicas; their losses and scores, each [R]."""
         self.optimiser.zero_grad(set_to_none=True)
         losses, scores = self.losses(batch)
         losses.sum().backward()
+        if self.first.clip is not None:
+            self.clip(self.first.clip)
+        if self.first.schedule is not None:
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.first.lr * self.first.schedule(self.update)
         self.optimiser.step()
         return losses.detach(), scores.detach()
+
+    def clip(self, norm: float) -> None:
+        """Scale each replica's gradients so that their common norm is `norm` at most."""
+        grads = [p.grad if self.stacked else p.grad[None] for p in self.params.values() if p.grad is not None]
+        total = sum(grad.flatten(1).square().sum(dim=1) for grad in grads).sqrt()
+        factor = (norm / (total + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor.view(-1, *[1] * (grad.dim() - 1)))
+
+    def check(self, epoch: int) -> None:
+        """Measure on the way, if this is an epoch to do so."""
+        if epoch in self.first.checks:
+            for i in range(len(self.replicas)):
+                if self.alive[i]:
+                    self.measure(i, epoch)
+
+    def measure(self, i: int, epoch: int) -> None:
+        """Evaluate replica i as it is now."""
+        replica = self.replicas[i]
+        with torch.no_grad():
+            metrics = replica.evaluate(self.model(i).to(self.device).eval())
+        replica.model.train()
+        self.checks[i].append({"epoch": epoch} | metrics)
+
+    def model(self, i: int) -> nn.Module:
+        """Replica i's network with its present weights."""
+        model = self.replicas[i].model
+        if self.stacked:
+            stack = self.params | self.buffers
+            model.load_state_dict({name: stack[name][i] for name in model.state_dict()})
+        return model
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all replicas, each [R]."""
@@ -273,55 +351,66 @@ class Trainee:
 
     def result(self, i: int, finished: bool) -> Run:
         """What came of replica i, tested if it has finished."""
-        replica, model = self.replicas[i], self.replicas[i].model
-        if self.stacked:
-            stack = self.params | self.buffers
-            model.load_state_dict({name: stack[name][i] for name in model.state_dict()})
+        replica, model = self.replicas[i], self.model(i)
         metrics = {}
         if finished and self.alive[i]:
-            with torch.no_grad():
-                metrics = replica.evaluate(model.to(self.device).eval())
-        model.to("cpu").train()
+            self.measure(i, replica.epochs)
+            metrics = replica.report(self.checks[i])
+        model.to("cpu")
         curve = thin(self.curves[i])
         updates = self.update if self.alive[i] else self.curves[i][-1][0]
-        diverged = not self.alive[i]
         return Run(
-            replica.key, replica.name, finished, diverged, metrics, curve, updates, self.seconds, model
+            replica.key,
+            replica.name,
+            finished,
+            not self.alive[i],
+            metrics,
+            curve,
+            updates,
+            self.seconds,
+            model,
+            self.checks[i],
         )
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint for each replica."""
-        moments = self.optimiser.state
         for i, replica in enumerate(self.replicas):
             mine = (lambda t, i=i: t.detach()[i].cpu()) if self.stacked else (lambda t: t.detach().cpu())
             state = {
                 "key": replica.key,
                 "params": {k: mine(v) for k, v in self.params.items()},
-                "mean": {k: mine(moments[v]["exp_avg"]) for k, v in self.params.items()},
-                "square": {k: mine(moments[v]["exp_avg_sq"]) for k, v in self.params.items()},
+                "optimiser": {k: self.kept(v, mine) for k, v in self.params.items()},
                 "update": self.update,
                 "seconds": self.seconds,
                 "alive": self.alive[i],
                 "curve": self.curves[i],
+                "checks": self.checks[i],
             }
             write_atomically(
                 folder / f"{replica.key}.pt", lambda temporary, state=state: torch.save(state, temporary)
             )
 
+    def kept(self, parameter: Tensor, mine: Callable[[Tensor], Tensor]) -> Batch:
+        """What the optimiser remembers of a parameter, value by value; its count of steps is `update`."""
+        state = self.optimiser.state.get(parameter, {})
+        return {name: mine(value) for name, value in state.items() if name != "step" and value is not None}
+
     def load(self, states: list[dict]) -> None:
         """Go on from the replicas' checkpoints, all of the same update."""
+
+        def join(parts: list[Tensor]) -> Tensor:
+            return torch.stack(parts) if self.stacked else parts[0]
+
+        step = torch.tensor(float(states[0]["update"]), device=self.device)
         for name, value in self.params.items():
-            part = {
-                kind: torch.stack([s[kind][name] for s in states]) if self.stacked else states[0][kind][name]
-                for kind in ("params", "mean", "square")
-            }
             with torch.no_grad():
-                value.copy_(part["params"])
-            self.optimiser.state[value] = {
-                "step": torch.tensor(float(states[0]["update"]), device=self.device),
-                "exp_avg": part["mean"].to(self.device),
-                "exp_avg_sq": part["square"].to(self.device),
-            }
+                value.copy_(join([state["params"][name] for state in states]))
+            remembered = [state["optimiser"][name] for state in states]
+            if remembered[0]:
+                self.optimiser.state[value] = {"step": step.clone()} | {
+                    k: join([each[k] for each in remembered]).to(self.device) for k in remembered[0]
+                }
         self.update, self.seconds = states[0]["update"], states[0]["seconds"]
         self.alive = [state["alive"] for state in states]
         self.curves = [list(map(tuple, state["curve"])) for state in states]
+        self.checks = [list(state["checks"]) for state in states]

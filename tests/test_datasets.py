@@ -158,6 +158,7 @@ def test_mnist_is_read_from_idx_files(folder):
         (idx(np.zeros(3)), "no idx file of bytes with 3 axes"),
         (idx(np.zeros((4, 28, 28))), "3 labels for 4 images"),
     ],
+    ids=["no gzip", "cut gzip", "a byte short", "other axes", "labels of fewer"],
 )
 def test_damaged_mnist_names_the_file_and_the_cure(folder, content, why):
     write_mnist(folder, np.zeros((3, 28, 28)), np.zeros(3))

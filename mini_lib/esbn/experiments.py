@@ -1,18 +1,20 @@
 """Every table and figure of the ESBN paper as cells: which networks, on which problems, trained how (A.4)."""
 
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.datasets import glyphs
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import unknown
 from mini_lib.esbn.models import ENCODERS, MODELS, build_network
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.results.cells import Cell, run_key, settings_hash
 from mini_lib.seeding import seeded, torch_rng
+from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, Replica
 
 PAPER = "esbn"
@@ -56,8 +58,8 @@ AUTHORS_MS = {
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
+class Settings(RunSettings):
+    """What a run of this paper is, but for its seed.
 
     Attributes:
         task: a key of `tasks.TASKS`.
@@ -75,6 +77,8 @@ class Settings:
         width: scales every hidden layer; 1 is the paper's.
         options: named options of the network.
     """
+
+    PAPER: ClassVar[str] = PAPER
 
     task: str
     m: int
@@ -95,27 +99,13 @@ class Settings:
         """Raise WrongUse for values with which no run can be made."""
         task = get_task(self.task)
         check_regime(task, self.m)
-        for kind, name, known in (
-            ("model", self.model, MODELS),
-            ("encoder", self.encoder, ENCODERS),
-            ("image source", self.images, ("rendered", "released")),
-            ("balance", self.balance, ("released", "paper")),
-        ):
-            if name not in known:
-                raise unknown(kind, name, known)
-        for name in ("lr", "epochs", "train_size", "test_size", "batch_size", "width"):
-            if not getattr(self, name) > 0:
-                raise WrongUse(f"{name} has to be above 0, got {getattr(self, name)!r}")
-
-    @classmethod
-    def from_dict(cls, settings: dict) -> "Settings":
-        """The settings of a record or a cell; WrongUse for a name that is no setting."""
-        given = {name: value for name, value in settings.items() if name != "paper"}
-        names = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in names:
-                raise unknown("setting", name, names)
-        return cls(**given)
+        self.check_known(
+            ("model", "model", MODELS),
+            ("encoder", "encoder", ENCODERS),
+            ("image source", "images", ("rendered", "released")),
+            ("balance", "balance", ("released", "paper")),
+        )
+        self.check_positive("lr", "epochs", "train_size", "test_size", "batch_size", "width")
 
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
@@ -123,15 +113,6 @@ class Settings:
         extra = {"encoder", "images", "balance", "width", "batch_size", "train_size", "options"} & kept.keys()
         words = [self.model + ("" if self.tcn else " without TCN"), self.task, f"m={self.m}"]
         return ", ".join(words + [f"{name} {kept[name]}" for name in sorted(extra)])
-
-    def to_dict(self) -> dict:
-        """The settings as a record keeps them."""
-        defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
-        required = {"task", "m", "model", "tcn", "lr", "epochs"}
-        kept = {
-            name: value for name, value in asdict(self).items() if name in required or value != defaults[name]
-        }
-        return {"paper": PAPER} | kept
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
@@ -208,6 +189,11 @@ def build(settings: dict, seed: int) -> Replica:
         constants={"images": images},
         compact=compact,
     )
+
+
+def data_source(settings: dict) -> str:
+    """Which pictures a run saw, as its record says it."""
+    return settings.get("images", "rendered")
 
 
 def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:

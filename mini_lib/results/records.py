@@ -52,6 +52,7 @@ def record_of(
 ) -> dict:
     """The record of a finished run; percentages and losses rounded to 5 significant digits or more."""
     digest = settings_hash(settings)
+    measured = [{name: round(value, 6) for name, value in check.items()} for check in run.checks]
     return {
         "key": run_key(settings, seed),
         "hash": digest,
@@ -64,6 +65,7 @@ def record_of(
         "diverged": run.diverged,
         "curve": run.curve,
         "updates": run.updates,
+        **({"checks": measured} if len(measured) > 1 else {}),
         "provenance": {
             "version": code_version(),
             "torch": torch.__version__,

@@ -1,0 +1,23 @@
+"""Every network of the paper's tables by name."""
+
+from torch import nn
+
+from mini_lib.errors import unknown
+from mini_lib.scan.models.syntactic_attention import SyntacticAttention, Trace
+
+MODELS = {
+    "syntactic_attention": SyntacticAttention,
+}
+
+__all__ = ["MODELS", "SyntacticAttention", "Trace", "build_network"]
+
+
+def build_network(name: str, **options) -> nn.Module:
+    """A network of `MODELS` with the paper's sizes, unless options say otherwise.
+
+    Raises:
+        WrongUse: for a network or an option that is not there; the nearest name is offered.
+    """
+    if name not in MODELS:
+        raise unknown("model", name, MODELS)
+    return MODELS[name](**options)

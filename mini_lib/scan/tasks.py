@@ -1,0 +1,237 @@
+"""SCAN's splits, and commands and actions as tensors.
+
+Every split is a rule over the commands of the grammar; only the simple split is drawn at random, and its order is
+stored. Numbers of words and actions are those of the code that the authors released, so that weights carry over.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
+from mini_lib.seeding import numpy_rng
+
+SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
+_WORDS = "jump opposite right twice and turn thrice", "run left after walk around look"
+WORD_IDS = {
+    word: number
+    for number, word in enumerate([SOS, *_WORDS[0].split(), EOS, *_WORDS[1].split(), PAD, NEW_VERB])
+}
+ACTION_IDS = {
+    action: number
+    for number, action in enumerate(
+        [SOS, "RIGHT", "JUMP", EOS, "WALK", "LEFT", "RUN", "LOOK", NEW_VERB.upper()]
+    )
+}
+WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
+NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
+MOST_WORDS, MOST_ACTIONS = (
+    11,
+    49,
+)  # of a command, its start and end included; of its actions, their end included
+PRIMITIVE_SHARE = (
+    9  # a held-out primitive is shown alone: once for every 9 other commands, so in 10 % of the file
+)
+SIMPLE_TRAIN = 16_728
+SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
+
+
+class Split(NamedTuple):
+    """Training and test commands; a training command may be there many times."""
+
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+class Examples(NamedTuple):
+    """N commands and their actions as numbers.
+
+    Attributes:
+        words: from <SOS> to <EOS>, then padding. [N, T]
+        lengths: words of each command, <SOS> and <EOS> included. [N]
+        actions: the actions and <EOS>, then `NO_ACTION`. [N, L]
+    """
+
+    words: Int[Tensor, "N T"]
+    lengths: Int[Tensor, "N"]
+    actions: Int[Tensor, "N L"]
+
+    def __getitem__(self, which) -> "Examples":
+        """The examples of a slice, or of a tensor of numbers."""
+        return Examples(*(part[which] for part in tuple(self)))
+
+    def trimmed(self) -> "Examples":
+        """Without padding that no command here needs."""
+        steps = int((self.actions != NO_ACTION).sum(dim=1).max())
+        return Examples(self.words[:, : int(self.lengths.max())], self.lengths, self.actions[:, :steps])
+
+
+def encode(texts: Sequence[str]) -> Examples:
+    """Commands, with what they mean, as tensors padded to the longest.
+
+    Raises:
+        WrongUse: for what is no SCAN command; the message points at the word.
+    """
+    if not texts:
+        raise WrongUse("there is no command to encode")
+    words = [torch.tensor(_word_ids(text)) for text in texts]
+    actions = [torch.tensor(_action_ids(text)) for text in texts]
+    pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+    lengths = torch.tensor([len(each) for each in words])
+    return Examples(pad(words, padding_value=WORD_IDS[PAD]), lengths, pad(actions, padding_value=NO_ACTION))
+
+
+@cache
+def _word_ids(text: str) -> list[int]:
+    return [WORD_IDS[word] for word in (SOS, *text.split(), EOS)]
+
+
+@cache
+def _action_ids(text: str) -> list[int]:
+    return [ACTION_IDS[action] for action in (*interpret(text), EOS)]
+
+
+def padded(examples: Examples) -> Examples:
+    """The same examples at the size of the longest command there is, so that shapes do not depend on data."""
+    words, lengths, actions = examples
+    return Examples(
+        torch.nn.functional.pad(words, (0, MOST_WORDS - words.shape[1]), value=WORD_IDS[PAD]),
+        lengths,
+        torch.nn.functional.pad(actions, (0, MOST_ACTIONS - actions.shape[1]), value=NO_ACTION),
+    )
+
+
+def decode(actions: Int[Tensor, " L"]) -> list[str]:
+    """The names of actions up to <EOS>."""
+    names = list(ACTION_IDS)
+    found = [names[number] for number in actions.tolist()]
+    return found[: found.index(EOS)] if EOS in found else found
+
+
+def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) -> Bool[Tensor, " N"]:
+    """Which commands are answered with every action right, and with <EOS> right after the last."""
+    return ((predicted == actions) | (actions == NO_ACTION)).all(dim=1)
+
+
+# ------------------------------------------------------------------------------------------------ splits
+
+
+def action_count(command: str) -> int:
+    """How many actions a command asks for."""
+    return len(_action_ids(command)) - 1
+
+
+@cache
+def simple_order() -> tuple[str, ...]:
+    """All commands in the hidden order of the released files: the simple split's for training, then for the test."""
+    every = commands()
+    return tuple(every[number] for number in np.load(SIMPLE_ORDER)["order"])
+
+
+def _simple() -> Split:
+    return Split(simple_order()[:SIMPLE_TRAIN], simple_order()[SIMPLE_TRAIN:])
+
+
+def _length() -> Split:
+    """Up to 22 actions for training, 24 and more for the test; sorted by length, as the released files are."""
+    ordered = sorted(simple_order(), key=action_count)
+    return Split(
+        tuple(c for c in ordered if action_count(c) <= 22), tuple(c for c in ordered if action_count(c) > 22)
+    )
+
+
+def _without(held_out: Callable[[str], bool], primitive: str, order: Sequence[str] | None = None) -> Split:
+    """Test on what is held out but for the primitive itself; train on the rest, a tenth of it the primitive.
+
+    The released training files are in a random order; so is this, in one of our own.
+    """
+    order = simple_order() if order is None else order
+    rest = [command for command in order if not held_out(command)]
+    test = [command for command in order if held_out(command) and command != primitive]
+    train = rest + [primitive] * (len(rest) // PRIMITIVE_SHARE)
+    mixed = numpy_rng(0, "order", primitive).permutation(len(train))
+    return Split(tuple(train[number] for number in mixed), tuple(test))
+
+
+def _add_dax() -> Split:
+    """A fifth verb shown alone, beside all of SCAN; tested in every other construction."""
+    new = [command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)]
+    return _without(lambda command: has(command, NEW_VERB), NEW_VERB, (*simple_order(), *new))
+
+
+def has(command: str, words: str) -> bool:
+    """Whether these words stand side by side in the command."""
+    return f" {words} " in f" {command} "
+
+
+def _template(held_out: str, verbs: tuple[str, ...]) -> Split:
+    """Test on "verb held_out" for these verbs (Loula et al. 2018); "turn held_out" is in neither part."""
+    known = [command for command in simple_order() if not has(command, f"turn {held_out}")]
+    test = [command for command in known if any(has(command, f"{verb} {held_out}") for verb in verbs)]
+    return Split(tuple(command for command in known if command not in set(test)), tuple(test))
+
+
+def _filler(fillers: int) -> Split:
+    """Test on "jump around right"; train with this many of look, walk and run before "around right"."""
+    test = _template("around right", ("jump",)).test
+    unseen = ("look", "walk", "run")[fillers:]
+    kept = _template("around right", (*unseen, "jump")).train
+    return Split(kept, test)
+
+
+def _size(percent: int) -> Split:
+    train = int(len(simple_order()) * percent / 100)
+    return Split(simple_order()[:train], simple_order()[train:])
+
+
+def _few_shot(count: int, seed: int) -> Split:
+    """The filler split without fillers, and `count` more commands with "verb around right", drawn by `seed`."""
+    none, test = _filler(0)
+    pool = sorted(set(_template("around right", ("jump",)).train) - set(none))
+    drawn = numpy_rng(seed, "few shot", count).choice(len(pool), count, replace=False)
+    return Split((*none, *(pool[number] for number in drawn)), test)
+
+
+SPLITS: dict[str, Callable[[], Split]] = {
+    "simple": _simple,
+    "length": _length,
+    "add_jump": lambda: _without(lambda command: has(command, "jump"), "jump"),
+    "add_turn_left": lambda: _without(lambda command: has(command, "turn left"), "turn left"),
+    "add_dax": _add_dax,
+    "template_right": lambda: _template("right", VERBS),
+    "template_opposite_right": lambda: _template("opposite right", VERBS),
+    "template_around_right": lambda: _template("around right", VERBS),
+    "template_jump_around_right": lambda: _template("around right", ("jump",)),
+    **{f"filler_{fillers}": partial(_filler, fillers) for fillers in range(4)},
+    **{f"size_{percent}": partial(_size, percent) for percent in (1, 2, 4, 8, 16, 32, 64)},
+}
+FEW_SHOT = tuple(2**power for power in range(11))
+
+
+@cache
+def get_split(name: str) -> Split:
+    """The commands of a split.
+
+    Args:
+        name: of `SPLITS`, or "few_shot_N_S": N of 1, 2, 4 ... 1024 commands drawn by seed S of ours (the released
+            few-shot files were drawn at random too, and differently).
+
+    Raises:
+        WrongUse: for a split that is not there; the nearest name is offered.
+    """
+    if match := re.fullmatch(r"few_shot_(\d+)_(\d+)", name):
+        count, seed = map(int, match.groups())
+        if count not in FEW_SHOT:
+            raise WrongUse(f"few-shot splits have {', '.join(map(str, FEW_SHOT))} examples, not {count}")
+        return _few_shot(count, seed)
+    if name not in SPLITS:
+        raise unknown("split", name, [*SPLITS, "few_shot_N_SEED"])
+    return SPLITS[name]()
