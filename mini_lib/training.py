@@ -105,7 +105,7 @@ class Replica:
             for name, t in sorted(self.constants.items())
         )
         loss = getattr(self.loss, "__qualname__", self.loss)
-        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, self.schedule
+        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, repr(self.schedule)
         return self.examples, self.batch_size, schedule, shapes, kinds, loss, shared
 
 

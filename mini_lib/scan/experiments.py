@@ -1,5 +1,6 @@
 """Both tables of the SCAN paper as cells: which networks, on which splits, trained how."""
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -7,11 +8,12 @@ from typing import ClassVar
 import torch
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
+from mini_lib.errors import unknown
 from mini_lib.results.cells import Cell, run_key, settings_hash
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
-from mini_lib.scan.recipes import RECIPES, Parts, best_and_last, evaluate, noise
-from mini_lib.scan.tasks import encode, get_split
+from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, drawn, evaluate, noise
+from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Replica
@@ -19,9 +21,9 @@ from mini_lib.training import Replica
 PAPER = "scan"
 TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
-COLUMNS = {"simple": "Simple", "length": "Length", "add_turn_left": "Add turn left", "add_jump": "Add jump"}
+COLUMNS = {"add_jump": "Add jump", "add_turn_left": "Add turn left", "length": "Length", "simple": "Simple"}
 RUNS, STARRED_RUNS = 5, 25
-VALIDATIONS = ("tail", "random", "none")
+VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the share that is trained on
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class Settings(RunSettings):
         split: of `tasks.get_split`.
         model: a key of `models.MODELS`.
         lr: learning rate.
-        epochs: passes over the training set.
+        epochs: passes over the training set; of `recipes.DRAWN` updates where batches are drawn with replacement.
         batch_size: B, commands an update.
         checks: epochs after which validation and test accuracy are measured, besides the last.
         validation: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %,
-            or "none".
+            a "random tenth", or "none".
         source: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
         clip: the greatest norm of the gradient; none by default.
         options: named options of the network.
@@ -81,7 +83,11 @@ class Settings(RunSettings):
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
     """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
-    return Settings(split=split, model=model, **(SCHEDULES[model](split) | changes))
+    if model not in SCHEDULES:
+        raise unknown("model", model, SCHEDULES)
+    settings = SCHEDULES[model](split) | changes
+    settings["options"] = SCHEDULES[model](split).get("options", {}) | changes.get("options", {})
+    return Settings(split=split, model=model, **settings)
 
 
 def _syntactic_attention(split: str) -> dict:
@@ -90,7 +96,23 @@ def _syntactic_attention(split: str) -> dict:
     return {"lr": 1e-3, "epochs": epochs, "batch_size": 1, "checks": tuple(range(5, epochs, 5))}
 
 
-SCHEDULES = {"syntactic_attention": _syntactic_attention}
+def _gru_attention(split: str) -> dict:
+    """The example in the README of Bastings et al.; their validation sets are a tenth of the training files."""
+    schedule = {"lr": 0.2, "epochs": 50, "batch_size": 32, "clip": 5.0, "checks": tuple(range(1, 50))}
+    return schedule | {"validation": "random tenth"}
+
+
+def _li(split: str) -> dict:
+    """The scripts of Li et al.: smaller embeddings for two splits, and for length a smaller network altogether."""
+    shared = {"lr": 0.01, "clip": 1.0, "validation": "none"}
+    if split == "length":
+        options = {"primitive": 8, "function": 8, "units": 32, "strength": 0.01}
+        return shared | {"epochs": 10_000 // DRAWN, "batch_size": 64, "options": options}
+    options = {"primitive": 8} if split == "add_turn_left" else {}
+    return shared | {"epochs": 5_000 // DRAWN, "batch_size": 4096, "options": options}
+
+
+SCHEDULES = {"syntactic_attention": _syntactic_attention, "gru_attention": _gru_attention, "li": _li}
 
 
 # ------------------------------------------------------------------------------------------------ one run
@@ -103,15 +125,18 @@ def build(settings: dict, seed: int) -> Replica:
     """
     s = Settings.from_dict(settings)
     parts = make_parts(s, seed)
+    vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if s.split == "add_dax" else {}
     with seeded(seed, "weights", s.model):
-        model = build_network(s.model, **s.options)
+        model = build_network(s.model, **vocabulary, **s.options)
     recipe = RECIPES[s.model]
+    examples = DRAWN * s.batch_size if recipe.epoch is drawn else len(parts.train.lengths)
+    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(examples / s.batch_size))
     return Replica(
         key=run_key(settings, seed),
         name=f"{s.describe()}, seed {seed}",
         model=model,
-        epoch=partial(recipe.epoch, parts.train, seed),
-        examples=len(parts.train.lengths),
+        epoch=partial(recipe.epoch, parts.train, s.batch_size, seed),
+        examples=examples,
         batch_size=s.batch_size,
         epochs=s.epochs,
         lr=s.lr,
@@ -120,7 +145,7 @@ def build(settings: dict, seed: int) -> Replica:
         noise=partial(noise, model, seed),
         compact=recipe.compact,
         optimiser=recipe.optimiser,
-        schedule=recipe.schedule,
+        schedule=schedule,
         clip=s.clip,
         checks=s.checks,
         report=best_and_last,
@@ -138,11 +163,11 @@ def make_parts(s: Settings, seed: int) -> Parts:
         train, test = ([command for command, _ in scan_lines(s.split, part)] for part in ("train", "test"))
     else:
         train, test = get_split(s.split)
-    examples, kept = encode(train), int(0.8 * len(train))
+    examples, kept = encode(train), int(VALIDATIONS[s.validation] * len(train))
     if s.validation == "none":
         return Parts(examples, None, encode(test))
     order = torch.arange(len(train))
-    if s.validation == "random":
+    if s.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     return Parts(examples[order[:kept]], examples[order[kept:]], encode(test))
 
@@ -175,6 +200,11 @@ TABLE2_ROWS = {
     "Syntactic Attention": {},
     "Nonlinear semantics": {"nonlinear_semantics": True},
 }
+OTHER_ROWS = {
+    "Li et al. (2019)": ("li", {}),
+    "GRU + attn": ("gru_attention", {}),
+    "GRU + attn - dep": ("gru_attention", {"dependency": False}),
+}
 OTHER_FORMS = {
     "neighbours at the top": {"surrounding": "top"},
     "ends are zero": {"ends": "zero"},
@@ -185,12 +215,15 @@ OTHER_FORMS = {
 def _declare() -> list[Cell]:
     cells = _Declared()
     row = "Syntactic Attention"
-    for split in ("add_jump", "add_turn_left", "length", "simple"):
+    for split in COLUMNS:
         cells.cell(TABLE1, row, paper_settings(split), runs_of(split))
     for split in ("add_jump", "add_turn_left"):
         for name, options in TABLE2_ROWS.items():
             runs = RUNS if options else runs_of(split)
             cells.cell(TABLE2, name, paper_settings(split, options=options), runs)
+    for split in COLUMNS:
+        for name, (model, options) in OTHER_ROWS.items():
+            cells.cell(TABLE1, name, paper_settings(split, model, options=options))
     _declare_variants(cells, row)
     return list(cells)
 

@@ -3,13 +3,17 @@
 from torch import nn
 
 from mini_lib.errors import unknown
+from mini_lib.scan.models.gru_attention import GRUAttention
+from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.models.syntactic_attention import SyntacticAttention, Trace
 
 MODELS = {
     "syntactic_attention": SyntacticAttention,
+    "gru_attention": GRUAttention,
+    "li": LiNetwork,
 }
 
-__all__ = ["MODELS", "SyntacticAttention", "Trace", "build_network"]
+__all__ = ["MODELS", "GRUAttention", "LiNetwork", "SyntacticAttention", "Trace", "build_network"]
 
 
 def build_network(name: str, **options) -> nn.Module:

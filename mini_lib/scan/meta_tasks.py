@@ -1,0 +1,86 @@
+"""Episodes for meta-seq2seq (Lake 2019): another task than SCAN's splits.
+
+In each training episode the four verbs mean each other's actions, and a support set of commands with their actions
+shows which. A network that is trained on many episodes learns to read meanings from the support set. Here "jump" is
+seen in every construction in training, only never with its own meaning; so the score on the add-jump test is not to
+be compared with that of a network that learned the add-jump split.
+"""
+
+from functools import cache
+from itertools import permutations
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from mini_lib.errors import WrongUse
+from mini_lib.scan.grammar import VERBS, commands
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, Examples, encode, get_split, padded
+from mini_lib.seeding import numpy_rng
+
+SHOWN = ASKED = 20  # commands in the support set, and queries beside it
+
+
+class Episode(NamedTuple):
+    """A support set, whose actions the network sees, and queries, whose actions it has to find."""
+
+    support: Examples
+    query: Examples
+
+
+def meanings() -> list[dict[str, str]]:
+    """The 23 wrong assignments of the verbs to their actions: verb -> the action that it now means."""
+    actions = tuple(verb.upper() for verb in VERBS)
+    return [dict(zip(VERBS, each, strict=True)) for each in permutations(actions) if each != actions]
+
+
+def with_meaning(examples: Examples, meaning: dict[str, str]) -> Examples:
+    """The same commands with the actions that they ask for if the verbs mean this.
+
+    Raises:
+        WrongUse: if it is no assignment of the four verbs to their four actions.
+    """
+    actions = sorted(verb.upper() for verb in VERBS)
+    if sorted(meaning) != sorted(VERBS) or sorted(meaning.values()) != actions:
+        raise WrongUse(f"a meaning gives each of {', '.join(VERBS)} an action of its own; got {meaning}")
+    return examples._replace(actions=_renumbering(meaning)[examples.actions])
+
+
+def _renumbering(meaning: dict[str, str]) -> Int[Tensor, " A"]:
+    """By number of an action: the number of what stands there now."""
+    numbers = torch.arange(ACTION_COUNT)
+    for verb, action in meaning.items():
+        numbers[ACTION_IDS[verb.upper()]] = ACTION_IDS[action]
+    return numbers
+
+
+@cache
+def _every_command() -> Examples:
+    return padded(encode(commands()))
+
+
+def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = ASKED) -> Episode:
+    """Episode `number` of a run: `shown` and `asked` different commands of all SCAN, under a wrong meaning.
+
+    The support set is asked for, too, after the queries. All episodes have the same shapes.
+
+    Raises:
+        WrongUse: if there are not that many commands.
+    """
+    every = _every_command()
+    if min(shown, asked) < 1 or shown + asked > len(every.words):
+        raise WrongUse(f"an episode takes 1 to {len(every.words)} commands, not {shown} and {asked}")
+    rng = numpy_rng(seed, "episode", number)
+    meaning = meanings()[rng.integers(len(meanings()))]
+    drawn = torch.from_numpy(rng.choice(len(every.words), shown + asked, replace=False))
+    chosen = with_meaning(every[drawn], meaning)
+    return Episode(chosen[asked:], chosen)
+
+
+def test_episode() -> Episode:
+    """The four verbs alone, with their own actions, then the test commands of the add-jump split."""
+    return Episode(encode(VERBS), encode(get_split("add_jump").test))
+
+
+test_episode.__test__ = False  # no test of pytest's, although it is called one

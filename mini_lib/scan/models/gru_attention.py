@@ -1,0 +1,225 @@
+"""Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018).
+
+Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
+called "- dep"; which switches of the code it means is our inference.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.layers import uniform_by_width
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
+
+Noise = dict[str, Tensor]
+END = ACTION_IDS[EOS]
+
+
+class GRUCell(nn.Module):
+    """One step of a gated recurrent unit (Cho et al. 2014), as matrix products.
+
+    r, z = sigma(W x + b + U h + d), n = tanh(W_n x + b_n + r (U_n h + d_n)), h' = (1 - z) n + z h.
+
+    Rows stand in the order r, z, n of `torch.nn.GRUCell`, and weights are drawn as there, uniform up to
+    1 / sqrt(H). With `copies`, so many units run side by side, and the parameters and all arguments have a first
+    axis for them. A bias has an axis of length 1 for the batch.
+    """
+
+    def __init__(self, inputs: int, hidden: int, copies: int | None = None):
+        super().__init__()
+        side = () if copies is None else (copies,)
+        self.weight_ih = nn.Parameter(torch.empty(*side, 3 * hidden, inputs))
+        self.weight_hh = nn.Parameter(torch.empty(*side, 3 * hidden, hidden))
+        self.bias_ih = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
+        self.bias_hh = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
+        uniform_by_width(self, hidden)
+
+    def step(self, projected: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
+        """Advance h, given W x + b."""
+        reset, update, new = projected.chunk(3, dim=-1)
+        from_reset, from_update, from_new = (h @ self.weight_hh.mT + self.bias_hh).chunk(3, dim=-1)
+        update = torch.sigmoid(update + from_update)
+        new = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
+        return new + update * (h - new)
+
+
+class Read(NamedTuple):
+    """A batch of commands after the encoder.
+
+    Attributes:
+        memory: both directions' states at each word. [B, T, 2H]
+        keys: W_m memory, of the attention. [B, T, H]
+        gates: the memory's share of the decoder's gates. [B, T, 3H]
+        inside: which places are words. [B, T]
+    """
+
+    memory: Tensor
+    keys: Tensor
+    gates: Tensor
+    inside: Tensor
+
+
+class GRUAttention(nn.Module):
+    """A bidirectional GRU reads, a GRU with additive attention writes.
+
+    Encoder: one layer, H units a direction, over the words without <SOS>; dropout on the embeddings. The decoder
+    starts at h_0 = tanh(W [last forward state; last backward state] + b). Step i attends with the state before it:
+    e_ij = v . tanh(W_q h_{i-1} + W_m m_j), alpha_i = softmax_j e_ij over the words, c_i = sum_j alpha_ij m_j. Then
+    h_i = GRU([y_{i-1}; c_i], h_{i-1}) and logits_i = V U dropout([y_{i-1}; h_i; c_i]), all three without bias, with
+    y the embedding of the last action, and zeros in the place of y_0.
+
+    `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only. This is inferred from the
+    switches of the released code; no script names them.
+
+    Inferred too: embeddings N(0, 1) and all other weights uniform, both PyTorch's own. Drawn weights follow the
+    released sizes; our vocabulary of 16 words keeps two rows, <SOS> and <NULL>, that are never read.
+
+    Args:
+        words: size of the input vocabulary.
+        actions: size of the output vocabulary.
+        embedding: features of a word, and of an action.
+        hidden: H.
+        dropout: on the words' embeddings, and on what is read out.
+        dependency: whether the decoder sees the last action.
+    """
+
+    def __init__(
+        self,
+        words: int = WORD_COUNT,
+        actions: int = ACTION_COUNT,
+        embedding: int = 64,
+        hidden: int = 256,
+        dropout: float = 0.2,
+        dependency: bool = True,
+    ):
+        super().__init__()
+        self.hidden, self.dropout = hidden, dropout
+        given = embedding if dependency else 0
+        self.word = nn.Embedding(words, embedding)
+        self.action = nn.Embedding(actions, embedding) if dependency else None
+        self.encoder = GRUCell(embedding, hidden, copies=2)
+        self.bridge = nn.Linear(2 * hidden, hidden)
+        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.key = nn.Linear(2 * hidden, hidden, bias=False)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+        self.decoder = GRUCell(given + 2 * hidden, hidden)
+        self.before_logits = nn.Linear(given + 3 * hidden, hidden, bias=False)
+        self.logits = nn.Linear(hidden, actions, bias=False)
+
+    def forward(
+        self,
+        words: Int[Tensor, "B T"],
+        lengths: Int[Tensor, "B"],
+        actions: Int[Tensor, "B L"],
+        noise: Noise | None = None,
+    ) -> Float[Tensor, "B L A"]:
+        """The logits of each action, given the right actions before it."""
+        noise = noise or {}
+        read, state = self.read(words, lengths, noise)
+        last = self._last_actions(actions)
+        given = self._given(last)
+        states, weights = [], []
+        for step in range(actions.shape[1]):
+            state, attention = self.step(read, given[:, step], state)
+            states.append(state)
+            weights.append(attention)
+        contexts = torch.stack(weights, dim=1) @ read.memory
+        return self._say(last, torch.stack(states, dim=1), contexts, noise)
+
+    @torch.no_grad()
+    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+        """The most probable action of each of so many steps, given the network's own actions before it."""
+        read, state = self.read(words, lengths, {})
+        last, said = self._last_actions(words[:, :1]), []
+        for _ in range(steps):
+            state, attention = self.step(read, self._given(last)[:, 0], state)
+            context = attention[:, None] @ read.memory
+            said.append(self._say(last, state[:, None], context, {}).argmax(dim=-1))
+            last = last if self.action is None else self.action(said[-1])
+        return torch.cat(said, dim=1)
+
+    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Read, Float[Tensor, "B H"]]:
+        """What the decoder attends to, and its first state."""
+        x = self.word(words[:, 1:])
+        if "words" in noise:
+            x = x * noise["words"][:, 1 : words.shape[1]]
+        inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
+        memory, last = self._both_directions(x, inside)
+        from_memory = self.decoder.weight_ih[:, -2 * self.hidden :]
+        read = Read(memory, self.key(memory), F.linear(memory, from_memory), inside)
+        return read, torch.tanh(self.bridge(last))
+
+    def _both_directions(
+        self, x: Float[Tensor, "B T E"], inside: Bool[Tensor, "B T"]
+    ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
+        """States at each word, and the last ones; padding leaves a state as it is."""
+        cell, batch = self.encoder, x.shape[0]
+        both = torch.stack([x, x.flip(1)]).flatten(1, 2)
+        projected = (both @ cell.weight_ih.mT + cell.bias_ih).unflatten(1, (batch, -1))
+        inside = torch.stack([inside, inside.flip(1)])[..., None]
+        h, states = x.new_zeros(2, batch, self.hidden), []
+        for step in range(x.shape[1]):
+            h = torch.where(inside[:, :, step], cell.step(projected[:, :, step], h), h)
+            states.append(h)
+        forwards, backwards = torch.stack(states, dim=2)
+        return torch.cat([forwards, backwards.flip(1)], dim=-1), torch.cat([h[0], h[1]], dim=-1)
+
+    def _last_actions(self, actions: Int[Tensor, "B L"]) -> Float[Tensor, "B L E"]:
+        """y_{i-1} of each step: zeros, then the embeddings of all actions but the last. E is 0 in "- dep"."""
+        if self.action is None:
+            return self.logits.weight.new_zeros(*actions.shape, 0)
+        return F.pad(self.action(actions[:, :-1]), (0, 0, 1, 0))
+
+    def _given(self, last: Float[Tensor, "B L E"]) -> Float[Tensor, "B L G"]:
+        """The share of the decoder's gates that is known before attention: of the last action, and the bias."""
+        return F.linear(last, self.decoder.weight_ih[:, : last.shape[-1]]) + self.decoder.bias_ih
+
+    def step(
+        self, read: Read, given: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B T"]]:
+        """The next state of the decoder, and the attention weights that led to it."""
+        energies = self.energy(torch.tanh(self.query(state)[:, None] + read.keys))[..., 0]
+        attention = energies.masked_fill(~read.inside, -torch.inf).softmax(dim=-1)
+        from_context = (attention[:, None] @ read.gates)[:, 0]
+        return self.decoder.step(given + from_context, state), attention
+
+    def _say(
+        self,
+        last: Float[Tensor, "B L E"],
+        states: Float[Tensor, "B L H"],
+        contexts: Float[Tensor, "B L K"],
+        noise: Noise,
+    ) -> Float[Tensor, "B L A"]:
+        seen = torch.cat([last, states, contexts], dim=-1)
+        if "output" in noise:
+            seen = seen * noise["output"][:, : seen.shape[1]]
+        return self.logits(self.before_logits(seen))
+
+    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+        """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
+        if not self.dropout:
+            return {}
+        keep = 1 - self.dropout
+        shapes = {
+            "words": (words, self.word.embedding_dim),
+            "output": (steps, self.before_logits.in_features),
+        }
+        return {
+            name: torch.empty(batch, *shape).bernoulli_(keep, generator=generator) / keep
+            for name, shape in shapes.items()
+        }
+
+
+def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
+    """Cross-entropy, summed over a command's actions and averaged over commands.
+
+    As in the released code, actions after the first step at which the network itself says <EOS> do not count.
+    """
+    says_end = logits.argmax(dim=-1) == END
+    over = says_end.cumsum(dim=1) - says_end.long() > 0
+    counted = (actions != NO_ACTION) & ~over
+    each = F.cross_entropy(logits.mT, actions, reduction="none")
+    return (each * counted).sum() / len(actions)

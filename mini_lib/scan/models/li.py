@@ -1,0 +1,341 @@
+"""Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019, "Compositional generalization for
+primitive substitutions"), as in the code released with that paper, model `rand_reg`.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.scan.tasks import (
+    ACTION_COUNT,
+    ACTION_IDS,
+    EOS,
+    MOST_WORDS,
+    NO_ACTION,
+    PAD,
+    SOS,
+    WORD_COUNT,
+    WORD_IDS,
+)
+
+Noise = dict[str, Tensor]
+PLACES = MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
+FORGET_BIAS = 1.0
+GOLD_FEATURES = 8  # of the embedding of the last action, where the decoder gets it
+BLOCK = 512  # sorted commands that go together: what fits into a cache takes a third less time
+IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does not have
+
+
+class Read(NamedTuple):
+    """A batch of commands after the encoder.
+
+    Attributes:
+        memory: states at each word; 0 on padding. [B, T, H]
+        keys: memory W_k. [B, T, H]
+        mask: 0 at words, -inf at padding. [B, T]
+        answers: each word's noisy primitive, through the output layer. [B, T, U]
+    """
+
+    memory: Tensor
+    keys: Tensor
+    mask: Tensor
+    answers: Tensor
+
+
+class LiNetwork(nn.Module):
+    """Function embeddings say where to look, primitive embeddings say what; noise keeps each to its own.
+
+    Each word has a primitive p (k_p features) and a function f (k_f). Both get Gaussian noise of deviation sigma,
+    drawn for every place of every command, and a penalty on their squares, so they carry little.
+
+    Function stream: a bidirectional LSTM, H/2 units a direction, reads f; m_j are its states. The decoder LSTM
+    starts with h and c exchanged: h_0 is the encoder's last c, and c_0 its last h (forwards, then backwards). Step t
+    reads [0; a_{t-1}] with a_0 = 0, attends with alpha_t = softmax_j h_t . (W_k m_j), and makes
+    a_t = W_a [h_t; sum_j alpha_tj m_j]. A linear layer of a_t gives a logit for each of N = 10 absolute places;
+    w_t is their softmax over the places that hold words. Primitive stream: logits_t = W sum_j w_tj p_j + b.
+    No action is fed back.
+
+    Words lose their <SOS>, as their data have none; the end marker stays and counts as a word. Their vocabularies
+    are 13 words and the end, 6 actions and the end. So are the tables here, with 14 and 7 rows, and the logit of our
+    <SOS> is -1e9. Matrices start glorot-uniform (an LSTM's as one matrix), biases at 0, embeddings uniform in
+    [-1, 1]; 1 is added to the forget gate's sum. For the linear layers this is inferred from TensorFlow's defaults.
+    The released network also has 14 values of a "switch" that is never used; they are left out.
+
+    Args:
+        primitive: k_p.
+        function: k_f.
+        units: H.
+        strength: lambda, of the penalty.
+        sigma: deviation of the noise.
+        representations: "two", or "one" if functions are the primitives too (ablation; noise is still drawn twice).
+        primitive_noise: noise and penalty on primitives (False: ablation).
+        function_noise: noise and penalty on functions (False: ablation).
+        decoder_input: "none", or "gold", the embedding of the right last action in the place of the scalar 0
+            (ablation). The released code reads right actions when it is tested too, as `forward` does; `predict`
+            feeds the network's own. At first there is the end marker.
+        words: size of our input vocabulary, <SOS> and <NULL> included.
+        actions: size of our output vocabulary, <SOS> included.
+    """
+
+    def __init__(
+        self,
+        primitive: int = 16,
+        function: int = 8,
+        units: int = 64,
+        strength: float = 0.1,
+        sigma: float = 1.0,
+        representations: str = "two",
+        primitive_noise: bool = True,
+        function_noise: bool = True,
+        decoder_input: str = "none",
+        words: int = WORD_COUNT,
+        actions: int = ACTION_COUNT,
+    ):
+        super().__init__()
+        if representations not in ("one", "two"):
+            raise unknown("number of representations", representations, ("one", "two"))
+        if decoder_input not in ("none", "gold"):
+            raise unknown("decoder input", decoder_input, ("none", "gold"))
+        if units % 2:
+            raise WrongUse(f"units are shared by two directions; {units} is odd, take an even number")
+        self.units, self.strength, self.sigma = units, strength, sigma
+        self.noisy = {"primitive": primitive_noise, "function": function_noise}
+        self.primitive = _embedding(words - 2, primitive)
+        self.function = _embedding(words - 2, function) if representations == "two" else None
+        features = function if self.function is not None else primitive
+        half, given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
+        self.encoder_kernel = _glorot(4 * half, features + half, copies=2)
+        self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
+        self.decoder_kernel = _glorot(4 * units, given + 2 * units)
+        self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
+        self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
+        self.key = _glorot(units, units)
+        self.attended = _glorot(units, 2 * units)
+        self.place = _glorot(PLACES, units)
+        self.place_bias = nn.Parameter(torch.zeros(PLACES))
+        self.action = _glorot(actions - 1, primitive)
+        self.action_bias = nn.Parameter(torch.zeros(actions - 1))
+        self.register_buffer("word_rows", torch.tensor(_word_rows(words)), persistent=False)
+        self.register_buffer("action_rows", torch.tensor(_action_rows(actions)), persistent=False)
+
+    def forward(
+        self,
+        words: Int[Tensor, "B T"],
+        lengths: Int[Tensor, "B"],
+        actions: Int[Tensor, "B L"],
+        noise: Noise | None = None,
+        aux: bool = False,
+        active: list[int] | None = None,
+    ) -> Float[Tensor, "B L A"] | tuple[Float[Tensor, "B L A"], Float[Tensor, ""]]:
+        """The logits of each action. Of `actions` only the number is used, but with `decoder_input="gold"`.
+
+        Args:
+            words: of the commands.
+            lengths: of the commands.
+            actions: the right ones.
+            noise: see `noise`; None means none.
+            aux: return the penalty, too, for `loss`.
+            active: for commands sorted by falling number of actions: how many of them still decode at each step.
+                What comes after a command's end is 0 then, and costs nothing. For networks alone, not in a stack.
+
+        Raises:
+            WrongUse: for commands of more than 10 places, and for `active` that does not fit.
+        """
+        noise = noise or {}
+        if active is None:
+            logits = self._logits(words, lengths, actions, noise)
+        else:
+            _check(active, *actions.shape)
+            parts = []
+            for start in range(0, len(words), BLOCK):
+                these, most = slice(start, start + BLOCK), sum(rows > start for rows in active)
+                drawn = {name: each[these] for name, each in noise.items()}
+                part = self._logits(words[these], lengths[these], actions[these, :most], drawn)
+                parts.append(F.pad(part, (0, 0, 0, len(active) - most)))
+            logits = torch.cat(parts) * _still(active, len(words), parts[0])
+        return (logits, self.penalty(words, lengths)) if aux else logits
+
+    def _logits(
+        self, words: Tensor, lengths: Tensor, actions: Tensor, noise: Noise
+    ) -> Float[Tensor, "B L A"]:
+        read, gates, c = self.read(words, lengths, noise)
+        given, folded, seen = self._given(self._last_actions(actions)), self._folded(), []
+        for step in range(given.shape[1]):
+            gates = F.linear(seen[-1], folded, self.decoder_bias) if seen else gates
+            now, c = self.step(read, gates + given[:, step], c)
+            seen.append(now)
+        return self._answer(read, torch.stack(seen, dim=1))
+
+    @torch.no_grad()
+    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+        """The most probable action of each of so many steps."""
+        read, gates, c = self.read(words, lengths, {})
+        last, said = self.action_rows[torch.zeros_like(words[:, :1])], []
+        for step in range(steps):
+            if step > 0:
+                gates = F.linear(seen, self._folded(), self.decoder_bias)
+                last = self.action_rows[said[-1]]
+            seen, c = self.step(read, gates + self._given(last)[:, 0], c)
+            said.append(self._answer(read, seen[:, None]).argmax(dim=-1))
+        return torch.cat(said, dim=1)
+
+    def penalty(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+        """Lambda times the mean square of a word's representation, summed over words, averaged over commands.
+
+        The end marker counts, noise does not, and representations without noise go free.
+        """
+        rows, inside = self._rows(words, lengths)
+        squares = [
+            F.embedding(rows, table.square().mean(dim=1, keepdim=True))[..., 0]
+            for name, table in self._tables().items()
+            if self.noisy[name]
+        ]
+        if not squares:
+            return self.primitive.new_zeros(())
+        return self.strength * (sum(squares) * inside).sum() / len(words)
+
+    def _tables(self) -> dict[str, Tensor]:
+        function = self.primitive if self.function is None else self.function
+        return {"primitive": self.primitive, "function": function}
+
+    def _rows(self, words: Tensor, lengths: Tensor) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
+        """Each place's row in their tables, without <SOS>, and which places are words."""
+        rows = self.word_rows[words[:, 1:]]
+        if rows.shape[1] > PLACES:
+            raise WrongUse(
+                f"{rows.shape[1]} words with the end, but this network knows {PLACES} places; trim them"
+            )
+        return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
+
+    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Read, Tensor, Tensor]:
+        """What the decoder looks at, its first gates [B, 4H] and its first c [B, H]."""
+        rows, inside = self._rows(words, lengths)
+        noisy = {}
+        for name, table in self._tables().items():
+            noisy[name] = F.embedding(rows, table)
+            if name in noise and self.noisy[name]:
+                noisy[name] = noisy[name] + self.sigma * noise[name][:, 1 : words.shape[1]]
+        memory, last_h, last_c = self._both_directions(noisy["function"], inside)
+        mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
+        read = Read(memory, F.linear(memory, self.key), mask, F.linear(noisy["primitive"], self.action))
+        # The exchange: the released code fills a pair (c, h) in the order (h, c). And a_0 = 0 reads nothing.
+        first_h, first_c = last_c, last_h
+        return read, F.linear(first_h, self._from_h(), self.decoder_bias), first_c
+
+    def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """States at each word [B, T, H], and the last h and c [B, H]; padding leaves a state as it is."""
+        from_x, from_h = self.encoder_kernel.split([x.shape[-1], self.units // 2], dim=-1)
+        both = torch.stack([x, x.flip(1)]).flatten(1, 2)
+        projected = (both @ from_x.mT + self.encoder_bias).unflatten(1, x.shape[:2])
+        inside = torch.stack([inside, inside.flip(1)])[..., None]
+        h = c = x.new_zeros(2, len(x), self.units // 2)
+        states = []
+        for step in range(x.shape[1]):
+            new_h, new_c = _lstm(projected[:, :, step] + h @ from_h.mT, c)
+            h, c = (torch.where(inside[:, :, step], new, old) for new, old in ((new_h, h), (new_c, c)))
+            states.append(h)
+        forwards, backwards = torch.stack(states, dim=2)
+        memory = torch.cat([forwards, backwards.flip(1)], dim=-1)
+        return memory, torch.cat([h[0], h[1]], dim=-1), torch.cat([c[0], c[1]], dim=-1)
+
+    def _from_h(self) -> Float[Tensor, "G H"]:
+        return self.decoder_kernel[:, -self.units :]
+
+    def _folded(self) -> Float[Tensor, "G H2"]:
+        """From [h; context] to the next step's gates: through a = W_a [h; context] and, for h, directly."""
+        from_attended = self.decoder_kernel[:, -2 * self.units : -self.units]
+        return from_attended @ self.attended + F.pad(self._from_h(), (0, self.units))
+
+    def step(
+        self, read: Read, gates: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
+    ) -> tuple[Float[Tensor, "B H2"], Float[Tensor, "B H"]]:
+        """[h; context] and c of the decoder's next step."""
+        h, c = _lstm(gates, c)
+        energies = (read.keys * h[:, None]).sum(dim=-1)
+        context = (energies + read.mask).softmax(dim=-1)[:, None] @ read.memory
+        return torch.cat([h, context[:, 0]], dim=-1), c
+
+    def _last_actions(self, actions: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
+        """Rows of the last actions: at first the end marker, which padding is, too."""
+        return self.action_rows[F.pad(actions[:, :-1], (1, 0), value=NO_ACTION)]
+
+    def _given(self, last: Int[Tensor, "B L"]) -> Float[Tensor, "B L G"]:
+        """The gates' share of what the decoder is given: nothing, as the scalar is 0, or the last action."""
+        if self.last_action is None:
+            return self.decoder_bias.new_zeros(()).expand(*last.shape, 1)
+        return F.linear(F.embedding(last, self.last_action), self.decoder_kernel[:, :GOLD_FEATURES])
+
+    def _answer(self, read: Read, seen: Float[Tensor, "B L H2"]) -> Float[Tensor, "B L A"]:
+        """Logits over our actions, from [h; context] of each step."""
+        places = read.mask.shape[1]
+        scores = F.linear(seen, self.place[:places] @ self.attended, self.place_bias[:places])
+        weights = (scores + read.mask[:, None]).softmax(dim=-1)
+        logits = weights @ read.answers + self.action_bias  # the weights sum to 1, so W may come first
+        return F.pad(logits, (1, 0), value=IMPOSSIBLE)
+
+    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+        """Standard normal noise for so many commands of so many words, <SOS> included."""
+        return {
+            name: torch.randn(batch, words, table.shape[1], generator=generator)
+            for name, table in self._tables().items()
+            if self.noisy[name]
+        }
+
+
+def loss(
+    logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"], penalty: Tensor | float = 0.0
+) -> Float[Tensor, ""]:
+    """Cross-entropy, summed over a command's actions and averaged over commands; and the penalty."""
+    total = F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION, reduction="sum")
+    return total / len(actions) + penalty
+
+
+def _lstm(gates: Float[Tensor, "*B G"], c: Float[Tensor, "*B H"]) -> tuple[Tensor, Tensor]:
+    """The new h and c from the sums of the gates i, f, g, o."""
+    i, f, g, o = gates.chunk(4, dim=-1)
+    c = torch.sigmoid(f + FORGET_BIAS) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def _check(active: list[int], batch: int, steps: int) -> None:
+    if len(active) != steps or list(active) != sorted(active, reverse=True) or active[0] != batch:
+        raise WrongUse(
+            f"active needs {steps} falling numbers, the first of them {batch}; sort the commands by their number of"
+            f" actions, longest first (got {len(active)} numbers)"
+        )
+
+
+def _still(active: list[int], batch: int, like: Tensor) -> Float[Tensor, "B L 1"]:
+    """1 where a command still decodes, else 0."""
+    counts = torch.tensor(active, device=like.device)
+    return (torch.arange(batch, device=like.device)[:, None] < counts)[..., None].to(like.dtype)
+
+
+def _embedding(rows: int, features: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(rows, features).uniform_(-1, 1))
+
+
+def _glorot(outputs: int, inputs: int, copies: int | None = None) -> nn.Parameter:
+    """A matrix, or several, uniform up to sqrt(6 / (inputs + outputs))."""
+    bound = math.sqrt(6 / (inputs + outputs))
+    shape = (outputs, inputs) if copies is None else (copies, outputs, inputs)
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+
+def _word_rows(words: int) -> list[int]:
+    """Rows in their tables by our ids: 0 the end, from 1 the words; what is never read shares the end's row."""
+    rows, named = [0] * words, (SOS, EOS, PAD)
+    kept = [number for word, number in WORD_IDS.items() if word not in named and number < words]
+    for row, number in enumerate(kept, start=1):
+        rows[number] = row
+    return rows
+
+
+def _action_rows(actions: int) -> list[int]:
+    """Rows by our ids: one less, as they have no <SOS>; padding is the end marker."""
+    return [ACTION_IDS[EOS] - 1, *range(actions - 1)]
