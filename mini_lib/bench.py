@@ -10,17 +10,20 @@ from torch import nn
 from mini_lib.devices import set_precision
 from mini_lib.errors import unknown
 from mini_lib.esbn import experiments as esbn
+from mini_lib.results import BenchCase
+from mini_lib.scan import experiments as scan
 from mini_lib.training import Replica, Trainee
 
+WINGS = [esbn, scan]
 WARM_UP, TIMED = 4, 20
 STACKED = 10
 REFERENCE_MS = 83.0  # what `reference` took where the authors' code was timed
 
 
-def median_ms(work: Callable[[], object], device: torch.device) -> float:
-    """Median milliseconds of 20 calls after 4 that do not count."""
+def median_ms(work: Callable[[], object], device: torch.device, calls: int = TIMED) -> float:
+    """Median milliseconds of so many calls, after 4 that do not count."""
     times = []
-    for _ in range(WARM_UP + TIMED):
+    for _ in range(WARM_UP + calls):
         started = time.perf_counter()
         work()
         if device.type == "cuda":
@@ -47,22 +50,24 @@ def reference(device: torch.device) -> float:
     return median_ms(ten_steps, device)
 
 
-def update_ms(replicas: list[Replica], device: torch.device, stacked: bool) -> float:
-    """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and Adam."""
+def update_ms(replicas: list[Replica], device: torch.device, stacked: bool, updates: int = TIMED) -> float:
+    """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
     trainee = Trainee(replicas, device, stacked)
-    updates = iter(range(10_000))
-    return median_ms(lambda: trainee.step(trainee.batch(next(updates))), device)
+    numbers = iter(range(10_000))
+    return median_ms(lambda: trainee.step(trainee.batch(next(numbers))), device, updates)
 
 
 def run(models: list[str] | None, device: torch.device) -> None:
-    """Print the table: every network of the ESBN paper on distribution-of-three, batch 32, one CPU thread.
+    """Print the table: every network of every paper with its paper's settings, on one CPU thread or on a GPU.
 
     The authors' figures are from a CPU, and so is the reference that scales them: on a GPU "times faster" compares a
     GPU with a CPU.
     """
+    cases = [(wing, case) for wing in WINGS for case in wing.bench_cases()]
+    known = dict.fromkeys(case.network for _, case in cases)
     for model in models or ():
-        if model not in esbn.AUTHORS_MS:
-            raise unknown("model", model, esbn.AUTHORS_MS)
+        if model not in known:
+            raise unknown("model", model, known)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     set_precision("fp32", device)
@@ -70,14 +75,20 @@ def run(models: list[str] | None, device: torch.device) -> None:
     print(
         f"reference: ten steps of a 512-wide nn.LSTM {scale * REFERENCE_MS:.1f} ms here, {REFERENCE_MS:.0f} ms there"
     )
-    head = "ms per update", "m", "alone", "authors, scaled", "times faster", f"in a stack of {STACKED}"
-    print("{:22}{:>4}{:>9}{:>18}{:>14}{:>20}".format(*head))
-    for model in models or esbn.AUTHORS_MS:
-        for m, theirs in zip((0, 95), esbn.AUTHORS_MS[model], strict=True):
-            name, _, encoder = model.partition(" ")
-            settings = esbn.paper_settings(esbn.BENCH_TASK, m, name, encoder=encoder or "conv").to_dict()
-            alone = update_ms([esbn.build(settings, 1)], device, stacked=False)
-            stack = [esbn.build(settings, seed) for seed in range(1, STACKED + 1)]
-            each = update_ms(stack, device, stacked=True) / STACKED
-            scaled = theirs * scale
-            print(f"{model:22}{m:4}{alone:9.1f}{scaled:18.1f}{scaled / alone:14.2f}{each:20.1f}", flush=True)
+    head = "ms per update", "on", "alone", "authors, scaled", "times faster", f"in a stack of {STACKED}"
+    print("{:22}{:>7}{:>9}{:>18}{:>14}{:>20}".format(*head))
+    for wing, case in cases:
+        if not models or case.network in models:
+            print(line(wing.build, case, scale, device), flush=True)
+
+
+def line(build: Callable, case: BenchCase, scale: float, device: torch.device) -> str:
+    """One line of the table."""
+    alone = update_ms([build(case.settings, 1)], device, stacked=False, updates=case.updates)
+    each = "-"
+    if case.stacked_on_cpu or device.type != "cpu":
+        stack = [build(case.settings, seed) for seed in range(1, STACKED + 1)]
+        each = f"{update_ms(stack, device, stacked=True, updates=case.updates) / STACKED:.1f}"
+    theirs = "-" if case.authors_ms is None else f"{case.authors_ms * scale:.1f}"
+    faster = "-" if case.authors_ms is None else f"{case.authors_ms * scale / alone:.2f}"
+    return f"{case.network:22}{case.setting:>7}{alone:9.1f}{theirs:>18}{faster:>14}{each:>20}"

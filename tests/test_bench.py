@@ -4,11 +4,11 @@ import torch
 
 from mini_lib import bench
 from mini_lib.esbn.experiments import AUTHORS_MS, MODELS
+from mini_lib.scan import experiments as scan
 
 
 def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
     monkeypatch.setattr(bench, "WARM_UP", 1)
-    monkeypatch.setattr(bench, "TIMED", 3)
     monkeypatch.setattr(bench, "STACKED", 2)
     try:
         bench.run(["transformer rand"], torch.device("cpu"))
@@ -16,8 +16,8 @@ def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
         torch.set_flush_denormal(False)  # bench sets it for the process
     reference, head, *lines = capsys.readouterr().out.splitlines()
     here = float(re.search(r"nn\.LSTM ([\d.]+) ms here, 83 ms there", reference).group(1))
-    assert head.split()[:4] == ["ms", "per", "update", "m"]
-    assert [line.split()[2] for line in lines] == ["0", "95"]
+    assert head.split()[:4] == ["ms", "per", "update", "on"]
+    assert [line.split()[2] for line in lines] == ["m=0", "m=95"]
     for line in lines:
         alone, theirs, faster, stacked = map(float, line.split()[3:])
         assert theirs == round(10 * here / 83, 1) or abs(theirs - 10 * here / 83) < 0.06
@@ -27,3 +27,20 @@ def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
 
 def test_every_network_has_a_figure_to_beat():
     assert set(MODELS) <= set(AUTHORS_MS)
+
+
+def test_scan_networks_are_timed_too(capsys):
+    cases = {case.network: case for case in scan.bench_cases()}
+    assert set(scan.MODELS) <= set(cases)
+    assert cases["syntactic_attention"].settings["batch_size"] == 1
+    assert cases["syntactic_attention"].authors_ms == 54.8
+
+
+def test_a_network_without_a_figure_to_beat_is_timed_all_the_same(monkeypatch):
+    monkeypatch.setattr(bench, "WARM_UP", 1)
+    (case,) = (each for each in scan.bench_cases() if each.network == "syntax-action")
+    words = bench.line(scan.build, case._replace(updates=2), 1.0, torch.device("cpu")).split()
+    assert words[0] == "syntax-action"
+    assert words[3:5] == ["-", "-"]
+    assert float(words[2]) > 0
+    assert words[5] == "-"  # no stack on a CPU

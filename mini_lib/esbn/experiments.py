@@ -12,7 +12,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.errors import unknown
 from mini_lib.esbn.models import ENCODERS, MODELS, build_network
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
-from mini_lib.results.cells import Cell, run_key, settings_hash
+from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, Replica
@@ -305,3 +305,14 @@ def _declare_variants(cells: _Declared, ternary: dict[str, str]) -> None:
 
 
 CELLS = _declare()
+
+
+def bench_cases() -> list[BenchCase]:
+    """Every network on distribution-of-three, batch 32, at m=0 and m=95."""
+    cases = []
+    for label, figures in AUTHORS_MS.items():
+        model, _, encoder = label.partition(" ")
+        for m, theirs in zip((0, 95), figures, strict=True):
+            settings = paper_settings(BENCH_TASK, m, model, encoder=encoder or "conv").to_dict()
+            cases.append(BenchCase(label, f"m={m}", settings, theirs))
+    return cases

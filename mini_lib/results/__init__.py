@@ -1,12 +1,13 @@
 """What we measured, what the papers print, and the comparison of the two."""
 
-from mini_lib.results.cells import Cell, settings_hash
+from mini_lib.results.cells import BenchCase, Cell, settings_hash
 from mini_lib.results.claims import Claim, Judgement, judge, load_claims, summary
 from mini_lib.results.compare import Comparison, Measured, Printed, compare, printed, verdict
 from mini_lib.results.pages import write_pages
 from mini_lib.results.records import RecordConflict, Records
 
 __all__ = [
+    "BenchCase",
     "Cell",
     "Claim",
     "Comparison",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def settings_hash(settings: dict) -> str:
@@ -57,3 +58,24 @@ class Cell:
     def hash(self) -> str:
         """Of the settings."""
         return settings_hash(self.settings)
+
+
+class BenchCase(NamedTuple):
+    """An update that `mini-lib bench` times.
+
+    Attributes:
+        network: its name in the list.
+        setting: on what, such as "m=95".
+        settings: of the run.
+        authors_ms: median milliseconds of the authors' code for the same update, on one CPU thread beside the
+            reference of `mini_lib.bench`; None where it was not timed.
+        updates: how many are timed; more where they are of unequal length.
+        stacked_on_cpu: whether to time a stack on a CPU too, where stacking gains nothing.
+    """
+
+    network: str
+    setting: str
+    settings: dict
+    authors_ms: float | None
+    updates: int = 20
+    stacked_on_cpu: bool = True

@@ -9,7 +9,7 @@ import torch
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import unknown
-from mini_lib.results.cells import Cell, run_key, settings_hash
+from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
 from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, drawn, evaluate, noise
@@ -51,7 +51,7 @@ class Settings(RunSettings):
     lr: float
     epochs: int
     batch_size: int
-    checks: tuple[int, ...] = ()
+    checks: tuple[int, ...] | list[int] = ()
     validation: str = "tail"
     source: str = "generated"
     clip: float | None = None
@@ -253,3 +253,25 @@ def tutorial_settings(**changes) -> Settings:
 
 
 CELLS = _declare()
+
+# Milliseconds per update of the authors' code on add-jump: Syntactic Attention at batch 1 under torch 2.13, median
+# of 251; Li et al. at batch 4096 under TensorFlow 2.15. The other networks' codes were not timed.
+AUTHORS_MS = {"syntactic_attention": 54.8, "li": 1830.0}
+UNEQUAL = 251  # updates to time at batch 1, where commands are of unequal length
+
+
+def bench_cases() -> list[BenchCase]:
+    """Every network on add-jump with the paper's settings."""
+    named = {row.lower(): ("syntactic_attention", options) for row, options in TABLE2_ROWS.items() if options}
+    named |= {
+        "syntactic_attention": ("syntactic_attention", {}),
+        "li": ("li", {}),
+        "gru_attention": ("gru_attention", {}),
+    }
+    cases = []
+    for label, (model, options) in named.items():
+        settings = paper_settings("add_jump", model, options=options)
+        updates = UNEQUAL if settings.batch_size == 1 else 20
+        setting, theirs = f"B={settings.batch_size}", AUTHORS_MS.get(label)
+        cases.append(BenchCase(label, setting, settings.to_dict(), theirs, updates, stacked_on_cpu=False))
+    return cases
