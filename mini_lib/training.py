@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ from mini_lib.storage import read_checkpoint, write_atomically
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
 
-Batch = dict[str, Tensor]
+Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
 
 
 def adam(parameters, lr: float) -> torch.optim.Optimizer:
