@@ -12,7 +12,7 @@ from mini_lib.errors import unknown
 from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
-from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, drawn, evaluate, noise
+from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, crowded, evaluate, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -35,7 +35,7 @@ class Settings(RunSettings):
         model: a key of `models.MODELS`.
         lr: learning rate.
         epochs: passes over the training set; of `recipes.DRAWN` updates where batches are drawn with replacement.
-        batch_size: B, commands an update.
+        batch_size: B, commands an update; for the CNN places, filled with as many commands as fit.
         checks: epochs after which validation and test accuracy are measured, besides the last.
         validation: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %,
             a "random tenth", or "none".
@@ -102,6 +102,15 @@ def _gru_attention(split: str) -> dict:
     return schedule | {"validation": "random tenth"}
 
 
+def _cnn(split: str) -> dict:
+    """The best configurations of Dessi and Baroni, each chosen by them on the test set."""
+    shared = {"epochs": 1, "validation": "none", "clip": 0.1}
+    if split == "simple":
+        options = {"dim": 512, "kernel": 4, "layers": 7, "dropout": 0.0}
+        return shared | {"lr": 0.01, "batch_size": 25, "options": options}
+    return shared | {"lr": 0.1, "batch_size": 500}
+
+
 def _li(split: str) -> dict:
     """The scripts of Li et al.: smaller embeddings for two splits, and for length a smaller network altogether."""
     shared = {"lr": 0.01, "clip": 1.0, "validation": "none"}
@@ -112,7 +121,12 @@ def _li(split: str) -> dict:
     return shared | {"epochs": 5_000 // DRAWN, "batch_size": 4096, "options": options}
 
 
-SCHEDULES = {"syntactic_attention": _syntactic_attention, "gru_attention": _gru_attention, "li": _li}
+SCHEDULES = {
+    "syntactic_attention": _syntactic_attention,
+    "gru_attention": _gru_attention,
+    "cnn": _cnn,
+    "li": _li,
+}
 
 
 # ------------------------------------------------------------------------------------------------ one run
@@ -129,20 +143,22 @@ def build(settings: dict, seed: int) -> Replica:
     with seeded(seed, "weights", s.model):
         model = build_network(s.model, **vocabulary, **s.options)
     recipe = RECIPES[s.model]
-    examples = DRAWN * s.batch_size if recipe.epoch is drawn else len(parts.train.lengths)
-    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(examples / s.batch_size))
+    feed = recipe.feed(parts.train, s.batch_size, seed)
+    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(feed.examples / feed.batch_size))
+    crowd = feed.epoch(0)["rows"].shape[1] if recipe.feed is crowded else 0
     return Replica(
         key=run_key(settings, seed),
         name=f"{s.describe()}, seed {seed}",
         model=model,
-        epoch=partial(recipe.epoch, parts.train, s.batch_size, seed),
-        examples=examples,
-        batch_size=s.batch_size,
+        epoch=feed.epoch,
+        examples=feed.examples,
+        batch_size=feed.batch_size,
         epochs=s.epochs,
         lr=s.lr,
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
-        noise=partial(noise, model, seed),
+        constants=feed.constants,
+        noise=partial(noise, model, seed, crowd),
         compact=recipe.compact,
         optimiser=recipe.optimiser,
         schedule=schedule,
@@ -202,6 +218,7 @@ TABLE2_ROWS = {
 }
 OTHER_ROWS = {
     "Li et al. (2019)": ("li", {}),
+    "CNN": ("cnn", {}),
     "GRU + attn": ("gru_attention", {}),
     "GRU + attn - dep": ("gru_attention", {"dependency": False}),
 }
@@ -225,6 +242,8 @@ def _declare() -> list[Cell]:
     cells.cell(TABLE2, "Sequential semantics", paper_settings("simple", options=sequential))
     for split in COLUMNS:
         for name, (model, options) in OTHER_ROWS.items():
+            if model == "cnn" and split in ("length", "add_turn_left"):
+                continue  # Table 1 leaves these empty
             cells.cell(TABLE1, name, paper_settings(split, model, options=options))
     _declare_variants(cells, row)
     return list(cells)
@@ -265,11 +284,7 @@ UNEQUAL = 251  # updates to time at batch 1, where commands are of unequal lengt
 def bench_cases() -> list[BenchCase]:
     """Every network on add-jump with the paper's settings."""
     named = {row.lower(): ("syntactic_attention", options) for row, options in TABLE2_ROWS.items() if options}
-    named |= {
-        "syntactic_attention": ("syntactic_attention", {}),
-        "li": ("li", {}),
-        "gru_attention": ("gru_attention", {}),
-    }
+    named |= {model: (model, {}) for model in MODELS}
     cases = []
     for label, (model, options) in named.items():
         settings = paper_settings("add_jump", model, options=options)

@@ -17,6 +17,7 @@ from mini_lib.training import Batch, adam
 
 EVALUATED_TOGETHER = 512
 DRAWN = 10  # updates of an epoch where examples are drawn with replacement
+LINES = 100_000  # drawn from the training file for the CNN
 
 
 class Parts(NamedTuple):
@@ -37,37 +38,106 @@ def examples_of(batch: Batch) -> Examples:
     return Examples(batch["words"], batch["lengths"], batch["actions"])
 
 
-def shuffled(examples: Examples, batch_size: int, seed: int, epoch: int) -> Batch:
-    """All training examples in the order of one epoch."""
-    order = torch.randperm(len(examples.lengths), generator=torch_rng(seed, "order", epoch))
-    return batch_of(examples[order])
+class Feed(NamedTuple):
+    """How a run's examples come to the harness; see `Replica` for the entries."""
+
+    examples: int
+    batch_size: int
+    epoch: Callable[[int], Batch]
+    constants: Batch
 
 
-def bucketed(examples: Examples, batch_size: int, seed: int, epoch: int) -> Batch:
+def feed(
+    order_of: Callable, examples: Examples, batch_size: int, seed: int, count: int | None = None
+) -> Feed:
+    """Examples in the order that `order_of` gives for each epoch."""
+
+    def epoch(number: int) -> Batch:
+        return batch_of(examples[order_of(examples, batch_size, torch_rng(seed, "order", number))])
+
+    return Feed(count or len(examples.lengths), batch_size, epoch, {})
+
+
+def shuffled(examples: Examples, batch_size: int, seed: int) -> Feed:
+    """All training examples, in a random order every epoch."""
+
+    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
+        return torch.randperm(len(examples.lengths), generator=rng)
+
+    return feed(order, examples, batch_size, seed)
+
+
+def bucketed(examples: Examples, batch_size: int, seed: int) -> Feed:
     """All training examples in batches of like length, the batches in a random order (a smaller one last)."""
-    rng = torch_rng(seed, "order", epoch)
-    order = torch.randperm(len(examples.lengths), generator=rng)
-    order = order[torch.argsort(examples.lengths[order], stable=True)]
-    whole = len(order) // batch_size
-    batches = order[: whole * batch_size].view(whole, batch_size)
-    mixed = batches[torch.randperm(whole, generator=rng)].flatten()
-    return batch_of(examples[torch.cat([mixed, order[whole * batch_size :]])])
+
+    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
+        mixed = torch.randperm(len(examples.lengths), generator=rng)
+        mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
+        whole = len(mixed) // batch_size
+        batches = mixed[: whole * batch_size].view(whole, batch_size)
+        batches = batches[torch.randperm(whole, generator=rng)]
+        return torch.cat([batches.flatten(), mixed[whole * batch_size :]])
+
+    return feed(order, examples, batch_size, seed)
 
 
-def drawn(examples: Examples, batch_size: int, seed: int, epoch: int) -> Batch:
-    """Examples drawn with replacement, for `DRAWN` updates."""
-    rng = torch_rng(seed, "order", epoch)
-    return batch_of(examples[torch.randint(len(examples.lengths), (DRAWN * batch_size,), generator=rng)])
+def drawn(examples: Examples, batch_size: int, seed: int) -> Feed:
+    """Examples drawn with replacement; an epoch is `DRAWN` updates."""
+
+    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
+        return torch.randint(len(examples.lengths), (DRAWN * batch_size,), generator=rng)
+
+    return feed(order, examples, batch_size, seed, DRAWN * batch_size)
 
 
-def noise(model: nn.Module, seed: int, update: int, size: int) -> Batch:
-    """The network's random tensors of one update, at the size of the longest command."""
-    return model.noise(size, MOST_WORDS, MOST_ACTIONS, torch_rng(seed, "noise", update))
+def crowded(examples: Examples, places: int, seed: int) -> Feed:
+    """`LINES` examples drawn with replacement once, in batches of like length that fill so many places.
+
+    An example of the harness is a whole batch here: a row of numbers of examples, filled up with -1. The examples
+    themselves are constants.
+    """
+    rng = torch_rng(seed, "lines")
+    order = torch.randint(len(examples.lengths), (LINES,), generator=rng)
+    steps = (examples.actions != NO_ACTION).sum(dim=1)
+    longest = torch.maximum(examples.lengths - 1, steps)  # their commands have no <SOS>
+    for size in (steps, examples.lengths):
+        order = order[torch.argsort(size[order], stable=True)]
+    batches, batch, most = [], [], 0
+    for number in order.tolist():
+        most = max(most, int(longest[number]))
+        if batch and (len(batch) + 1) * most > places:
+            batches.append(torch.tensor(batch))
+            batch, most = [], int(longest[number])
+        batch.append(number)
+    batches.append(torch.tensor(batch))
+    rows = torch.nn.utils.rnn.pad_sequence(batches, batch_first=True, padding_value=-1)
+
+    def epoch(number: int) -> Batch:
+        return {"rows": rows[torch.randperm(len(rows), generator=torch_rng(seed, "order", number))]}
+
+    return Feed(len(rows), 1, epoch, batch_of(examples))
+
+
+def noise(model: nn.Module, seed: int, crowd: int, update: int, size: int) -> Batch:
+    """The network's random tensors of one update, at the size of the longest command.
+
+    Where an example is a whole batch, `crowd` is the most commands that one holds; else 0.
+    """
+    drawn = model.noise(crowd or size, MOST_WORDS, MOST_ACTIONS, torch_rng(seed, "noise", update))
+    return {name: each[None] for name, each in drawn.items()} if crowd else drawn
 
 
 def trim(batch: Batch) -> Batch:
     """Leave out the padding that no command of the batch needs."""
     return batch | dict(zip(("words", "lengths", "actions"), examples_of(batch).trimmed(), strict=True))
+
+
+def fill(batch: Batch) -> Batch:
+    """The examples that a row of `crowded` names, without its -1."""
+    rows = batch["rows"][0]
+    rows = rows[rows >= 0]
+    noise = {name: each[0, : len(rows)] for name, each in batch["noise"].items()}
+    return trim(batch_of(examples_of(batch)[rows])) | {"noise": noise}
 
 
 def longest_first(batch: Batch) -> Batch:
@@ -84,6 +154,17 @@ def token_mean(apply, batch: Batch) -> tuple[Tensor, Tensor]:
     logits = apply(*examples_of(batch), batch.get("noise"))
     loss = F.cross_entropy(logits.flatten(0, 1), batch["actions"].flatten(), ignore_index=NO_ACTION)
     return loss, score(logits, batch["actions"])
+
+
+def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """As `token_mean`, of a batch of `crowded`."""
+    if "rows" in batch:
+        rows = batch["rows"][0]
+        words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
+        noise = {name: each[0] for name, each in batch["noise"].items()}
+        filled = dict(words=words, lengths=lengths, actions=actions.where(rows[:, None] >= 0, NO_ACTION))
+        batch = filled | {"noise": noise}
+    return token_mean(apply, batch)
 
 
 def gru_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -155,14 +236,14 @@ class Recipe(NamedTuple):
 
     Attributes:
         loss: of the network.
-        epoch: (examples, B, seed, epoch) -> the epoch's batches in a row.
+        feed: (examples, B, seed) -> how they are fed.
         compact: an exact saving on the CPU.
         optimiser: as in `Replica`.
         schedule: (updates an epoch, update) -> the factor of the learning rate.
     """
 
     loss: Callable
-    epoch: Callable[[Examples, int, int, int], Batch] = shuffled
+    feed: Callable[[Examples, int, int], Feed] = shuffled
     compact: Callable[[Batch], Batch] = trim
     optimiser: Callable = adam
     schedule: Callable[[int, int], float] | None = None
@@ -171,6 +252,11 @@ class Recipe(NamedTuple):
 def gru_optimiser(parameters, lr: float) -> torch.optim.Optimizer:
     """Stochastic gradient descent with the released weight decay."""
     return torch.optim.SGD(parameters, lr=lr, weight_decay=1e-8)
+
+
+def cnn_optimiser(parameters, lr: float) -> torch.optim.Optimizer:
+    """Nesterov's accelerated gradient, with fairseq's momentum."""
+    return torch.optim.SGD(parameters, lr=lr, momentum=0.99, nesterov=True)
 
 
 def gru_schedule(updates_per_epoch: int, update: int) -> float:
@@ -186,5 +272,6 @@ def li_schedule(updates_per_epoch: int, update: int) -> float:
 RECIPES = {
     "syntactic_attention": Recipe(token_mean),
     "gru_attention": Recipe(gru_loss, bucketed, optimiser=gru_optimiser, schedule=gru_schedule),
+    "cnn": Recipe(cnn_loss, crowded, fill, optimiser=cnn_optimiser),
     "li": Recipe(li_loss, drawn, longest_first, schedule=li_schedule),
 }

@@ -3,6 +3,7 @@
 from torch import nn
 
 from mini_lib.errors import unknown
+from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.models.syntactic_attention import SyntacticAttention, Trace
@@ -10,10 +11,11 @@ from mini_lib.scan.models.syntactic_attention import SyntacticAttention, Trace
 MODELS = {
     "syntactic_attention": SyntacticAttention,
     "gru_attention": GRUAttention,
+    "cnn": CNN,
     "li": LiNetwork,
 }
 
-__all__ = ["MODELS", "GRUAttention", "LiNetwork", "SyntacticAttention", "Trace", "build_network"]
+__all__ = ["CNN", "MODELS", "GRUAttention", "LiNetwork", "SyntacticAttention", "Trace", "build_network"]
 
 
 def build_network(name: str, **options) -> nn.Module:

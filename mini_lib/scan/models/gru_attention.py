@@ -74,8 +74,8 @@ class GRUAttention(nn.Module):
     `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only. This is inferred from the
     switches of the released code; no script names them.
 
-    Inferred too: embeddings N(0, 1) and all other weights uniform, both PyTorch's own. Drawn weights follow the
-    released sizes; our vocabulary of 16 words keeps two rows, <SOS> and <NULL>, that are never read.
+    Inferred too: embeddings start N(0, 1) and all other weights uniform, both PyTorch's own. Of the table of words,
+    the rows of <SOS> and <NULL> are never of any effect.
 
     Args:
         words: size of the input vocabulary.

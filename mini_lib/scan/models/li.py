@@ -11,21 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    EOS,
-    MOST_WORDS,
-    NO_ACTION,
-    PAD,
-    SOS,
-    WORD_COUNT,
-    WORD_IDS,
-)
+from mini_lib.scan import tasks
 
 Noise = dict[str, Tensor]
-PLACES = MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
+PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
 FORGET_BIAS = 1.0
+END = tasks.ACTION_IDS[tasks.EOS] - 1  # its row in their tables
 GOLD_FEATURES = 8  # of the embedding of the last action, where the decoder gets it
 BLOCK = 512  # sorted commands that go together: what fits into a cache takes a third less time
 IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does not have
@@ -93,8 +84,8 @@ class LiNetwork(nn.Module):
         primitive_noise: bool = True,
         function_noise: bool = True,
         decoder_input: str = "none",
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
     ):
         super().__init__()
         if representations not in ("one", "two"):
@@ -108,10 +99,10 @@ class LiNetwork(nn.Module):
         self.primitive = _embedding(words - 2, primitive)
         self.function = _embedding(words - 2, function) if representations == "two" else None
         features = function if self.function is not None else primitive
-        half, given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
+        half, self.given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
         self.encoder_kernel = _glorot(4 * half, features + half, copies=2)
         self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
-        self.decoder_kernel = _glorot(4 * units, given + 2 * units)
+        self.decoder_kernel = _glorot(4 * units, self.given + 2 * units)
         self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
         self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
         self.key = _glorot(units, units)
@@ -120,8 +111,9 @@ class LiNetwork(nn.Module):
         self.place_bias = nn.Parameter(torch.zeros(PLACES))
         self.action = _glorot(actions - 1, primitive)
         self.action_bias = nn.Parameter(torch.zeros(actions - 1))
+        # By our numbers; without <SOS> an action's is one less, and what pads actions is the end.
         self.register_buffer("word_rows", torch.tensor(_word_rows(words)), persistent=False)
-        self.register_buffer("action_rows", torch.tensor(_action_rows(actions)), persistent=False)
+        self.register_buffer("action_rows", torch.tensor([END, *range(actions - 1)]), persistent=False)
 
     def forward(
         self,
@@ -225,7 +217,7 @@ class LiNetwork(nn.Module):
         read = Read(memory, F.linear(memory, self.key), mask, F.linear(noisy["primitive"], self.action))
         # The exchange: the released code fills a pair (c, h) in the order (h, c). And a_0 = 0 reads nothing.
         first_h, first_c = last_c, last_h
-        return read, F.linear(first_h, self._from_h(), self.decoder_bias), first_c
+        return read, F.linear(first_h, self.decoder_kernel[:, -self.units :], self.decoder_bias), first_c
 
     def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """States at each word [B, T, H], and the last h and c [B, H]; padding leaves a state as it is."""
@@ -243,13 +235,10 @@ class LiNetwork(nn.Module):
         memory = torch.cat([forwards, backwards.flip(1)], dim=-1)
         return memory, torch.cat([h[0], h[1]], dim=-1), torch.cat([c[0], c[1]], dim=-1)
 
-    def _from_h(self) -> Float[Tensor, "G H"]:
-        return self.decoder_kernel[:, -self.units :]
-
     def _folded(self) -> Float[Tensor, "G H2"]:
         """From [h; context] to the next step's gates: through a = W_a [h; context] and, for h, directly."""
-        from_attended = self.decoder_kernel[:, -2 * self.units : -self.units]
-        return from_attended @ self.attended + F.pad(self._from_h(), (0, self.units))
+        _, from_attended, from_h = self.decoder_kernel.split([self.given, self.units, self.units], dim=1)
+        return from_attended @ self.attended + F.pad(from_h, (0, self.units))
 
     def step(
         self, read: Read, gates: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
@@ -262,7 +251,7 @@ class LiNetwork(nn.Module):
 
     def _last_actions(self, actions: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
         """Rows of the last actions: at first the end marker, which padding is, too."""
-        return self.action_rows[F.pad(actions[:, :-1], (1, 0), value=NO_ACTION)]
+        return self.action_rows[F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION)]
 
     def _given(self, last: Int[Tensor, "B L"]) -> Float[Tensor, "B L G"]:
         """The gates' share of what the decoder is given: nothing, as the scalar is 0, or the last action."""
@@ -291,7 +280,9 @@ def loss(
     logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"], penalty: Tensor | float = 0.0
 ) -> Float[Tensor, ""]:
     """Cross-entropy, summed over a command's actions and averaged over commands; and the penalty."""
-    total = F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION, reduction="sum")
+    total = F.cross_entropy(
+        logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"
+    )
     return total / len(actions) + penalty
 
 
@@ -328,14 +319,6 @@ def _glorot(outputs: int, inputs: int, copies: int | None = None) -> nn.Paramete
 
 
 def _word_rows(words: int) -> list[int]:
-    """Rows in their tables by our ids: 0 the end, from 1 the words; what is never read shares the end's row."""
-    rows, named = [0] * words, (SOS, EOS, PAD)
-    kept = [number for word, number in WORD_IDS.items() if word not in named and number < words]
-    for row, number in enumerate(kept, start=1):
-        rows[number] = row
-    return rows
-
-
-def _action_rows(actions: int) -> list[int]:
-    """Rows by our ids: one less, as they have no <SOS>; padding is the end marker."""
-    return [ACTION_IDS[EOS] - 1, *range(actions - 1)]
+    """Rows in their tables by our numbers: 0 the end, from 1 the words; what is never read shares the end's row."""
+    real = [word not in (tasks.SOS, tasks.EOS, tasks.PAD) for word in list(tasks.WORD_IDS)[:words]]
+    return [sum(real[: number + 1]) if each else 0 for number, each in enumerate(real)]

@@ -1,0 +1,198 @@
+"""A convolutional sequence-to-sequence network (Dessì and Baroni 2019; Gehring et al. 2017).
+
+The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
+
+Noise = dict[str, Tensor]
+PLACES = 1024  # rows of each table of positions
+HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
+
+
+class Normed(nn.Module):
+    """A linear layer with weight normalisation (Salimans and Kingma 2016): W_o = g_o v_o / |v_o|, then W x + b.
+
+    Also a convolution: its input is then a window of W places, all features of the first place first.
+
+    Args:
+        inputs: features of the input.
+        outputs: features of the output.
+        spread: v starts N(0, spread / inputs) (the variance), with g = |v| and b = 0.
+    """
+
+    def __init__(self, inputs: int, outputs: int, spread: float = 1.0):
+        super().__init__()
+        self.v = nn.Parameter(torch.randn(outputs, inputs) * math.sqrt(spread / inputs))
+        self.g = nn.Parameter(self.v.detach().norm(dim=1))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
+        """W x + b."""
+        return F.linear(x, (self.g / self.v.norm(dim=1))[:, None] * self.v, self.bias)
+
+
+class Layer(nn.Module):
+    """Convolution and gated linear unit, with attention to the encoder if `attends`."""
+
+    def __init__(self, dim: int, kernel: int, dropout: float, attends: bool):
+        super().__init__()
+        self.kernel = kernel
+        self.convolution = Normed(kernel * dim, 2 * dim, 4 * (1 - dropout))
+        self.query = Normed(dim, dim) if attends else None
+        self.result = Normed(dim, dim) if attends else None
+
+    def convolve(self, x: Float[Tensor, "B T D"], before: int) -> Float[Tensor, "B T D"]:
+        """The gated linear unit of each place's window, which starts so many places before it."""
+        padded = F.pad(x, (0, 0, before, self.kernel - 1 - before))
+        windows = torch.cat([padded[:, k : k + x.shape[1]] for k in range(self.kernel)], dim=-1)
+        return F.glu(self.convolution(windows), dim=-1)
+
+
+class CNN(nn.Module):
+    """Stacked gated convolutions read the command; causal ones with attention in every layer write.
+
+    Encoder: x = dropout(word + position) goes through a linear layer; in each layer, x <- (glu(conv(dropout(x))) +
+    x) sqrt(1/2), windows centred; a linear layer gives the keys k_j. Values are (k_j + the input embedding)
+    sqrt(1/2). The gradient that comes back through k is divided by twice the number of attention layers.
+
+    Decoder, over <EOS> y_1 ... y_{L-1}: the same with windows that end at their place, and between unit and residual
+    the attention q_i = (W x_i + the target embedding) sqrt(1/2), alpha_ij = softmax_j q_i . k_j,
+    x_i <- (W (sqrt(n) sum_j alpha_ij value_j) + x_i) sqrt(1/2), n being the number of words. Then a linear layer,
+    dropout, and the layer of the logits.
+
+    Words lose their <SOS>; the end marker stays. The released data are padded on the left, positions count words
+    only, and padding is put to zero before each convolution: the same function as padding on the right here. That
+    padding is put to zero in 2018 already and that n leaves it out is inferred; otherwise a command's answer would
+    depend on its batch. Variances start at 1 / inputs, and at 4 (1 - p) / inputs for convolutions; for layers behind
+    a dropout (the first ones and the last) at (1 - p) / inputs, and which ones is inferred. Embeddings start at
+    deviation 0.1. Windows of even size reach one place further to the right.
+
+    Args:
+        dim: D, features of every layer and embedding.
+        kernel: places in a window.
+        layers: of the encoder, and of the decoder.
+        dropout: p, on embeddings, before each convolution and before the logits.
+        words: size of the input vocabulary.
+        actions: size of the output vocabulary.
+    """
+
+    def __init__(
+        self,
+        dim: int = 128,
+        kernel: int = 5,
+        layers: int = 6,
+        dropout: float = 0.25,
+        words: int = WORD_COUNT,
+        actions: int = ACTION_COUNT,
+    ):
+        super().__init__()
+        if min(dim, kernel, layers) < 1:
+            raise WrongUse(f"sizes are whole numbers from 1, got dim={dim}, kernel={kernel}, layers={layers}")
+        self.dim, self.dropout = dim, dropout
+        self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
+        self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)
+        self.encoder = nn.ModuleList(Layer(dim, kernel, dropout, attends=False) for _ in range(layers))
+        self.decoder = nn.ModuleList(Layer(dim, kernel, dropout, attends=True) for _ in range(layers))
+        self.encoder_first, self.encoder_last = Normed(dim, dim, 1 - dropout), Normed(dim, dim)
+        self.decoder_first, self.decoder_last = Normed(dim, dim, 1 - dropout), Normed(dim, dim)
+        self.logits = Normed(dim, actions, 1 - dropout)
+
+    def forward(
+        self,
+        words: Int[Tensor, "B T"],
+        lengths: Int[Tensor, "B"],
+        actions: Int[Tensor, "B L"],
+        noise: Noise | None = None,
+    ) -> Float[Tensor, "B L A"]:
+        """The logits of each action, given the right actions before it."""
+        last = F.pad(actions[:, :-1], (1, 0), value=ACTION_IDS[EOS])
+        return self.write(last, *self.read(words, lengths, noise or {}), noise or {})
+
+    @torch.no_grad()
+    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+        """The most probable action of each of so many steps, given the network's own actions before it."""
+        read = self.read(words, lengths, {})
+        said = torch.full_like(words[:, :1], ACTION_IDS[EOS])
+        for _ in range(steps):
+            now = self.write(said, *read, {})[:, -1:].argmax(dim=-1)
+            said = torch.cat([said, now], dim=1)
+        return said[:, 1:]
+
+    def read(
+        self, words: Tensor, lengths: Tensor, noise: Noise
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"], Bool[Tensor, "B T"]]:
+        """Keys and values of the words, and which places are words."""
+        noise = {name: mask[:, 1 : words.shape[1]] for name, mask in noise.items()}
+        words = words[:, 1:]
+        inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None] - 1
+        embedded = self.word(words) + self.word_place.weight[: words.shape[1]]
+        embedded = _drop(embedded, noise, "words")
+        x = self.encoder_first(embedded)
+        for number, layer in enumerate(self.encoder):
+            masked = _drop(x * inside[..., None], noise, f"encoder_{number}")
+            x = (layer.convolve(masked, before=(layer.kernel - 1) // 2) + x) * HALF
+        keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))
+        return keys, (keys + embedded) * HALF, inside
+
+    def write(
+        self,
+        last: Int[Tensor, "B L"],
+        keys: Float[Tensor, "B T D"],
+        values: Float[Tensor, "B T D"],
+        inside: Bool[Tensor, "B T"],
+        noise: Noise,
+    ) -> Float[Tensor, "B L A"]:
+        """The logits behind each of these last actions."""
+        noise = {name: mask[:, : last.shape[1]] for name, mask in noise.items()}
+        embedded = self.action(last) + self.action_place.weight[: last.shape[1]]
+        embedded = _drop(embedded, noise, "actions")
+        root = inside.sum(dim=1)[:, None, None].to(keys.dtype).sqrt()
+        x = self.decoder_first(embedded)
+        for number, layer in enumerate(self.decoder):
+            said = layer.convolve(_drop(x, noise, f"decoder_{number}"), before=layer.kernel - 1)
+            query = (layer.query(said) + embedded) * HALF
+            attention = (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
+            said = (layer.result(attention @ values * root) + said) * HALF
+            x = (said + x) * HALF
+        return self.logits(_drop(self.decoder_last(x), noise, "output"))
+
+    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+        """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
+        if not self.dropout:
+            return {}
+        keep, layers = 1 - self.dropout, range(len(self.decoder))
+        places = dict.fromkeys(["words", *(f"encoder_{number}" for number in layers)], words)
+        places |= dict.fromkeys(["actions", *(f"decoder_{number}" for number in layers), "output"], steps)
+        return {
+            name: torch.empty(batch, count, self.dim).bernoulli_(keep, generator=generator) / keep
+            for name, count in places.items()
+        }
+
+
+def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
+    """Cross-entropy, averaged over all actions of the batch."""
+    return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
+
+
+def _drop(x: Tensor, noise: Noise, name: str) -> Tensor:
+    return x * noise[name] if name in noise else x
+
+
+def _scale_gradient(x: Tensor, factor: float) -> Tensor:
+    """The same x, whose gradient is `factor` times what comes back."""
+    return x * factor + (x * (1 - factor)).detach()
+
+
+def _embedding(rows: int, features: int) -> nn.Embedding:
+    table = nn.Embedding(rows, features)
+    nn.init.normal_(table.weight, std=0.1)
+    return table
