@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.scan.models import gru_attention, li
+from mini_lib.scan.models import cnn, gru_attention, li
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, Examples, exactly_right, padded
 from mini_lib.seeding import torch_rng
 from mini_lib.training import Batch, adam
@@ -149,22 +149,27 @@ def longest_first(batch: Batch) -> Batch:
     return batch | {"active": [int((steps > step).sum()) for step in range(batch["actions"].shape[1])]}
 
 
-def token_mean(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, as the mean over the batch's actions and <EOS>; and the share of commands right, in percent."""
-    logits = apply(*examples_of(batch), batch.get("noise"))
-    loss = F.cross_entropy(logits.flatten(0, 1), batch["actions"].flatten(), ignore_index=NO_ACTION)
-    return loss, score(logits, batch["actions"])
+def command_mean(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, and the share of commands right, in percent.
+
+    The loss is a mean over each command's actions and <EOS>, and then over commands: a larger batch is what several
+    batches of one are, the paper's setting, and a long command does not outweigh a short one.
+    """
+    logits, actions = apply(*examples_of(batch), batch.get("noise")), batch["actions"]
+    each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
+    return (each / (actions != NO_ACTION).sum(dim=1)).mean(), score(logits, actions)
 
 
 def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """As `token_mean`, of a batch of `crowded`."""
+    """The loss of `models.cnn` for a batch of `crowded`, and the share of commands right, in percent."""
     if "rows" in batch:
         rows = batch["rows"][0]
         words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
         noise = {name: each[0] for name, each in batch["noise"].items()}
         filled = dict(words=words, lengths=lengths, actions=actions.where(rows[:, None] >= 0, NO_ACTION))
         batch = filled | {"noise": noise}
-    return token_mean(apply, batch)
+    logits = apply(*examples_of(batch), batch["noise"])
+    return cnn.loss(logits, batch["actions"]), score(logits, batch["actions"])
 
 
 def gru_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -270,7 +275,7 @@ def li_schedule(updates_per_epoch: int, update: int) -> float:
 
 
 RECIPES = {
-    "syntactic_attention": Recipe(token_mean),
+    "syntactic_attention": Recipe(command_mean),
     "gru_attention": Recipe(gru_loss, bucketed, optimiser=gru_optimiser, schedule=gru_schedule),
     "cnn": Recipe(cnn_loss, crowded, fill, optimiser=cnn_optimiser),
     "li": Recipe(li_loss, drawn, longest_first, schedule=li_schedule),
