@@ -5,14 +5,11 @@ trained one after the other (spread over cores by `launch.py`); on a GPU, replic
 trained as one program with `torch.func`.
 """
 
-import hashlib
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,122 +18,13 @@ from torch.func import functional_call, stack_module_state
 from mini_lib.devices import pick_device, set_precision
 from mini_lib.errors import Damaged
 from mini_lib.progress import Progress, thin
+from mini_lib.replica import Batch, Replica, Run, adam
 from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
 
-Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
-
-
-def adam(parameters, lr: float) -> torch.optim.Optimizer:
-    """Adam (Kingma and Ba 2015), every replica's default."""
-    return torch.optim.Adam(parameters, lr=lr, fused=True)
-
-
-def last_check(checks: list[dict]) -> dict[str, float]:
-    """The metrics that were measured last."""
-    return {name: value for name, value in checks[-1].items() if name != "epoch"}
-
-
-@dataclass
-class Replica:
-    """One network and all that its training needs, made by a wing from settings and a seed.
-
-    Attributes:
-        key: unique; it stands for the settings and the seed, and names the checkpoint.
-        name: names the run in messages.
-        model: the network, freshly initialised.
-        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
-            run sees the same data.
-        examples: N.
-        batch_size: B; the last batch of an epoch may be smaller.
-        epochs: passes over the data.
-        lr: learning rate of Adam.
-        loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
-            the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
-            shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
-        evaluate: measures the trained model; returns metrics by name.
-        constants: tensors that every batch gets besides its examples (such as the pool of images).
-        noise: (update, B) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like. A
-            function of the update's number alone; the batch gets them as "noise".
-        compact: an exact saving with data-dependent shapes, used only where replicas are trained alone on a CPU.
-        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
-        schedule: the learning rate of an update, as a factor of `lr`.
-        clip: the greatest norm of all gradients together, or none.
-        checks: epochs after which `evaluate` measures on the way; it always does at the end.
-        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
-    """
-
-    key: str
-    name: str
-    model: nn.Module
-    epoch: Callable[[int], Batch]
-    examples: int
-    batch_size: int
-    epochs: int
-    lr: float
-    loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
-    evaluate: Callable[[nn.Module], dict[str, float]]
-    constants: Batch = field(default_factory=dict)
-    noise: Callable[[int, int], Batch] | None = None
-    compact: Callable[[Batch], Batch] | None = None
-    optimiser: Callable = adam
-    schedule: Callable[[int], float] | None = None
-    clip: float | None = None
-    checks: tuple[int, ...] = ()
-    report: Callable[[list[dict]], dict[str, float]] = last_check
-
-    @property
-    def updates_per_epoch(self) -> int:
-        """Batches in an epoch, a smaller last one included."""
-        return math.ceil(self.examples / self.batch_size)
-
-    @property
-    def updates(self) -> int:
-        """Updates in the whole training."""
-        return self.epochs * self.updates_per_epoch
-
-    def stack_key(self) -> tuple:
-        """Replicas with equal keys can be trained as one stack: equal shapes, schedule, loss and constants."""
-        shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
-        kinds = tuple(type(module).__name__ for module in self.model.modules())
-        shared = tuple(
-            (name, hashlib.sha256(t.contiguous().numpy().tobytes()).hexdigest())
-            for name, t in sorted(self.constants.items())
-        )
-        loss = getattr(self.loss, "__qualname__", self.loss)
-        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, repr(self.schedule)
-        return self.examples, self.batch_size, schedule, shapes, kinds, loss, shared
-
-
-@dataclass
-class Run:
-    """What came of a replica.
-
-    Attributes:
-        key: the replica's.
-        name: the replica's.
-        finished: trained to the end and evaluated (or diverged); False if it was stopped on the way.
-        diverged: its loss stopped being a number at the last update of its curve.
-        metrics: what `evaluate` measured; empty if unfinished or diverged.
-        curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
-        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
-        updates: updates done.
-        seconds: training and evaluation time; in a stack, this replica's share.
-        model: the trained network, on the CPU.
-    """
-
-    key: str
-    name: str
-    finished: bool
-    diverged: bool
-    metrics: dict[str, float]
-    curve: dict[str, list]
-    updates: int
-    seconds: float
-    model: nn.Module
-    checks: list[dict] = field(default_factory=list)
+__all__ = ["Batch", "Replica", "Run", "Trainee", "adam", "train"]
 
 
 def train(
