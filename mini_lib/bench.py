@@ -9,12 +9,9 @@ from torch import nn
 
 from mini_lib.devices import set_precision
 from mini_lib.errors import unknown
-from mini_lib.esbn import experiments as esbn
 from mini_lib.results import BenchCase
-from mini_lib.scan import experiments as scan
 from mini_lib.training import Replica, Trainee
 
-WINGS = [esbn, scan]
 WARM_UP, TIMED = 4, 20
 STACKED = 10
 REFERENCE_MS = 83.0  # what `reference` took where the authors' code was timed
@@ -57,13 +54,14 @@ def update_ms(replicas: list[Replica], device: torch.device, stacked: bool, upda
     return median_ms(lambda: trainee.step(trainee.batch(next(numbers))), device, updates)
 
 
-def run(models: list[str] | None, device: torch.device) -> None:
-    """Print the table: every network of every paper with its paper's settings, on one CPU thread or on a GPU.
+def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, device: torch.device) -> None:
+    """Print the table, a line for each case with the `build` of its wing, on one CPU thread or on a GPU.
+
+    With `models`, only these networks; WrongUse for one that is not among the cases.
 
     The authors' figures are from a CPU, and so is the reference that scales them: on a GPU "times faster" compares a
     GPU with a CPU.
     """
-    cases = [(wing, case) for wing in WINGS for case in wing.bench_cases()]
     known = dict.fromkeys(case.network for _, case in cases)
     for model in models or ():
         if model not in known:
@@ -77,9 +75,9 @@ def run(models: list[str] | None, device: torch.device) -> None:
     )
     head = "ms per update", "on", "alone", "authors, scaled", "times faster", f"in a stack of {STACKED}"
     print("{:22}{:>7}{:>9}{:>18}{:>14}{:>20}".format(*head))
-    for wing, case in cases:
+    for build, case in cases:
         if not models or case.network in models:
-            print(line(wing.build, case, scale, device), flush=True)
+            print(line(build, case, scale, device), flush=True)
 
 
 def line(build: Callable, case: BenchCase, scale: float, device: torch.device) -> str:

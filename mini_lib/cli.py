@@ -256,7 +256,8 @@ def bench(
     """Milliseconds per update of every network on this machine, alone and stacked."""
     from mini_lib import bench as benchmark
 
-    benchmark.run(models, pick_device(device))
+    cases = [(wing.build, case) for wing in WINGS for case in wing.bench_cases()]
+    benchmark.run(cases, models, pick_device(device))
 
 
 def main() -> None:
