@@ -55,14 +55,19 @@ def cells(table: str | None = None, rows=None, columns=None) -> list[Cell]:
 
 
 @app.command("list")
-def list_(records: RecordsOption = COMMITTED) -> None:
+def list_(
+    table: Annotated[str | None, typer.Argument(help="Such as scan.table1; all without one.")] = None,
+    records: RecordsOption = COMMITTED,
+) -> None:
     """Papers, tables, cells, and how many runs each has."""
-    found = Records(records)
+    found, chosen = Records(records), cells(table)
     for wing in WINGS:
-        print(f"{wing.PAPER}: {wing.TITLE}")
-        for table in dict.fromkeys(cell.table for cell in wing.CELLS):
-            print(f"  {table}")
-            for cell in cells(table):
+        tables = dict.fromkeys(cell.table for cell in wing.CELLS if cell in chosen)
+        if tables:
+            print(f"{wing.PAPER}: {wing.TITLE}")
+        for name in tables:
+            print(f"  {name}")
+            for cell in cells(name):
                 label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
                 print(f"    {label:60} {len(found.of(cell.hash)):3} of {cell.runs} runs")
 

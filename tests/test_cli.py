@@ -39,6 +39,15 @@ def test_list_names_every_cell(run, tmp_path):
     assert code == 0
     assert out.count(" of 10 runs") == len(CELLS)
     assert "esbn.table20" in out
+    assert "scan.table2" in out
+
+
+def test_list_of_one_table(run, tmp_path):
+    code, out, _ = run("list", "scan.table2", "--records", tmp_path)
+    assert code == 0
+    assert [line.split(":")[0].strip() for line in out.splitlines()[:2]] == ["scan", "scan.table2"]
+    assert "esbn" not in out
+    assert "  0 of 25 runs" in out
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,7 @@ def test_list_names_every_cell(run, tmp_path):
         (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
         (("reproduce", "esbn.table9", "--launcher", "slurm"), "unknown launcher 'slurm'"),
         (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
+        (("list", "scan.table9"), "unknown table 'scan.table9'; did you mean"),
         (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),

@@ -5,6 +5,8 @@ would spend its time on bookkeeping, and would make and add up a weight gradient
 time is one operation whose backward pass collects what it needs and multiplies once. Same function, same gradient.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -13,31 +15,51 @@ from torch.autograd import Function
 from mini_lib.layers import uniform_by_width
 
 
-def gates(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gates i, f, g, o of an LSTM from their inputs, in PyTorch's order on the last axis."""
-    i, f, g, o = x.chunk(4, dim=-1)
-    return torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+class Steps(NamedTuple):
+    """What the steps of an LSTM leave for the backward pass, over a first axis of T steps.
+
+    Attributes:
+        sigmoid: of all gates' inputs, in PyTorch's order i, f, g, o on the last axis; that of g is not used.
+        g: tanh of its input.
+        c: the new cells.
+        squashed: tanh of the new cells.
+    """
+
+    sigmoid: Tensor
+    g: Tensor
+    c: Tensor
+    squashed: Tensor
 
 
-def step(x: Tensor, c: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """One LSTM step: h' and c' from the gates' inputs and c; also what `step_backward` needs."""
-    i, f, g, o = gates(x)
-    new = f * c + i * g
+def step(x: Tensor, c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """One LSTM step from the gates' inputs and the cells: h', and the four entries of `Steps`."""
+    sigmoid, g = torch.sigmoid(x), torch.tanh(x.chunk(4, dim=-1)[2])
+    i, f, _, o = sigmoid.chunk(4, dim=-1)
+    new = torch.addcmul(f * c, i, g)
     squashed = torch.tanh(new)
-    return o * squashed, new, (i, f, g, o, c, squashed)
+    return o * squashed, (sigmoid, g, new, squashed)
 
 
-def step_backward(dh: Tensor, dc: Tensor, kept: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    """Gradients of the gates' inputs and of c, from those of h' and c'."""
-    i, f, g, o, c, squashed = kept
-    dc = dc + dh * o * (1 - squashed * squashed)
-    inputs = (
-        dc * g * i * (1 - i),
-        dc * c * f * (1 - f),
-        dc * i * (1 - g * g),
-        dh * squashed * o * (1 - o),
-    )
-    return torch.cat(inputs, dim=-1), dc * f
+def slopes(steps: Steps) -> tuple[Tensor, Tensor, Tensor]:
+    """All that the backward pass can know before it goes back through time, of all steps at once.
+
+    Returns:
+        The slope of h' by c'; that of c' by c; and those of c', c', c' and h' by the inputs of i, f, g and o, on an
+        axis of 4 before the last.
+    """
+    sigmoid, g, c, squashed = steps
+    i, f, _, o = sigmoid.chunk(4, dim=-1)
+    before = torch.cat([torch.zeros_like(c[:1]), c[:-1]])
+    inputs = (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o))
+    return o * (1 - squashed * squashed), f, torch.stack(inputs, dim=-2)
+
+
+def step_backward(
+    dh: Tensor, dc: Tensor, by_c: Tensor, by_before: Tensor, by_inputs: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the gates' inputs and of c, from those of h' and c' and the slopes of the step."""
+    dc = torch.addcmul(dc, dh, by_c)
+    return (torch.stack((dc, dc, dc, dh), dim=-2) * by_inputs).flatten(-2), dc * by_before
 
 
 class LSTMOverTime(Function):
@@ -49,34 +71,34 @@ class LSTMOverTime(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Also returns all gates and cells, [T, 6, D, B, H], for the backward pass."""
+    def forward(x: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+        """Also returns the entries of `Steps`, each [T, D, B, ...], for the backward pass."""
         h = torch.zeros_like(x[:, :, 0, : weight.shape[-1]])
         c, hidden, kept = h, [], []
-        for t in range(x.shape[2]):
-            h, c, parts = step(x[:, :, t] + h @ weight.mT, c)
+        for now in x.unbind(2):
+            h, parts = step(torch.baddbmm(now, h, weight.mT), c)
+            c = parts[2]
             hidden.append(h)
-            kept.append(torch.stack(parts))
-        return torch.stack(hidden, dim=2), torch.stack(kept)
+            kept.append(parts)
+        return torch.stack(hidden, dim=2), *map(torch.stack, zip(*kept, strict=True))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         """Keep the weight, the hidden states and the gates."""
-        hidden, kept = output
-        ctx.save_for_backward(inputs[1], hidden, kept)
-        ctx.mark_non_differentiable(kept)
+        ctx.save_for_backward(inputs[1], *output)
+        ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
-    def backward(ctx, dhidden: Tensor, _):
+    def backward(ctx, dhidden: Tensor, *_):
         """Gradients of x and of the weight."""
-        weight, hidden, kept = ctx.saved_tensors
-        steps = hidden.shape[2]
-        dh, dc, dx = 0, torch.zeros_like(hidden[:, :, 0]), []
-        for t in reversed(range(steps)):
-            d, dc = step_backward(dhidden[:, :, t] + dh, dc, tuple(kept[t]))
-            dh = d @ weight
-            dx.append(d)
-        dx = torch.stack(dx[::-1], dim=2)
+        weight, hidden, *kept = ctx.saved_tensors
+        dc, back = torch.zeros_like(hidden[:, :, 0]), []
+        parts = zip(dhidden.unbind(2), *(each.unbind() for each in slopes(Steps(*kept))), strict=True)
+        for dh, *slope in reversed(list(parts)):
+            dh = torch.baddbmm(dh, back[-1], weight) if back else dh
+            d, dc = step_backward(dh, dc, *slope)
+            back.append(d)
+        dx = torch.stack(back[::-1], dim=2)
         return dx, dx[:, :, 1:].flatten(1, 2).mT @ hidden[:, :, :-1].flatten(1, 2)
 
 
@@ -109,7 +131,7 @@ class BiLSTM(nn.Module):
         both = torch.stack([forwards, backwards.gather(1, back.expand(backwards.shape))])
         bias = (self.bias_ih + self.bias_hh)[:, None]
         inputs = torch.baddbmm(bias, both.flatten(1, 2), self.weight_ih.mT)
-        hidden, _ = LSTMOverTime.apply(inputs.unflatten(1, forwards.shape[:2]), self.weight_hh)
+        hidden, *_ = LSTMOverTime.apply(inputs.unflatten(1, forwards.shape[:2]), self.weight_hh)
         last = (lengths - 1)[None, :, None, None].expand(2, -1, 1, hidden.shape[-1])
         final = torch.cat(list(hidden.gather(2, last).squeeze(2)), dim=-1)
         return hidden[0], hidden[1].gather(1, back.expand(hidden.shape[1:])), final
@@ -136,21 +158,20 @@ class Align(Function):
 
     @staticmethod
     def forward(memory, projected, query, weight, mask, steps):
-        """Also returns the queries [N, B, K] and the gates [N - 1, 6, B, K] for the backward pass."""
-        h, c = torch.zeros_like(query), torch.zeros_like(query)
-        alphas, queries, kept = [], [], []
+        """Also returns the queries [N, B, K] and the entries of `Steps`, each [N - 1, B, ...]."""
+        h, c, mask = torch.zeros_like(query), torch.zeros_like(query), mask[..., None].to(memory.dtype)
+        alphas, queries, kept = [], [query], []
         for i in range(steps):
-            scores = (memory @ query[..., None]).squeeze(-1)  # Eq. 5
-            alpha = torch.softmax(scores + mask, dim=-1)  # Eq. 4
-            alphas.append(alpha)
-            queries.append(query)
+            scores = torch.baddbmm(mask, memory, queries[-1][..., None])  # Eq. 5
+            alphas.append(torch.softmax(scores, dim=1))  # Eq. 4
             if i + 1 < steps:
-                context = (alpha[:, None] @ projected).squeeze(1)
-                h, c, parts = step(context + h @ weight.mT, c)  # Eq. 6
-                query = h
-                kept.append(torch.stack(parts))
-        kept = torch.stack(kept) if kept else query.new_zeros(0)
-        return torch.stack(alphas, dim=1), torch.stack(queries), kept
+                context = (alphas[-1].mT @ projected).squeeze(1)
+                h, parts = step(torch.addmm(context, h, weight.mT), c)  # Eq. 6
+                c = parts[2]
+                queries.append(h)
+                kept.append(parts)
+        entries = zip(*kept, strict=True) if kept else [[query[:0]]] * 4
+        return torch.cat(alphas, dim=-1).mT.contiguous(), torch.stack(queries), *map(torch.stack, entries)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -162,28 +183,28 @@ class Align(Function):
     @staticmethod
     def backward(ctx, dalphas, *_):
         """Gradients of the memory, its share of the gates, the first query and the recurrent weight."""
-        memory, projected, weight, alphas, queries, kept = ctx.saved_tensors
-        steps = alphas.shape[1]
-        dscores, dgates = [], []
+        memory, projected, weight, alphas, queries, *kept = ctx.saved_tensors
+        alphas, dalphas = alphas.mT, dalphas.mT
+        last = alphas.shape[-1] - 1
+        slope = list(zip(*(each.unbind() for each in slopes(Steps(*kept))), strict=True)) if last else []
+        dscores, dgates, d = [], [], None
         dquery = dc = torch.zeros_like(queries[0])
-        for i in reversed(range(steps)):
-            dalpha = dalphas[:, i]
-            if i + 1 < steps:
-                d, dc = step_backward(dquery, dc, tuple(kept[i]))
+        for i in reversed(range(last + 1)):
+            alpha, dalpha = alphas[..., i, None], dalphas[..., i, None]
+            if i < last:
+                d, dc = step_backward(dquery, dc, *slope[i])
                 dgates.append(d)
-                dalpha = dalpha + (projected @ d[..., None]).squeeze(-1)
-            alpha = alphas[:, i]
-            dscore = alpha * (dalpha - (alpha * dalpha).sum(-1, keepdim=True))
-            dscores.append(dscore)
-            dquery = (dscore[:, None] @ memory).squeeze(1)
-            if 0 < i < steps - 1:
-                dquery = dquery + d @ weight
-        dscores = torch.stack(dscores[::-1], dim=1)
-        dmemory = dscores.mT @ queries.movedim(0, 1)
-        if steps == 1:
+                dalpha = torch.baddbmm(dalpha, projected, d[..., None])
+            share = alpha * dalpha
+            dscores.append(share - alpha * share.sum(1, keepdim=True))
+            dquery = (dscores[-1].mT @ memory).squeeze(1)
+            if 0 < i < last:
+                dquery = torch.addmm(dquery, d, weight)
+        dmemory = torch.cat(dscores[::-1], dim=-1) @ queries.movedim(0, 1)
+        if not last:
             return dmemory, torch.zeros_like(projected), dquery, torch.zeros_like(weight), None, None
         dgates = torch.stack(dgates[::-1], dim=1)
-        dprojected = alphas[:, :-1].mT @ dgates
+        dprojected = alphas[..., :-1] @ dgates
         states = queries[1:-1].movedim(0, 1)
         dweight = dgates[:, 1:].flatten(0, 1).mT @ states.flatten(0, 1)
         return dmemory, dprojected, dquery, dweight, None, None
