@@ -35,6 +35,13 @@ COLOURS = {
     "trn": "#8C5A2B",
     "transformer": "#000000",
     "predinet": "#7F7F7F",
+    "syntactic_attention": "#0072B2",
+    "sequential semantics": "#D55E00",
+    "syntax-action": "#009E73",
+    "nonlinear semantics": "#CC79A7",
+    "gru_attention": "#E69F00",
+    "li": "#8C5A2B",
+    "cnn": "#7F7F7F",
     "paper": "#444444",
 }
 STYLE = {

@@ -1,0 +1,52 @@
+"""What is measured inside a trained Syntactic Attention, and where it goes wrong."""
+
+from mini_lib.scan.analysis.attention import Attended, Dictionary, attend, dictionary, reader_network
+from mini_lib.scan.analysis.errors import (
+    FirstErrors,
+    by_form,
+    construction,
+    describe,
+    first_errors,
+    length,
+    position,
+    substitutions,
+)
+from mini_lib.scan.analysis.steps import OwnWord, Steps, follow, looked_at, own_word
+from mini_lib.scan.analysis.streams import (
+    Leak,
+    accuracy_with_semantics_of,
+    accuracy_with_syntax_of,
+    leak,
+    role_similarity,
+    two_commands,
+)
+from mini_lib.scan.analysis.tables import Share, Table
+
+__all__ = [
+    "Attended",
+    "Dictionary",
+    "FirstErrors",
+    "Leak",
+    "OwnWord",
+    "Share",
+    "Steps",
+    "Table",
+    "accuracy_with_semantics_of",
+    "accuracy_with_syntax_of",
+    "attend",
+    "by_form",
+    "construction",
+    "describe",
+    "dictionary",
+    "first_errors",
+    "follow",
+    "leak",
+    "length",
+    "looked_at",
+    "own_word",
+    "position",
+    "reader_network",
+    "role_similarity",
+    "substitutions",
+    "two_commands",
+]

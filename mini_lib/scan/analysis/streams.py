@@ -1,0 +1,195 @@
+"""The two streams pulled apart: each hears a command of its own, or one word is replaced under one of them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity
+
+from mini_lib.errors import WrongUse
+from mini_lib.scan.analysis.attention import check, own_places, speak
+from mini_lib.scan.analysis.errors import phrase_at
+from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, parse
+from mini_lib.scan.models import SyntacticAttention
+from mini_lib.scan.recipes import EVALUATED_TOGETHER
+from mini_lib.scan.tasks import MOST_ACTIONS, Examples, decode, encode, exactly_right
+
+CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)
+
+
+def streams(
+    model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
+) -> Int[Tensor, "B N"]:
+    """The most probable actions when attention comes from one batch of commands, meanings from another.
+
+    The semantic stream hears its own command whole, so a sequential one reads that one in order; where the syntax
+    stream reaches the actions directly, it does so with its own command.
+    """
+    looking = model.trace(syntax.words, syntax.lengths, steps)
+    meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
+    return speak(model, looking.attention, meanings, looking.roles).argmax(dim=-1)
+
+
+@torch.no_grad()
+def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
+    """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another.
+
+    Raises:
+        WrongUse: for commands of unequal length; for what is no SCAN command; for another network.
+    """
+    _check_lengths([syntax], [semantics])
+    predicted = streams(check(model), encode([syntax]), encode([semantics]), MOST_ACTIONS)
+    return decode(predicted[0])
+
+
+def _check_lengths(syntax: Sequence[str], semantics: Sequence[str]) -> None:
+    for one, other in zip(syntax, semantics, strict=True):
+        if len(one.split()) != len(other.split()):
+            raise WrongUse(
+                f"attention over {one!r} does not fit on {other!r}: give two commands of as many words"
+            )
+
+
+def accuracy_with_syntax_of(
+    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+) -> float:
+    """Percent of commands right when the SYNTAX stream hears `as_` wherever the command says `heard`.
+
+    The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
+    is not, the network knows the word's meaning and fails to steer by it.
+    """
+    return _accuracy(model, [instead(command, heard, as_) for command in commands], commands)
+
+
+def accuracy_with_semantics_of(
+    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+) -> float:
+    """Percent of commands right when the SEMANTIC stream hears `as_` wherever the command says `heard`.
+
+    The right actions are those of what the semantic stream hears: WALK for JUMP. If this is low too, the network
+    does not steer by `heard`, whatever it would say.
+    """
+    return _accuracy(model, commands, [instead(command, heard, as_) for command in commands])
+
+
+def instead(command: str, word: str, other: str) -> str:
+    """The command with another word wherever it has this one."""
+    return " ".join(other if each == word else each for each in command.split())
+
+
+@torch.no_grad()
+def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
+    """Percent right by the actions of what the semantic stream hears."""
+    _check_lengths(syntax, semantics)
+    model, heard, meant = check(model), encode(syntax), encode(semantics)
+    counts = torch.tensor([len(own_places(command)) for command in semantics])
+    right = 0
+    for part in torch.argsort(counts).split(EVALUATED_TOGETHER):
+        one, other = heard[part].trimmed(), meant[part].trimmed()
+        predicted = streams(model, one, other, other.actions.shape[1])
+        right += int(exactly_right(predicted, other.actions).sum())
+    return 100 * right / len(semantics)
+
+
+# ------------------------------------------------------------------------------------------------ roles h_j
+
+
+class Leak(NamedTuple):
+    """How far h_j of a verb moves, as a share of its length, one number for each replaced word.
+
+    Attributes:
+        own: when the verb itself is replaced by another verb. [M]
+        neighbour: when the word before or after it is replaced by another of its class. [M2]
+    """
+
+    own: Tensor
+    neighbour: Tensor
+
+
+def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
+    """How much of a word's own identity gets into its h_j, for every verb in these commands.
+
+    Equation 2 says none: h_j is made of the neighbours. In the released form the second layer lets it in. Every
+    verb is replaced by each other verb; every neighbour that has others of its class, by each of those.
+
+    Raises:
+        WrongUse: if no command holds a verb that can be replaced; for another network.
+    """
+    own, neighbour = [], []
+    for command in commands:
+        words = command.split()
+        for place, word in enumerate(words):
+            if word in (*VERBS, NEW_VERB):
+                own += [(command, _replaced(words, place, other), place) for other in _others(word)]
+                beside = [at for at in (place - 1, place + 1) if 0 <= at < len(words)]
+                neighbour += [
+                    (command, _replaced(words, at, other), place)
+                    for at in beside
+                    for other in _others(words[at])
+                ]
+    if not own:
+        raise WrongUse("no command here holds a verb; give commands such as 'walk twice'")
+    return Leak(_moves(model, own), _moves(model, neighbour))
+
+
+def _others(word: str) -> list[str]:
+    """The other words of its class: all have the same places in the grammar. None for "turn"."""
+    return [other for words in CLASSES if word in words or (word == NEW_VERB and words is VERBS)
+            for other in words if other != word]  # fmt: skip
+
+
+def _replaced(words: list[str], place: int, other: str) -> str:
+    return " ".join([*words[:place], other, *words[place + 1 :]])
+
+
+def _moves(model: nn.Module, cases: list[tuple[str, str, int]]) -> Float[Tensor, " M"]:
+    """Length of the change of h_j between two commands, over its length in the first."""
+    if not cases:
+        return torch.zeros(0)
+    commands, changed, places = (list(part) for part in zip(*cases, strict=True))
+    before, after = (roles_at(model, texts, places) for texts in (commands, changed))
+    return (after - before).norm(dim=-1) / before.norm(dim=-1)
+
+
+@torch.no_grad()
+def roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -> Float[Tensor, "M K"]:
+    """h_j of one word of each command, whose place is counted without <SOS>."""
+    model, at, found = check(model), 1 + torch.tensor(places), []
+    for part in torch.arange(len(commands)).split(EVALUATED_TOGETHER):
+        words, lengths, _ = encode([commands[i] for i in part.tolist()]).trimmed()
+        roles, _ = model.parse(words, lengths, {})
+        found.append(roles[torch.arange(len(part)), at[part]])
+    return torch.cat(found)
+
+
+def role_similarity(
+    model: nn.Module,
+    commands: Sequence[str],
+    verb: str = "jump",
+    others: Sequence[str] = ("walk", "look", "run"),
+) -> dict[str, dict[str, float]]:
+    """Mean cosine of h_j between a verb and each other verb in its place, by the construction it stands in.
+
+    Every place of `verb` in the commands counts once; all else of the sentence stays. Near 1, the network gives the
+    new verb the role of a known one. For comparison call it with a known verb and commands that hold that one.
+
+    Raises:
+        WrongUse: if no command holds the verb; for another network.
+    """
+    cases = [
+        (command, place) for command in commands for place, word in enumerate(command.split()) if word == verb
+    ]
+    if not cases:
+        raise WrongUse(f"no command here holds {verb!r}; give commands that do")
+    texts, places = (list(part) for part in zip(*cases, strict=True))
+    forms = [phrase_at(parse(text), place).form for text, place in cases]
+    mine, found = roles_at(model, texts, places), {}
+    for other in others:
+        changed = [_replaced(text.split(), place, other) for text, place in cases]
+        alike = cosine_similarity(mine, roles_at(model, changed, places), dim=-1)
+        for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
+            chosen = torch.tensor([each == form for each in forms])
+            found.setdefault(form, {})[other] = alike[chosen].mean().item()
+    return found
