@@ -111,7 +111,9 @@ class Trainee:
         if stacked:
             self.base = self.first.model
             self.params, self.buffers = stack_module_state([r.model for r in replicas])
-            self.params = {k: v.detach().to(device).requires_grad_() for k, v in self.params.items()}
+            self.params = {
+                k: v.detach().to(device).requires_grad_(v.requires_grad) for k, v in self.params.items()
+            }
             self.buffers = {k: v.to(device) for k, v in self.buffers.items()}
         else:
             self.base = self.first.model.to(device)
@@ -186,7 +188,7 @@ class Trainee:
     def clip(self, norm: float) -> None:
         """Scale each replica's gradients so that their common norm is `norm` at most."""
         grads = [p.grad if self.stacked else p.grad[None] for p in self.params.values() if p.grad is not None]
-        total = sum(grad.flatten(1).square().sum(dim=1) for grad in grads).sqrt()
+        total = sum(grad.reshape(len(grad), -1).square().sum(dim=1) for grad in grads).sqrt()
         factor = (norm / (total + 1e-6)).clamp(max=1.0)
         for grad in grads:
             grad.mul_(factor.view(-1, *[1] * (grad.dim() - 1)))

@@ -1,6 +1,7 @@
 """The harness on a toy problem: stacked equals alone, resumed equals uninterrupted, NaN stops one replica."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from mini_lib.errors import Damaged, WrongUse
 from mini_lib.progress import thin
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.storage import write_atomically
-from mini_lib.training import Replica, train
+from mini_lib.training import Replica, Trainee, train
 
 CPU = torch.device("cpu")
 
@@ -151,6 +152,225 @@ def test_replicas_that_differ_in_more_than_their_seed_are_not_stacked(odd):
     with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
         train([toy(1), toy(2, **odd)], stacked=True)
     assert len(train([toy(1), toy(2, **odd)], stacked=False, stop=lambda u: True)) == 2
+
+
+# ---------------------------------------------------- noise, checks, optimiser, schedule, clip and report
+
+
+def noisy(seed, **more):
+    """The toy, its loss taking part in random numbers of each update."""
+    replica = toy(seed, epochs=10)
+    plain = replica.loss
+
+    def loss(apply, batch):
+        shaken = batch | {"x": batch["x"] + batch["noise"]["shift"], "noise": batch["noise"]["inner"]}
+        return plain(apply, shaken)
+
+    def noise(update, size):
+        rng = torch_rng(seed, "noise", update)
+        return {"shift": torch.randn(size, 3, generator=rng), "inner": torch.randn(size, 5, generator=rng)}
+
+    return replace(replica, loss=loss, noise=noise, **more)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_noise_is_a_function_of_the_update_and_as_long_as_the_batch(stacked):
+    replicas = [noisy(1), noisy(2)] if stacked else [noisy(1)]
+    trainee = Trainee(replicas, CPU, stacked)
+    for update in (0, 1, 2, 5, 2):  # 20 examples, 8 together: the third batch has 4
+        batch = trainee.batch(update)
+        size = 4 if update % 3 == 2 else 8
+        for i, replica in enumerate(replicas):
+            expected = replica.noise(update, size)
+            for name, value in batch["noise"].items():
+                assert (value[i] if stacked else value).equal(expected[name])
+    trainee.update = 7  # how far it has trained does not matter
+    assert trainee.batch(2)["noise"]["shift"].equal(batch["noise"]["shift"])
+    assert not trainee.batch(5)["noise"]["shift"].equal(batch["noise"]["shift"])
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_noise_reaches_the_loss(stacked):
+    def heard(apply, batch):
+        score = batch["noise"]["n"].mean()
+        return apply(batch["x"], torch.zeros(5)).square().mean(), score
+
+    def noise(update, size):
+        return {"n": torch.full((size,), float(update))}
+
+    replicas = [replace(toy(seed), loss=heard, noise=noise) for seed in (1, 2)]
+    for run in train(replicas, stacked=stacked):
+        assert run.curve["update"] == [1, 11, 18]
+        assert run.curve["score"] == [0, 10, 17]
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_noisy_run_resumes_and_stacks(stacked, tmp_path):
+    whole = train([noisy(1), noisy(2)])
+    train([noisy(1), noisy(2)], stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    resumed = train([noisy(1), noisy(2)], stacked=stacked, checkpoints=tmp_path)
+    for one, other in zip(whole, resumed, strict=True):
+        if stacked:
+            torch.testing.assert_close(weights(one), weights(other), rtol=1e-4, atol=1e-5)
+        else:
+            assert weights(one).equal(weights(other))
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("stop", [11, 21, None])
+def test_checks_happen_once_also_across_a_resume(stop, stacked, tmp_path):
+    measured = []
+
+    def replicas():
+        def measuring(seed):
+            one = toy(seed, epochs=10)
+            return replace(
+                one, checks=(2, 3, 7, 10), evaluate=lambda net: measured.append(seed) or one.evaluate(net)
+            )
+
+        return [measuring(1), measuring(2)]
+
+    if stop is not None:
+        first = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= stop)
+        assert [[check["epoch"] for check in run.checks] for run in first] == 2 * [
+            [2, 3] if stop == 11 else [2, 3, 7]
+        ]
+    runs = train(replicas(), stacked=stacked, checkpoints=tmp_path)
+    assert sorted(measured) == [1] * 4 + [2] * 4
+    for run, seed in zip(runs, (1, 2), strict=True):
+        assert [check["epoch"] for check in run.checks] == [2, 3, 7, 10]
+        assert run.metrics == {"mse": run.checks[-1]["mse"]}
+        (shorter,) = train([toy(seed, epochs=3)])
+        assert run.checks[1]["mse"] == pytest.approx(shorter.metrics["mse"], rel=1e-4)
+
+
+def test_a_check_leaves_the_training_as_it_is():
+    (plain,), (checked,) = (train([replace(toy(1), checks=checks)]) for checks in ((), (1, 2, 5)))
+    assert weights(plain).equal(weights(checked))
+    assert checked.model.training
+
+
+def test_the_report_makes_the_metrics_from_all_checks():
+    def report(checks):
+        return {
+            "best": min(check["mse"] for check in checks),
+            "epochs": sum(check["epoch"] for check in checks),
+        }
+
+    (run,) = train([replace(toy(1, epochs=6), checks=(1, 4), report=report)])
+    assert run.metrics == {"best": min(check["mse"] for check in run.checks), "epochs": 1 + 4 + 6}
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_diverged_replica_is_checked_no_more_and_reports_nothing(stacked):
+    good, bad = (replace(each, checks=(1, 8)) for each in (toy(1, epochs=10), toy(2, bad_epoch=4, epochs=10)))
+    good, bad = train([good, bad], stacked=stacked)
+    assert [check["epoch"] for check in good.checks] == [1, 8, 10]
+    assert [check["epoch"] for check in bad.checks] == [1]
+    assert bad.metrics == {}
+
+
+def momentum(parameters, lr):
+    return torch.optim.SGD(parameters, lr=lr, momentum=0.9, nesterov=True)
+
+
+def plain_descent(parameters, lr):
+    return torch.optim.SGD(parameters, lr=lr)
+
+
+def falling(update):
+    return 0.8**update
+
+
+def by_hand(replica):
+    """The training written out with PyTorch's own parts; also the norms before clipping."""
+    optimiser = replica.optimiser(replica.model.parameters(), lr=1.0)
+    norms = []
+    for update in range(replica.updates):
+        epoch, place = divmod(update, replica.updates_per_epoch)
+        data = {name: value[8 * place :][:8] for name, value in replica.epoch(epoch).items()}
+        loss, _ = replica.loss(replica.model, data | replica.constants)
+        optimiser.zero_grad()
+        loss.backward()
+        limit = math.inf if replica.clip is None else replica.clip
+        norms.append(torch.nn.utils.clip_grad_norm_(replica.model.parameters(), limit).item())
+        factor = 1 if replica.schedule is None else replica.schedule(update)
+        optimiser.param_groups[0]["lr"] = replica.lr * factor
+        optimiser.step()
+    return torch.cat([value.flatten() for value in replica.model.state_dict().values()]), norms
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"schedule": falling},
+        {"optimiser": plain_descent, "clip": 2.0},
+        {"optimiser": momentum},
+        {"optimiser": momentum, "schedule": falling, "clip": 2.0},
+    ],
+)
+def test_optimiser_schedule_and_clip_do_what_pytorchs_own_do(how, stacked):
+    runs = train([replace(toy(seed), **how) for seed in (1, 2)], stacked=stacked)
+    for run, seed in zip(runs, (1, 2), strict=True):
+        expected, norms = by_hand(replace(toy(seed), **how))
+        torch.testing.assert_close(weights(run), expected, rtol=1e-4, atol=1e-5)
+        if "clip" in how:
+            assert min(norms) < how["clip"] < max(norms)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("how", [{"optimiser": momentum}, {"optimiser": plain_descent, "schedule": falling}])
+def test_other_optimisers_and_schedules_resume_exactly(how, stacked, tmp_path):
+    def replicas():
+        return [replace(toy(seed, epochs=10), clip=2.0, **how) for seed in (1, 2)]
+
+    whole = train(replicas(), stacked=stacked)
+    train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)
+    for one, other in zip(whole, resumed, strict=True):
+        assert weights(one).equal(weights(other))
+        assert one.curve == other.curve
+
+
+@pytest.mark.parametrize(
+    "odd", [{"clip": 1.0}, {"schedule": falling}, {"checks": (1,)}, {"optimiser": momentum}, {"lr": 0.5}]
+)
+def test_replicas_that_are_trained_otherwise_are_not_stacked(odd):
+    with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
+        train([toy(1), replace(toy(2), **odd)], stacked=True)
+
+
+class Scaled(Line):
+    """The toy with a parameter that is a single number, and one that is not trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.tensor(0.5))
+        self.fixed = nn.Parameter(torch.ones(3), requires_grad=False)
+
+    def forward(self, x, noise):
+        return self.gain * super().forward(x * self.fixed, noise)
+
+
+def scaled_toy(seed, **more):
+    with seeded(seed, "scaled"):
+        return replace(toy(seed), model=Scaled(), **more)
+
+
+def test_single_numbers_are_clipped_in_a_stack_too():
+    alone, stacked = (
+        train([scaled_toy(s, clip=0.5) for s in (1, 2)], stacked=stacked) for stacked in (False, True)
+    )
+    for one, other in zip(alone, stacked, strict=True):
+        torch.testing.assert_close(weights(one), weights(other), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_what_asks_for_no_gradient_stays_as_it_is(stacked):
+    for run in train([scaled_toy(1), scaled_toy(2)], stacked=stacked):
+        assert run.model.fixed.equal(torch.ones(3))
 
 
 def test_a_full_disk_is_reported_and_leaves_the_old_file(tmp_path):

@@ -102,20 +102,14 @@ def parse(command: str) -> Command:
 
 def _phrase(words: list[str], place: int) -> tuple[Phrase, int]:
     """Read one phrase from `place`; also where it ends."""
-    parts = {"verb": "", "manner": "", "direction": "", "times": ""}
-
-    def take(part: str, choices, needed: str = "") -> None:
-        nonlocal place
+    if place == len(words) or words[place] not in (*VERBS, NEW_VERB, "turn"):
+        raise _wrong(words, place, "a verb or 'turn'")
+    parts, place = {"verb": words[place]}, place + 1
+    for part, choices in (("manner", MANNERS), ("direction", DIRECTIONS), ("times", TIMES)):
         if place < len(words) and words[place] in choices:
             parts[part], place = words[place], place + 1
-        elif needed:
-            raise _wrong(words, place, needed)
-
-    take("verb", (*VERBS, NEW_VERB, "turn"), "a verb or 'turn'")
-    take("manner", MANNERS)
-    bare = parts["verb"] != "turn" and not parts["manner"]
-    take("direction", DIRECTIONS, "" if bare else "'left' or 'right'")
-    take("times", TIMES)
+        elif part == "direction" and (parts["verb"] == "turn" or "manner" in parts):
+            raise _wrong(words, place, "'left' or 'right'")
     return Phrase(**parts), place
 
 

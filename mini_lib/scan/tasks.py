@@ -82,8 +82,8 @@ def encode(texts: Sequence[str]) -> Examples:
     """
     if not texts:
         raise WrongUse("there is no command to encode")
-    words = [torch.tensor(_word_ids(text)) for text in texts]
     actions = [torch.tensor(_action_ids(text)) for text in texts]
+    words = [torch.tensor(_word_ids(text)) for text in texts]
     pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
     lengths = torch.tensor([len(each) for each in words])
     return Examples(pad(words, padding_value=WORD_IDS[PAD]), lengths, pad(actions, padding_value=NO_ACTION))
@@ -176,7 +176,8 @@ def _template(held_out: str, verbs: tuple[str, ...]) -> Split:
     """Test on "verb held_out" for these verbs (Loula et al. 2018); "turn held_out" is in neither part."""
     known = [command for command in simple_order() if not has(command, f"turn {held_out}")]
     test = [command for command in known if any(has(command, f"{verb} {held_out}") for verb in verbs)]
-    return Split(tuple(command for command in known if command not in set(test)), tuple(test))
+    tested = set(test)
+    return Split(tuple(command for command in known if command not in tested), tuple(test))
 
 
 def _filler(fillers: int) -> Split:

@@ -1,5 +1,7 @@
 """Every network of the paper's tables by name."""
 
+import inspect
+
 from torch import nn
 
 from mini_lib.errors import unknown
@@ -26,4 +28,8 @@ def build_network(name: str, **options) -> nn.Module:
     """
     if name not in MODELS:
         raise unknown("model", name, MODELS)
+    known = [option for option in inspect.signature(MODELS[name]).parameters]
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
     return MODELS[name](**options)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from mini_lib.layers import uniform_by_width
 
@@ -89,6 +90,7 @@ class LSTMOverTime(Function):
         ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, dhidden: Tensor, *_):
         """Gradients of x and of the weight."""
         weight, hidden, *kept = ctx.saved_tensors
@@ -181,6 +183,7 @@ class Align(Function):
         ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, dalphas, *_):
         """Gradients of the memory, its share of the gates, the first query and the recurrent weight."""
         memory, projected, weight, alphas, queries, *kept = ctx.saved_tensors

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mini_lib.errors import unknown
+from mini_lib.errors import WrongUse, unknown
 from mini_lib.layers import LSTMCell
 from mini_lib.scan.models.recurrent import Align, BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, WORD_COUNT
@@ -78,6 +78,9 @@ class SyntacticAttention(nn.Module):
         ):
             if name not in known:
                 raise unknown(kind, name, known)
+        for name, size in (("syntax", syntax), ("semantics", semantics)):
+            if size < 2 or size % 2:
+                raise WrongUse(f"{name} is halved between two directions: an even number from 2, not {size}")
         self.dropout, self.syntax_action, self.top = dropout, syntax_action, surrounding == "top"
         half, size = syntax // 2, 2 * syntax
         self.meaning = nn.Embedding(words, semantics)

@@ -1,0 +1,458 @@
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity, one_hot
+
+from mini_lib.errors import Damaged, WrongUse
+from mini_lib.scan import analysis
+from mini_lib.scan.analysis import Share
+from mini_lib.scan.analysis.attention import speak
+from mini_lib.scan.analysis.steps import KIND_OF
+from mini_lib.scan.grammar import derive, interpret, phrases
+from mini_lib.scan.models import SyntacticAttention, Trace
+from mini_lib.scan.recipes import accuracy, answers
+from mini_lib.scan.tasks import (
+    ACTION_COUNT,
+    ACTION_IDS,
+    WORD_COUNT,
+    WORD_IDS,
+    encode,
+    exactly_right,
+)
+from mini_lib.seeding import seeded
+from mini_lib.weights import save_weights
+
+WORDS, ACTIONS = list(WORD_IDS), list(ACTION_IDS)
+SPOKEN = {"walk": "WALK", "look": "LOOK", "run": "RUN", "jump": "JUMP", "left": "LEFT", "right": "RIGHT"}
+SPOKEN |= {"<EOS>": "<EOS>", "and": "RUN", "<SOS>": "<SOS>"}
+COMMANDS = [
+    "jump",
+    "jump left",
+    "jump twice and walk",
+    "walk around right after jump opposite left",
+    "turn left twice",
+    "jump and jump",
+]
+
+
+@dataclass
+class Looks:
+    """A way of looking at a command: the place of the word that every step is on."""
+
+    wrong: dict  # command: {step: place}
+    fails_with: str = ""  # a word that makes every step look at the end
+
+    def __call__(self, command: str) -> list[int]:
+        places = [1 + step.word for step in derive(command)] + [1 + len(command.split())]
+        if self.fails_with in command.split():
+            return [places[-1]] * len(places)
+        for step, place in self.wrong.get(command, {}).items():
+            places[step] = place
+        return places
+
+
+class ByHand(SyntacticAttention):
+    """A network whose attention and dictionary are written by hand."""
+
+    def __init__(self, looks: Looks, spoken=SPOKEN):
+        super().__init__(syntax=4, semantics=WORD_COUNT)
+        self.looks = looks
+        says = torch.zeros(ACTION_COUNT, WORD_COUNT)
+        for word, action in spoken.items():
+            says[ACTION_IDS[action], WORD_IDS[word]] = 20.0
+        with torch.no_grad():
+            self.meaning.weight.copy_(torch.eye(WORD_COUNT))
+            self.action.weight.copy_(says)
+            self.action.bias.zero_()
+
+    def trace(self, words, lengths, steps, noise=None):
+        attention = torch.zeros(*words.shape[:1], steps, words.shape[1])
+        for row, (ids, length) in enumerate(zip(words.tolist(), lengths.tolist(), strict=True)):
+            places = self.looks(" ".join(WORDS[i] for i in ids[1 : length - 1]))
+            places = (places + [length - 1] * steps)[:steps]
+            attention[row] = 0.9 * one_hot(torch.tensor(places), words.shape[1])
+            attention[row, :, 0] += 0.1
+        meanings = self.meaning(words)
+        roles = torch.zeros(*words.shape, 8)
+        return Trace(meanings, roles, attention, attention @ meanings, self.action(attention @ meanings))
+
+
+@pytest.fixture(scope="module")
+def perfect():
+    return ByHand(Looks({}))
+
+
+@pytest.fixture(scope="module")
+def lapses():
+    """Steps 1 of "jump left" on "left" (place 2), 0 of "jump and jump" on the second jump, an end on a verb."""
+    wrong = {"jump left": {1: 2}, "jump and jump": {0: 3}, "turn left twice": {2: 1}}
+    return ByHand(Looks(wrong | {"jump twice and walk": {0: 3}}))
+
+
+def network(**options):
+    with seeded(0, "test"):
+        return SyntacticAttention(syntax=8, semantics=6, **options)
+
+
+# ------------------------------------------------------------------------------------------ one command
+
+
+def test_attend_names_words_actions_and_the_own_word_of_each():
+    model = network()
+    found = analysis.attend(model, "jump opposite left after walk")
+    assert found.words == ("<SOS>", "jump", "opposite", "left", "after", "walk", "<EOS>")
+    assert found.right == ("WALK", "LEFT", "LEFT", "JUMP", "<EOS>")
+    assert found.own.tolist() == [5, 3, 3, 1, 6]
+    examples = encode([found.command])
+    with torch.no_grad():
+        trace = model.trace(examples.words, examples.lengths, 5)
+    torch.testing.assert_close(found.attention, trace.attention[0])
+    assert found.predicted == tuple(ACTIONS[i] for i in answers(model, examples)[0])
+
+
+def test_analysis_is_of_syntactic_attention_alone():
+    other = torch.nn.Linear(2, 2)
+    for call in (
+        lambda: analysis.attend(other, "jump"),
+        lambda: analysis.follow(other, ["jump"]),
+        lambda: analysis.dictionary(other),
+        lambda: analysis.two_commands(other, "jump", "walk"),
+        lambda: analysis.leak(other, ["jump"]),
+    ):
+        with pytest.raises(WrongUse, match="this network is a Linear"):
+            call()
+
+
+def test_the_readers_network_is_built_from_its_header(tmp_path):
+    model, path = network(nonlinear_semantics=True), tmp_path / "reader.safetensors"
+    settings = {
+        "model": "syntactic_attention",
+        "options": {"syntax": 8, "semantics": 6, "nonlinear_semantics": True},
+    }
+    save_weights(model, path, settings=settings, seed=3)
+    loaded, about = analysis.reader_network(path)
+    assert about == {"settings": settings, "seed": 3}
+    for name, value in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], value.half().float()), name
+    with pytest.raises(FileNotFoundError, match="no weights at"):
+        analysis.reader_network(tmp_path / "none.safetensors")
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(Damaged, match="damaged"):
+        analysis.reader_network(path)
+
+
+# ------------------------------------------------------------------------------------------ many commands
+
+
+def test_steps_are_those_of_each_command_alone(monkeypatch):
+    monkeypatch.setattr("mini_lib.scan.analysis.steps.EVALUATED_TOGETHER", 2)
+    model = network()
+    steps = analysis.follow(model, COMMANDS)
+    for row, command in enumerate(COMMANDS):
+        alone = analysis.attend(model, command)
+        count = len(alone.right)
+        assert (steps.own[row, :count] == alone.own).all()
+        assert (steps.looked[row, :count] == alone.attention.argmax(dim=1)).all()
+        assert [ACTIONS[i] for i in steps.predicted[row, :count]] == list(alone.predicted)
+        on_own = alone.attention.gather(1, alone.own[:, None]).squeeze(1)
+        torch.testing.assert_close(steps.weight[row, :count], on_own)
+        for part in (steps.own, steps.looked, steps.predicted, steps.weight):
+            assert (part[row, count:] == -1).all()
+    expected = exactly_right(answers(model, encode(COMMANDS)), encode(COMMANDS).actions)
+    assert torch.equal(steps.right, expected)
+    some = steps[torch.tensor([False, True, False, True, False, False])]
+    assert torch.equal(some.own, steps.own[[1, 3]])
+    assert torch.equal(some.examples.words, steps.examples.words[[1, 3]])
+
+
+def test_a_network_that_follows_the_grammar_looks_at_own_words_alone(perfect):
+    steps = analysis.follow(perfect, COMMANDS)
+    own = analysis.own_word(steps)
+    count = sum(len(interpret(command)) for command in COMMANDS)
+    assert steps.right.all()
+    assert own.all == own.when_right == Share(count, count)
+    assert own.end == Share(len(COMMANDS), len(COMMANDS))
+    assert own.when_wrong.count == 0
+    assert np.isnan(own.when_wrong.share)
+    assert own.end_looks == {"<EOS>": len(COMMANDS)}
+    assert own.weight == pytest.approx(0.9)
+    assert set(own.by_action) == {"WALK", "JUMP", "LEFT", "RIGHT", "<EOS>"}
+
+
+def test_shares_of_own_words_counted_step_by_step(lapses):
+    commands = [*COMMANDS, "jump left"]
+    own = analysis.own_word(analysis.follow(lapses, commands))
+    hits, counts, when = Counter(), Counter(), Counter()
+    for command in commands:
+        right = command not in ("jump left", "turn left twice", "jump twice and walk")
+        for step, (action, place) in enumerate(derive(command)):
+            hit = lapses.looks(command)[step] == 1 + place
+            hits[action], counts[action] = hits[action] + hit, counts[action] + 1
+            when[right, hit] += 1
+    assert own.all == Share(sum(hits.values()), sum(counts.values()))
+    assert own.verbs == Share(hits["JUMP"] + hits["WALK"], counts["JUMP"] + counts["WALK"])
+    assert own.turns == Share(hits["LEFT"] + hits["RIGHT"], counts["LEFT"] + counts["RIGHT"])
+    assert own.by_action["JUMP"] == Share(hits["JUMP"], counts["JUMP"])
+    assert own.when_right == Share(when[True, True], when[True, True] + when[True, False])
+    assert own.when_wrong == Share(when[False, True], when[False, True] + when[False, False])
+    assert own.all.right == own.all.count - 4
+    assert own.end == Share(6, 7)
+    assert own.end_looks == {"<EOS>": 6, "turn": 1}
+
+
+def test_looked_at_tells_the_own_word_from_its_twin(lapses):
+    table = analysis.looked_at(analysis.follow(lapses, COMMANDS))
+    cell = {
+        (row, column): int(table.counts[i, j])
+        for i, row in enumerate(table.rows)
+        for j, column in enumerate(table.columns)
+        if table.counts[i, j]
+    }
+    expected = {
+        ("JUMP", "its own word"): 4,
+        ("JUMP", "the same word elsewhere"): 1,
+        ("JUMP", "another direction"): 1,
+        ("JUMP", "and, after"): 1,
+        ("WALK", "its own word"): 5,
+        ("LEFT", "its own word"): 5,
+        ("RIGHT", "its own word"): 4,
+        ("<EOS>", "turn"): 1,
+        ("<EOS>", "its own word"): 5,
+    }
+    assert cell == expected
+    kept = table.without_empty()
+    assert kept.rows == ("WALK", "JUMP", "LEFT", "RIGHT", "<EOS>")
+    assert kept.counts.sum() == table.counts.sum()
+    assert (kept.counts.sum(axis=0) > 0).all()
+    np.testing.assert_allclose(kept.shares.sum(axis=1), 1)
+
+
+def test_every_word_has_a_kind_of_its_own():
+    wrong = {
+        "look opposite right and run twice": {0: 0, 1: 2, 2: 4, 4: 6},
+        "walk left and turn right": {0: 1, 1: 2, 2: 4},
+        "look": {0: 2},
+    }
+    table = analysis.looked_at(analysis.follow(ByHand(Looks(wrong)), list(wrong)))
+    seen = dict(zip(table.columns, table.counts.sum(axis=0).tolist(), strict=True))
+    assert seen.pop("its own word") == 4  # three ends and one run
+    assert seen.pop("the same word elsewhere") == 0
+    assert set(seen.values()) == {1}
+    assert len(seen) == 8
+    assert set(KIND_OF) == set(WORD_IDS.values()) - {WORD_IDS["<NULL>"]}
+
+
+# ------------------------------------------------------------------------------------------ errors
+
+
+def test_substitutions_are_right_and_said_actions(lapses):
+    table = analysis.substitutions(analysis.follow(lapses, COMMANDS))
+    found = {
+        (table.rows[i], table.columns[j]): int(table.counts[i, j])
+        for i, j in zip(*np.nonzero(table.counts), strict=True)
+        if table.rows[i] != table.columns[j]
+    }
+    assert found.pop(("JUMP", "LEFT")) == 1  # looked at left
+    assert found.pop(("JUMP", "RUN")) == 1  # looked at "and", which says RUN
+    assert found.pop(("<EOS>", "<SOS>")) == 1  # "turn" says nothing, <SOS> has the rest of the attention
+    assert not found
+    assert table.counts.sum() == sum(len(interpret(command)) + 1 for command in COMMANDS)
+
+
+def test_first_errors_are_of_wrong_commands(lapses):
+    found = analysis.first_errors(analysis.follow(lapses, COMMANDS))
+    assert found.step.tolist() == [1, 0, 2]
+    assert found.steps.tolist() == [3, 4, 3]
+    assert found.relative.tolist() == [0.5, 0.0, 1.0]
+
+
+def test_forms_are_counted_by_any_key():
+    commands = [
+        "jump",
+        "jump left twice",
+        "walk after jump right twice",
+        "jump and jump thrice",
+        "jump after look",
+    ]
+    right = torch.tensor([True, False, True, False, False])
+    assert analysis.by_form(commands, right, analysis.construction("jump")) == {
+        "U": Share(1, 2),
+        "U D twice": Share(1, 2),
+        "in both phrases": Share(0, 1),
+    }
+    assert analysis.by_form(commands, right, analysis.position("jump")) == {
+        "alone": Share(1, 2),
+        "second, after": Share(1, 1),
+        "in both phrases, and": Share(0, 1),
+        "first, after": Share(0, 1),
+    }
+    assert analysis.by_form(commands, right, analysis.length)["2"] == Share(0, 1)
+    turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
+    assert turn == {"turn D thrice": Share(1, 1)}
+    with pytest.raises(WrongUse, match="5 commands with 1 answers"):
+        analysis.by_form(commands, [True], analysis.length)
+    with pytest.raises(WrongUse, match="no phrase of 'walk' holds 'jump'"):
+        analysis.by_form(["walk"], [True], analysis.construction("jump"))
+
+
+def test_every_test_command_of_add_jump_has_one_construction():
+    jumps = [phrase for phrase in phrases(("jump",)) if phrase.verb == "jump" and phrase.direction != "left"]
+    test = [str(first) for first in jumps] + [
+        f"{first} and {second}" for first, second in product(jumps, jumps)
+    ]
+    test += [f"{first} after look" for first in jumps]
+    forms = analysis.by_form(test, [True] * len(test), analysis.construction("jump"))
+    assert sum(share.count for share in forms.values()) == len(test)
+    assert len(forms) == 13  # U, U D, U opposite D, U around D, each by three; and both
+    assert forms.pop("in both phrases").count == 12 * 12
+    assert {share.count for share in forms.values()} == {2}
+    places = analysis.by_form(test, [True] * len(test), analysis.position("jump"))
+    counts = {place: share.count for place, share in places.items()}
+    assert counts == {"alone": 12, "in both phrases, and": 144, "first, after": 12}
+
+
+def test_a_run_is_described_by_the_same_numbers(lapses, perfect):
+    row = analysis.describe(lapses, COMMANDS)
+    own = analysis.own_word(analysis.follow(lapses, COMMANDS))
+    assert row["accuracy"] == pytest.approx(accuracy(lapses, encode(COMMANDS))) == pytest.approx(50)
+    assert row["own word"] == own.all.percent
+    assert row["own word, verbs"] == own.verbs.percent
+    assert row["own word, left and right"] == own.turns.percent == 100
+    assert row["end on <EOS>"] == pytest.approx(100 * 5 / 6)
+    assert row["own word, right"] == own.when_right.percent
+    assert row["own word, wrong"] == own.when_wrong.percent
+    assert row["first error"] == 50
+    assert np.isnan(analysis.describe(perfect, COMMANDS)["first error"])
+
+
+# ------------------------------------------------------------------------------------------ words alone
+
+
+def test_a_dictionary_by_hand(perfect):
+    found = analysis.dictionary(perfect)
+    says = found.says()
+    assert {word: says[word] for word in SPOKEN} == SPOKEN
+    assert "<NULL>" not in found.words
+    assert len(found.words) == 15
+    assert sorted(found.actions) == sorted(ACTIONS[:ACTION_COUNT])
+    torch.testing.assert_close(found.probabilities.sum(dim=1), torch.ones(15))
+    jump = found.probabilities[found.words.index("jump")]
+    assert jump[found.actions.index("JUMP")] == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"nonlinear_semantics": True}, {"words": 17, "actions": 9}])
+def test_a_dictionary_is_what_full_attention_on_a_word_says(options):
+    model = network(**options)
+    found = analysis.dictionary(model)
+    assert ("dax" in found.words) == ("words" in options)
+    for word, row in zip(found.words, found.probabilities, strict=True):
+        said = model.meaning.weight[WORD_IDS[word]]
+        if model.hidden is not None:
+            said = model.hidden(said.clamp(min=0)).clamp(min=0)
+        logits = model.action(said)
+        expected = logits.exp() / logits.exp().sum()
+        expected = torch.stack([expected[ACTION_IDS[action]] for action in found.actions])
+        torch.testing.assert_close(row, expected.detach())
+
+
+@pytest.mark.parametrize("option", ["sequential_semantics", "syntax_action"])
+def test_without_separate_streams_there_is_no_dictionary(option):
+    with pytest.raises(WrongUse, match="there is no dictionary"):
+        analysis.dictionary(network(**{option: True}))
+
+
+# ------------------------------------------------------------------------------------------ two streams
+
+
+FORMS = [{}, {"sequential_semantics": True}, {"syntax_action": True}, {"nonlinear_semantics": True}]
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_two_equal_commands_are_one(options):
+    model = network(**options)
+    words, lengths, actions = encode(COMMANDS)
+    with torch.no_grad():
+        trace = model.trace(words, lengths, actions.shape[1])
+        again = speak(model, trace.attention, trace.meanings, trace.roles)
+    torch.testing.assert_close(again, trace.logits)
+    plain = accuracy(model, encode(COMMANDS))
+    assert analysis.accuracy_with_syntax_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
+    assert analysis.accuracy_with_semantics_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
+
+
+def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
+    assert analysis.two_commands(perfect, "walk twice", "jump thrice") == ["JUMP", "JUMP"]
+    assert analysis.two_commands(perfect, "walk and look", "look after run") == ["LOOK", "RUN"]
+    assert analysis.two_commands(perfect, "walk after look", "look and run") == ["RUN", "LOOK"]
+    with pytest.raises(WrongUse, match="give two commands of as many words"):
+        analysis.two_commands(perfect, "walk", "walk twice")
+
+
+def test_bad_steering_is_told_from_a_bad_meaning():
+    jumps = [command for command in COMMANDS if "jump" in command]
+    lost, mute = ByHand(Looks({}, fails_with="jump")), ByHand(Looks({}), SPOKEN | {"jump": "WALK"})
+    no_steps = ByHand(Looks({}), SPOKEN | {"walk": "RUN"})
+    for model, plain, syntax, semantics in (
+        (lost, 0, 100, 0),  # the syntax stream is lost where it hears jump
+        (mute, 0, 0, 100),  # the semantic stream says something else
+        (no_steps, 60, 60, 0),  # where the stand-in has no meaning either
+    ):
+        assert accuracy(model, encode(jumps)) == pytest.approx(plain)
+        assert analysis.accuracy_with_syntax_of(model, jumps) == pytest.approx(syntax)
+        assert analysis.accuracy_with_semantics_of(model, jumps) == pytest.approx(semantics)
+    assert analysis.accuracy_with_syntax_of(lost, jumps, "jump", "look") == 100
+
+
+# ------------------------------------------------------------------------------------------ roles
+
+
+def role(model, command, place):
+    words, lengths, actions = encode([command])
+    with torch.no_grad():
+        return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
+
+
+def test_leak_by_hand_and_by_the_papers_own_form():
+    model = network()
+    found = analysis.leak(model, ["walk twice"])
+    before = role(model, "walk twice", 0)
+    own = [
+        (role(model, f"{verb} twice", 0) - before).norm() / before.norm() for verb in ("look", "run", "jump")
+    ]
+    torch.testing.assert_close(found.own.sort().values, torch.stack(own).sort().values)
+    beside = (role(model, "walk thrice", 0) - before).norm() / before.norm()
+    torch.testing.assert_close(found.neighbour, beside[None])
+    top = analysis.leak(network(surrounding="top"), COMMANDS)
+    assert top.own.max() == 0
+    assert top.neighbour.min() > 0
+
+
+def test_every_verb_and_every_neighbour_is_replaced():
+    found = analysis.leak(network(), ["turn left and jump around right"])
+    assert len(found.own) == 3  # jump by three verbs
+    assert len(found.neighbour) == 2  # and by after, around by opposite
+    both = analysis.leak(network(), ["jump and walk", "run"])
+    assert (len(both.own), len(both.neighbour)) == (9, 2)
+    with pytest.raises(WrongUse, match="no command here holds a verb"):
+        analysis.leak(network(), ["turn left"])
+
+
+def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
+    model = network()
+    commands = ["jump left after jump twice", "walk and jump left", "look"]
+    found = analysis.role_similarity(model, commands, "jump", ("run",))
+    left = [
+        cosine_similarity(role(model, commands[0], 0), role(model, "run left after jump twice", 0), dim=0),
+        cosine_similarity(role(model, commands[1], 2), role(model, "walk and run left", 2), dim=0),
+    ]
+    twice = cosine_similarity(role(model, commands[0], 3), role(model, "jump left after run twice", 3), dim=0)
+    assert list(found) == ["U D", "U twice"]
+    assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
+    assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
+    assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
+    with pytest.raises(WrongUse, match="no command here holds 'run'"):
+        analysis.role_similarity(model, commands, "run")

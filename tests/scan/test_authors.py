@@ -1,0 +1,391 @@
+"""Weights of the authors' released codes: names, shapes and conventions as their networks have them, full size."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from mini_lib.scan import authors
+from mini_lib.scan.models import LiNetwork, SyntacticAttention
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
+
+COMMANDS = [
+    "jump",
+    "turn left",
+    "run twice after look",
+    "walk opposite right thrice and jump around left twice",
+]
+FORMS = {
+    "as released": ({}, 2_253_288),
+    "--seq_sem": ({"sequential_semantics": True}, 2_340_648),
+    "--syn_act": ({"syntax_action": True}, 2_256_488),
+    "--sem_mlp": ({"nonlinear_semantics": True}, 2_267_808),
+}
+
+
+# ------------------------------------------------------------------------------------------ Syntactic Attention
+
+
+class Encoder(nn.Module):
+    """Of one command; the modules have the names that they have in the authors' code."""
+
+    def __init__(self, sequential):
+        super().__init__()
+        self.W_m, self.W_x = nn.Embedding(16, 120), nn.Embedding(16, 100)
+        self.SOS_embed, self.EOS_embed = nn.Embedding(1, 200), nn.Embedding(1, 200)
+        self.rnn1 = nn.LSTM(100, 100, bidirectional=True)
+        self.rnn2 = nn.LSTM(200, 200, bidirectional=True)
+        self.semantic_rnn = nn.LSTM(120, 60, bidirectional=True) if sequential else None
+        self.fc0 = nn.Linear(400, 400)
+
+    def forward(self, command):
+        m = self.W_m(command)[:, None]
+        if self.semantic_rnn is not None:
+            m, _ = self.semantic_rnn(m)
+        states, _ = self.rnn1(self.W_x(command)[:, None])
+        first, last = self.SOS_embed.weight[0], self.EOS_embed.weight[0]
+        context = [first]
+        for j in range(1, len(command) - 1):
+            context.append(torch.cat([states[j - 1, 0, :100], states[j + 1, 0, 100:]]))
+        h, (final, _) = self.rnn2(torch.stack([*context, last])[:, None])
+        return m[:, 0], h[:, 0], torch.relu(self.fc0(torch.cat([final[0, 0], final[1, 0]])))
+
+
+class Decoder(nn.Module):
+    """No action goes in; the attention of the first step is the encoder's, the state starts at zero."""
+
+    def __init__(self, syntax_action, nonlinear):
+        super().__init__()
+        self.syntax_action = syntax_action
+        self.rnn = nn.LSTM(400, 400)
+        self.sem_nn = nn.Linear(120, 120) if nonlinear else None
+        self.out = nn.Linear(520 if syntax_action else 120, 8)
+
+    def forward(self, m, h, query, steps):
+        state, logits = None, []
+        for _ in range(steps):
+            alpha = torch.softmax(h @ query, dim=0)
+            d, c = alpha @ m, alpha @ h
+            if self.sem_nn is not None:
+                d = torch.relu(self.sem_nn(torch.relu(d)))
+            logits.append(self.out(torch.cat([d, c]) if self.syntax_action else d))
+            output, state = self.rnn(c[None, None], state)
+            query = output[0, 0]
+        return torch.stack(logits)
+
+
+class Released(nn.Module):
+    def __init__(self, sequential_semantics=False, syntax_action=False, nonlinear_semantics=False):
+        super().__init__()
+        self.encoder = Encoder(sequential_semantics)
+        self.decoder = Decoder(syntax_action, nonlinear_semantics)
+
+    def forward(self, command, steps):
+        return self.decoder(*self.encoder(command), steps)
+
+
+def released(**options):
+    """A network of the authors', all of whose parts are busy: the first weights of nn.Linear are small."""
+    torch.manual_seed(3)
+    network = Released(**options)
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if "rnn" in name or "fc0" in name:
+                weight *= 3
+    return network
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_has_the_parameters_that_were_counted(form):
+    options, parameters = FORMS[form]
+    assert sum(each.numel() for each in Released(**options).parameters()) == parameters
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(each for each, _ in FORMS.values()),
+        dict.fromkeys(("sequential_semantics", "syntax_action", "nonlinear_semantics"), True),
+    ],
+    ids=[*FORMS, "all at once"],
+)
+def test_loads_and_computes_the_same_function(options):
+    theirs, ours = released(**options), SyntacticAttention(**options)
+    assert authors.load_syntactic_attention(ours, theirs.state_dict()) is ours
+    examples = encode(COMMANDS)
+    logits, seen = ours(*examples), []
+    for row, (words, length, actions) in enumerate(zip(*examples, strict=True)):
+        steps = int((actions != 0).sum())
+        expected = theirs(words[:length], steps)
+        torch.testing.assert_close(logits[row, :steps], expected, rtol=0, atol=1e-5)
+        seen.append(expected)
+    assert (seen[-1][0] - seen[-1][1:]).abs().max() > 0.02  # steps differ, so the steering is tested too
+    assert all((each[0] - seen[0][0]).abs().max() > 0.02 for each in seen[1:])
+
+
+def test_every_parameter_of_theirs_is_of_effect():
+    """So that none can be put into the wrong place unnoticed: each changes the logits of ours."""
+    theirs = released(**dict.fromkeys(("sequential_semantics", "syntax_action", "nonlinear_semantics"), True))
+    ours = SyntacticAttention(sequential_semantics=True, syntax_action=True, nonlinear_semantics=True)
+    examples, state = encode(COMMANDS[-1:]), theirs.state_dict()
+    before = authors.load_syntactic_attention(ours, state)(*examples)
+    for name in state:
+        changed = state | {name: state[name] + torch.rand_like(state[name])}
+        after = authors.load_syntactic_attention(ours, changed)(*examples)
+        assert not torch.equal(after, before), name
+
+
+# ------------------------------------------------------------------------------------------------ Li et al.
+
+THEIR_WORDS = ("turn", "after", "left", "jump", "thrice", "run", "and", "opposite", "walk", "right")
+THEIR_WORDS += ("around", "look", "twice")
+THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
+SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
+FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
+WRAPPER = f"{SCOPE}/decoder/attention_wrapper"
+N = 10
+
+
+def li_shapes(gold=False):
+    """Names and shapes of the graph's variables: kernels are [inputs, outputs]."""
+    given = 8 if gold else 1
+    shapes = {
+        "word_embeddings/Variable": (14, 16),
+        "word_embeddings/Variable_1": (14, 8),
+        "word_embeddings/compute_switch/Variable": (14, 1),
+        f"{FW}/kernel": (8 + 32, 4 * 32),
+        f"{FW}/bias": (4 * 32,),
+        f"{BW}/kernel": (8 + 32, 4 * 32),
+        f"{BW}/bias": (4 * 32,),
+        f"{SCOPE}/memory_layer/kernel": (64, 64),
+        f"{WRAPPER}/{LSTM}/kernel": (given + 64 + 64, 4 * 64),
+        f"{WRAPPER}/{LSTM}/bias": (4 * 64,),
+        f"{WRAPPER}/attention_layer/kernel": (128, 64),
+        f"{SCOPE}/dense/kernel": (64, N),
+        f"{SCOPE}/dense/bias": (N,),
+        "prediction/prediction_network/dense/kernel": (16, 7),
+        "prediction/prediction_network/dense/bias": (7,),
+    }
+    return shapes | ({f"{SCOPE}/output_embeddings": (7, 8)} if gold else {})
+
+
+def li_variables(gold=False):
+    rng = np.random.default_rng(4)
+    return {
+        f"{name}:0": rng.normal(size=shape) * (1 if "embeddings" in name else shape[0] ** -0.5)
+        for name, shape in li_shapes(gold).items()
+    }
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def basic_lstm(v, scope, x, c, h):
+    """A step of TensorFlow's BasicLSTMCell: gates i, j, f, o in one kernel, 1 is added to the forget gate's."""
+    i, j, f, o = np.split(np.concatenate([x, h]) @ v[f"{scope}/kernel:0"] + v[f"{scope}/bias:0"], 4)
+    c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
+    return c, np.tanh(c) * sigmoid(o)
+
+
+def li_encoder(v, x):
+    """Outputs of both directions side by side, and the final (c, h) of each."""
+    outputs, finals = [], []
+    for scope, words in ((FW, x), (BW, x[::-1])):
+        c, h, states = np.zeros(32), np.zeros(32), []
+        for word in words:
+            c, h = basic_lstm(v, scope, word, c, h)
+            states.append(h)
+        outputs.append(states if scope == FW else states[::-1])
+        finals.append((c, h))
+    return np.concatenate(outputs, axis=1), finals
+
+
+def li_forward(v, words, actions, gold):
+    """Logits [L, 7] of one command, in their numbers: `words` with the end, `actions` with the end."""
+    p, f = v["word_embeddings/Variable:0"][words], v["word_embeddings/Variable_1:0"][words]
+    memory, ((c_fw, h_fw), (c_bw, h_bw)) = li_encoder(v, f)
+    keys = memory @ v[f"{SCOPE}/memory_layer/kernel:0"]
+    c, h = np.concatenate([h_fw, h_bw]), np.concatenate([c_fw, c_bw])  # exchanged, as released
+    attention, logits = np.zeros(64), []
+    for last in [0, *actions[:-1]]:
+        given = v[f"{SCOPE}/output_embeddings:0"][last] if gold else np.zeros(1)
+        c, h = basic_lstm(v, f"{WRAPPER}/{LSTM}", np.concatenate([given, attention]), c, h)
+        context = softmax(keys @ h) @ memory
+        attention = np.concatenate([h, context]) @ v[f"{WRAPPER}/attention_layer/kernel:0"]
+        places = attention @ v[f"{SCOPE}/dense/kernel:0"] + v[f"{SCOPE}/dense/bias:0"]
+        weights = softmax(places[: len(words)])
+        kernel = v["prediction/prediction_network/dense/kernel:0"]
+        logits.append(weights @ p @ kernel + v["prediction/prediction_network/dense/bias:0"])
+    return np.array(logits)
+
+
+def test_li_has_the_parameters_that_were_counted():
+    assert sum(np.prod(shape) for shape in li_shapes().values()) == 57_183
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("gold", [False, True])
+def test_li_loads_and_computes_the_same_function(gold):
+    v = li_variables(gold)
+    ours = LiNetwork(decoder_input="gold" if gold else "none")
+    assert authors.load_li(ours, v, THEIR_WORDS, THEIR_ACTIONS) is ours
+    columns = [ACTION_IDS[action] for action in (EOS, *THEIR_ACTIONS)]
+    examples = encode(COMMANDS)
+    logits = ours(*examples)
+    names = {number: action for action, number in ACTION_IDS.items()}
+    for row, command in enumerate(COMMANDS):
+        words = [*(THEIR_WORDS.index(word) + 1 for word in command.split()), 0]
+        steps = int((examples.actions[row] != 0).sum())
+        actions = [(EOS, *THEIR_ACTIONS).index(names[int(each)]) for each in examples.actions[row, :steps]]
+        expected = li_forward(v, words, actions, gold)
+        np.testing.assert_allclose(logits[row, :steps][:, columns].numpy(), expected, rtol=0, atol=1e-5)
+    assert logits[..., ACTION_IDS[SOS]].max() < -1e8
+
+
+def test_li_counts_words_and_actions_as_we_do_unless_told():
+    """Their rows 1, 2, ... are then our lists as they stand; row 0 is the end."""
+    v = li_variables()
+    bias = v["prediction/prediction_network/dense/bias:0"]
+    network = authors.load_li(LiNetwork(), v)
+    order = [EOS, *authors.LI_ACTIONS]
+    expected = [bias[order.index(action)] for action in ACTION_IDS if action in order]
+    np.testing.assert_allclose(network.action_bias.detach().numpy(), expected, rtol=1e-6)
+    assert authors.LI_ACTIONS == ("RIGHT", "JUMP", "WALK", "LEFT", "RUN", "LOOK")
+
+
+@pytest.mark.parametrize(
+    ("words", "actions", "message"),
+    [
+        (
+            THEIR_WORDS[1:],
+            THEIR_ACTIONS,
+            "words have to be walk, look, run, jump, .* in the order of the run",
+        ),
+        ((*THEIR_WORDS[1:], "after"), THEIR_ACTIONS, "words have to be .* not after, left, "),
+        (THEIR_WORDS, ("FLY", *THEIR_ACTIONS[1:]), "actions have to be RIGHT, .* not FLY, LEFT"),
+    ],
+)
+def test_li_refuses_words_and_actions_that_are_not_scans(words, actions, message):
+    with pytest.raises(ValueError, match=message):
+        authors.load_li(LiNetwork(), li_variables(), words, actions)
+
+
+# ------------------------------------------------------------------------------------------------ what does not fit
+
+CASES = {
+    "syntactic_attention": (
+        lambda **options: SyntacticAttention(**options),
+        lambda: released().state_dict(),
+        authors.load_syntactic_attention,
+    ),
+    "li": (lambda **options: LiNetwork(**options), li_variables, authors.load_li),
+}
+
+
+def complaint(case, network, state):
+    """The message; nothing of the network may have changed."""
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    with pytest.raises(ValueError, match="Build the network with the sizes and options") as caught:
+        CASES[case][2](network, state)
+    for name, value in network.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_names_each_that_is_missing(case):
+    build, make, load = CASES[case]
+    state, network = make(), build()
+    for name in [each for each in state if "switch" not in each]:
+        rest = {key: value for key, value in state.items() if key != name}
+        ours = authors._ours(case, name.removesuffix(":0")).partition("[")[0]
+        assert f"nothing for our {ours!r}, or not all of it" in complaint(case, network, rest)
+    load(network, state)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_names_each_that_has_another_shape(case):
+    build, make, _ = CASES[case]
+    state, network = make(), build()
+    picked = ("switch", "embeddings", "prediction")  # of these, rows are picked by number
+    for name in [each for each in state if not any(part in each for part in picked)][::2]:
+        longer = F.pad(torch.as_tensor(state[name]), (0, 1))
+        longer = longer if case == "syntactic_attention" else longer.numpy()
+        message = complaint(case, network, state | {name: longer})
+        assert f"{name.removesuffix(':0')!r} has shape" in message
+        assert message.count("has shape") == 1
+
+
+def test_names_what_is_superfluous():
+    message = complaint(
+        "syntactic_attention", SyntacticAttention(), released(syntax_action=True).state_dict()
+    )
+    assert "'decoder.out.weight' has shape (8, 520), our 'action.weight' needs (8, 120)" in message
+    sequential = released(sequential_semantics=True).state_dict()
+    message = complaint("syntactic_attention", SyntacticAttention(), sequential)
+    assert "'encoder.semantic_rnn.weight_ih_l0' has no place in it" in message
+    assert "this SyntacticAttention" in message
+    extra = {"encoder.rnn1.weight_ih_l1": torch.zeros(400, 200)}  # a second layer, of --n_layers 2
+    message = complaint("syntactic_attention", SyntacticAttention(), released().state_dict() | extra)
+    assert "'encoder.rnn1.weight_ih_l1' has no place in it" in message
+    gold = li_variables(gold=True)
+    assert "'generate_attention/output_embeddings' has no place in it" in complaint("li", LiNetwork(), gold)
+    message = complaint("li", LiNetwork(), li_variables() | {"wholly/new:0": np.ones(1)})
+    assert "'wholly/new' has no place in it" in message
+
+
+def test_half_of_what_is_needed_is_not_enough():
+    state = released().state_dict()
+    del state["encoder.rnn2.bias_hh_l0_reverse"]
+    message = complaint("syntactic_attention", SyntacticAttention(), state)
+    assert message.count("nothing for our") == 1
+    assert "'roles.bias_hh'" in message
+
+
+def test_the_unused_switch_may_be_left_out_and_makes_no_difference():
+    state = li_variables()
+    with_switch = authors.load_li(LiNetwork(), state).state_dict()
+    del state["word_embeddings/compute_switch/Variable:0"]
+    without = authors.load_li(LiNetwork(), state).state_dict()
+    assert all(torch.equal(with_switch[name], without[name]) for name in without)
+
+
+def test_cuts_a_long_list_of_problems():
+    message = complaint("syntactic_attention", SyntacticAttention(), {})
+    own = len(SyntacticAttention().state_dict())
+    assert message.count("nothing for our") == 12
+    assert f"and {own - 12} more" in message
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+def test_every_row_of_the_table_is_met_by_a_parameter():
+    full = dict.fromkeys(("sequential_semantics", "nonlinear_semantics"), True)
+    names = {"syntactic_attention": Released(**full).state_dict(), "li": li_shapes(gold=True)}
+    told = [(row.model, row.theirs) for row in authors.renaming()]
+    assert len(set(told)) == len(told)
+    for row in authors.renaming():
+        before, _, after = row.theirs.partition("*")
+        assert any(name.startswith(before) and name.endswith(after) for name in names[row.model]), row.theirs
+    assert all(authors._ours(model, name) is not None for model in names for name in names[model])
+
+
+def test_dead_parameters_and_those_of_an_option_carry_a_note():
+    special = [row for row in authors.renaming() if row.dead or "--" in row.note]
+    assert [row.note for row in special if not row.note] == []
+    assert sum(row.dead is True for row in authors.renaming()) == 1
+
+
+def test_an_unknown_name_is_not_guessed():
+    for name in ("encoder.W_m.weights", "encoder.rnn1.l0", "word_embeddings/Variable"):
+        assert authors._ours("syntactic_attention", name) is None, name
+    assert authors._ours("li", "encoder.W_m.weight") is None
