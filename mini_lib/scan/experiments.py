@@ -12,7 +12,7 @@ from mini_lib.errors import WrongUse, unknown
 from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
-from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, annealed, best_and_last, crowded, evaluate, noise
+from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, crowded, evaluate, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -41,7 +41,6 @@ class Settings(RunSettings):
             a "random tenth", or "none".
         source: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
         clip: the greatest norm of the gradient; none by default.
-        annealed: the learning rate falls to 0 in a straight line, on top of the recipe's own schedule.
         options: named options of the network.
     """
 
@@ -56,7 +55,6 @@ class Settings(RunSettings):
     validation: str = "tail"
     source: str = "generated"
     clip: float | None = None
-    annealed: bool = False
     options: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -149,10 +147,7 @@ def build(settings: dict, seed: int) -> Replica:
         model = build_network(s.model, **vocabulary, **s.options)
     recipe = RECIPES[s.model]
     feed = recipe.feed(parts.train, s.batch_size, seed)
-    updates_per_epoch = math.ceil(feed.examples / feed.batch_size)
-    schedule = recipe.schedule and partial(recipe.schedule, updates_per_epoch)
-    if s.annealed:
-        schedule = partial(annealed, s.epochs * updates_per_epoch, schedule)
+    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(feed.examples / feed.batch_size))
     crowd = feed.epoch(0)["rows"].shape[1] if recipe.feed is crowded else 0
     return Replica(
         key=run_key(settings, seed),
@@ -274,7 +269,7 @@ def _declare_variants(cells: _Declared, row: str) -> None:
 
 def tutorial_settings(**changes) -> Settings:
     """A small network that reaches a clear result on add-jump in about a minute on one core."""
-    small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none", "annealed": True}
+    small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
     options = {"syntax": 64, "semantics": 38}
     return Settings(
         **({"split": "add_jump", "model": "syntactic_attention", "options": options} | small | changes)

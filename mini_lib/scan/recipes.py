@@ -269,11 +269,6 @@ def gru_schedule(updates_per_epoch: int, update: int) -> float:
     return 0.96 ** (update // updates_per_epoch)
 
 
-def annealed(updates: int, schedule: Callable[[int], float] | None, update: int) -> float:
-    """A straight line from 1 to 0 over all updates, times another schedule if there is one."""
-    return (1 - update / updates) * (schedule(update) if schedule else 1.0)
-
-
 def li_schedule(updates_per_epoch: int, update: int) -> float:
     """4 % less after every 100 updates."""
     return 0.96 ** (update // 100)

@@ -608,14 +608,3 @@ def test_settings_that_no_run_can_follow(changes, message):
 def test_options_that_make_no_network(options, message):
     with pytest.raises(WrongUse, match=message):
         build_network("syntactic_attention", **options)
-
-
-def test_annealing_goes_down_to_nothing_in_a_straight_line():
-    replica = build(small(annealed=True).to_dict(), seed=1)
-    factors = [replica.schedule(update) for update in range(replica.updates)]
-    assert factors[0] == 1.0
-    assert factors[-1] == pytest.approx(1 / replica.updates)
-    assert factors == sorted(factors, reverse=True)
-    other = build(paper_settings("size_1", "li", annealed=True, epochs=2).to_dict(), seed=1)
-    assert other.schedule(10) == pytest.approx(0.5)
-    assert build(small().to_dict(), seed=1).schedule is None
