@@ -1,15 +1,18 @@
 """Claims: the rules judged on numbers worked out by hand, and on the papers' own."""
 
+import json
 import math
 from types import SimpleNamespace
 
 import pytest
 
-from mini_lib.esbn.experiments import CELLS
+from mini_lib.cli import WINGS
 from mini_lib.results import Cell, Claim, Measured, Records, compare, judge, load_claims, printed, summary
 from mini_lib.results.claims import Value, expand, measured, updates_to
-from mini_lib.results.compare import Comparison, Printed
+from mini_lib.results.compare import TABLES, Comparison, Printed
 
+CELLS = [cell for wing in WINGS for cell in wing.CELLS]
+IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
 
 
@@ -23,9 +26,14 @@ def verdict(rule, **values):
 
 
 def lookup_printed(cell, metric):
-    """The paper's own number, for the cells' own metric; no paper prints when an accuracy was reached."""
+    """The paper's own number: a mean, or a median; no paper prints when an accuracy was reached."""
     table, rest = cell.split("/", 1)
-    entry = printed(table).get(tuple(rest.rsplit("/", 1))) if not metric and "figure" not in table else None
+    row, column = rest.rsplit("/", 1)
+    if cell in IN_THE_TEXT:
+        return Value(IN_THE_TEXT[cell], 0.0)
+    if metric == "median":
+        return Value(json.loads(TABLES.read_text())[table]["rows"][row][column]["median"], math.nan)
+    entry = printed(table).get((row, column)) if not metric and "figure" not in table else None
     return entry and Value(entry.mean, entry.se)
 
 
@@ -108,6 +116,33 @@ def test_t_tests(shift, differs, expected):
     assert rule.judge(lookup)[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("median", "mean", "se", "expected"),
+    [
+        (91.0, 78.4, 5.48, "holds"),  # the paper's: by chance the two differ by 0.7555 x 5.48 = 4.14
+        (86.6, 78.4, 5.48, "tie"),
+        (86.7, 78.4, 5.48, "holds"),
+        (70.2, 78.4, 5.48, "tie"),
+        (70.1, 78.4, 5.48, "fails"),
+        (78.4, 78.4, 0.0, "tie"),
+        (math.nan, math.nan, 0.0, "fails"),  # every run diverged
+    ],
+)
+def test_skew_is_a_median_above_the_mean(median, mean, se, expected):
+    found, detail = claim("skewed", cells=[A]).judge(
+        lambda cell, metric: Value(median, 99.0) if metric == "median" else Value(mean, se)
+    )
+    assert (found, detail) == (expected, f"weakest: {A}, median {median:.4g}, mean {mean:.4g}")
+
+
+def test_skew_of_several_cells_is_decided_by_the_least():
+    rule = claim("skewed", cells=[A, B])
+    assert rule.judge(lambda cell, metric: None) == ("not run", "no runs")
+    medians = {A: 99.0, B: 79.0}
+    found, detail = rule.judge(lambda cell, metric: Value(medians[cell] if metric else 78.0, 2.0))
+    assert (found, detail) == ("tie", f"weakest: {B}, median 79, mean 78")
+
+
 def test_one_missing_cell_leaves_a_claim_open():
     found, detail = claim("at_least", cells=[A, B], level=95).judge(
         lambda cell, metric: Value(99, 0) if cell == A else None
@@ -141,6 +176,27 @@ def test_measured_values_and_their_errors():
     assert measured(compared((58.0, 60.0)), "").se == math.inf
 
 
+def test_medians_and_their_errors():
+    found = measured(compared((10.0, 90.0, 98.0)), "median")
+    mean = measured(compared((10.0, 90.0, 98.0)), "")
+    assert found == Value(90.0, pytest.approx(mean.se * math.sqrt(math.pi / 2)))
+    assert measured(compared(), "median") is None
+
+
+def test_skew_is_judged_on_the_runs_of_a_cell():
+    cell = "esbn.table13/r/c"
+    rule = claim("skewed", cells=[cell])
+    skewed, even = compared((99.0,) * 9 + (20.0,)), compared((90.0, 94.0, 98.0))
+    assert rule.judge(lambda cell, metric: measured(even, metric))[0] == "tie"
+    found, detail = rule.judge(lambda cell, metric: measured(skewed, metric))
+    assert (found, detail) == (
+        "tie",
+        f"weakest: {cell}, median 99, mean 91.1",
+    )  # 7.9 against 2 x 0.7555 x 7.9
+    thrice = compared(((99.0,) * 9 + (20.0,)) * 3)
+    assert rule.judge(lambda cell, metric: measured(thrice, metric))[0] == "holds"
+
+
 def test_updates_to_a_level():
     assert (
         updates_to({"curve": {"update": [1, 11, 21, 31, 41, 51], "score": [50, 90, 100, 100, 100, 100]}})
@@ -163,17 +219,38 @@ def test_every_claim_of_accuracy_holds_on_the_papers_own_numbers(each):
     assert found == ("not run" if "metric" in each.rule else "holds"), detail
 
 
+def test_whether_syntactic_attention_beats_the_cnn_is_a_tie_on_the_papers_own_numbers():
+    """So the claim is judged against the printed 69.2 %, which is what the paper compares with, not as a pair."""
+    cells = [f"scan.table1/{row}/Add jump" for row in ("Syntactic Attention", "CNN")]
+    assert claim("more", pairs=[cells]).judge(lookup_printed)[0] == "tie"
+    (level,) = (each.rule["level"] for each in load_claims() if each.id == "scan.C4")
+    assert level == lookup_printed(cells[1], "").mean
+
+
 @pytest.mark.parametrize(("number", "t"), [(11, "-1.74"), (12, "1.61"), (13, "-4.00"), (14, "-1.55")])
 def test_the_papers_t_tests_are_recomputed(number, t):
     (each,) = (each for each in load_claims() if each.id == f"esbn.C{number}")
     assert each.judge(lookup_printed)[1].startswith(f"t(16) = {t}")
 
 
-def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own():
-    declared = {cell.id for cell in CELLS}
-    claims = [each for each in load_claims() if each.paper == "esbn"]
+@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
+def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own(wing):
+    declared = {cell.id for cell in wing.CELLS}
+    claims = [each for each in load_claims() if each.paper == wing.PAPER]
     assert {cell for each in claims for cell in each.cells()} <= declared
-    assert [each.id for each in claims] == [f"esbn.C{n}" for n in range(1, len(claims) + 1)]
+    assert [each.id for each in claims] == [f"{wing.PAPER}.C{n}" for n in range(1, len(claims) + 1)]
+    assert len(claims) >= 7
+
+
+def test_every_claim_is_of_a_paper_that_has_a_wing():
+    assert {each.paper for each in load_claims()} == {wing.PAPER for wing in WINGS}
+
+
+def test_the_skew_of_scan_is_judged_at_the_scale_of_the_tutorials_too(tmp_path):
+    wing = next(wing for wing in WINGS if wing.PAPER == "scan")
+    judgements = judge(compare(wing.CELLS, Records(tmp_path)))
+    scales = {each.scale for each in judgements if each.claim.id == "scan.C6"}
+    assert scales == {"paper", "tutorial"}
 
 
 def test_every_scale_is_judged_by_its_own_cells(tmp_path):
@@ -204,3 +281,10 @@ def test_the_summary_judges_the_claims_that_its_cells_decide(tmp_path):
     assert all(each.id in text for each in load_claims())
     assert "esbn.C1 " not in summary(compare(CELLS, Records(tmp_path), tables=["esbn.table20"]))
     assert "esbn.C18" in summary(compare(CELLS, Records(tmp_path), tables=["esbn.table20"]))
+    only = summary(compare(CELLS, Records(tmp_path), tables=["scan.table2"]))
+    assert [each.id for each in load_claims() if f"{each.id} " in only] == [
+        "scan.C7",
+        "scan.C8",
+        "scan.C9",
+        "scan.C10",
+    ]

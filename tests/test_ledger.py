@@ -64,6 +64,37 @@ def test_every_table_figure_and_line_of_the_esbn_paper_has_a_row():
     assert lines == list(range(1, 16))
 
 
+def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
+    rows = {row.number: row for row in ledger.load("scan").rows}
+    assert {f"Eq. {n}" for n in range(1, 7)} | {"Table 1", "Table 2"} <= set(rows)
+    assert {f"Figure {n}" for n in range(1, 4)} <= set(rows)
+    assert all(rows[f"Eq. {n}"].tag == f"# Eq. {n}" for n in range(1, 7))
+    wing = next(wing for wing in WINGS if wing.PAPER == "scan")
+    networks = {cell.row for cell in wing.CELLS if cell.table == "scan.table1"} - {"Syntactic Attention"}
+    assert {f"Table 1, {network}" for network in networks} <= set(rows)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
+    assert paper in {wing.PAPER for wing in WINGS}
+    book = ledger.load(paper)
+    assert [row.number for row in book.rows if not row.what.strip().endswith((".", "?"))] == []
+    fields = ("about", "paper", "released", "ours", "why")
+    assert [each.about for each in book.details if not all(getattr(each, name) for name in fields)] == []
+
+
+@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
+def test_what_a_variant_changes_is_left_to_its_runs(wing):
+    """A text of ours in `effect` would hide what was measured."""
+    assert [each.about for each in ledger.load(wing.PAPER).details if each.variant and each.effect] == []
+
+
+@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
+def test_claims_are_told_in_the_same_words(wing):
+    rows = {row.number: row.what for row in ledger.load(wing.PAPER).rows if row.kind == "claim"}
+    assert rows == {each.id: each.statement for each in load_claims() if each.paper == wing.PAPER}
+
+
 @pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
 def test_details_and_differences_name_what_exists(wing):
     book = ledger.load(wing.PAPER)
@@ -144,11 +175,18 @@ def test_a_paper_without_a_ledger_is_named():
 # ----------------------------------------------------------------------------------------- pages
 
 
-def test_the_index_has_a_line_for_every_row():
-    book = ledger.load("esbn")
+@pytest.mark.parametrize(
+    ("paper", "first"),
+    [
+        ("esbn", "[2 algorithm](../../notebooks/esbn/2_algorithm.ipynb)"),
+        ("scan", "[2 streams](../../notebooks/scan/2_streams.ipynb)"),
+    ],
+)
+def test_the_index_has_a_line_for_every_row(paper, first):
+    book = ledger.load(paper)
     lines = [line for line in ledger.index_page([("T", book)]).splitlines() if line.startswith("| ")]
     assert len(lines) == len(book.rows) + 2
-    assert "[2 algorithm](../../notebooks/esbn/2_algorithm.ipynb)" in lines[2]
+    assert first in lines[2]
 
 
 def test_details_tell_what_was_measured_or_that_nothing_was():
@@ -156,7 +194,11 @@ def test_details_tell_what_was_measured_or_that_nothing_was():
     page = ledger.details_page([("T", book(details=[detail]))], {"v": "1 instead of 2."})
     assert "- *The other reading:* `x`\n- *Effect:* 1 instead of 2." in page
     assert "- *Effect:* not measured yet." in ledger.details_page([("T", book(details=[detail]))], {})
-    assert "Parameters of the authors' code" in ledger.details_page([("T", ledger.load("esbn"))], {})
+    for paper in PAPERS:
+        book_of = ledger.load(paper)
+        page = ledger.details_page([("T", book_of)], {})
+        assert page.count("- *Effect:*") == len(book_of.details)
+        assert "Parameters of the authors' code" in page
 
 
 def test_a_table_survives_bars_and_line_ends():

@@ -19,6 +19,7 @@ from mini_lib.training import LOG_EVERY
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
+MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
 
 
 class Value(NamedTuple):
@@ -65,7 +66,9 @@ class Claim:
         if missing:
             some = f"{len(missing)} of {len(self.cells())} cells have no runs"
             return "not run", "no runs" if len(missing) == len(self.cells()) else some
-        return KINDS[self.rule["kind"]](self.rule, lambda pattern: _mean(pattern, metric, lookup))
+        return KINDS[self.rule["kind"]](
+            self.rule, lambda pattern, metric=metric: _mean(pattern, metric, lookup)
+        )
 
 
 class Judgement(NamedTuple):
@@ -120,19 +123,23 @@ def measured(comparison: Comparison | None, metric: str) -> Value | None:
     """Mean and standard error of a cell's runs; None without any.
 
     With fewer than 3 runs the paper's SD stands in, if it prints one. `metric` is the cell's own if empty;
+    "median" is the median of that in the place of the mean, with the standard error that it has for normal values;
     "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says, and infinite if
     a run never does.
     """
     if comparison is None or not comparison.ours.n:
         return None
     values, sd = list(comparison.ours.values), comparison.paper.sd if comparison.paper else math.inf
-    if metric:
+    if metric and metric != "median":
         level = float(re.fullmatch(r"updates_to_(\d+)", metric).group(1))
         values, sd = [updates_to(record, level) or math.inf for record in comparison.records], math.inf
     if not values or math.inf in values:
         return Value(math.inf if values else math.nan, 0.0)
     sd = statistics.stdev(values) if len(values) >= ENOUGH else sd
-    return Value(statistics.fmean(values), sd / math.sqrt(len(values)))
+    se = sd / math.sqrt(len(values))
+    if metric == "median":
+        return Value(statistics.median(values), MEDIAN_SE * se)
+    return Value(statistics.fmean(values), se)
 
 
 def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int | None:
@@ -270,4 +277,18 @@ def _t_test(rule: dict, mean: Callable) -> tuple[str, str]:
     return ("holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"), found
 
 
-KINDS = {"at_least": _at_least, "at_most": _at_most, "within": _within, "more": _more, "t_test": _t_test}
+def _skewed(rule: dict, mean: Callable) -> tuple[str, str]:
+    """In every cell the median over runs exceeds the mean, by more than it would were the runs normal.
+
+    For normal values median and mean differ by chance with a variance that is the difference of their variances.
+    """
+    margins, said = {}, {}
+    for cell in (cell for pattern in rule["cells"] for cell in expand(pattern)):
+        middle, average = mean(cell, "median"), mean(cell, "")
+        margins[cell] = (middle.mean - average.mean, math.sqrt(MEDIAN_SE**2 - 1) * average.se)
+        said[cell] = f"weakest: {cell}, median {_number(middle.mean)}, mean {_number(average.mean)}"
+    verdict, cell = _worst(margins, strict=True)
+    return verdict, said[cell]
+
+
+KINDS = {each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _t_test, _skewed)}

@@ -76,15 +76,15 @@ def load_li(
 
 def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
     """Rows in our order, kernels transposed, gates in PyTorch's order."""
-    if "word_embeddings" in name:
-        return value[word_rows]
-    if "output_embeddings" in name:
-        return value[action_rows]
+    if "embeddings" in name:
+        rows = word_rows if "word_embeddings" in name else action_rows
+        return value[rows] if len(value) == len(rows) else value
     value = value.mT if value.dim() == 2 else value
     if "lstm_cell" in name:
         i, g, f, o = value.chunk(4)
         return torch.cat([i, f, g, o])
-    return value[action_rows] if "prediction_network" in name else value
+    picked = "prediction_network" in name and len(value) == len(action_rows)
+    return value[action_rows] if picked else value
 
 
 @cache
