@@ -182,11 +182,14 @@ def weights(
     run = train([replica], progress=True)[0]
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
-    save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=run.metrics, command=command)
-    load_weights(run.model, path)
     with torch.no_grad():
-        halved = replica.evaluate(run.model.eval())
-    print(f"{path}: full precision {run.metrics}, as stored {halved}")
+        metrics = replica.evaluate(
+            run.model.eval()
+        )  # of the last weights, whichever checkpoint a record reports
+        save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
+        load_weights(run.model, path)
+        halved = replica.evaluate(run.model)
+    print(f"{path}: full precision {metrics}, as stored {halved}")
 
 
 @app.command()

@@ -155,7 +155,7 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
             runs = train(
                 [replica for _, replica in stack],
                 device=device,
-                stacked=True,
+                stacked=len(stack) > 1,
                 checkpoints=checkpoints,
                 stop=lambda update: _past(deadline),
                 progress=progress,

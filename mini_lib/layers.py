@@ -1,11 +1,14 @@
 """Layers that more than one paper needs, written so that they can be stacked with `torch.func.vmap`."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse
 
 
 def scaled(size: int, width: float) -> int:
@@ -111,3 +114,22 @@ def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
     frequency = torch.exp(torch.arange(0, features, 2) * (-math.log(10_000.0) / features))
     angle = position * frequency
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :features]
+
+
+def dropout_masks(
+    sizes: Mapping[str, Sequence[int]], dropout: float, generator: torch.Generator
+) -> dict[str, Float[Tensor, "..."]]:
+    """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0."""
+    if not dropout:
+        return {}
+    keep = 1 - dropout
+    return {
+        name: torch.empty(*size).bernoulli_(keep, generator=generator) / keep for name, size in sizes.items()
+    }
+
+
+def check_dropout(dropout: float) -> float:
+    """The rate itself; WrongUse unless it is at least 0 and below 1."""
+    if not 0 <= dropout < 1:
+        raise WrongUse(f"a dropout rate is at least 0 and below 1, got {dropout!r}")
+    return dropout

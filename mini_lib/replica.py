@@ -17,6 +17,12 @@ def adam(parameters, lr: float) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=lr, fused=True)
 
 
+def plain_attributes(module: nn.Module) -> tuple[tuple[str, str], ...]:
+    """What a module keeps besides parameters, buffers and other modules, in words."""
+    own = {name: value for name, value in vars(module).items() if name[0] != "_" and name != "training"}
+    return tuple((name, repr(value)) for name, value in sorted(own.items()))
+
+
 def last_check(checks: list[dict]) -> dict[str, float]:
     """The metrics that were measured last."""
     return {name: value for name, value in checks[-1].items() if name != "epoch"}
@@ -41,9 +47,9 @@ class Replica:
             shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
-        noise: (update, B) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like. A
-            function of the update's number alone; the batch gets them as "noise".
-        compact: an exact saving with data-dependent shapes, used only where replicas are trained alone on a CPU.
+        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
+            like, from a stream that the update's number names; the batch gets them as "noise".
+        compact: an exact saving with data-dependent shapes, used only where a replica is trained alone.
         optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
         schedule: the learning rate of an update, as a factor of `lr`.
         clip: the greatest norm of all gradients together, or none.
@@ -62,7 +68,7 @@ class Replica:
     loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
     evaluate: Callable[[nn.Module], dict[str, float]]
     constants: Batch = field(default_factory=dict)
-    noise: Callable[[int, int], Batch] | None = None
+    noise: Callable[[int, Batch], Batch] | None = None
     compact: Callable[[Batch], Batch] | None = None
     optimiser: Callable = adam
     schedule: Callable[[int], float] | None = None
@@ -81,9 +87,13 @@ class Replica:
         return self.epochs * self.updates_per_epoch
 
     def stack_key(self) -> tuple:
-        """Replicas with equal keys can be trained as one stack: equal shapes, schedule, loss and constants."""
+        """Replicas with equal keys can be trained as one stack: equal shapes, options, schedule, loss and constants.
+
+        A stack runs the first network's code with every network's parameters, so that whatever else a module keeps,
+        such as a dropout rate, has to be equal too.
+        """
         shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
-        kinds = tuple(type(module).__name__ for module in self.model.modules())
+        kinds = tuple((type(module).__name__, plain_attributes(module)) for module in self.model.modules())
         shared = tuple(
             (name, hashlib.sha256(t.contiguous().numpy().tobytes()).hexdigest())
             for name, t in sorted(self.constants.items())

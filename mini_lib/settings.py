@@ -41,6 +41,13 @@ class RunSettings:
             if getattr(self, name) not in known:
                 raise unknown(kind, getattr(self, name), known)
 
+    def check_whole(self, *names: str) -> None:
+        """WrongUse unless these fields are whole numbers from 1."""
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise WrongUse(f"{name} has to be a whole number from 1, got {value!r}")
+
     def check_positive(self, *names: str) -> None:
         """WrongUse unless these fields are above 0."""
         for name in names:

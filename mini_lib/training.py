@@ -23,6 +23,7 @@ from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
+KEPT = {"key", "params", "optimiser", "update", "seconds", "alive", "curve", "checks"}  # in a checkpoint
 
 __all__ = ["Batch", "Replica", "Run", "Trainee", "adam", "train"]
 
@@ -85,9 +86,11 @@ def _checkpoint(replica: Replica, folder: Path | None) -> dict | None:
         return None
     state = read_checkpoint(path)
     shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
-    same = state.get("key") == replica.key and shapes == {
-        name: tuple(value.shape) for name, value in state.get("params", {}).items()
-    }
+    same = (
+        KEPT <= state.keys()
+        and state["key"] == replica.key
+        and shapes == {name: tuple(value.shape) for name, value in state.get("params", {}).items()}
+    )
     if not same:
         raise Damaged(f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again")
     return state
@@ -158,13 +161,16 @@ class Trainee:
             self.epoch = epoch
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
         batch = {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
-        return batch | self.noise(update, min(span.stop, self.first.examples) - span.start)
+        return batch | self.noise(update, batch)
 
-    def noise(self, update: int, size: int) -> Batch:
+    def noise(self, update: int, batch: Batch) -> Batch:
         """The random tensors of one update, stacked as the examples are."""
         if self.first.noise is None:
             return {}
-        parts = [replica.noise(update, size) for replica in self.replicas]
+        each = [
+            {k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.replicas))
+        ]
+        parts = [replica.noise(update, part) for replica, part in zip(self.replicas, each, strict=True)]
         return {
             "noise": {
                 k: (torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k]).to(self.device)
@@ -221,7 +227,7 @@ class Trainee:
         loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
-            if self.first.compact is not None and self.device.type == "cpu":
+            if self.first.compact is not None:
                 whole = self.first.compact(whole)
             one, score = loss(self.base, whole)
             return one[None], score[None]

@@ -166,8 +166,8 @@ def noisy(seed, **more):
         shaken = batch | {"x": batch["x"] + batch["noise"]["shift"], "noise": batch["noise"]["inner"]}
         return plain(apply, shaken)
 
-    def noise(update, size):
-        rng = torch_rng(seed, "noise", update)
+    def noise(update, batch):
+        rng, size = torch_rng(seed, "noise", update), len(batch["x"])
         return {"shift": torch.randn(size, 3, generator=rng), "inner": torch.randn(size, 5, generator=rng)}
 
     return replace(replica, loss=loss, noise=noise, **more)
@@ -181,7 +181,7 @@ def test_noise_is_a_function_of_the_update_and_as_long_as_the_batch(stacked):
         batch = trainee.batch(update)
         size = 4 if update % 3 == 2 else 8
         for i, replica in enumerate(replicas):
-            expected = replica.noise(update, size)
+            expected = replica.noise(update, {"x": torch.zeros(size, 1)})
             for name, value in batch["noise"].items():
                 assert (value[i] if stacked else value).equal(expected[name])
     trainee.update = 7  # how far it has trained does not matter
@@ -195,8 +195,8 @@ def test_noise_reaches_the_loss(stacked):
         score = batch["noise"]["n"].mean()
         return apply(batch["x"], torch.zeros(5)).square().mean(), score
 
-    def noise(update, size):
-        return {"n": torch.full((size,), float(update))}
+    def noise(update, batch):
+        return {"n": torch.full((len(batch["x"]),), float(update))}
 
     replicas = [replace(toy(seed), loss=heard, noise=noise) for seed in (1, 2)]
     for run in train(replicas, stacked=stacked):
@@ -430,3 +430,13 @@ def test_precision_is_full_unless_asked():
         set_precision("bf16", CPU)
     with pytest.raises(WrongUse, match="tf32 is a precision of GPUs"):
         train([toy(1)], precision="tf32")
+
+
+def test_a_checkpoint_of_an_older_version_is_named(tmp_path):
+    train([toy(1)], checkpoints=tmp_path, stop=lambda update: True)
+    (path,) = tmp_path.glob("*.pt")
+    state = torch.load(path)
+    del state["optimiser"]
+    torch.save(state, path)
+    with pytest.raises(Damaged, match="is not of toy 1; delete it"):
+        train([toy(1)], checkpoints=tmp_path)

@@ -105,7 +105,8 @@ class Settings(RunSettings):
             ("image source", "images", ("rendered", "released")),
             ("balance", "balance", ("released", "paper")),
         )
-        self.check_positive("lr", "epochs", "train_size", "test_size", "batch_size", "width")
+        self.check_positive("lr", "width")
+        self.check_whole("epochs", "train_size", "test_size", "batch_size")
 
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
@@ -176,7 +177,7 @@ def build(settings: dict, seed: int) -> Replica:
         )
     images = glyphs(s.images)
     return Replica(
-        key=run_key(settings, seed),
+        key=run_key(s.to_dict(), seed),
         name=f"{s.describe()}, seed {seed}",
         model=model,
         epoch=partial(shuffled, data.train, seed),

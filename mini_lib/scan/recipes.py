@@ -39,65 +39,68 @@ def examples_of(batch: Batch) -> Examples:
 
 
 class Feed(NamedTuple):
-    """How a run's examples come to the harness; see `Replica` for the entries."""
+    """How a run's examples come to the harness; see `Replica` for the entries.
+
+    Attributes:
+        examples: an epoch's.
+        batch_size: B.
+        epoch: gives an epoch's examples in order.
+        constants: what every batch gets besides.
+        crowd: where an example is a whole batch, the most commands that one holds; else 0.
+    """
 
     examples: int
     batch_size: int
     epoch: Callable[[int], Batch]
     constants: Batch
-
-
-def feed(
-    order_of: Callable, examples: Examples, batch_size: int, seed: int, count: int | None = None
-) -> Feed:
-    """Examples in the order that `order_of` gives for each epoch."""
-
-    def epoch(number: int) -> Batch:
-        return batch_of(examples[order_of(examples, batch_size, torch_rng(seed, "order", number))])
-
-    return Feed(count or len(examples.lengths), batch_size, epoch, {})
+    crowd: int = 0
 
 
 def shuffled(examples: Examples, batch_size: int, seed: int) -> Feed:
     """All training examples, in a random order every epoch."""
+    count = len(examples.lengths)
 
-    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
-        return torch.randperm(len(examples.lengths), generator=rng)
+    def epoch(number: int) -> Batch:
+        return batch_of(examples[torch.randperm(count, generator=torch_rng(seed, "order", number))])
 
-    return feed(order, examples, batch_size, seed)
+    return Feed(count, batch_size, epoch, {})
 
 
 def bucketed(examples: Examples, batch_size: int, seed: int) -> Feed:
     """All training examples in batches of like length, the batches in a random order (a smaller one last)."""
+    count = len(examples.lengths)
+    whole = count // batch_size
 
-    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
-        mixed = torch.randperm(len(examples.lengths), generator=rng)
+    def epoch(number: int) -> Batch:
+        rng = torch_rng(seed, "order", number)
+        mixed = torch.randperm(count, generator=rng)
         mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
-        whole = len(mixed) // batch_size
         batches = mixed[: whole * batch_size].view(whole, batch_size)
         batches = batches[torch.randperm(whole, generator=rng)]
-        return torch.cat([batches.flatten(), mixed[whole * batch_size :]])
+        return batch_of(examples[torch.cat([batches.flatten(), mixed[whole * batch_size :]])])
 
-    return feed(order, examples, batch_size, seed)
+    return Feed(count, batch_size, epoch, {})
 
 
 def drawn(examples: Examples, batch_size: int, seed: int) -> Feed:
     """Examples drawn with replacement; an epoch is `DRAWN` updates."""
+    count = DRAWN * batch_size
 
-    def order(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
-        return torch.randint(len(examples.lengths), (DRAWN * batch_size,), generator=rng)
+    def epoch(number: int) -> Batch:
+        rng = torch_rng(seed, "order", number)
+        return batch_of(examples[torch.randint(len(examples.lengths), (count,), generator=rng)])
 
-    return feed(order, examples, batch_size, seed, DRAWN * batch_size)
+    return Feed(count, batch_size, epoch, {})
 
 
-def crowded(examples: Examples, places: int, seed: int) -> Feed:
-    """`LINES` examples drawn with replacement once, in batches of like length that fill so many places.
+def crowded(examples: Examples, tokens: int, seed: int) -> Feed:
+    """`LINES` examples drawn with replacement, in batches of like length that hold so many tokens.
 
-    An example of the harness is a whole batch here: a row of numbers of examples, filled up with -1. The examples
-    themselves are constants.
+    The lines are the same in every run, as they were written to a file once; their order is the seed's. An example
+    of the harness is a whole batch here: a row of numbers of examples, filled up with -1. The examples themselves
+    are constants.
     """
-    rng = torch_rng(seed, "lines")
-    order = torch.randint(len(examples.lengths), (LINES,), generator=rng)
+    order = torch.randint(len(examples.lengths), (LINES,), generator=torch_rng(0, "lines"))
     steps = (examples.actions != NO_ACTION).sum(dim=1)
     longest = torch.maximum(examples.lengths - 1, steps)  # their commands have no <SOS>
     for size in (steps, examples.lengths):
@@ -105,7 +108,7 @@ def crowded(examples: Examples, places: int, seed: int) -> Feed:
     batches, batch, most = [], [], 0
     for number in order.tolist():
         most = max(most, int(longest[number]))
-        if batch and (len(batch) + 1) * most > places:
+        if batch and (len(batch) + 1) * most > tokens:
             batches.append(torch.tensor(batch))
             batch, most = [], int(longest[number])
         batch.append(number)
@@ -115,16 +118,20 @@ def crowded(examples: Examples, places: int, seed: int) -> Feed:
     def epoch(number: int) -> Batch:
         return {"rows": rows[torch.randperm(len(rows), generator=torch_rng(seed, "order", number))]}
 
-    return Feed(len(rows), 1, epoch, batch_of(examples))
+    return Feed(len(rows), 1, epoch, batch_of(examples), crowd=rows.shape[1])
 
 
-def noise(model: nn.Module, seed: int, crowd: int, update: int, size: int) -> Batch:
+def noise(model: nn.Module, seed: int, feed: Feed, update: int, batch: Batch) -> Batch:
     """The network's random tensors of one update, at the size of the longest command.
 
-    Where an example is a whole batch, `crowd` is the most commands that one holds; else 0.
+    Where an example is a whole batch, masks are drawn for the commands that it holds; the others get zeros.
     """
-    drawn = model.noise(crowd or size, MOST_WORDS, MOST_ACTIONS, torch_rng(seed, "noise", update))
-    return {name: each[None] for name, each in drawn.items()} if crowd else drawn
+    rng = torch_rng(seed, "noise", update)
+    if not feed.crowd:
+        return model.noise(len(batch["lengths"]), MOST_WORDS, MOST_ACTIONS, rng)
+    held = int((batch["rows"] >= 0).sum())
+    masks = model.noise(held, MOST_WORDS, MOST_ACTIONS, rng)
+    return {name: F.pad(mask, (0, 0, 0, 0, 0, feed.crowd - held))[None] for name, mask in masks.items()}
 
 
 def trim(batch: Batch) -> Batch:
@@ -136,16 +143,16 @@ def fill(batch: Batch) -> Batch:
     """The examples that a row of `crowded` names, without its -1."""
     rows = batch["rows"][0]
     rows = rows[rows >= 0]
-    noise = {name: each[0, : len(rows)] for name, each in batch["noise"].items()}
-    return trim(batch_of(examples_of(batch)[rows])) | {"noise": noise}
+    masks = {name: mask[0, : len(rows)] for name, mask in batch["noise"].items()}
+    return trim(batch_of(examples_of(batch)[rows])) | {"noise": masks}
 
 
 def longest_first(batch: Batch) -> Batch:
     """Sort by falling number of actions, so that a network can leave out commands that have ended."""
     steps = (batch["actions"] != NO_ACTION).sum(dim=1)
     order = torch.argsort(steps, descending=True, stable=True)
-    noise = {name: each[order] for name, each in batch["noise"].items()}
-    batch = trim(batch | batch_of(examples_of(batch)[order])) | {"noise": noise}
+    drawn_noise = {name: each[order] for name, each in batch["noise"].items()}
+    batch = trim(batch | batch_of(examples_of(batch)[order])) | {"noise": drawn_noise}
     return batch | {"active": [int((steps > step).sum()) for step in range(batch["actions"].shape[1])]}
 
 
@@ -165,29 +172,30 @@ def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
     if "rows" in batch:
         rows = batch["rows"][0]
         words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
-        noise = {name: each[0] for name, each in batch["noise"].items()}
-        filled = dict(words=words, lengths=lengths, actions=actions.where(rows[:, None] >= 0, NO_ACTION))
-        batch = filled | {"noise": noise}
+        masks = {name: mask[0] for name, mask in batch["noise"].items()}
+        actions = actions.where(rows[:, None] >= 0, NO_ACTION)
+        batch = {"words": words, "lengths": lengths, "actions": actions, "noise": masks}
     logits = apply(*examples_of(batch), batch["noise"])
     return cnn.loss(logits, batch["actions"]), score(logits, batch["actions"])
 
 
 def gru_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
     """The loss of `models.gru_attention`, and the share of commands right, in percent."""
-    logits = apply(*examples_of(batch), batch.get("noise"))
+    logits = apply(*examples_of(batch), batch["noise"])
     return gru_attention.loss(logits, batch["actions"]), score(logits, batch["actions"])
 
 
 def li_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
     """The loss of `models.li` with its penalty, and the share of commands right, in percent."""
     more = {"active": batch["active"]} if "active" in batch else {}
-    logits, penalty = apply(*examples_of(batch), batch.get("noise"), aux=True, **more)
+    logits, penalty = apply(*examples_of(batch), batch["noise"], aux=True, **more)
     return li.loss(logits, batch["actions"], penalty), score(logits, batch["actions"])
 
 
 def score(logits: Tensor, actions: Tensor) -> Tensor:
-    """The share of commands whose actions are all the most probable ones, in percent."""
-    return 100 * exactly_right(logits.argmax(dim=-1), actions).float().mean()
+    """The share of commands whose actions are all the most probable, in percent; rows without any do not count."""
+    asked = (actions != NO_ACTION).any(dim=1)
+    return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
 
 
 # ------------------------------------------------------------------------------------------------ measuring

@@ -20,26 +20,19 @@ from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
 SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
-_WORDS = "jump opposite right twice and turn thrice", "run left after walk around look"
-WORD_IDS = {
-    word: number
-    for number, word in enumerate([SOS, *_WORDS[0].split(), EOS, *_WORDS[1].split(), PAD, NEW_VERB])
-}
+RELEASED_ORDER = (
+    f"{SOS} jump opposite right twice and turn thrice {EOS} run left after walk around look {PAD} {NEW_VERB}"
+)
+WORD_IDS = {word: number for number, word in enumerate(RELEASED_ORDER.split())}
 ACTION_IDS = {
-    action: number
-    for number, action in enumerate(
-        [SOS, "RIGHT", "JUMP", EOS, "WALK", "LEFT", "RUN", "LOOK", NEW_VERB.upper()]
-    )
+    action: number for number, action in enumerate(f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK DAX".split())
 }
 WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
 NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
-MOST_WORDS, MOST_ACTIONS = (
-    11,
-    49,
-)  # of a command, its start and end included; of its actions, their end included
-PRIMITIVE_SHARE = (
-    9  # a held-out primitive is shown alone: once for every 9 other commands, so in 10 % of the file
-)
+# Of a command with its start and its end, and of its actions with their end:
+MOST_WORDS, MOST_ACTIONS = 11, 49
+# A held-out primitive is shown alone, once for every 9 other commands: a tenth of the file.
+PRIMITIVE_SHARE = 9
 SIMPLE_TRAIN = 16_728
 SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
 

@@ -121,10 +121,10 @@ def test_settings_keep_only_what_is_not_default():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 0}, "epochs has to be above 0, got 0"),
-        ({"train_size": -5}, "train_size has to be above 0, got -5"),
-        ({"test_size": 0}, "test_size has to be above 0"),
-        ({"batch_size": 0}, "batch_size has to be above 0"),
+        ({"epochs": 0}, "epochs has to be a whole number from 1, got 0"),
+        ({"train_size": -5}, "train_size has to be a whole number from 1, got -5"),
+        ({"test_size": 0}, "test_size has to be a whole number from 1"),
+        ({"batch_size": 0}, "batch_size has to be a whole number from 1"),
         ({"width": -1.0}, "width has to be above 0"),
         ({"lr": 0.0}, "lr has to be above 0"),
         ({"encoder": "cnn"}, "unknown encoder 'cnn'"),

@@ -44,6 +44,11 @@ FORMS = [
 ]
 
 
+def of_size(count):
+    """As much of a batch as noise asks for."""
+    return {"lengths": torch.zeros(count)}
+
+
 def small(**changes):
     """Few and small; commands are those of `few` where a test asks for it."""
     options = SMALL | changes.pop("options", {})
@@ -102,8 +107,8 @@ def test_settings_describe_what_is_not_the_papers():
         ({"validation": "tails"}, "unknown validation 'tails'; did you mean 'tail'"),
         ({"source": "relesed"}, "unknown source of commands 'relesed'; did you mean 'released'"),
         ({"split": "size_1", "source": "released"}, "unknown split with released files 'size_1'"),
-        ({"epochs": 0}, "epochs has to be above 0, got 0"),
-        ({"batch_size": -1}, "batch_size has to be above 0"),
+        ({"epochs": 0}, "epochs has to be a whole number from 1, got 0"),
+        ({"batch_size": -1}, "batch_size has to be a whole number from 1, got -1"),
         ({"lr": 0.0}, "lr has to be above 0"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"options": {"ends": "zeros"}}, "unknown ends 'zeros'; did you mean 'zero'"),
@@ -213,7 +218,9 @@ def test_a_replica_is_a_function_of_settings_and_seed(few):
             for a, b in zip(one.model.state_dict().values(), replica.model.state_dict().values(), strict=True)
         )
         assert all(one.epoch(0)[k].equal(replica.epoch(0)[k]) is equal for k in ("words", "actions"))
-        assert all(v.equal(replica.noise(5, 4)[k]) is equal for k, v in one.noise(5, 4).items())
+        assert all(
+            v.equal(replica.noise(5, of_size(4))[k]) is equal for k, v in one.noise(5, of_size(4)).items()
+        )
     assert (one.key == same.key, one.key == other.key) == (True, False)
     state = torch.get_rng_state()
     build(small().to_dict(), 1)
@@ -223,7 +230,7 @@ def test_a_replica_is_a_function_of_settings_and_seed(few):
 def test_forms_of_one_seed_meet_the_same_commands_in_the_same_order(few):
     one, other = (build(small(options=options).to_dict(), 1) for options in ({}, {"syntax_action": True}))
     assert one.epoch(2)["words"].equal(other.epoch(2)["words"])
-    assert one.noise(3, 2)["word"].equal(other.noise(3, 2)["word"])
+    assert one.noise(3, of_size(2))["word"].equal(other.noise(3, of_size(2))["word"])
 
 
 def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
@@ -237,13 +244,13 @@ def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
 
 def test_noise_is_of_the_update_and_of_the_size_of_the_longest_command(few):
     replica = build(small().to_dict(), 1)
-    masks = replica.noise(7, 4)
+    masks = replica.noise(7, of_size(4))
     assert {name: tuple(mask.shape) for name, mask in masks.items()} == {
         "meaning": (4, MOST_WORDS, 6),
         "word": (4, MOST_WORDS, 4),
     }
-    assert all(mask.equal(replica.noise(7, 4)[name]) for name, mask in masks.items())
-    assert not any(mask.equal(replica.noise(8, 4)[name]) for name, mask in masks.items())
+    assert all(mask.equal(replica.noise(7, of_size(4))[name]) for name, mask in masks.items())
+    assert not any(mask.equal(replica.noise(8, of_size(4))[name]) for name, mask in masks.items())
 
 
 def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_match():
@@ -274,7 +281,7 @@ def test_a_batch_weighs_commands_as_batches_of_one_do(few):
 
 def test_leaving_out_padding_changes_nothing_but_the_work(few):
     replica = build(small().to_dict(), 1)
-    batch = {k: v[:6] for k, v in replica.epoch(0).items()} | {"noise": replica.noise(0, 6)}
+    batch = {k: v[:6] for k, v in replica.epoch(0).items()} | {"noise": replica.noise(0, of_size(6))}
     batch["words"], batch["lengths"], batch["actions"] = padded(
         encode(["jump", "walk twice", "turn left", "look", "run left", "run and run"])
     )
@@ -466,11 +473,12 @@ def other(model, **changes):
 def test_the_other_networks_stacked_equal_each_alone(model, few, monkeypatch):
     monkeypatch.setattr(recipes, "LINES", 60)
     settings = other(model)
-    seeds = (1, 1) if model == "cnn" else (1, 2)  # the number of its batches is the seed's
+    seeds = (1, 2)
     alone = [Trainee([build(settings, seed)], CPU, stacked=False) for seed in seeds]
     stack = Trainee([build(settings, seed) for seed in seeds], CPU, stacked=True)
-    losses = [trainee.step(trainee.batch(0))[0].item() for trainee in alone]
-    assert stack.step(stack.batch(0))[0].tolist() == pytest.approx(losses, rel=1e-4)
+    found = [torch.cat(trainee.step(trainee.batch(0))) for trainee in alone]
+    losses, scores = stack.step(stack.batch(0))
+    torch.testing.assert_close(torch.stack([losses, scores], dim=1), torch.stack(found), rtol=1e-4, atol=1e-5)
     for i, trainee in enumerate(alone):
         for name, parameter in trainee.params.items():
             if parameter.grad is not None:
@@ -601,6 +609,7 @@ def test_settings_that_no_run_can_follow(changes, message):
     ("options", "message"),
     [
         ({"sintax": 64}, "unknown option of syntactic_attention 'sintax'; did you mean 'syntax'"),
+        ({"dropout": 1.0}, "a dropout rate is at least 0 and below 1, got 1.0"),
         ({"syntax": 7}, "syntax is halved between two directions"),
         ({"semantics": 5}, "semantics is halved between two directions"),
     ],
@@ -608,3 +617,23 @@ def test_settings_that_no_run_can_follow(changes, message):
 def test_options_that_make_no_network(options, message):
     with pytest.raises(WrongUse, match=message):
         build_network("syntactic_attention", **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [("li", {"strength": 50.0}), ("li", {"sigma": 0.5}), ("syntactic_attention", {"dropout": 0.0})],
+)
+def test_networks_with_other_options_are_not_stacked(model, options):
+    settings = paper_settings("size_1", model, epochs=1, checks=(), batch_size=4)
+    other = paper_settings("size_1", model, epochs=1, checks=(), batch_size=4, options=options)
+    one, two, three = (build(s.to_dict(), seed) for s, seed in ((settings, 1), (settings, 2), (other, 1)))
+    assert one.stack_key() == two.stack_key()
+    assert one.stack_key() != three.stack_key()
+
+
+def test_a_run_has_one_name_however_its_settings_are_written():
+    settings = small()
+    written = settings.to_dict() | {"source": "generated", "clip": None}
+    written["options"] = written["options"] | {"dropout": 0.5, "ends": "learned"}
+    del written["paper"]
+    assert build(written, 1).key == build(settings.to_dict(), 1).key

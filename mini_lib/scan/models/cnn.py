@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse
+from mini_lib.layers import check_dropout, dropout_masks
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
 Noise = dict[str, Tensor]
@@ -97,7 +98,7 @@ class CNN(nn.Module):
         super().__init__()
         if min(dim, kernel, layers) < 1:
             raise WrongUse(f"sizes are whole numbers from 1, got dim={dim}, kernel={kernel}, layers={layers}")
-        self.dim, self.dropout = dim, dropout
+        self.dim, self.dropout = dim, check_dropout(dropout)
         self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
         self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)
         self.encoder = nn.ModuleList(Layer(dim, kernel, dropout, attends=False) for _ in range(layers))
@@ -167,15 +168,11 @@ class CNN(nn.Module):
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
-        if not self.dropout:
-            return {}
-        keep, layers = 1 - self.dropout, range(len(self.decoder))
+        layers = range(len(self.decoder))
         places = dict.fromkeys(["words", *(f"encoder_{number}" for number in layers)], words)
         places |= dict.fromkeys(["actions", *(f"decoder_{number}" for number in layers), "output"], steps)
-        return {
-            name: torch.empty(batch, count, self.dim).bernoulli_(keep, generator=generator) / keep
-            for name, count in places.items()
-        }
+        sizes = {name: (batch, count, self.dim) for name, count in places.items()}
+        return dropout_masks(sizes, self.dropout, generator)
 
 
 def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import uniform_by_width
+from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
 Noise = dict[str, Tensor]
@@ -96,7 +96,7 @@ class GRUAttention(nn.Module):
         dependency: bool = True,
     ):
         super().__init__()
-        self.hidden, self.dropout = hidden, dropout
+        self.hidden, self.dropout = hidden, check_dropout(dropout)
         given = embedding if dependency else 0
         self.word = nn.Embedding(words, embedding)
         self.action = nn.Embedding(actions, embedding) if dependency else None
@@ -200,17 +200,11 @@ class GRUAttention(nn.Module):
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
-        if not self.dropout:
-            return {}
-        keep = 1 - self.dropout
-        shapes = {
-            "words": (words, self.word.embedding_dim),
-            "output": (steps, self.before_logits.in_features),
+        sizes = {
+            "words": (batch, words, self.word.embedding_dim),
+            "output": (batch, steps, self.before_logits.in_features),
         }
-        return {
-            name: torch.empty(batch, *shape).bernoulli_(keep, generator=generator) / keep
-            for name, shape in shapes.items()
-        }
+        return dropout_masks(sizes, self.dropout, generator)
 
 
 def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import LSTMCell
+from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.scan.models.recurrent import BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples
 
@@ -62,7 +62,7 @@ class MetaSeq2Seq(nn.Module):
         self, size: int = 200, dropout: float = 0.5, words: int = WORD_COUNT, actions: int = ACTION_COUNT
     ):
         super().__init__()
-        self.size, self.dropout = size, dropout
+        self.size, self.dropout = size, check_dropout(dropout)
         self.commands, self.answers = Encoder(words, size), Encoder(actions, size)
         self.context = nn.Linear(2 * size, size)
         self.action = nn.Embedding(actions, size)
@@ -137,10 +137,8 @@ class MetaSeq2Seq(nn.Module):
 
     def noise(self, support: int, query: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
-        if not self.dropout:
-            return {}
-        keep, size = 1 - self.dropout, self.size
-        shapes = {
+        size = self.size
+        sizes = {
             "support_words": (support, words - 1, size),
             "support_words_between": (support, words - 1, 2 * size),
             "support_actions": (support, steps, size),
@@ -150,10 +148,7 @@ class MetaSeq2Seq(nn.Module):
             "actions": (query, steps, size),
             "actions_between": (query, steps, size),
         }
-        return {
-            name: torch.empty(shape).bernoulli_(keep, generator=generator) / keep
-            for name, shape in shapes.items()
-        }
+        return dropout_masks(sizes, self.dropout, generator)
 
 
 def loss(logits: Float[Tensor, "Q L A"], actions: Int[Tensor, "Q L"]) -> Float[Tensor, ""]:

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.layers import LSTMCell
+from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.scan.models.recurrent import Align, BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, WORD_COUNT
 
@@ -81,7 +81,8 @@ class SyntacticAttention(nn.Module):
         for name, size in (("syntax", syntax), ("semantics", semantics)):
             if size < 2 or size % 2:
                 raise WrongUse(f"{name} is halved between two directions: an even number from 2, not {size}")
-        self.dropout, self.syntax_action, self.top = dropout, syntax_action, surrounding == "top"
+        self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
+        self.top = surrounding == "top"
         half, size = syntax // 2, 2 * syntax
         self.meaning = nn.Embedding(words, semantics)
         self.word = nn.Embedding(words, half)
@@ -157,13 +158,7 @@ class SyntacticAttention(nn.Module):
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of both embeddings, 0 or 1 / (1 - p), for so many commands of so many words."""
-        shapes = {"meaning": self.meaning.weight.shape[1]}
+        sizes = {"meaning": (batch, words, self.meaning.embedding_dim)}
         if self.word.weight.requires_grad:
-            shapes["word"] = self.word.weight.shape[1]
-        if not self.dropout:
-            return {}
-        keep = 1 - self.dropout
-        return {
-            name: torch.empty(batch, words, size).bernoulli_(keep, generator=generator) / keep
-            for name, size in shapes.items()
-        }
+            sizes["word"] = (batch, words, self.word.embedding_dim)
+        return dropout_masks(sizes, self.dropout, generator)
