@@ -241,3 +241,13 @@ def test_every_printed_number_is_possible(table):
         assert entry.runs >= 1
         assert (entry.err or 0) >= 0
         assert 0 <= entry.mean <= (100 if entry.unit == "%" else 10)
+
+
+def test_our_error_is_of_the_kind_that_the_paper_prints():
+    values = (10.0, 20.0, 60.0)
+    assert str(Measured(values)) == "30 ± 15"
+    assert str(Measured(values, error="SD")) == "30 ± 26"
+    (row,) = compare([cell("scan.table1", "GRU + attn", "Add jump")], Records("nowhere"))
+    assert row.ours.error == "SD"
+    (row,) = compare([cell()], Records("nowhere"))
+    assert row.ours.error == "SEM"

@@ -67,10 +67,12 @@ class Measured:
     Attributes:
         values: the metric of each finished run, by seed.
         diverged: runs that did not finish because their loss stopped being a number.
+        error: which error stands behind the mean, "SEM" or "SD": the one that the paper prints.
     """
 
     values: tuple[float, ...]
     diverged: int = 0
+    error: str = "SEM"
 
     @property
     def n(self) -> int:
@@ -93,7 +95,8 @@ class Measured:
         if not self.n:
             return "-"
         mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
-        spread = "" if self.sem is None else f" ± {self.sem:.2g}"
+        spread = self.sem if self.error == "SEM" or self.sem is None else statistics.stdev(self.values)
+        spread = "" if spread is None else f" ± {spread:.2g}"
         return mean + spread + (f", {self.diverged} diverged" if self.diverged else "")
 
 
@@ -266,7 +269,9 @@ def _compare(cell: Cell, records: Records) -> Comparison:
             raise ValueError(
                 f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
             )
-    ours = Measured(tuple(record["metrics"][cell.metric] for record in finished), len(runs) - len(finished))
+    error = _tables()[cell.table]["error"] if cell.table in _tables() else "SEM"
+    values = tuple(record["metrics"][cell.metric] for record in finished)
+    ours = Measured(values, len(runs) - len(finished), error)
     paper = printed(cell.table).get((cell.row, cell.column)) if cell.table in _tables() else None
     return Comparison(cell, paper, ours, runs)
 

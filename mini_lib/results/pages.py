@@ -13,8 +13,9 @@ from mini_lib.results.records import Records
 
 HOW_TO_READ = """\
 Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
-verdict. Errors are standard errors of the mean, the paper's as it prints them (SD where it says so). Nothing here
-is typed in: the page is computed from the records in `mini_lib/results/records`.
+verdict. Errors are what the paper prints, for its number and for ours: standard errors of the mean for ESBN,
+standard deviations over runs for SCAN. Nothing here is typed in: the page is computed from the records in
+`mini_lib/results/records`.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
   accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.

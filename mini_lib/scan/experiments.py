@@ -279,10 +279,9 @@ def _declare_variants(cells: _Declared, row: str) -> None:
 def tutorial_settings(**changes) -> Settings:
     """A small network that learns SCAN in about a minute on one core; what it does with jump depends on its seed."""
     small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
-    options = {"syntax": 64, "semantics": 38}
-    return Settings(
-        **({"split": "add_jump", "model": "syntactic_attention", "options": options} | small | changes)
-    )
+    options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
+    named = {"split": "add_jump", "model": "syntactic_attention", "options": options}
+    return Settings(**(named | small | changes))
 
 
 CELLS = _declare()

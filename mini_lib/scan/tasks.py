@@ -73,6 +73,8 @@ def encode(texts: Sequence[str]) -> Examples:
     Raises:
         WrongUse: for what is no SCAN command; the message points at the word.
     """
+    if isinstance(texts, str):
+        raise WrongUse(f"give a list of commands, such as [{texts!r}]")
     if not texts:
         raise WrongUse("there is no command to encode")
     actions = [torch.tensor(_action_ids(text)) for text in texts]

@@ -456,3 +456,21 @@ def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
     assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
     with pytest.raises(WrongUse, match="no command here holds 'run'"):
         analysis.role_similarity(model, commands, "run")
+
+
+def test_a_verb_that_the_network_never_had_is_refused():
+    model = SyntacticAttention(syntax=4, semantics=4)
+    for ask in (
+        lambda: analysis.attend(model, "dax twice"),
+        lambda: analysis.follow(model, ["jump", "dax"]),
+        lambda: analysis.two_commands(model, "walk", "dax"),
+        lambda: analysis.accuracy_with_syntax_of(model, ["jump"], as_="dax"),
+    ):
+        with pytest.raises(WrongUse, match="this network has no place for 'dax'"):
+            ask()
+
+
+def test_a_mistyped_word_to_hear_is_refused():
+    model = SyntacticAttention(syntax=4, semantics=4)
+    with pytest.raises(WrongUse, match="unknown word 'jmp'; did you mean 'jump'"):
+        analysis.accuracy_with_syntax_of(model, ["jump twice"], heard="jmp")

@@ -589,7 +589,7 @@ def test_tutorial_settings_are_small_and_can_be_changed():
     assert (settings.split, settings.batch_size, settings.lr) == ("add_jump", 16, 4e-3)
     model = SyntacticAttention(**settings.options)
     assert sum(p.numel() for p in model.parameters()) == 233_624  # facts, section 8
-    assert tutorial_settings(epochs=1, options={"syntax": 8}).options == {"syntax": 8}
+    assert tutorial_settings(epochs=1, options={"syntax": 8}).options == {"syntax": 8, "semantics": 38}
 
 
 @pytest.mark.parametrize(

@@ -334,3 +334,8 @@ def test_any_wrong_action_makes_a_command_wrong_and_none_after_its_end(command, 
     predicted = right.clone()
     predicted[0, place] = data.draw(st.integers(0, 7).filter(lambda action: action != right[0, place]))
     assert exactly_right(predicted, right).tolist() == [place > len(actions_of(command))]
+
+
+def test_one_command_is_no_list_of_commands():
+    with pytest.raises(WrongUse, match=r"give a list of commands, such as \['jump twice'\]"):
+        encode("jump twice")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mini_lib.errors import WrongUse
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
 from mini_lib.scan.models import SyntacticAttention, build_network
-from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, encode
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
 from mini_lib.weights import load_weights
 
 READER = Path(__file__).parents[1] / "weights" / "syntactic_attention_add_jump.safetensors"
@@ -64,6 +64,15 @@ def check(model: nn.Module) -> SyntacticAttention:
 # ------------------------------------------------------------------------------------------------ one command
 
 
+def known(model: SyntacticAttention, examples: Examples) -> Examples:
+    """The examples themselves; WrongUse if a word of theirs is not in the network's vocabulary."""
+    if int(examples.words.max()) >= model.meaning.num_embeddings:
+        raise WrongUse(
+            f"this network has no place for {NEW_VERB!r}, as it was not trained on the split add_dax; leave it out"
+        )
+    return examples
+
+
 class Attended(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer.
 
@@ -91,8 +100,8 @@ def attend(model: nn.Module, command: str) -> Attended:
     Raises:
         WrongUse: for what is no SCAN command; for another network.
     """
-    words, lengths, actions = encode([command])
-    trace = check(model).trace(words, lengths, actions.shape[1])
+    words, lengths, actions = known(check(model), encode([command]))
+    trace = model.trace(words, lengths, actions.shape[1])
     return Attended(
         command,
         (SOS, *command.split(), EOS),

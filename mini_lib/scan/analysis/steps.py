@@ -14,6 +14,7 @@ from mini_lib.scan.analysis.attention import (
     VERB_ACTIONS,
     WORD_NAMES,
     check,
+    known,
     own_places,
 )
 from mini_lib.scan.analysis.tables import Share, Table, count_table, share_of
@@ -84,7 +85,7 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
     Raises:
         WrongUse: for what is no SCAN command; for another network.
     """
-    trace_of, examples = check(model).trace, encode(commands)
+    trace_of, examples = check(model).trace, known(model, encode(commands))
     own = [torch.tensor(own_places(command)) for command in commands]
     own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
     predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)

@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from mini_lib.errors import WrongUse
-from mini_lib.scan.analysis.attention import check, own_places, speak
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.scan.analysis.attention import check, known, own_places, speak
 from mini_lib.scan.analysis.errors import phrase_at
-from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, parse
+from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
 from mini_lib.scan.models import SyntacticAttention
 from mini_lib.scan.recipes import EVALUATED_TOGETHER
 from mini_lib.scan.tasks import MOST_ACTIONS, Examples, decode, encode, exactly_right
@@ -40,7 +40,8 @@ def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
         WrongUse: for commands of unequal length; for what is no SCAN command; for another network.
     """
     _check_lengths([syntax], [semantics])
-    predicted = streams(check(model), encode([syntax]), encode([semantics]), MOST_ACTIONS)
+    heard = (known(check(model), encode([command])) for command in (syntax, semantics))
+    predicted = streams(model, *heard, MOST_ACTIONS)
     return decode(predicted[0])
 
 
@@ -75,7 +76,10 @@ def accuracy_with_semantics_of(
 
 
 def instead(command: str, word: str, other: str) -> str:
-    """The command with another word wherever it has this one."""
+    """The command with another word wherever it has this one; WrongUse for a word that SCAN does not have."""
+    for each in (word, other):
+        if each not in (*WORDS, NEW_VERB):
+            raise unknown("word", each, (*WORDS, NEW_VERB))
     return " ".join(other if each == word else each for each in command.split())
 
 
@@ -83,7 +87,7 @@ def instead(command: str, word: str, other: str) -> str:
 def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
     """Percent right by the actions of what the semantic stream hears."""
     _check_lengths(syntax, semantics)
-    model, heard, meant = check(model), encode(syntax), encode(semantics)
+    heard, meant = (known(check(model), encode(commands)) for commands in (syntax, semantics))
     counts = torch.tensor([len(own_places(command)) for command in semantics])
     right = 0
     for part in torch.argsort(counts).split(EVALUATED_TOGETHER):
