@@ -28,6 +28,8 @@ WINGS = [esbn, scan]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
 DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 
+INTERRUPTED = 130  # the exit status that typer gives an interrupt
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
 data_app = typer.Typer(no_args_is_help=True, help="The public data sets.")
@@ -275,6 +277,10 @@ def main() -> None:
     except WrongUse as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(2)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            print("mini-lib: interrupted; the same command goes on from there", file=sys.stderr)
+        raise
     except (Damaged, JobsFailed, OSError) as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(1)

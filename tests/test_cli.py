@@ -230,13 +230,12 @@ def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
     command += [*map(str, LONG), "--workers", "1", "--records", str(tmp_path / "records")]
     command += ["--checkpoints", str(tmp_path / "checkpoints")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    began = threading.Event()
+    began, said = threading.Event(), []
 
     def watch():
-        text = ""
         for piece in iter(lambda: process.stderr.read(1), ""):
-            text += piece
-            if re.search(r"\b[1-9]\d* updates", text):
+            said.append(piece)
+            if re.search(r"\b[1-9]\d* updates", "".join(said)):
                 began.set()
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -250,6 +249,7 @@ def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
     assert gone(process.pid), "a worker lives on"
     watcher.join()
     process.stderr.close()
+    assert "interrupted; the same command goes on from there" in "".join(said)
     (updates,) = saved_updates(tmp_path / "checkpoints")
     assert updates > 0
 
