@@ -64,12 +64,12 @@ def list_(
     """Papers, tables, cells, and how many runs each has."""
     found, chosen = Records(records), cells(table)
     for wing in WINGS:
-        tables = dict.fromkeys(cell.table for cell in wing.CELLS if cell in chosen)
-        if tables:
+        own = [cell for cell in chosen if cell.paper == wing.PAPER]
+        if own:
             print(f"{wing.PAPER}: {wing.TITLE}")
-        for name in tables:
+        for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
-            for cell in cells(name):
+            for cell in narrow(own, "table", [name]):
                 label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
                 print(f"    {label:60} {len(found.of(cell.hash)):3} of {cell.runs} runs")
 
@@ -185,9 +185,8 @@ def weights(
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():
-        metrics = replica.evaluate(
-            run.model.eval()
-        )  # of the last weights, whichever checkpoint a record reports
+        # Of the last weights, whichever checkpoint a record reports:
+        metrics = replica.evaluate(run.model.eval())
         save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
         load_weights(run.model, path)
         halved = replica.evaluate(run.model)

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
@@ -257,3 +258,20 @@ def _player(pictures: Sequence[bytes], labels: Sequence[str], finding: str, name
     player = widgets.VBox([widgets.HBox([play, control]), stack, words])
     player.links = links  # a link lives as long as something holds it
     return player
+
+
+def diagram(ax: Axes, boxes: Mapping[str, tuple], arrows: Mapping[str, tuple]) -> None:
+    """Draw labelled boxes and labelled arrows between them, as in a drawing of a network.
+
+    Args:
+        ax: where to draw, in units of its own.
+        boxes: text -> (centre, width, colour).
+        arrows: text -> (from, to, place of the text, colour).
+    """
+    for text, ((x, y), width, shade) in boxes.items():
+        look = {"boxstyle": "round,pad=0.02,rounding_size=0.12", "facecolor": "white", "edgecolor": shade}
+        ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.38), width, 0.76, linewidth=1.6, **look))
+        ax.text(x, y, text, ha="center", va="center", color="#222222", fontsize="small")
+    for text, (start, end, label, shade) in arrows.items():
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": shade, "linewidth": 1.6})
+        ax.text(*label, text, ha="center", va="center", fontsize="small", color=shade)

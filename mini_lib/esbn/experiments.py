@@ -12,7 +12,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.errors import unknown
 from mini_lib.esbn.models import ENCODERS, MODELS, build_network
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
-from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
+from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, Replica
@@ -238,16 +238,11 @@ def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: in
 # ------------------------------------------------------------------------------------------------ all cells
 
 
-class _Declared(list):
-    """Cells in order; the first table that names some settings is the home of their records."""
-
-    def __init__(self):
-        super().__init__()
-        self.homes = {}
+class _Declared(Declared):
+    """Cells of this paper."""
 
     def cell(self, table: str, row: str, column: str, settings: Settings, **more) -> None:
-        home = self.homes.setdefault(settings_hash(settings.to_dict()), table)
-        self.append(Cell(table, row, column, settings.to_dict(), RUNS, home=home, **more))
+        self.add(table, row, column, settings.to_dict(), RUNS, **more)
 
     def row(self, table: str, row: str, task: str, model: str, regimes=None, **changes) -> None:
         variant = changes.pop("variant", "")

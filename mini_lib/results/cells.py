@@ -60,6 +60,19 @@ class Cell:
         return settings_hash(self.settings)
 
 
+class Declared(list[Cell]):
+    """A wing's cells in order; the first table that names some settings is the home of their records."""
+
+    def __init__(self):
+        super().__init__()
+        self.homes: dict[str, str] = {}
+
+    def add(self, table: str, row: str, column: str, settings: dict, runs: int, **more) -> None:
+        """Append a cell; `more` are further fields of `Cell`."""
+        home = self.homes.setdefault(settings_hash(settings), table)
+        self.append(Cell(table, row, column, settings, runs, home=home, **more))
+
+
 class BenchCase(NamedTuple):
     """An update that `mini-lib bench` times.
 

@@ -10,7 +10,7 @@ import torch
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.results.cells import BenchCase, Cell, run_key, settings_hash
+from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
 from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, evaluate, noise
@@ -193,9 +193,8 @@ def make_parts(s: Settings, seed: int) -> Parts:
     if s.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     held_out = order[kept:].tolist()
-    if (
-        s.validation == "random tenth"
-    ):  # a command that is there many times counts once, as in Bastings et al.
+    if s.validation == "random tenth":
+        # As in Bastings et al., a command that is there many times counts once.
         held_out = list({train[number]: number for number in held_out}.values())
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
@@ -203,18 +202,12 @@ def make_parts(s: Settings, seed: int) -> Parts:
 # ------------------------------------------------------------------------------------------------ all cells
 
 
-class _Declared(list):
-    """Cells in order; the first table that names some settings is the home of their records."""
-
-    def __init__(self):
-        super().__init__()
-        self.homes = {}
+class _Declared(Declared):
+    """Cells of this paper."""
 
     def cell(self, table: str, row: str, settings: Settings, runs: int = RUNS, **more) -> None:
         """One cell; on add-jump the paper's own network has 25 runs."""
-        kept = settings.to_dict()
-        home = self.homes.setdefault(settings_hash(kept), table)
-        self.append(Cell(table, row, COLUMNS[settings.split], kept, runs, home=home, **more))
+        self.add(table, row, COLUMNS[settings.split], settings.to_dict(), runs, **more)
 
 
 def runs_of(split: str) -> int:

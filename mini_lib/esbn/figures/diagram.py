@@ -1,13 +1,11 @@
 """The two streams of the ESBN and the memory between them (Figure 2)."""
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from mini_lib.plotting import OKABE_ITO, figure
+from mini_lib.plotting import OKABE_ITO, diagram, figure
 
 KEYS, VALUES, PLAIN = OKABE_ITO[0], OKABE_ITO[1], "#444444"
-# text: (centre, width, colour)
 BOXES = {
     "image $x_t$": ((1.1, 0.8), 1.6, VALUES),
     "encoder $f_e$,\nnormalisation": ((3.9, 0.8), 2.2, VALUES),
@@ -16,7 +14,6 @@ BOXES = {
     "controller $f_s$\n(LSTM)": ((3.9, 3.0), 2.2, KEYS),
     "answer $\\hat{y}$": ((1.1, 3.0), 1.6, PLAIN),
 }
-# what goes along it: (from, to, place of the label, colour)
 ARROWS = {
     "": ((1.9, 0.8), (2.8, 0.8), (2.3, 1.0), VALUES),
     "embedding $z_t$": ((5.0, 0.8), (7.05, 0.8), (5.92, 0.45), VALUES),
@@ -32,21 +29,9 @@ FRAME = {"fill": False, "edgecolor": "#bdbdbd", "linestyle": "--"}
 def two_streams() -> Figure:
     """Draw the network: what objects look like in orange, what role they play in blue."""
     fig, ax = figure(size=(7.6, 3.2))
-    for text, (centre, width, shade) in BOXES.items():
-        _box(ax, text, centre, width, shade)
-    for text, (start, end, label, shade) in ARROWS.items():
-        look = {"arrowstyle": "-|>", "color": shade, "linewidth": 1.6}
-        ax.annotate("", end, start, arrowprops=look)
-        ax.text(*label, text, ha="center", va="center", fontsize="small", color=shade)
+    diagram(ax, BOXES, ARROWS)
     ax.text(7.95, 3.72, "memory", ha="center", color=PLAIN)
     ax.add_patch(FancyBboxPatch((6.8, 0.2), 2.5, 3.4, boxstyle="square,pad=0", **FRAME))
     ax.set(xlim=(0, 9.4), ylim=(0, 4.1))
     ax.set_axis_off()
     return fig
-
-
-def _box(ax: Axes, text: str, centre: tuple[float, float], width: float, shade: str) -> None:
-    x, y = centre
-    look = {"boxstyle": "round,pad=0.02,rounding_size=0.12", "facecolor": "white", "edgecolor": shade}
-    ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.38), width, 0.76, linewidth=1.6, **look))
-    ax.text(x, y, text, ha="center", va="center", color="#222222", fontsize="small")

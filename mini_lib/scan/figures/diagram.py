@@ -4,13 +4,12 @@ from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import Rectangle
 
-from mini_lib.plotting import OKABE_ITO, figure
+from mini_lib.plotting import OKABE_ITO, diagram, figure
 from mini_lib.scan.figures.squares import QUIET, Number, square
 
 SYNTAX, SEMANTICS, PLAIN = OKABE_ITO[0], OKABE_ITO[1], "#444444"
-# text: (centre, width, colour)
 BOXES = {
     "words $x_j$": ((0.95, 1.9), 1.5, PLAIN),
     "roles $h_j$\n(biLSTM, neighbours only)": ((3.6, 3.1), 2.7, SYNTAX),
@@ -19,7 +18,6 @@ BOXES = {
     "sum $d_i=\\sum_j\\alpha_{ij}m_j$": ((6.9, 0.7), 2.4, SEMANTICS),
     "action $y_i$": ((9.6, 0.7), 1.3, PLAIN),
 }
-# what goes along it: (from, to, place of the label, colour)
 ARROWS = {
     "": ((1.2, 2.28), (2.3, 2.75), (1.5, 2.7), SYNTAX),
     " ": ((1.2, 1.52), (2.3, 1.05), (1.5, 1.1), SEMANTICS),
@@ -34,23 +32,12 @@ ARROWS = {
 def two_streams() -> Figure:
     """Draw the network: syntax, which steers, in blue; semantics, which speaks, in orange."""
     fig, ax = figure(size=(8.6, 3.3))
-    for text, (centre, width, shade) in BOXES.items():
-        _box(ax, text, centre, width, shade)
-    for text, (start, end, label, shade) in ARROWS.items():
-        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": shade, "linewidth": 1.6})
-        ax.text(*label, text, ha="center", va="center", fontsize="small", color=shade)
+    diagram(ax, BOXES, ARROWS)
     ax.text(3.6, 3.72, "syntax", ha="center", color=SYNTAX)
     ax.text(3.6, 0.0, "semantics", ha="center", color=SEMANTICS)
     ax.set(xlim=(0, 10.5), ylim=(-0.2, 4.0))
     ax.set_axis_off()
     return fig
-
-
-def _box(ax: Axes, text: str, centre: tuple[float, float], width: float, shade: str) -> None:
-    x, y = centre
-    look = {"boxstyle": "round,pad=0.02,rounding_size=0.12", "facecolor": "white", "edgecolor": shade}
-    ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.38), width, 0.76, linewidth=1.6, **look))
-    ax.text(x, y, text, ha="center", va="center", color="#222222", fontsize="small")
 
 
 # ------------------------------------------------------------------------------------------------ Figure 3
