@@ -1,0 +1,1 @@
+"""Segert and Cohen (2023): transformers that see only differences, and how far they look."""

@@ -1,0 +1,95 @@
+"""How well a network extrapolates, and what its uncertainty is worth ("Results", Tables 1 and 2)."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from scipy.stats import spearmanr
+from torch import Tensor
+
+from mini_lib.functions.extrapolation import CONTEXTS, Extrapolation, extrapolate
+from mini_lib.functions.models import FunctionTransformer, RelationalTransformer
+from mini_lib.functions.tasks import KINDS, STEPS, Curves
+
+# The text says that classes are evenly split; the six printed "all" follow, within rounding, from these weights.
+WEIGHTS = {"lin": 15 / 34, "rbf": 10 / 34, "sine": 9 / 34}
+CURVES_AT_ONCE = 125
+
+
+def per_kind(values: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]) -> dict[str, float]:
+    """Means over the curves of each class, and over all of them: "all" by `WEIGHTS`, "even" with equal weights.
+
+    Raises:
+        ValueError: if a class has no curve.
+    """
+    means = {}
+    for number, kind in enumerate(KINDS):
+        if not (kinds == number).any():
+            raise ValueError(f"no curve of class {kind!r} to take a mean over")
+        means[kind] = values[kinds == number].double().mean().item()
+    weighted = sum(WEIGHTS[kind] * means[kind] for kind in KINDS)
+    return means | {"all": weighted, "even": sum(means.values()) / len(KINDS)}
+
+
+def extrapolate_all(
+    model: FunctionTransformer, observed: Float[Tensor, "N T"], context: str = "growing"
+) -> Extrapolation:
+    """`extrapolate` curves in parts, on the network's device; the result is on the CPU."""
+    device = next(model.parameters()).device
+    parts = [extrapolate(model, part.to(device), STEPS, context) for part in observed.split(CURVES_AT_ONCE)]
+    points, spreads = (torch.cat([part[i].cpu() for part in parts]) for i in (0, 1))
+    steps = zip(*(part.estimates for part in parts), strict=True)
+    return Extrapolation(points, spreads, [torch.cat(step).cpu() for step in steps])
+
+
+def covered(found: Extrapolation, y: Float[Tensor, "N S"], deviations: int) -> Bool[Tensor, "N S"]:
+    """Whether an observation lies within so many standard deviations of the median."""
+    return (y - found.point).abs() <= deviations * found.spread
+
+
+def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
+    """Everything that a record keeps; each figure is a mean over steps and curves, by class, "all" and "even".
+
+    Args:
+        model: of any kind.
+        curves: the last 10 points are extrapolated from the others.
+
+    Returns:
+        "mse_lin" and so on: squared error against the noiseless function, context growing. "noisy_mse_": against
+        observations. "sliding_mse_": context sliding. With a window "window": its length. For a relational network
+        also "spread_": standard deviation of the estimates (Table 2); "covered_1_" and "covered_2_": percentage of
+        observations within one and two of them; "spread_error_", by class: rank correlation of spread and absolute
+        error.
+    """
+    seen, truth, y = curves.y[:, :-STEPS], curves.truth[:, -STEPS:], curves.y[:, -STEPS:]
+    grown, slid = (extrapolate_all(model, seen, context) for context in CONTEXTS)
+    measures = {
+        "mse": (grown.point - truth).square(),
+        "noisy_mse": (grown.point - y).square(),
+        "sliding_mse": (slid.point - truth).square(),
+    }
+    relational = isinstance(model, RelationalTransformer)
+    if relational:
+        measures["spread"] = grown.spread
+        measures |= {f"covered_{n}": 100 * covered(grown, y, n).float() for n in (1, 2)}
+    metrics = {
+        f"{name}_{kind}": mean
+        for name, values in measures.items()
+        for kind, mean in per_kind(values, curves.kinds).items()
+    }
+    if relational:
+        metrics |= spread_against_error(grown, truth, curves.kinds)
+    if model.window is not None:
+        metrics["window"] = model.window.length.mean().item()
+    return metrics
+
+
+def spread_against_error(
+    found: Extrapolation, truth: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]
+) -> dict[str, float]:
+    """Spearman's correlation, over all points of a class, between the spread and the absolute error."""
+    error = (found.point - truth).abs()
+    return {
+        f"spread_error_{kind}": float(
+            spearmanr(found.spread[kinds == number].flatten(), error[kinds == number].flatten()).statistic
+        )
+        for number, kind in enumerate(KINDS)
+    }

@@ -1,0 +1,244 @@
+"""Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.evaluation import evaluate
+from mini_lib.functions.models import MODELS, OPTIONS, RelationalTransformer, build_network
+from mini_lib.functions.tasks import NOISE, SHORTEST, STEPS, evaluation_curves, sample
+from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.results.compare import TUTORIAL
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.settings import RunSettings
+from mini_lib.training import Batch, Replica
+
+PAPER = "functions"
+TITLE = "Beyond Transformers for Function Learning"
+TABLE1, TABLE2 = "functions.table1", "functions.table2"
+COLUMNS = ("all", "lin", "rbf", "sine")
+RUNS = 3
+UPDATES = 100  # in what the harness calls an epoch; no curve is ever seen twice
+ROWS = {
+    "one_d": "1d transformer",
+    "one_d_window": "1d transformer, learned window",
+    "relational": "relational transformer",
+    "relational_window": "relational transformer, learned window",
+}
+UNCERTAIN = ("relational", "relational_window")  # the networks of Table 2
+
+
+@dataclass(frozen=True)
+class Settings(RunSettings):
+    """What a run of this paper is, but for its seed.
+
+    Attributes:
+        model: a key of `models.MODELS`.
+        observed: N, the points that are seen in training and before a test; the next one is the target.
+        epochs: of 100 updates, each on curves drawn afresh.
+        batch_size: B.
+        lr: learning rate.
+        noise: standard deviation of the uniform noise of training curves.
+        intercept: see `tasks.sample`; of training and test curves.
+        prefixes: train on every prefix of a curve at once, rather than on its last point alone.
+        test_curves: how many, evenly split among the classes.
+        checks: epochs after which the test is made, besides the last.
+        options: of `models.FunctionTransformer`.
+    """
+
+    PAPER: ClassVar[str] = PAPER
+
+    model: str
+    observed: int = 20
+    epochs: int = 100
+    batch_size: int = 32
+    lr: float = 1e-4
+    noise: float = NOISE
+    intercept: float = 0.0
+    prefixes: bool = False
+    test_curves: int = 2500
+    checks: tuple[int, ...] | list[int] = ()
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise WrongUse for values with which no run can be made."""
+        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
+        self.check_known(("model", "model", MODELS))
+        self.check_whole("observed", "epochs", "batch_size", "test_curves")
+        self.check_positive("lr")
+        if self.observed < SHORTEST:
+            raise WrongUse(f"observed has to be {SHORTEST} or more, got {self.observed}")
+        if self.test_curves < 3:
+            raise WrongUse(f"a test needs a curve of each class; got test_curves={self.test_curves}")
+        for name in self.options:
+            if name not in OPTIONS:
+                raise unknown(f"option of {self.model}", name, OPTIONS)
+        for epoch in self.checks:
+            if not 1 <= epoch <= self.epochs:
+                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+
+    def describe(self) -> str:
+        """The settings in a line, without what is the paper's default."""
+        kept = self.to_dict()
+        shown = kept.keys() - {"paper", "model", "checks", "epochs", "lr"}
+        return ", ".join([self.model] + [f"{name} {kept[name]}" for name in sorted(shown)])
+
+    def to_dict(self) -> dict:
+        """The settings as a record keeps them, in the types of JSON."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in super().to_dict().items()}
+
+
+def paper_settings(model: str, **changes) -> Settings:
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
+
+    Relational networks are tested on the way too: the spread of their estimates depends on how long they train.
+    """
+    checks = {"checks": CHECKS} if model in UNCERTAIN else {}
+    return Settings(model, **(checks | changes))
+
+
+def tutorial_settings(model: str, **changes) -> Settings:
+    """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
+    small = {"observed": 12, "lr": 1e-3, "checks": CHECKS}
+    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.pop("options", {})
+    return Settings(model, **(small | {"options": options} | changes))
+
+
+CHECKS = (1, 3, 10, 30)
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def build(settings: dict, seed: int) -> Replica:
+    """The replica of a run: its curves, its network, its loss and its test.
+
+    Curves depend on the seed alone, so that networks of one seed learn from the same; those of the test are the same
+    for every run.
+    """
+    s = Settings.from_dict(settings)
+    with seeded(seed, "weights", s.model):
+        model = build_network(s.model, **s.options)
+    return Replica(
+        key=run_key(s.to_dict(), seed),
+        name=f"{s.describe()}, seed {seed}",
+        model=model,
+        epoch=partial(draw, s, seed),
+        examples=UPDATES * s.batch_size,
+        batch_size=s.batch_size,
+        epochs=s.epochs,
+        lr=s.lr,
+        loss=Loss(isinstance(model, RelationalTransformer), s.prefixes),
+        evaluate=partial(evaluate, curves=evaluation_curves(s.test_curves, s.observed + STEPS, s.intercept)),
+        checks=s.checks,
+    )
+
+
+def data_source(settings: dict) -> str:
+    """Curves are always drawn."""
+    return "drawn"
+
+
+def draw(s: Settings, seed: int, epoch: int) -> Batch:
+    """The training curves of one epoch: observed points and the target. {"y": [N, observed + 1]}"""
+    generator = torch_rng(seed, "curves", epoch)
+    curves = sample(UPDATES * s.batch_size, s.observed + 1, generator, noise=s.noise, intercept=s.intercept)
+    return {"y": curves.y}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Mean squared error of the answers, and of what they say about the last value on average as the score.
+
+    Attributes:
+        relational: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and
+            counts in the mean; else they are values y_q.
+        prefixes: answers are about every point from the third.
+    """
+
+    relational: bool
+    prefixes: bool
+
+    def __call__(self, apply, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(loss, score) of a batch {"y": [B, N + 1]}."""
+        y, last = batch["y"], batch["y"].shape[1]
+        first = SHORTEST + 1 if self.prefixes else last
+        answers = apply(y[:, :-1], prefixes=self.prefixes)
+        places = range(first, last + 1)
+        if self.relational:
+            targets = torch.cat([y[:, q - 1 : q] - y[:, :q] for q in places], dim=1)
+            guess = (answers[:, -last:-1] + y[:, :-1]).mean(dim=1)
+        else:
+            targets, guess = y[:, first - 1 :], answers[:, -1]
+        return (answers - targets).square().mean(), (guess - y[:, -1]).square().mean()
+
+
+# ------------------------------------------------------------------------------------------------ all cells
+
+
+class _Declared(Declared):
+    """Cells of this paper."""
+
+    def row(self, table: str, settings: Settings, measure: str, variant: str = "") -> None:
+        """A cell for every column."""
+        for column in COLUMNS:
+            self.add(
+                table,
+                ROWS[settings.model],
+                column,
+                settings.to_dict(),
+                RUNS,
+                metric=f"{measure}_{column}",
+                variant=variant,
+            )
+
+
+WINDOWED = {
+    "window starts at 3": {"length": 3.0},
+    "window starts at 30": {"length": 30.0},
+    "window learns 10 times faster": {"window_rate": 10.0},
+    "gate after the softmax": {"gate": "post"},
+}
+EVERYWHERE = {
+    "strict mask": {"mask": "strict"},
+    "no mask": {"mask": "none"},
+    "x from 0 to 1.5": {"scale": 1 / 20},
+}
+
+
+def _declare() -> list[Cell]:
+    cells = _Declared()
+    for model in MODELS:
+        cells.row(TABLE1, paper_settings(model), "mse")
+    for model in UNCERTAIN:
+        cells.row(TABLE2, paper_settings(model), "spread")
+    for model in MODELS:
+        _declare_variants(cells, model)
+    return list(cells)
+
+
+def _declare_variants(cells: _Declared, model: str) -> None:
+    own = paper_settings(model)
+    cells.row(TABLE1, own, "sliding_mse", "sliding context")
+    cells.row(TABLE1, own, "noisy_mse", "against observations")
+    measures = {TABLE1: "mse"} | ({TABLE2: "spread"} if model in UNCERTAIN else {})
+    for table, measure in measures.items():
+        even = {"metric": f"{measure}_even", "variant": "classes count equally"}
+        cells.add(table, ROWS[model], "all", own.to_dict(), RUNS, **even)
+        cells.row(table, tutorial_settings(model), measure, TUTORIAL)
+    forms = EVERYWHERE | (WINDOWED if MODELS[model][1] else {})
+    for variant, options in forms.items():
+        cells.row(TABLE1, paper_settings(model, options=options), "mse", variant)
+    cells.row(TABLE1, paper_settings(model, prefixes=True), "mse", "trained on every prefix")
+
+
+CELLS = _declare()
+
+
+def bench_cases() -> list[BenchCase]:
+    """Every network with the paper's settings; no code of the authors is public."""
+    return [BenchCase(model, "N=20", paper_settings(model).to_dict(), None, 5, False) for model in MODELS]

@@ -1,0 +1,44 @@
+"""The four networks of the paper's tables: with or without the bottleneck, with or without the window."""
+
+import inspect
+
+from mini_lib.errors import unknown
+from mini_lib.functions.models.network import FunctionTransformer, Memory
+from mini_lib.functions.models.one_d import OneDTransformer
+from mini_lib.functions.models.relational import RelationalTransformer
+from mini_lib.functions.models.window import Tokens, Window
+
+MODELS = {
+    "one_d": (OneDTransformer, False),
+    "one_d_window": (OneDTransformer, True),
+    "relational": (RelationalTransformer, False),
+    "relational_window": (RelationalTransformer, True),
+}
+OPTIONS = [name for name in inspect.signature(FunctionTransformer).parameters if name != "window"]
+
+__all__ = [
+    "MODELS",
+    "OPTIONS",
+    "FunctionTransformer",
+    "Memory",
+    "OneDTransformer",
+    "RelationalTransformer",
+    "Tokens",
+    "Window",
+    "build_network",
+]
+
+
+def build_network(name: str, **options) -> FunctionTransformer:
+    """A network of `MODELS` with the paper's sizes, unless options of `FunctionTransformer` say otherwise.
+
+    Raises:
+        WrongUse: for a network or an option that is not there; the nearest name is offered.
+    """
+    if name not in MODELS:
+        raise unknown("model", name, MODELS)
+    for option in options:
+        if option not in OPTIONS:
+            raise unknown(f"option of {name}", option, OPTIONS)
+    network, window = MODELS[name]
+    return network(window=window, **options)

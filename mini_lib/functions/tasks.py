@@ -1,0 +1,180 @@
+"""Lines, radial basis function curves and sinusoids, as Segert and Cohen sample them ("Experiment details").
+
+Observations stand at x = 1, 2, 3, ...: a curve is the list of its values, and position i of a tensor's last axis is
+x = i + 1.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.seeding import torch_rng
+
+KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
+NOISE = 0.1  # standard deviation of the uniform noise
+STEPS = 10  # points to extrapolate
+SLOPE = 0.1
+PERIODS, AMPLITUDES = (5.0, 12.0), (0.8, 1.2)
+LENGTH_SCALE = 3.0
+JITTER = 1e-6  # added to the diagonal of a covariance before it is factored
+SHORTEST = 2  # observations below which there is nothing to extrapolate from
+
+
+class Curves(NamedTuple):
+    """N curves at x = 1..T.
+
+    Attributes:
+        truth: the function itself. [N, T]
+        y: what is observed of it, the truth with noise. [N, T]
+        kinds: the class of each, an index into `KINDS`. [N]
+    """
+
+    truth: Float[Tensor, "N T"]
+    y: Float[Tensor, "N T"]
+    kinds: Int[Tensor, "N"]
+
+
+def positions(points: int) -> Float[Tensor, "T"]:
+    """Places of T observations, x = 1..T, in float64."""
+    return torch.arange(1, points + 1, dtype=torch.float64)
+
+
+def covariance(points: int, length_scale: float = LENGTH_SCALE) -> Float[Tensor, "T T"]:
+    """C_ij = exp(-(i - j)^2 / (2 l^2)), the covariance of RBF curves with length scale l, in float64."""
+    x = positions(points)
+    return torch.exp(-0.5 * (x[:, None] - x).square() / length_scale**2)
+
+
+@cache
+def _root(points: int) -> Tensor:
+    """L with L L^T = C, on the CPU."""
+    return torch.linalg.cholesky(covariance(points) + JITTER * torch.eye(points, dtype=torch.float64))
+
+
+def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "N 1"]:
+    return low + (high - low) * torch.rand(count, 1, generator=generator, dtype=torch.float64)
+
+
+def lines(count: int, points: int, generator: torch.Generator, intercept: float = 0.0) -> Tensor:
+    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [N, T]"""
+    slope = _uniform(-SLOPE, SLOPE, count, generator)
+    start = _uniform(-intercept, intercept, count, generator)
+    return start + slope * positions(points)
+
+
+def rbf_curves(count: int, points: int, generator: torch.Generator) -> Tensor:
+    """Draws of a Gaussian process with mean 0 and `covariance`. [N, T]"""
+    return torch.randn(count, points, generator=generator, dtype=torch.float64) @ _root(points).T
+
+
+def sines(count: int, points: int, generator: torch.Generator) -> Tensor:
+    """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [N, T]"""
+    period = _uniform(*PERIODS, count, generator)
+    amplitude = _uniform(*AMPLITUDES, count, generator)
+    phase = _uniform(0.0, 2 * math.pi, count, generator)
+    return amplitude * torch.sin(2 * math.pi * positions(points) / period + phase)
+
+
+def sample(
+    count: int,
+    points: int,
+    generator: torch.Generator,
+    *,
+    kind: str | None = None,
+    noise: float = NOISE,
+    intercept: float = 0.0,
+) -> Curves:
+    """Draw curves with noise at all of their points.
+
+    Args:
+        count: N.
+        points: T.
+        generator: of random numbers, on the CPU.
+        kind: "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3.
+        noise: standard deviation of the noise, which is uniform on +- noise sqrt(3).
+        intercept: lines start anywhere up to this value from 0.
+
+    Raises:
+        WrongUse: for an unknown class, a negative noise or intercept, no curve or no point.
+    """
+    for name, value, least in (
+        ("count", count, 1),
+        ("points", points, 1),
+        ("noise", noise, 0),
+        ("intercept", intercept, 0),
+    ):
+        if not value >= least or math.isinf(value):
+            raise WrongUse(f"{name} has to be {least} or more, got {value!r}")
+    if kind is not None and kind not in KINDS:
+        raise unknown("class of curves", kind, KINDS)
+    makers: dict[str, Callable[[], Tensor]] = {
+        "lin": lambda: lines(count, points, generator, intercept),
+        "rbf": lambda: rbf_curves(count, points, generator),
+        "sine": lambda: sines(count, points, generator),
+    }
+    if kind is None:
+        kinds = torch.randint(len(KINDS), (count,), generator=generator)
+        truth = torch.stack([makers[name]() for name in KINDS])[kinds, torch.arange(count)]
+    else:
+        kinds = torch.full((count,), KINDS.index(kind))
+        truth = makers[kind]()
+    half_width = noise * math.sqrt(3)
+    y = truth + half_width * (2 * torch.rand(count, points, generator=generator, dtype=torch.float64) - 1)
+    return Curves(truth.float(), y.float(), kinds)
+
+
+@cache
+def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
+    """The curves that every network and every predictor is tested on, evenly split among the classes.
+
+    Args:
+        count: N; what three does not divide goes to the first classes.
+        points: T, observed points and those to extrapolate.
+        intercept: see `sample`.
+    """
+    parts = []
+    for number, kind in enumerate(KINDS):
+        share = count // len(KINDS) + (number < count % len(KINDS))
+        if share:
+            generator = torch_rng(0, "test curves", kind)
+            parts.append(sample(share, points, generator, kind=kind, intercept=intercept))
+    return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+
+def own_curve(y: Sequence[float] | Tensor, x: Sequence[float] | Tensor | None = None) -> Float[Tensor, "1 T"]:
+    """A reader's own observations, checked, as a batch of one curve.
+
+    Args:
+        y: values at x = 1, 2, 3, ..., at least two of them.
+        x: where they were observed, if that is to be checked: the networks know whole steps only.
+
+    Raises:
+        WrongUse: for too few values, values that are no finite numbers, or an x that is not 1, 2, 3, ....
+    """
+    try:
+        values = torch.as_tensor(y, dtype=torch.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise WrongUse(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
+    if values.dim() != 1:
+        raise WrongUse(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
+    if len(values) < SHORTEST:
+        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {len(values)}")
+    for place, value in enumerate(values.tolist(), start=1):
+        if not math.isfinite(value):
+            raise WrongUse(
+                f"the curve's value at x = {place} is {value}; every value has to be a finite number"
+            )
+    if x is not None:
+        grid = [float(each) for each in x]
+        if grid != [float(place) for place in range(1, len(values) + 1)]:
+            raise WrongUse(
+                f"x has to be 1, 2, ..., {len(values)}, one for each value; the networks know equal steps only"
+                " (interpolate your curve onto whole steps first)"
+            )
+    return values[None]

@@ -1,0 +1,232 @@
+"""The declared cells against the paper's tables, and real runs by the harness."""
+
+import json
+from importlib import resources
+
+import pytest
+import torch
+
+from mini_lib.errors import WrongUse
+from mini_lib.functions import experiments
+from mini_lib.functions.experiments import (
+    CELLS,
+    COLUMNS,
+    ROWS,
+    Loss,
+    Settings,
+    build,
+    data_source,
+    paper_settings,
+    tutorial_settings,
+)
+from mini_lib.functions.models import MODELS
+from mini_lib.functions.tasks import evaluation_curves
+from mini_lib.results.compare import TUTORIAL
+from mini_lib.training import Trainee, train
+
+PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Epochs of three updates."""
+    monkeypatch.setattr(experiments, "UPDATES", 3)
+
+
+def small(model, **changes):
+    """Few points, few curves, a small network."""
+    options = {"dim": 8, "layers": 2, "heads": 2, "scale": 0.05} | changes.pop("options", {})
+    sizes = {"observed": 4, "epochs": 2, "batch_size": 5, "test_curves": 6, "lr": 1e-2}
+    return Settings(model, **(sizes | {"options": options} | changes))
+
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+def test_settings_keep_only_what_is_not_default():
+    assert paper_settings("one_d").to_dict() == {"paper": "functions", "model": "one_d"}
+    assert paper_settings("relational").to_dict()["checks"] == [1, 3, 10, 30]
+    changed = paper_settings("one_d_window", prefixes=True, options={"length": 3.0}).to_dict()
+    assert changed == {
+        **{"paper": "functions", "model": "one_d_window"},
+        **{"prefixes": True, "options": {"length": 3.0}},
+    }
+
+
+def test_the_paper_settings_are_the_papers():
+    s = paper_settings("one_d")
+    assert s.epochs * experiments.UPDATES == 10_000
+    assert s.epochs * experiments.UPDATES * s.batch_size == 320_000
+    assert (s.batch_size, s.lr, s.observed, s.test_curves) == (32, 1e-4, 20, 2500)
+    assert tutorial_settings("one_d").epochs == s.epochs
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "onde"}, "unknown model 'onde'; did you mean 'one_d'"),
+        ({"observed": 1}, "observed has to be 2 or more"),
+        ({"observed": 0}, "observed has to be a whole number from 1"),
+        ({"lr": 0.0}, "lr has to be above 0"),
+        ({"test_curves": 2}, "a curve of each class"),
+        ({"options": {"lenght": 3}}, "unknown option of one_d 'lenght'; did you mean 'length'"),
+        ({"options": {"window": True}}, "unknown option of one_d 'window'"),
+        ({"checks": (0,)}, "checks are epochs from 1 to 100"),
+        ({"checks": (101,)}, "checks are epochs from 1 to 100"),
+        ({"noise": -0.1}, "noise has to be 0 or more"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(changes, message):
+    with pytest.raises(WrongUse, match=message):
+        build(Settings(**{"model": "one_d"} | changes).to_dict(), 1).epoch(0)
+
+
+def test_settings_describe_themselves():
+    assert Settings("one_d").describe() == "one_d"
+    assert "observed 12" in tutorial_settings("relational").describe()
+    assert data_source({}) == "drawn"
+
+
+# ------------------------------------------------------------------------------------------------ cells
+
+
+def test_every_printed_number_of_a_network_has_a_cell():
+    for table in ("functions.table1", "functions.table2"):
+        printed = {
+            (row, column)
+            for row, entries in PRINTED[table]["rows"].items()
+            for column, entry in entries.items()
+            if entry is not None and row != "optimal"  # in closed form: mini_lib.functions.bounds
+        }
+        filled = {(cell.row, cell.column) for cell in CELLS if cell.table == table and not cell.variant}
+        assert filled == printed
+
+
+def test_ids_are_unique_and_a_tutorial_cell_stands_for_every_cell():
+    ids = [cell.id for cell in CELLS]
+    assert len(ids) == len(set(ids))
+    plain = {cell.id for cell in CELLS if not cell.variant}
+    assert {cell.id.removesuffix("/tutorial") for cell in CELLS if cell.variant == TUTORIAL} == plain
+
+
+def test_both_tables_share_their_runs():
+    hashes = {
+        (cell.table, cell.hash) for cell in CELLS if cell.row == ROWS["relational"] and not cell.variant
+    }
+    assert len(hashes) == 2
+    assert len({hash for _, hash in hashes}) == 1
+    assert {cell.home for cell in CELLS if not cell.variant} == {"functions.table1"}
+
+
+def test_metrics_of_all_cells_are_measured(short):
+    for model in MODELS:
+        metrics = train([build(small(model).to_dict(), 1)])[0].metrics
+        wanted = {cell.metric for cell in CELLS if cell.row == ROWS[model]}
+        assert wanted <= metrics.keys()
+        assert set(COLUMNS) | {"even"} <= {name.removeprefix("mse_") for name in metrics}
+
+
+@pytest.mark.parametrize("variant", sorted({cell.variant for cell in CELLS} - {""}))
+def test_every_variant_builds(variant):
+    for settings in {cell.hash: cell.settings for cell in CELLS if cell.variant == variant}.values():
+        options = settings.get("options", {}) | {"dim": 8, "layers": 1, "heads": 2}
+        replica = build(settings | {"options": options, "test_curves": 3, "batch_size": 2}, 1)
+        loss, _ = replica.loss(replica.model, {"y": replica.epoch(0)["y"][:2]})
+        assert loss.isfinite()
+
+
+# ------------------------------------------------------------------------------------------------ runs
+
+
+def test_curves_depend_on_seed_and_epoch_and_not_on_the_network():
+    one, other = (build(small(model).to_dict(), 3) for model in ("one_d", "relational"))
+    assert torch.equal(one.epoch(1)["y"], other.epoch(1)["y"])
+    assert not torch.equal(one.epoch(0)["y"], one.epoch(1)["y"])
+    assert not torch.equal(one.epoch(0)["y"], build(small("one_d").to_dict(), 4).epoch(0)["y"])
+    assert one.epoch(0)["y"].shape == (500, 5)
+
+
+def test_the_test_is_the_same_for_every_run_and_not_what_was_trained_on():
+    replica = build(small("one_d").to_dict(), 1)
+    curves = replica.evaluate.keywords["curves"]
+    assert curves is evaluation_curves(6, 14, 0.0)
+    trained = {tuple(row) for row in replica.epoch(0)["y"].tolist()}
+    assert not trained & {tuple(row) for row in curves.y[:, :5].tolist()}
+
+
+def test_weights_depend_on_the_network_and_the_seed():
+    weights = [build(small("one_d").to_dict(), seed).model.read_in.weight for seed in (1, 1, 2)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_loss_of_a_value_is_its_squared_error():
+    batch = {"y": torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])}
+    seen = []
+
+    def apply(y, prefixes):
+        seen.append((y, prefixes))
+        return torch.tensor([[2.5], [3.0]])
+
+    loss, score = Loss(relational=False, prefixes=False)(apply, batch)
+    assert loss == pytest.approx((0.25 + 4.0) / 2)
+    assert score == loss
+    assert torch.equal(seen[0][0], batch["y"][:, :2])
+    assert seen[0][1] is False
+
+
+def test_loss_of_differences_counts_the_trivial_one_too():
+    batch = {"y": torch.tensor([[1.0, 2.0, 4.0]])}
+    answers = torch.tensor([[3.5, 1.0, 1.0]])  # y_3 - y_1 = 3, y_3 - y_2 = 2, y_3 - y_3 = 0
+    loss, score = Loss(relational=True, prefixes=False)(lambda y, prefixes: answers, batch)
+    assert loss == pytest.approx((0.25 + 1.0 + 1.0) / 3)
+    assert score == pytest.approx(((1 + 3.5 + 2 + 1.0) / 2 - 4) ** 2)
+
+
+def test_loss_of_prefixes_is_the_mean_over_all_their_answers():
+    y = torch.tensor([[1.0, 2.0, 4.0, 8.0]])
+    values, score = Loss(False, True)(lambda y, prefixes: torch.tensor([[4.0, 6.0]]), {"y": y})
+    assert values == pytest.approx(2.0)
+    assert score == pytest.approx(4.0)
+    right = torch.tensor([[3.0, 2.0, 0.0, 7.0, 6.0, 4.0, 0.0]])
+    assert Loss(True, True)(lambda y, prefixes: right, {"y": y})[0] == 0.0
+    assert Loss(True, True)(lambda y, prefixes: right + 1, {"y": y})[0] == 1.0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_stack_trains_as_each_network_alone(model, short):
+    replicas = [build(small(model, prefixes=model == "relational").to_dict(), seed) for seed in (1, 2)]
+    assert replicas[0].stack_key() == replicas[1].stack_key()
+    stack = Trainee(replicas, CPU, stacked=True)
+    together = [stack.step(stack.batch(update))[0] for update in range(4)]
+    for i, seed in enumerate((1, 2)):
+        alone = Trainee(
+            [build(small(model, prefixes=model == "relational").to_dict(), seed)], CPU, stacked=False
+        )
+        for update, losses in enumerate(together):
+            assert torch.allclose(alone.step(alone.batch(update))[0][0], losses[i], rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["one_d_window", "relational"])
+def test_resumed_equals_uninterrupted(model, tmp_path, short):
+    settings = small(model, epochs=8, checks=(2,)).to_dict()
+    (whole,) = train([build(settings, 1)])
+    train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 5)
+    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
+    assert resumed.metrics == whole.metrics
+    assert resumed.checks == whole.checks
+    assert [check["epoch"] for check in whole.checks] == [2, 8]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_training_lowers_the_error(model, short, monkeypatch):
+    monkeypatch.setattr(experiments, "UPDATES", 100)
+    (run,) = train([build(small(model, epochs=1, batch_size=16, options={"dim": 16}).to_dict(), 1)])
+    losses = run.curve["loss"]
+    assert sum(losses[-3:]) < 0.7 * sum(losses[:3])
+
+
+def test_windows_learn(short):
+    (run,) = train([build(small("one_d_window", epochs=4).to_dict(), 1)])
+    assert run.metrics["window"] != pytest.approx(10.0, abs=1e-3)
