@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import WrongUse
 from mini_lib.functions.evaluation import evaluate
-from mini_lib.functions.models import MODELS, OPTIONS, RelationalTransformer, build_network
+from mini_lib.functions.models import MODELS, RelationalTransformer, build_network, check_options
 from mini_lib.functions.tasks import NOISE, SHORTEST, STEPS, evaluation_curves, sample
 from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
 from mini_lib.results.compare import TUTORIAL
@@ -74,9 +74,7 @@ class Settings(RunSettings):
             raise WrongUse(f"observed has to be {SHORTEST} or more, got {self.observed}")
         if self.test_curves < 3:
             raise WrongUse(f"a test needs a curve of each class; got test_curves={self.test_curves}")
-        for name in self.options:
-            if name not in OPTIONS:
-                raise unknown(f"option of {self.model}", name, OPTIONS)
+        check_options(self.model, self.options)
         for epoch in self.checks:
             if not 1 <= epoch <= self.epochs:
                 raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")

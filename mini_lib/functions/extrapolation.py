@@ -58,7 +58,7 @@ def extrapolate(
         raise unknown("context", context, CONTEXTS)
     if y.shape[1] < SHORTEST:
         raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
-    if steps < 1:
+    if not isinstance(steps, int) or steps < 1:
         raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
     if not y.isfinite().all():
         raise WrongUse("observations have to be finite numbers")

@@ -137,17 +137,23 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
         count: N; what three does not divide goes to the first classes.
         points: T, observed points and those to extrapolate.
         intercept: see `sample`.
+
+    Raises:
+        WrongUse: for fewer curves than classes.
     """
+    if count < len(KINDS):
+        raise WrongUse(f"a test needs a curve of each class; got {count} curves")
     parts = []
     for number, kind in enumerate(KINDS):
         share = count // len(KINDS) + (number < count % len(KINDS))
-        if share:
-            generator = torch_rng(0, "test curves", kind)
-            parts.append(sample(share, points, generator, kind=kind, intercept=intercept))
+        generator = torch_rng(0, "test curves", kind)
+        parts.append(sample(share, points, generator, kind=kind, intercept=intercept))
     return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def own_curve(y: Sequence[float] | Tensor, x: Sequence[float] | Tensor | None = None) -> Float[Tensor, "1 T"]:
+def own_curve(
+    y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
+) -> Float[Tensor, "1 T"]:
     """A reader's own observations, checked, as a batch of one curve.
 
     Args:
@@ -170,11 +176,9 @@ def own_curve(y: Sequence[float] | Tensor, x: Sequence[float] | Tensor | None = 
             raise WrongUse(
                 f"the curve's value at x = {place} is {value}; every value has to be a finite number"
             )
-    if x is not None:
-        grid = [float(each) for each in x]
-        if grid != [float(place) for place in range(1, len(values) + 1)]:
-            raise WrongUse(
-                f"x has to be 1, 2, ..., {len(values)}, one for each value; the networks know equal steps only"
-                " (interpolate your curve onto whole steps first)"
-            )
+    if x is not None and [*x] != [*range(1, len(values) + 1)]:
+        raise WrongUse(
+            f"x has to be 1, 2, ..., {len(values)}, one for each value; the networks know equal steps only"
+            " (interpolate your curve onto whole steps first)"
+        )
     return values[None]

@@ -1,6 +1,7 @@
 """The four networks of the paper's tables: with or without the bottleneck, with or without the window."""
 
 import inspect
+from collections.abc import Iterable
 
 from mini_lib.errors import unknown
 from mini_lib.functions.models.network import FunctionTransformer, Memory
@@ -15,6 +16,7 @@ MODELS = {
     "relational_window": (RelationalTransformer, True),
 }
 OPTIONS = [name for name in inspect.signature(FunctionTransformer).parameters if name != "window"]
+WINDOW_OPTIONS = ("length", "window_rate", "own_windows", "gate")
 
 __all__ = [
     "MODELS",
@@ -26,7 +28,21 @@ __all__ = [
     "Tokens",
     "Window",
     "build_network",
+    "check_options",
+    "options_of",
 ]
+
+
+def options_of(name: str) -> list[str]:
+    """The options of a network of `MODELS`; those about the window only where it has one."""
+    return [each for each in OPTIONS if MODELS[name][1] or each not in WINDOW_OPTIONS]
+
+
+def check_options(name: str, options: Iterable[str]) -> None:
+    """WrongUse for an option that a network of `MODELS` does not have."""
+    for option in options:
+        if option not in options_of(name):
+            raise unknown(f"option of {name}", option, options_of(name))
 
 
 def build_network(name: str, **options) -> FunctionTransformer:
@@ -37,8 +53,6 @@ def build_network(name: str, **options) -> FunctionTransformer:
     """
     if name not in MODELS:
         raise unknown("model", name, MODELS)
-    for option in options:
-        if option not in OPTIONS:
-            raise unknown(f"option of {name}", option, OPTIONS)
+    check_options(name, options)
     network, window = MODELS[name]
     return network(window=window, **options)

@@ -1,5 +1,6 @@
 """What the 1d and the relational transformer have in common."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -75,10 +76,12 @@ class FunctionTransformer(nn.Module):
         check_gating(mask, gate)
         if own_windows not in OWN_WINDOWS:
             raise unknown("kind of windows", own_windows, OWN_WINDOWS)
-        if not scale > 0:
+        if not 0 < scale < math.inf:
             raise WrongUse(f"scale has to be above 0, got {scale!r}")
         self.mask, self.gate, self.scale = mask, gate, scale
-        self.transformer = Transformer(dim, layers, heads, hidden, norm, activation)  # first, as it checks sizes
+        self.transformer = Transformer(
+            dim, layers, heads, hidden, norm, activation
+        )  # first, as it checks sizes
         self.read_in = nn.Linear(self.axes + 1, dim)
         self.read_out = nn.Linear(dim, 1)
         by_layer, by_head = OWN_WINDOWS[own_windows]
@@ -110,10 +113,13 @@ class FunctionTransformer(nn.Module):
                 this order; each sees only what came before it.
 
         Raises:
-            WrongUse: for prefixes where nothing is masked, since the answers would be seen.
+            WrongUse: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
+                observations.
         """
         if prefixes and self.mask == "none":
             raise WrongUse("with mask='none' every token sees every other; prefixes need a causal mask")
+        if prefixes and y.shape[1] < SHORTEST:
+            raise WrongUse(f"the shortest prefix has {SHORTEST} observations; got {y.shape[1]} in all")
         inputs, end = self.input_tokens(1, y.shape[1]), y.shape[1] + 1
         first, *more = (self.query_tokens(x) for x in range(SHORTEST + 1 if prefixes else end, end + 1))
         queries = first.joined(*more)

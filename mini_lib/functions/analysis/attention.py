@@ -1,0 +1,157 @@
+"""Where queries look: over the observations, over the matrix of differences, and how that falls with distance."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse
+from mini_lib.functions.analysis.networks import one_curve, relational
+from mini_lib.functions.models import FunctionTransformer, OneDTransformer, RelationalTransformer, Tokens
+from mini_lib.functions.models.window import visible
+
+
+class Attended(NamedTuple):
+    """Attention of one query of a relational network to every token.
+
+    Attributes:
+        query: i of the query (i, N + 1).
+        weights: on token (i', j') in row i' and column j', from 1; 0 where the query may not look, NaN where there
+            is no token. The last column holds the queries. [N, N + 1]
+    """
+
+    query: int
+    weights: Tensor
+
+
+def over_matrix(
+    model: FunctionTransformer,
+    y: Sequence[int | float] | Float[Tensor, "..."],
+    query: int,
+    layer: int | None = None,
+    head: int | None = None,
+) -> Attended:
+    """Where the query (i, N + 1) of a relational network looks, laid out as the matrix of places.
+
+    The query (N + 1, N + 1), whose answer is 0, has no row of its own in the matrix; with a causal mask no other
+    looks at it.
+
+    Args:
+        model: a relational network.
+        y: the N observations of one curve.
+        query: i, from 1 to N.
+        layer: from 0; the mean over layers without it.
+        head: from 0; the mean over heads without it.
+
+    Raises:
+        WrongUse: for another network, what is no curve, or a query, layer or head that is not there.
+    """
+    y = one_curve(y)
+    observed = y.shape[1]
+    if not 1 <= query <= observed:
+        raise WrongUse(f"of {observed} observations there are queries 1 to {observed}, got {query!r}")
+    weights, tokens = _weights(relational(model, "a matrix of differences to look at"), y)
+    chosen = _chosen(weights, layer, head)
+    i, j = tokens.places.long().unbind(dim=-1)
+    row = int(((i == query) & tokens.query).nonzero())
+    laid = torch.full((observed + 1, observed + 1), torch.nan)
+    laid[i - 1, j - 1] = chosen[row]
+    return Attended(query, laid[:-1])
+
+
+def over_observations(
+    model: FunctionTransformer,
+    y: Sequence[int | float] | Float[Tensor, "..."],
+    layer: int | None = None,
+    head: int | None = None,
+) -> Float[Tensor, "T"]:
+    """Where the query of a 1d network looks: its weight on each observation, and last on itself.
+
+    Args and errors are those of `over_matrix`.
+    """
+    y = one_curve(y)
+    if not isinstance(model, OneDTransformer):
+        raise WrongUse(
+            f"only a 1d network looks at observations, this one is a {type(model).__name__}; see over_matrix"
+        )
+    weights, _ = _weights(model, y)
+    return _chosen(weights, layer, head)[-1]
+
+
+@torch.no_grad()
+def _weights(model: FunctionTransformer, y: Float[Tensor, "1 N"]) -> tuple[Float[Tensor, "L H T T"], Tokens]:
+    """Attention of all layers and heads in one curve, on the CPU."""
+    weights, tokens = model.attention(y.to(next(model.parameters()).device))
+    return torch.cat(weights).cpu(), tokens
+
+
+def _chosen(weights: Float[Tensor, "L H T T"], layer: int | None, head: int | None) -> Float[Tensor, "T T"]:
+    """One layer and head, or the mean over those that are not named."""
+    for axis, (name, number) in enumerate((("layer", layer), ("head", head))):
+        if number is not None and not 0 <= number < weights.shape[axis]:
+            raise WrongUse(f"{name} has to be from 0 to {weights.shape[axis] - 1}, got {number!r}")
+    some = weights if layer is None else weights[layer : layer + 1]
+    some = some if head is None else some[:, head : head + 1]
+    return some.mean(dim=(0, 1))
+
+
+# ------------------------------------------------------------------------------------------------ with distance
+
+
+class Falling(NamedTuple):
+    """Mean attention of queries to what stands at each distance |x - x'|, over all that they may look at.
+
+    Attributes:
+        distance: in steps of x, from 0. [G]
+        weights: by layer and head. [L, H, G]
+        even: what it would be if each query shared its attention evenly. [G]
+    """
+
+    distance: Tensor
+    weights: Tensor
+    even: Tensor
+
+
+def by_distance(model: FunctionTransformer, y: Float[Tensor, "B N"], axis: int = -1) -> Falling:
+    """How the attention of the queries about y_{N+1} whose answers are used falls with distance, over all curves.
+
+    Args:
+        model: of any kind.
+        y: curves of N observations each.
+        axis: of the places: -1 is j, the time of a token; 0 is i, in a relational network the earlier point of two.
+
+    Raises:
+        WrongUse: for no curve or an axis that the network does not have.
+    """
+    if not len(y):
+        raise WrongUse("there is no curve to look at; give at least one")
+    if not -model.axes <= axis < model.axes:
+        raise WrongUse(f"a {type(model).__name__} has {model.axes} axes of places, got axis={axis!r}")
+    total = 0.0
+    for curve in y:  # one at a time: the weights of many would fill the memory
+        weights, tokens = _weights(model, curve[None])
+        asked = tokens.query.clone()
+        asked[-1] &= not isinstance(model, RelationalTransformer)  # (N + 1, N + 1), whose answer is not used
+        total = total + weights[:, :, asked]
+    queries = Tokens(*(part[asked] for part in tokens))
+    seen = visible(queries, tokens, model.mask)
+    distance = (queries.places[:, None, axis] - tokens.places[None, :, axis]).abs().long()
+    even = seen / seen.sum(dim=1, keepdim=True).clamp(min=1)
+    places = distance[seen].unique()
+    return Falling(
+        places.float(),
+        _means(total / len(y), seen, distance, places),
+        _means(even[None, None], seen, distance, places)[0, 0],
+    )
+
+
+def _means(
+    weights: Float[Tensor, "L H Q T"],
+    seen: Bool[Tensor, "Q T"],
+    distance: Tensor,
+    places: Tensor,
+) -> Float[Tensor, "L H G"]:
+    """Mean weight on what is seen at each distance."""
+    return torch.stack([weights[:, :, seen & (distance == place)].mean(dim=-1) for place in places], dim=-1)

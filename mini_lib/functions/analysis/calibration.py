@@ -1,0 +1,162 @@
+"""What the spread of the estimates is worth: how often it covers, and whether it grows where errors do.
+
+The standard deviation is one of an observation, its noise included: the paper's optimum of 0.1 on lines and
+sinusoids is the noise alone ("Uncertainty Estimation Results"). So it is held against observations, not against
+the function.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.evaluation import covered
+from mini_lib.functions.experiments import UPDATES
+from mini_lib.functions.extrapolation import Extrapolation
+from mini_lib.functions.tasks import KINDS, Curves
+
+MEAN_ERROR = math.sqrt(2 / math.pi)  # mean absolute error of a calibrated normal, in standard deviations
+
+
+def normal_coverage(deviations: int | float) -> float:
+    """The control, in percent: how often a calibrated normal is right within so many standard deviations."""
+    return 100 * math.erf(deviations / math.sqrt(2))
+
+
+class Coverage(NamedTuple):
+    """How many observations, in percent, lie within so many standard deviations of the median.
+
+    Attributes:
+        deviations: how many.
+        by_step: for each class the percentage for each of them and at each step. [D, S]
+    """
+
+    deviations: tuple[int, ...]
+    by_step: dict[str, Tensor]
+
+    @property
+    def by_kind(self) -> dict[str, list[float]]:
+        """For each class the mean over steps, for each number of deviations."""
+        return {kind: percent.mean(dim=1).tolist() for kind, percent in self.by_step.items()}
+
+
+def coverage(found: Extrapolation, curves: Curves, deviations: Sequence[int] = (1, 2)) -> Coverage:
+    """Count how many observations the median and so many standard deviations cover, by class and step.
+
+    Args:
+        found: what a network made of the curves; its S steps are their last S points.
+        curves: all that were extrapolated, in the same order.
+        deviations: whole numbers from 1.
+
+    Raises:
+        WrongUse: for curves that are not those, a network without a spread, or deviations below 1.
+    """
+    y = hidden(found, curves).y
+    if not deviations or min(deviations) < 1:
+        raise WrongUse(f"deviations have to be whole numbers from 1, got {deviations!r}")
+    hits = torch.stack([covered(found, y, each) for each in deviations]).float()
+    shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_of(curves.kinds).items()}
+    return Coverage(tuple(deviations), shares)
+
+
+class Bins(NamedTuple):
+    """Predictions in bins of equal counts, from the least spread to the most.
+
+    Attributes:
+        spread: mean standard deviation of the estimates. [K]
+        error: mean absolute error against the observations. [K]
+        counts: how many predictions. [K]
+    """
+
+    spread: Tensor
+    error: Tensor
+    counts: Tensor
+
+
+def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
+    """Sort all predictions of each class by their spread, and take the mean error of each bin.
+
+    A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
+
+    Raises:
+        WrongUse: as `coverage`; for fewer predictions of a class than bins.
+    """
+    y = hidden(found, curves).y
+    error = (found.point - y).abs()
+    return {
+        kind: in_bins(found.spread[rows], error[rows], bins) for kind, rows in rows_of(curves.kinds).items()
+    }
+
+
+def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int) -> Bins:
+    """Means of both in bins of equal counts (or one more in some), by spread."""
+    if not 1 <= bins <= spread.numel():
+        raise WrongUse(f"{spread.numel()} predictions make 1 to {spread.numel()} bins, got {bins!r}")
+    order = spread.flatten().argsort(stable=True)
+    parts = [(spread.flatten()[part], error.flatten()[part]) for part in order.tensor_split(bins)]
+    means = (torch.stack([part[i].double().mean() for part in parts]) for i in (0, 1))
+    return Bins(*means, torch.tensor([len(part[0]) for part in parts]))
+
+
+def hidden(found: Extrapolation, curves: Curves) -> Curves:
+    """The last points of the curves, those that were extrapolated.
+
+    Raises:
+        WrongUse: if there are not as many curves, or the network has no spread.
+    """
+    count, steps = found.point.shape
+    if len(curves.y) != count or curves.y.shape[1] <= steps:
+        raise WrongUse(
+            f"{count} extrapolations of {steps} points do not belong to {len(curves.y)} curves of "
+            f"{curves.y.shape[1]} points; give the curves that they were made from"
+        )
+    if found.estimates[0].shape[1] < 2:
+        raise WrongUse("one estimate has no spread; give what a relational network says of the curves")
+    return Curves(curves.truth[:, -steps:], curves.y[:, -steps:], curves.kinds)
+
+
+def rows_of(kinds: Int[Tensor, "B"]) -> dict[str, Tensor]:
+    """Which curves are of each class, for the classes that there are."""
+    return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
+
+
+# ------------------------------------------------------------------------------------------------ over training
+
+
+class Course(NamedTuple):
+    """How a measure changed while a network was trained.
+
+    Attributes:
+        updates: when it was measured. [C]
+        values: for each class, or for the one thing that is measured, a value each time. [C]
+    """
+
+    updates: list[int]
+    values: dict[str, list[float]]
+
+
+def course(record: dict, measure: str) -> Course:
+    """A measure of `evaluation.evaluate` over the training of one run, from the checks in its record.
+
+    Args:
+        record: of a run with more than one check, as relational ones have.
+        measure: "mse", "spread", "covered_1", "covered_2", "spread_error" and so on, by class; or "window".
+
+    Raises:
+        WrongUse: for a run without checks, or a measure that it does not have.
+    """
+    checks = record.get("checks")
+    if not checks:
+        raise WrongUse("this record has one test, at the end; give one of a run with checks on the way")
+    names = {kind: f"{measure}_{kind}" for kind in KINDS}
+    if measure in checks[0]:
+        names = {measure: measure}
+    elif not all(name in checks[0] for name in names.values()):
+        known = {name.removesuffix(f"_{KINDS[0]}") for name in checks[0] if name.endswith(f"_{KINDS[0]}")}
+        raise unknown("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
+    updates = [UPDATES * check["epoch"] for check in checks]
+    return Course(updates, {key: [check[name] for check in checks] for key, name in names.items()})

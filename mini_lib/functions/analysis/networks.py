@@ -1,0 +1,67 @@
+"""The trained networks for readers, and the questions that only some networks can be asked."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer, build_network
+from mini_lib.functions.tasks import own_curve
+from mini_lib.weights import load_weights
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+
+
+def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransformer, dict]:
+    """A trained network for readers, and what its file says of it: settings, seed, metrics, command.
+
+    Args:
+        model: a key of `models.MODELS`; all four are trained with `experiments.tutorial_settings`.
+        folder: where `<model>.safetensors` lies.
+
+    Raises:
+        WrongUse: for a network that is not there; the nearest name is offered.
+        FileNotFoundError: if there is no such file.
+        Damaged: if the file is damaged.
+    """
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
+    path = Path(folder) / f"{model}.safetensors"
+    network = build_network(model, **_options(path))
+    return network.eval(), load_weights(network, path)
+
+
+def _options(path: Path) -> dict:
+    """The options that the file's header names; none if it cannot be read, since `load_weights` says why."""
+    if not path.is_file():
+        return {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            return json.loads((file.metadata() or {}).get("settings", "{}")).get("options", {})
+    except (SafetensorError, ValueError):
+        return {}
+
+
+def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:
+    """The network itself, if it is relational; WrongUse, naming what was asked of it, if not."""
+    if not isinstance(model, RelationalTransformer):
+        raise WrongUse(
+            f"only a relational network has {what}, this one is a {type(model).__name__}; "
+            "give 'relational' or 'relational_window'"
+        )
+    return model
+
+
+def one_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 N"]:
+    """The observations of one curve as a batch of one; a batch of one stays as it is.
+
+    Raises:
+        WrongUse: for what is no curve; see `tasks.own_curve`.
+    """
+    single = isinstance(y, torch.Tensor) and y.dim() == 2 and len(y) == 1
+    return own_curve(y[0] if single else y)

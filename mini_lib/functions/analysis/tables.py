@@ -1,0 +1,112 @@
+"""What the chapters tabulate: every run beside the paper's numbers and the bounds, and errors step by step."""
+
+from collections.abc import Mapping, Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.analysis.calibration import rows_of
+from mini_lib.functions.experiments import (
+    COLUMNS,
+    ROWS,
+    TABLE1,
+    TABLE2,
+    UNCERTAIN,
+    paper_settings,
+    tutorial_settings,
+)
+from mini_lib.functions.tasks import KINDS, Curves
+from mini_lib.results import Measured, Records, printed, settings_hash, verdict
+
+SETTINGS = {"paper": paper_settings, "tutorial": tutorial_settings}
+TABLES = {"mse": TABLE1, "sliding_mse": TABLE1, "noisy_mse": TABLE1, "spread": TABLE2}
+
+
+def rows(
+    records: Records,
+    measure: str = "mse",
+    scale: str = "paper",
+    bounds: Mapping[str, Mapping] | None = None,
+    columns: Sequence[str] = COLUMNS,
+) -> list[dict]:
+    """A row for each network and class of curves, in the order of the paper's table.
+
+    Args:
+        records: the measured runs.
+        measure: of `evaluation.evaluate`: "mse", "sliding_mse", "noisy_mse", or "spread" of relational networks.
+        scale: "paper" or "tutorial".
+        bounds: name -> class -> number, or `bounds.Score`; a class that a bound lacks is left out.
+        columns: "lin", "rbf", "sine", "all" by the paper's weights, and "even".
+
+    Returns:
+        For each a dict of "model" and "class"; "name", the network's in the paper; "runs", every finished run's
+        value, and their "seeds"; "diverged", how many did not finish; "mean" and "sem" of the runs; "paper" and
+        "error", what the paper prints; "verdict"; and "bounds", name -> number. What is not there is None.
+
+    Raises:
+        WrongUse: for a measure, scale or class that is not there; the nearest name is offered.
+    """
+    for kind, name, known in (("measure", measure, TABLES), ("scale", scale, SETTINGS)):
+        if name not in known:
+            raise unknown(kind, name, known)
+    for column in columns:
+        if column not in (*COLUMNS, "even"):
+            raise unknown("class of curves", column, (*COLUMNS, "even"))
+    models = UNCERTAIN if measure == "spread" else ROWS
+    return [
+        _row(records, model, measure, scale, bounds or {}, column) for model in models for column in columns
+    ]
+
+
+def _row(records: Records, model: str, measure: str, scale: str, bounds: Mapping, column: str) -> dict:
+    runs = records.of(settings_hash(SETTINGS[scale](model).to_dict()))
+    runs = [record for record in runs if record["scale"] == scale]
+    finished = [record for record in runs if not record["diverged"]]
+    values = tuple(record["metrics"][f"{measure}_{column}"] for record in finished)
+    ours = Measured(values, len(runs) - len(finished))
+    paper = printed(TABLES[measure]).get((ROWS[model], column))
+    return {
+        "model": model,
+        "name": ROWS[model],
+        "class": column,
+        "runs": list(values),
+        "seeds": [record["seed"] for record in finished],
+        "diverged": ours.diverged,
+        "mean": ours.mean,
+        "sem": ours.sem,
+        "paper": None if paper is None else paper.mean,
+        "error": None if paper is None else paper.err,
+        "verdict": verdict(paper, ours),
+        "bounds": {
+            name: float(getattr(by_class[column], "mse", by_class[column]))
+            for name, by_class in bounds.items()
+            if column in by_class
+        },
+    }
+
+
+def printed_optimum() -> dict[str, dict[str, float]]:
+    """The row "optimal" of Table 2, in the form of `bounds`."""
+    entries = printed(TABLE2)
+    return {"optimal": {kind: entries["optimal", kind].mean for kind in KINDS}}
+
+
+def by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list[float]]:
+    """Mean squared error against the noiseless truth, for each class, at each step.
+
+    Args:
+        point: of a network or of any predictor; the S steps are the last points of the curves.
+        curves: in the same order.
+
+    Raises:
+        WrongUse: for curves that are not those.
+    """
+    count, steps = point.shape
+    if len(curves.truth) != count or curves.truth.shape[1] <= steps:
+        raise WrongUse(
+            f"{count} predictions of {steps} points do not belong to {len(curves.truth)} curves of "
+            f"{curves.truth.shape[1]} points; give the curves that they were made from"
+        )
+    squares = (point.double() - curves.truth[:, -steps:].double()).square()
+    return {kind: squares[rows].mean(dim=0).tolist() for kind, rows in rows_of(curves.kinds).items()}

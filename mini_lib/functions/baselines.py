@@ -1,0 +1,200 @@
+"""What a psychologist or a statistician sets beside the networks: rules with little to fit, or nothing.
+
+A predictor takes observations at x = 1..N and returns values at x = N+1..N+S, all in float64:
+`predict(y [B, N], steps) -> [B, S]`. `PREDICTORS` has them by name; `bounds` adds the best that can be done.
+
+The linear autoregressive models are those of Segert and Cohen (2022a), as the paper tells them in "Background":
+f(i) = sum_j w_j f(i - j) for j = 1..L, without an intercept, with weights fitted to one curve. A straight line is
+the case w = (2, -1), a sine of angular frequency v the case w = (2 cos v, -1). Noise in the earlier values biases
+the weights towards 0, and on fitted weights nothing forbids growth without end: hence the ridge and the clipping.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse
+from mini_lib.functions.tasks import SHORTEST, STEPS, positions, sample
+from mini_lib.seeding import torch_rng
+
+Predictor = Callable[[Tensor, int], Tensor]
+REACH = 3.0  # a rollout stays within this many times the largest observation
+POOL, POOL_ORDER = 20_000, 20  # training curves, and lags
+ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
+
+
+def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
+    """The observations in float64.
+
+    Raises:
+        WrongUse: for fewer than two observations, values that are not finite, or no step.
+    """
+    if y.shape[1] < SHORTEST:
+        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    if not y.isfinite().all():
+        raise WrongUse("observations have to be finite numbers")
+    if steps < 1:
+        raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
+    return y.double()
+
+
+# --------------------------------------------------------------------------------------------- without memory
+
+
+def zero(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
+    """The mean of all classes of curves, whatever was observed."""
+    return torch.zeros(len(checked(y, steps)), steps, dtype=torch.float64)
+
+
+def last_value(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
+    """The last observation again and again."""
+    return checked(y, steps)[:, -1:].expand(-1, steps).clone()
+
+
+def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
+    """The line of ordinary least squares, with an intercept."""
+    y = checked(y, steps)
+    observed = y.shape[1]
+    x = positions(observed + steps) - (observed + 1) / 2  # 0 in the middle of the observations
+    slope = y @ x[:observed] / x[:observed].square().sum()
+    return y.mean(dim=1, keepdim=True) + slope[:, None] * x[observed:]
+
+
+# --------------------------------------------------------------------------------------------- autoregression
+
+
+def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
+    """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L.
+
+    Raises:
+        WrongUse: for an order below 1, or too few observations for one equation.
+    """
+    if not 1 <= order < y.shape[1]:
+        raise WrongUse(
+            f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"
+        )
+    return y[:, :-1].unfold(1, order, 1).flip(-1), y[:, order:]
+
+
+def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L L"]:
+    """(X^T X + lambda I)^-1."""
+    if not ridge > 0:
+        raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}; 1e-9 is as good as none")
+    return torch.linalg.inv(before.mT @ before + ridge * torch.eye(before.shape[2], dtype=before.dtype))
+
+
+def ar_weights(y: Float[Tensor, "B N"], order: int, ridge: float) -> Float[Tensor, "B L"]:
+    """The ridge solution (X^T X + lambda I)^-1 X^T f for each curve, from the equations of `lags`."""
+    before, value = lags(y, order)
+    return (_inverse(before, ridge) @ (before.mT @ value[..., None]))[..., 0]
+
+
+def roll_out(y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int) -> Float[Tensor, "B S"]:
+    """Apply f(i) = sum_j w_j f(i - j) to its own predictions.
+
+    A prediction is clipped at `REACH` times the curve's largest absolute observation. Weights with a root outside
+    the unit circle would otherwise grow exponentially, and a few such curves would make up the mean of all. Three
+    times lets a line from 0 go on for twice as long as it was observed, and holds for a curve of any scale.
+    """
+    limit = REACH * y.abs().amax(dim=1)
+    for _ in range(steps):
+        following = (weights * y[:, -weights.shape[1] :].flip(-1)).sum(dim=1)
+        y = torch.cat([y, following.clamp(-limit, limit)[:, None]], dim=1)
+    return y[:, -steps:]
+
+
+def autoregression(
+    y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 2, ridge: float = 0.1
+) -> Float[Tensor, "B S"]:
+    """AR(L) fitted to each curve by ridge regression, and rolled out on its own predictions.
+
+    Args:
+        y: N observations, more than L.
+        steps: S.
+        order: L, the window length.
+        ridge: lambda, the penalty on squared weights.
+
+    Raises:
+        WrongUse: for too few observations, or a lambda that is not above 0.
+    """
+    y = checked(y, steps)
+    return roll_out(y, ar_weights(y, order, ridge), steps)
+
+
+def leave_one_out(y: Float[Tensor, "B N"], order: int, ridge: float, skip: int) -> Float[Tensor, "B"]:
+    """Mean squared error of the values after the first `skip`, each predicted with weights fitted to the others.
+
+    Without refitting: the error left out is the residual over 1 - h, with h from the diagonal of X A^-1 X^T.
+    """
+    before, value = (part[:, skip - order :] for part in lags(y, order))
+    projected = before @ _inverse(before, ridge)
+    residual = value - (projected @ (before.mT @ value[..., None]))[..., 0]
+    return (residual / (1 - (projected * before).sum(dim=2))).square().mean(dim=1)
+
+
+def own_order(
+    y: Float[Tensor, "B N"], steps: int = STEPS, orders: tuple[int, ...] = ORDERS, ridge: float = 0.1
+) -> Float[Tensor, "B S"]:
+    """AR(L) with the L of `orders` that predicts the curve's own observations best when each is left out.
+
+    All orders are judged by the same observations, those after the first max(L).
+    """
+    y = checked(y, steps)
+    errors = torch.stack([leave_one_out(y, order, ridge, max(orders)) for order in orders])
+    answers = torch.stack([roll_out(y, ar_weights(y, order, ridge), steps) for order in orders])
+    return answers[errors.argmin(dim=0), torch.arange(len(y))]
+
+
+def maximum_entropy(y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 3) -> Float[Tensor, "B S"]:
+    """AR(L) by Yule and Walker: of all processes with the curve's autocovariances to lag L, that of most entropy.
+
+    The autocovariances are about 0 and divided by N, so that the process is stationary: it dies away.
+    """
+    y = checked(y, steps)
+    lags(y, order)  # says if there are too few observations
+    covariances = torch.stack(
+        [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)], dim=1
+    )
+    distance = (torch.arange(order)[:, None] - torch.arange(order)).abs()
+    matrix = covariances[:, distance] + 1e-9 * torch.eye(
+        order, dtype=torch.float64
+    )  # a curve of zeros has none
+    return roll_out(y, torch.linalg.solve(matrix, covariances[:, 1:]), steps)
+
+
+# --------------------------------------------------------------------------------- fitted to training curves
+
+
+def fit_pooled(y: Float[Tensor, "C T"], order: int = POOL_ORDER, ridge: float = 1e-6) -> Float[Tensor, "L"]:
+    """The one set of weights of AR(L) that predicts each value of all C curves best, by least squares."""
+    before, value = (part.flatten(0, 1) for part in lags(y.double(), order))
+    return _inverse(before[None], ridge)[0] @ (before.mT @ value)
+
+
+@cache
+def _pool(observed: int) -> Tensor:
+    """Weights for N observations, from curves as the networks are trained on: N + 1 points, all classes. [L]"""
+    curves = sample(POOL, observed + 1, torch_rng(0, "pooled autoregression"))
+    return fit_pooled(curves.y, min(POOL_ORDER, observed))
+
+
+def pooled(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
+    """AR(20), or AR(N) of fewer observations, with weights fitted to `POOL` training curves, the same for all."""
+    y = checked(y, steps)
+    return roll_out(y, _pool(y.shape[1])[None], steps)
+
+
+PREDICTORS: dict[str, Predictor] = {
+    "zero": zero,
+    "last value": last_value,
+    "OLS line": straight_line,
+    "ridge AR(2)": partial(autoregression, order=2, ridge=0.1),
+    "ridge AR(3)": partial(autoregression, order=3, ridge=0.1),
+    "ridge AR(6)": partial(autoregression, order=6, ridge=1.0),
+    "ridge AR, own L": own_order,
+    "maximum-entropy AR(3)": maximum_entropy,
+    "pooled AR(20)": pooled,
+}

@@ -1,0 +1,297 @@
+"""The best that can be done: closed forms and exact mixtures, and everybody's errors on the same curves.
+
+All are Bayesian regressions on curves whose class is known, or one of three. To forbid a predictor the level of a
+curve, as the relational bottleneck does, it is given z = H y with H the N - 1 orthonormal contrasts (every row sums
+to 0), and predicts f(x) less the mean of the observations. With T = I and o = 0, or T = H and o_i = 1/N:
+
+    z = T y,    prediction = o . y + E[f(x) - o . y | z].
+
+H H^T = I, so noise stays independent noise. The limit of a Gaussian process with a constant kernel added, as the
+constant's variance grows, is the same predictor (ordinary kriging).
+
+The noise is taken as Gaussian with the variance of the true, uniform one. Errors of the Gaussian process stay exact:
+only second moments enter. In the mixture it costs a little. Under the uniform likelihood the evidence of a Gaussian
+process has no closed form, and hard edges between the points of a grid leave some curves without any explanation.
+So on lines and sines the mixture bounds only predictors that do not exploit the edges of the noise; one that does
+could reach .0007 rather than .0022 on lines from 20 observations.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from scipy.linalg import helmert
+from torch import Tensor
+from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse
+from mini_lib.functions import tasks
+from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
+from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
+
+GRID = {"slopes": 4001, "periods": 500, "amplitudes": 9, "phases": 96}
+CHUNK = 256  # curves at a time: their likelihoods at one period stay in the processor's cache
+NOTHING = -60.0  # log weight that counts as none; below -87 float32 slows down tenfold
+
+
+# ------------------------------------------------------------------------------------------ the Gaussian process
+
+
+def _contrasts(observed: int, level: bool) -> tuple[Float[Tensor, "n N"], Float[Tensor, "N"]]:
+    """T and o; with `level` the predictor knows the curve's level, else its differences only."""
+    if level:
+        return torch.eye(observed, dtype=torch.float64), torch.zeros(observed, dtype=torch.float64)
+    return torch.from_numpy(helmert(observed)), torch.full((observed,), 1 / observed, dtype=torch.float64)
+
+
+class Posterior(NamedTuple):
+    """What z says of f(N+1..N+S) less o . y on RBF curves.
+
+    Attributes:
+        gain: z times this is the posterior mean. [S, n]
+        variance: of f itself, without the noise of another observation; the same whatever was observed. [S]
+        inner: covariance of z. [n, n]
+    """
+
+    gain: Float[Tensor, "S n"]
+    variance: Float[Tensor, "S"]
+    inner: Float[Tensor, "n n"]
+
+
+@cache
+def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bool = True) -> Posterior:
+    """The posterior of an RBF curve given N noisy observations (or their differences, without `level`).
+
+    Args:
+        observed: N; since the process is stationary, this is also the posterior given the last N of more.
+        steps: S.
+        noise: standard deviation.
+        level: whether the curve's level is seen.
+
+    Raises:
+        WrongUse: for too few observations, no step, or a noise that is not above 0.
+    """
+    if observed < (1 if level else SHORTEST):  # one observation has no difference
+        raise WrongUse(f"{observed} observations are too few; give at least {1 if level else SHORTEST}")
+    if steps < 1:
+        raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
+    if not noise > 0:
+        raise WrongUse(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
+    contrasts, mean = _contrasts(observed, level)
+    full = covariance(observed + steps)
+    seen = full[:observed, :observed] + noise**2 * torch.eye(observed, dtype=torch.float64)
+    across = full[observed:, :observed]
+    inner = contrasts @ seen @ contrasts.mT
+    outer = (across - mean @ seen) @ contrasts.mT
+    gain = torch.linalg.solve(inner, outer.mT).mT
+    prior = full.diagonal()[observed:] - 2 * across @ mean + mean @ seen @ mean
+    return Posterior(gain, prior - (gain * outer).sum(dim=1), inner)
+
+
+def optimal_spread(observed: int, steps: int = STEPS, noise: float = NOISE) -> Float[Tensor, "S"]:
+    """Standard deviation of y_{N+t} given y_1..y_N on RBF curves, t = 1..S; the observation's own noise counts.
+
+    Its mean over ten steps is the .802 of Table 2 ("Uncertainty Estimation Results").
+    """
+    return (posterior(observed, steps, noise).variance + noise**2).sqrt()
+
+
+def optimal_error(observed: int, steps: int = STEPS, noise: float = NOISE, level: bool = True) -> float:
+    """Exact expected squared error, against the noiseless truth, of the best predictor of RBF curves.
+
+    `observed` may be the length of a window. Without `level`: of the best predictor that sees differences only.
+    """
+    return float(posterior(observed, steps, noise, level).variance.mean())
+
+
+def gaussian_process(
+    y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, level: bool = True
+) -> Float[Tensor, "B S"]:
+    """Posterior mean of the Gaussian process that RBF curves are drawn from: the best that can be done on them."""
+    y = checked(y, steps)
+    contrasts, mean = _contrasts(y.shape[1], level)
+    gain = posterior(y.shape[1], steps, noise, level).gain
+    return y @ (gain @ contrasts).mT + (y @ mean)[:, None]
+
+
+# ------------------------------------------------------------------------------------------------- the mixture
+
+
+class Mixture(NamedTuple):
+    """What the mixture of the three true classes says of B curves.
+
+    Attributes:
+        point: E[f(N+1..N+S) | y]. [B, S]
+        probabilities: of the classes, in the order of `KINDS`. [B, 3]
+    """
+
+    point: Float[Tensor, "B S"]
+    probabilities: Float[Tensor, "B 3"]
+
+
+def _gaussian(z: Float[Tensor, "B n"], given: Posterior) -> tuple[Float[Tensor, "B"], Float[Tensor, "B S"]]:
+    """Log evidence of RBF curves for z, and the posterior mean."""
+    evidence = torch.distributions.MultivariateNormal(torch.zeros_like(z[0]), given.inner).log_prob(z)
+    return evidence, z @ given.gain.mT
+
+
+def _line_grid(points: int) -> tuple[Float[Tensor, "1 1 T"], Float[Tensor, "G 1"]]:
+    """Lines s x: the feature x, and slopes s that fill the prior evenly."""
+    return positions(points)[None, None], tasks.SLOPE * _even(GRID["slopes"])[:, None]
+
+
+def _sine_grid(points: int) -> tuple[Float[Tensor, "K 2 T"], Float[Tensor, "G 2"]]:
+    """Sines A cos(phi) sin(2 pi x / P) + A sin(phi) cos(2 pi x / P): two features a period, and their weights."""
+    low, high = tasks.PERIODS
+    periods = (low + high) / 2 + (high - low) / 2 * _even(GRID["periods"])
+    low, high = tasks.AMPLITUDES
+    amplitudes = (low + high) / 2 + (high - low) / 2 * _even(GRID["amplitudes"])
+    phases = torch.arange(GRID["phases"], dtype=torch.float64) * (2 * math.pi / GRID["phases"])
+    angles = 2 * math.pi * positions(points) / periods[:, None]
+    circle = torch.stack([phases.cos(), phases.sin()], dim=1)
+    return torch.stack([angles.sin(), angles.cos()], dim=1), (amplitudes[:, None, None] * circle).flatten(
+        0, 1
+    )
+
+
+def _even(count: int) -> Float[Tensor, "G"]:
+    """Middles of equal parts of [-1, 1]."""
+    return (torch.arange(count, dtype=torch.float64) + 0.5) * (2 / count) - 1
+
+
+def _regression(
+    z: Float[Tensor, "B n"],
+    seen: Float[Tensor, "K k n"],
+    ahead: Float[Tensor, "K k S"],
+    coefficients: Float[Tensor, "G k"],
+    noise: float,
+) -> tuple[Float[Tensor, "B"], Float[Tensor, "B S"]]:
+    """Log evidence and posterior mean of f = c . features, all K sets of features and G coefficients equally likely.
+
+    Of a curve only its k products with the features enter. The exponentials, half a million a curve for sines, are
+    taken in float32; what is common to all of them, and large, is added afterwards in float64.
+    """
+    rows = torch.cat([coefficients, torch.ones_like(coefficients[:, :1])], dim=1).float().mT.contiguous()
+    penalties = -0.5 * torch.einsum("gi,kin,kjn,gj->kg", coefficients, seen, seen, coefficients) / noise**2
+    matches = torch.einsum("bn,kin->kbi", z, seen).float() / noise**2
+    tops, sums = [], []
+    for match, penalty in zip(matches, penalties.float(), strict=True):
+        logits = torch.addmm(penalty, match, rows[:-1])  # [B, G]
+        top = logits.amax(dim=1, keepdim=True)
+        sums.append(F.linear(logits.sub_(top).clamp_(min=NOTHING).exp_(), rows))
+        tops.append(top[:, 0])
+    totals = torch.stack(sums).double()  # weighted coefficients, and the weights: [K, B, k + 1]
+    evidence = torch.stack(tops).double() + totals[..., -1].log()
+    shares = evidence.softmax(dim=0)[..., None] * totals[..., :-1] / totals[..., -1:]
+    constant = -0.5 * z.square().sum(dim=1) / noise**2 - z.shape[1] * math.log(noise * math.sqrt(2 * math.pi))
+    grid = math.log(len(seen) * len(coefficients))
+    return evidence.logsumexp(dim=0) - grid + constant, torch.einsum("kbi,kis->bs", shares, ahead)
+
+
+def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, level: bool = True) -> Mixture:
+    """Posterior mean over the three classes as `tasks.sample` draws them, each with probability 1/3.
+
+    Slopes, periods, amplitudes and phases lie on the grids of `GRID`; the evidence of RBF curves is exact. Lines
+    pass through 0. Noise counts as Gaussian; see the head of this file.
+
+    Args:
+        y: N observations.
+        steps: S.
+        noise: standard deviation of the noise, above 0.
+        level: False for the best predictor that sees only differences: adding a constant to y adds it to `point`.
+
+    Raises:
+        WrongUse: for fewer than two observations, values that are not finite, no step, or no noise.
+    """
+    y = checked(y, steps)
+    observed = y.shape[1]
+    given = posterior(observed, steps, noise, level)
+    contrasts, mean = _contrasts(observed, level)
+    parts = []
+    for grid in (_line_grid, _sine_grid):
+        features, coefficients = grid(observed + steps)
+        seen, ahead = features[..., :observed], features[..., observed:]
+        parts.append((seen @ contrasts.mT, ahead - (seen @ mean)[..., None], coefficients, noise))
+    points, probabilities = [], []
+    for chunk in y.split(CHUNK):
+        z = chunk @ contrasts.mT
+        answers = [_regression(z, *parts[0]), _gaussian(z, given), _regression(z, *parts[1])]  # as in KINDS
+        probabilities.append(torch.stack([evidence for evidence, _ in answers], dim=1).softmax(dim=1))
+        point = torch.einsum("bc,cbs->bs", probabilities[-1], torch.stack([point for _, point in answers]))
+        points.append(point + (chunk @ mean)[:, None])
+    return Mixture(torch.cat(points), torch.cat(probabilities))
+
+
+# --------------------------------------------------------------------------------------------------- the table
+
+BOUNDS: dict[str, Predictor] = {
+    "Bayes mixture": lambda y, steps: mixture(y, steps).point,
+    "best shift-invariant": lambda y, steps: mixture(y, steps, level=False).point,
+    "GP-RBF oracle": gaussian_process,
+}
+EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
+
+
+class Score(NamedTuple):
+    """A mean squared error over curves and steps, and its standard error over curves."""
+
+    mse: float
+    error: float
+
+
+def score(
+    point: Float[Tensor, "B S"], curves: Curves, observed: int, weights: Mapping[str, float] = EVEN
+) -> dict[str, Score]:
+    """Mean squared error against the noiseless truth, for each class, and for all.
+
+    Args:
+        point: predictions of x = observed + 1, ....
+        curves: of all three classes, with truth at those places.
+        observed: N.
+        weights: of the classes in "all"; in "even" they count the same.
+
+    Raises:
+        WrongUse: for a class with fewer than two curves, weights that do not fit, or curves that end too early.
+    """
+    end = observed + point.shape[1]
+    if curves.truth.shape[1] < end:
+        raise WrongUse(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")
+    errors = (point.double() - curves.truth[:, observed:end].double()).square().mean(dim=1)
+    scores = {}
+    for number, kind in enumerate(KINDS):
+        own = errors[curves.kinds == number]
+        if len(own) < 2:
+            raise WrongUse(
+                f"a standard error needs at least two curves of each class, got {len(own)} of {kind}"
+            )
+        scores[kind] = Score(own.mean().item(), own.std().item() / math.sqrt(len(own)))
+    return scores | {"all": _weighted(scores, weights), "even": _weighted(scores, EVEN)}
+
+
+def _weighted(scores: Mapping[str, Score], weights: Mapping[str, float]) -> Score:
+    if set(weights) != set(KINDS) or abs(sum(weights.values()) - 1) > 1e-3:
+        raise WrongUse(f"weights are shares of {', '.join(KINDS)} that sum to 1, got {dict(weights)}")
+    mse = sum(weights[kind] * scores[kind].mse for kind in KINDS)
+    return Score(mse, math.hypot(*(weights[kind] * scores[kind].error for kind in KINDS)))
+
+
+def table(
+    curves: Curves, observed: int, steps: int = STEPS, weights: Mapping[str, float] = EVEN
+) -> dict[str, dict[str, Score]]:
+    """Every bound and every predictor on the same curves: the rows that stand beside the networks.
+
+    Args:
+        curves: such as `tasks.evaluation_curves(2500, 30)`, the ones on which networks are tested.
+        observed: N, how many points of each are shown.
+        steps: S.
+        weights: of the classes in "all".
+
+    Returns:
+        For each predictor, by name, its `Score` on "lin", "rbf", "sine", "all" and "even".
+    """
+    seen = curves.y[:, :observed]
+    rows = BOUNDS | PREDICTORS
+    return {name: score(predict(seen, steps), curves, observed, weights) for name, predict in rows.items()}

@@ -1,0 +1,278 @@
+"""Predictors on curves whose continuation is known, and Gaussian processes against scikit-learn's own."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, Ridge
+
+from mini_lib.errors import WrongUse
+from mini_lib.functions import baselines, gaussian_processes
+from mini_lib.functions.tasks import positions, sample
+from mini_lib.seeding import torch_rng
+
+OBSERVED, STEPS = 20, 10
+
+
+@pytest.fixture
+def noisy():
+    """Thirty noisy curves of all classes."""
+    return sample(30, OBSERVED, torch_rng(0, "baselines")).y
+
+
+def sines():
+    """Noiseless sines of three periods, and where they go."""
+    x = positions(OBSERVED + STEPS)
+    curves = torch.stack([1.1 * torch.sin(2 * math.pi * x / period + 0.4) for period in (5.0, 7.3, 12.0)])
+    return curves[:, :OBSERVED], curves[:, OBSERVED:]
+
+
+def lines(starts=(0.0, 1.0, -0.5)):
+    x = positions(OBSERVED + STEPS)
+    curves = torch.stack([start + slope * x for start, slope in zip(starts, (0.1, -0.03, 0.07), strict=True)])
+    return curves[:, :OBSERVED], curves[:, OBSERVED:]
+
+
+@pytest.mark.parametrize("name", baselines.PREDICTORS)
+def test_every_predictor_has_one_interface(name, noisy):
+    answer = baselines.PREDICTORS[name](noisy, 4)
+    assert answer.shape == (30, 4)
+    assert answer.dtype == torch.float64
+    assert answer.isfinite().all()
+    alone = baselines.PREDICTORS[name](noisy[3:4], 4)
+    torch.testing.assert_close(alone, answer[3:4], rtol=1e-8, atol=1e-9)  # curves do not meet
+
+
+def test_zero_and_last_value(noisy):
+    assert (baselines.zero(noisy, 3) == 0).all()
+    torch.testing.assert_close(baselines.last_value(noisy, 3), noisy[:, [-1, -1, -1]].double())
+
+
+def test_the_straight_line_goes_on_exactly():
+    seen, ahead = lines()
+    torch.testing.assert_close(baselines.straight_line(seen, STEPS), ahead)
+
+
+def test_the_straight_line_is_least_squares(noisy):
+    x = positions(OBSERVED + STEPS).numpy()[:, None]
+    model = LinearRegression().fit(x[:OBSERVED], noisy.double().numpy().T)
+    np.testing.assert_allclose(
+        baselines.straight_line(noisy, STEPS).numpy(), model.predict(x[OBSERVED:]).T, atol=1e-9
+    )
+
+
+# --------------------------------------------------------------------------------------------- autoregression
+
+
+@pytest.mark.parametrize("curves", [sines, lines])
+def test_two_weights_go_on_exactly_as_the_ridge_vanishes(curves):
+    seen, ahead = curves()
+    answer = baselines.autoregression(seen, STEPS, order=2, ridge=1e-9)
+    torch.testing.assert_close(answer, ahead, rtol=0, atol=1e-4)
+
+
+def test_the_two_weights_are_the_known_ones():
+    weights = baselines.ar_weights(sines()[0], 2, 1e-9)
+    expected = torch.tensor(
+        [[2 * math.cos(2 * math.pi / period), -1] for period in (5.0, 7.3, 12.0)]
+    ).double()
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        baselines.ar_weights(lines()[0], 2, 1e-9)[0], torch.tensor([2.0, -1.0]).double(), rtol=0, atol=1e-5
+    )
+
+
+def test_lags_in_words():
+    before, value = baselines.lags(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]]), 3)
+    assert before.tolist() == [[[3.0, 2.0, 1.0], [4.0, 3.0, 2.0]]]  # the latest first
+    assert value.tolist() == [[4.0, 5.0]]
+
+
+@pytest.mark.parametrize(("order", "ridge"), [(2, 0.1), (3, 0.1), (6, 1.0)])
+def test_autoregression_against_a_loop(noisy, order, ridge):
+    answer = baselines.autoregression(noisy, STEPS, order, ridge)
+    for curve, own in zip(noisy.double().numpy(), answer.numpy(), strict=True):
+        rows = [curve[i - order : i][::-1] for i in range(order, OBSERVED)]
+        model = Ridge(alpha=ridge, fit_intercept=False).fit(np.array(rows), curve[order:])
+        known, limit = list(curve), 3 * np.abs(curve).max()
+        for _ in range(STEPS):
+            known.append(float(np.clip(model.coef_ @ known[: -order - 1 : -1], -limit, limit)))
+        np.testing.assert_allclose(own, known[OBSERVED:], atol=1e-8)
+
+
+def test_a_rollout_is_clipped_at_three_times_the_largest_observation():
+    y = torch.tensor([[1.0, 2.0], [-10.0, -20.0], [1.0, 2.0]]).double()
+    weights = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.5, 0.0]]).double()
+    answer = baselines.roll_out(y, weights, 4)
+    assert answer.tolist() == [[4, 6, 6, 6], [-40, -60, -60, -60], [1, 0.5, 0.25, 0.125]]
+
+
+def test_clipping_leaves_every_line_of_the_task_alone():
+    x = positions(OBSERVED + STEPS)
+    answer = baselines.roll_out(0.1 * x[None, :OBSERVED], torch.tensor([[2.0, -1.0]]).double(), STEPS)
+    torch.testing.assert_close(answer, 0.1 * x[None, OBSERVED:])
+
+
+def test_leave_one_out_leaves_one_out(noisy):
+    order, skip = 3, 6
+    errors = baselines.leave_one_out(noisy.double(), order, 0.1, skip)
+    for curve, error in zip(noisy.double().numpy()[:5], errors, strict=False):
+        rows = np.array([curve[i - order : i][::-1] for i in range(skip, OBSERVED)])
+        squares = []
+        for out in range(len(rows)):
+            kept = np.arange(len(rows)) != out
+            model = Ridge(alpha=0.1, fit_intercept=False).fit(rows[kept], curve[skip:][kept])
+            squares.append((curve[skip + out] - rows[out] @ model.coef_) ** 2)
+        assert float(error) == pytest.approx(np.mean(squares), rel=1e-8)
+
+
+def test_own_order_takes_the_order_with_the_least_error(noisy):
+    orders = (2, 5)
+    answer = baselines.own_order(noisy, STEPS, orders)
+    errors = [baselines.leave_one_out(noisy.double(), order, 0.1, 5) for order in orders]
+    taken = set()
+    for i in range(len(noisy)):
+        best = orders[int(errors[1][i] < errors[0][i])]
+        taken.add(best)
+        torch.testing.assert_close(answer[i : i + 1], baselines.autoregression(noisy[i : i + 1], STEPS, best))
+    assert taken == {2, 5}
+
+
+def test_maximum_entropy_solves_yule_and_walker(noisy):
+    """The process with these weights has the curve's own autocovariances, and dies away."""
+    answer = baselines.maximum_entropy(noisy, 1, order=3)
+    for curve, own in zip(noisy.double().numpy(), answer[:, 0], strict=True):
+        r = [curve[lag:] @ curve[: OBSERVED - lag] for lag in range(4)]
+        weights = np.linalg.solve([[r[0], r[1], r[2]], [r[1], r[0], r[1]], [r[2], r[1], r[0]]], r[1:])
+        assert float(own) == pytest.approx(float(weights @ curve[:-4:-1]), abs=1e-6)
+        assert np.abs(np.roots([1, *-weights])).max() < 1
+    assert baselines.maximum_entropy(noisy, 500)[:, -1].abs().max() < 0.1
+
+
+def test_pooled_weights_are_least_squares_over_all_curves():
+    y = sample(200, 9, torch_rng(0, "pool")).y
+    rows = np.concatenate([y[:, i - 3 : i].flip(1).numpy() for i in range(3, 9)])
+    values = np.concatenate([y[:, i].numpy() for i in range(3, 9)])
+    expected = np.linalg.lstsq(rows.astype(float), values.astype(float))[0]
+    np.testing.assert_allclose(baselines.fit_pooled(y, 3).numpy(), expected, atol=1e-6)
+
+
+def test_pooled_predicts_new_curves_better_than_zero_does():
+    curves = sample(600, 21, torch_rng(0, "new"))
+    error, zero = (
+        (p(curves.y[:, :20], 1)[:, 0] - curves.truth[:, 20]).square().mean()
+        for p in (baselines.pooled, baselines.zero)
+    )
+    assert error < 0.1 * zero
+    assert baselines.pooled(curves.y[:, :2], 3).shape == (600, 3)  # with two observations, two lags
+
+
+@pytest.mark.parametrize(
+    ("y", "steps", "said"),
+    [
+        (torch.ones(1, 1), 2, "at least 2 observed points"),
+        (torch.tensor([[1.0, math.nan]]), 2, "finite"),
+        (torch.ones(1, 3), 0, "steps has to be"),
+    ],
+)
+def test_bad_observations(y, steps, said):
+    for predict in (*baselines.PREDICTORS.values(), gaussian_processes.predict):
+        with pytest.raises(WrongUse, match=said):
+            predict(y, steps)
+
+
+def test_bad_orders_and_ridges():
+    with pytest.raises(WrongUse, match="AR\\(L\\) of 3 observations needs an L from 1 to 2, got 3"):
+        baselines.autoregression(torch.ones(1, 3), 2, order=3)
+    with pytest.raises(WrongUse, match="ridge"):
+        baselines.autoregression(torch.ones(1, 3), 2, ridge=0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("ridge AR(2)", (0.129, 1.025, 0.099)),
+        ("ridge AR(3)", (0.156, 1.186, 0.024)),
+        ("ridge AR(6)", (0.133, 1.48, 0.015)),
+        ("pooled AR(20)", (0.326, 1.039, 0.452)),
+    ],
+)
+def test_the_errors_that_are_known(name, known):
+    """An independent computation on 2,500 curves, clipped at 10 rather than by the curve's own scale."""
+    for kind, mse in zip(("lin", "rbf", "sine"), known, strict=True):
+        curves = sample(3000, OBSERVED + STEPS, torch_rng(0, "known errors"), kind=kind)
+        answer = baselines.PREDICTORS[name](curves.y[:, :OBSERVED], STEPS)
+        error = float((answer - curves.truth[:, OBSERVED:]).square().mean())
+        assert error == pytest.approx(mse, rel=0.2 if name.startswith("pooled") else 0.1), kind
+
+
+def test_a_curve_of_zeros_goes_on_as_zeros():
+    for name, predict in baselines.PREDICTORS.items():
+        assert (predict(torch.zeros(1, OBSERVED), 3) == 0).all(), name
+
+
+# ----------------------------------------------------------------------------------------- Gaussian processes
+
+
+def test_a_process_finds_the_line_and_its_noise():
+    curve = sample(1, OBSERVED + STEPS, torch_rng(3, "gp"), kind="lin")
+    answer = gaussian_processes.predict(curve.y[:, :OBSERVED], STEPS, restarts=0)
+    assert answer.kernels == ("linear",)
+    assert (answer.point - curve.truth[:, OBSERVED:]).abs().max() < 0.2
+    assert 0.05 < answer.spread.min() <= answer.spread.max() < 0.2  # the noise is .1, and counts
+
+
+def test_a_process_finds_a_period():
+    """Period 4, far from the kernel's other places to start from."""
+    x = positions(OBSERVED + STEPS)
+    curve = (torch.sin(math.pi * x / 2) + torch.cos(math.pi * x) / 2 + 0.02 * torch.cos(9 * x**2))[None]
+    seen, names = curve[:, :OBSERVED], gaussian_processes.PARTS
+    assert gaussian_processes.strongest_period(seen[0]) == 4
+    answer = gaussian_processes.predict(seen, STEPS, kernels=names, restarts=0)
+    assert answer.kernels == ("periodic",)
+    assert (answer.point - curve[:, OBSERVED:]).abs().max() < 0.1
+
+
+def test_the_best_kernel_is_the_one_of_most_worth(noisy):
+    names = ("rbf", "linear", "rbf+linear")
+    fitted = {name: gaussian_processes.fit(noisy[0], name, 0) for name in names}
+    for penalised in (True, False):
+        answer = gaussian_processes.predict(noisy[:1], 3, names, 0, penalised=penalised)
+        best = max(names, key=lambda name: gaussian_processes.worth(fitted[name], penalised))
+        assert answer.kernels == (best,)
+        point, spread = fitted[best].predict([[21.0], [22.0], [23.0]], return_std=True)
+        np.testing.assert_allclose(answer.point[0], point)
+        np.testing.assert_allclose(answer.spread[0], spread)
+    count = fitted["rbf"].kernel_.theta.size
+    gap = gaussian_processes.worth(fitted["rbf"], False) - gaussian_processes.worth(fitted["rbf"])
+    assert count == 3
+    assert gap == pytest.approx(1.5 * math.log(OBSERVED))
+
+
+def test_scikit_learns_warning_stays_inside(noisy):
+    """Some optimum lies on a bound: without the filter there would be a warning, and warnings are errors here."""
+    regressor = gaussian_processes.fit(lines()[0][0], "rbf+linear", 0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        regressor.fit(regressor.X_train_, regressor.y_train_)
+    assert any(issubclass(each.category, ConvergenceWarning) for each in seen)
+
+
+def test_kernels_have_names():
+    assert gaussian_processes.KERNELS == (
+        "rbf",
+        "linear",
+        "periodic",
+        "rbf+linear",
+        "rbf+periodic",
+        "linear+periodic",
+    )
+    with pytest.raises(WrongUse, match="did you mean 'linear'"):
+        gaussian_processes.predict(torch.ones(1, 5), 2, ("liner",))
+    with pytest.raises(WrongUse, match="no kernel"):
+        gaussian_processes.predict(torch.ones(1, 5), 2, ())
+    two = gaussian_processes.predict(torch.tensor([[0.1, 0.2]]), 2, restarts=0)
+    assert two.point.isfinite().all()

@@ -1,0 +1,375 @@
+"""Rollouts against plain loops, kept keys and values against none, medians and spreads of hand-made ensembles."""
+
+import math
+import statistics
+
+import pytest
+import torch
+
+from functions import oracles
+from mini_lib.errors import WrongUse
+from mini_lib.functions.extrapolation import CONTEXTS, extrapolate, summarise
+from mini_lib.functions.models import MODELS, FunctionTransformer, Memory, build_network, options_of
+from mini_lib.seeding import seeded, torch_rng
+
+FORMS = {
+    "default": {},
+    "strict": {"mask": "strict"},
+    "post gate": {"gate": "post"},
+    "strict, post gate": {"mask": "strict", "gate": "post"},
+    "windows by both": {"own_windows": "both", "length": 4.0},
+    "post norm": {"norm": "post"},
+    "relu": {"activation": "relu"},
+    "scaled": {"scale": 0.125},
+}
+HEADS = 2
+
+every_model = pytest.mark.parametrize("name", MODELS)
+every_form = pytest.mark.parametrize("form", FORMS)
+every_context = pytest.mark.parametrize("context", CONTEXTS)
+
+
+def make(name, form="default", **options):
+    """A small network in float64 whose weights are large enough for everything to matter."""
+    sizes = {"dim": 6, "layers": 2, "heads": HEADS}
+    wanted = {k: v for k, v in (FORMS[form] | options).items() if k in options_of(name)}
+    with seeded(0, "test"):
+        network = build_network(name, **(sizes | wanted)).double()
+        for key, parameter in network.named_parameters():
+            if parameter.dim() > 1 and not key.startswith("window"):
+                torch.nn.init.normal_(parameter, std=0.4)
+    return network
+
+
+def observations(curves=3, points=6):
+    drawn = torch.randn(curves, points, generator=torch_rng(0, "y"), dtype=torch.float64)
+    return (64 * drawn).round() / 64
+
+
+def same(one, other, atol=1e-10):
+    """Whether two extrapolations are equal in every part."""
+    parts = zip((*one[:2], *one[2]), (*other[:2], *other[2]), strict=True)
+    return all(torch.allclose(a, b, rtol=0, atol=atol) for a, b in parts)
+
+
+class Fake(FunctionTransformer):
+    """Answers with a function of what it sees, and writes down what that was."""
+
+    def __init__(self, answer, mask="none"):
+        torch.nn.Module.__init__(self)
+        self.answer_with, self.mask, self.seen = answer, mask, []
+
+    def forward(self, y, prefixes=False):
+        self.seen.append(y.clone())
+        return self.answer_with(y)
+
+    def estimates(self, y, answers):
+        return answers
+
+
+# ------------------------------------------------------------------------------------------- median and spread
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "median", "spread"),
+    [
+        ([5.0, 1.0, 2.0], 2.0, math.sqrt(13 / 3)),
+        ([10.0, 1.0, 3.0, 2.0], 2.5, math.sqrt(50 / 3)),  # the mean of the two in the middle
+        ([4.0, 7.0], 5.5, math.sqrt(4.5)),
+        ([2.0, 2.0, 2.0], 2.0, 0.0),
+        ([1.5], 1.5, 0.0),
+    ],
+)
+def test_median_and_sample_standard_deviation(ensemble, median, spread):
+    point, sd = summarise(torch.tensor([ensemble, [-value for value in ensemble]]))
+    assert point.tolist() == pytest.approx([median, -median])
+    assert sd.tolist() == pytest.approx(2 * [spread])
+    assert statistics.median(ensemble) == pytest.approx(median)
+    if len(ensemble) > 1:
+        assert statistics.stdev(ensemble) == pytest.approx(spread)
+
+
+@pytest.mark.parametrize("members", [1, 2, 19, 20])
+def test_median_and_spread_of_many_ensembles(members):
+    ensembles = torch.randn(40, members, generator=torch_rng(0, "ensembles"), dtype=torch.float64)
+    point, sd = summarise(ensembles)
+    for row, median, spread in zip(ensembles.tolist(), point.tolist(), sd.tolist(), strict=True):
+        assert median == pytest.approx(statistics.median(row), abs=1e-12)
+        assert spread == pytest.approx(statistics.stdev(row) if members > 1 else 0, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------- going on, with a fake model
+
+
+def test_predictions_are_taken_for_observations():
+    fake = Fake(lambda y: 2 * y[:, -1:] - y[:, -2:-1])  # a straight line
+    y = torch.tensor([[1.0, 2.0, 3.0], [0.0, 5.0, 3.0]])
+    found = extrapolate(fake, y, steps=4)
+    assert found.point.tolist() == [[4, 5, 6, 7], [1, -1, -3, -5]]
+    assert not found.spread.any()
+    assert [seen.shape[1] for seen in fake.seen] == [3, 4, 5, 6]
+    for step, seen in enumerate(fake.seen):
+        assert seen.equal(torch.cat([y, found.point[:, :step]], dim=1))
+
+
+def test_the_median_is_what_is_appended():
+    def answer(y):
+        return y[:, -1:] + torch.tensor([[1.0, 100.0, -7.0]])
+
+    fake = Fake(answer)
+    found = extrapolate(fake, torch.zeros(1, 2), steps=3)
+    assert found.point.tolist() == [[1, 2, 3]]
+    assert [estimates.tolist() for estimates in found.estimates] == [
+        [[1, 100, -7]],
+        [[2, 101, -6]],
+        [[3, 102, -5]],
+    ]
+    assert found.spread[0].tolist() == pytest.approx(3 * [statistics.stdev([1, 100, -7])])
+
+
+def test_a_sliding_context_is_the_last_observations():
+    fake = Fake(lambda y: y[:, :1] + 10)
+    found = extrapolate(fake, torch.tensor([[1.0, 2.0, 3.0]]), steps=5, context="sliding")
+    assert [seen.tolist() for seen in fake.seen] == [
+        [[1, 2, 3]],
+        [[2, 3, 11]],
+        [[3, 11, 12]],
+        [[11, 12, 13]],
+        [[12, 13, 21]],
+    ]
+    assert found.point.tolist() == [[11, 12, 13, 21, 22]]
+
+
+def test_ten_steps_are_the_default_and_the_input_is_left_alone():
+    y = torch.zeros(2, 3)
+    found = extrapolate(Fake(lambda y: y[:, -1:] + 1), y)
+    assert found.point.tolist() == 2 * [list(range(1, 11))]
+    assert not y.any()
+
+
+# --------------------------------------------------------------------------------------- going on, with a network
+
+
+def plain_loop(network, y, steps, context):
+    """Without anything kept, one curve and one step at a time."""
+    points, spreads, members = [], [], []
+    for row in y:
+        values = row.tolist()
+        for _step in range(steps):
+            seen = torch.tensor([values if context == "growing" else values[-y.shape[1] :]], dtype=y.dtype)
+            estimates = network.estimates(seen, network(seen))[0].tolist()
+            members.append(len(estimates))
+            points.append(statistics.median(estimates))
+            spreads.append(statistics.stdev(estimates) if len(estimates) > 1 else 0.0)
+            values.append(points[-1])
+    return (
+        torch.tensor(points).reshape(len(y), steps),
+        torch.tensor(spreads).reshape(len(y), steps),
+        members[:steps],
+    )
+
+
+@every_context
+@every_model
+@pytest.mark.parametrize("mask", ["causal", "none"])
+def test_equals_a_plain_loop(name, mask, context):
+    network, y = make(name, mask=mask), observations()
+    point, spread, members = plain_loop(network, y, 4, context)
+    found = extrapolate(network, y, 4, context)
+    torch.testing.assert_close(found.point.float(), point, rtol=0, atol=1e-5)
+    torch.testing.assert_close(found.spread.float(), spread, rtol=0, atol=1e-5)
+    assert [estimates.shape for estimates in found.estimates] == [(3, count) for count in members]
+    assert not found.point.requires_grad
+
+
+@pytest.mark.parametrize("name", ["one_d_window", "relational_window"])
+def test_equals_a_loop_over_the_numpy_forward_pass(name):
+    network, y = make(name), observations(1, 4)
+    weights = {key: value.numpy() for key, value in network.state_dict().items()}
+    found, values = extrapolate(network, y, 3), y[0].tolist()
+    for step in range(3):
+        _, estimates, _ = oracles.forward(weights, values, HEADS)
+        assert found.estimates[step][0].tolist() == pytest.approx(estimates.tolist(), abs=1e-8)
+        values.append(statistics.median(estimates.tolist()))
+
+
+@pytest.mark.parametrize("name", ["relational", "relational_window"])
+def test_the_ensemble_has_a_member_for_each_observation_that_was_made_or_predicted(name):
+    network, y = make(name), observations(2, 5)
+    growing, sliding = (extrapolate(network, y, 4, context) for context in CONTEXTS)
+    assert [estimates.shape[1] for estimates in growing.estimates] == [5, 6, 7, 8]
+    assert [estimates.shape[1] for estimates in sliding.estimates] == [5, 5, 5, 5]
+    assert (growing.spread > 0).all()
+
+
+@pytest.mark.parametrize("name", ["one_d", "one_d_window"])
+@every_context
+def test_one_estimate_has_no_spread(name, context):
+    found = extrapolate(make(name), observations(), 3, context)
+    assert [estimates.shape for estimates in found.estimates] == 3 * [(3, 1)]
+    assert found.point.equal(torch.cat(found.estimates, dim=1))
+    assert not found.spread.any()
+
+
+@every_context
+@pytest.mark.parametrize("name", ["relational", "relational_window"])
+def test_a_constant_added_to_the_curve_moves_points_by_itself_and_leaves_the_spread(name, context):
+    network, y = make(name), observations()
+    plain, moved = (extrapolate(network, each, 5, context) for each in (y, y + 8))
+    torch.testing.assert_close(moved.point, plain.point + 8, rtol=0, atol=1e-9)
+    torch.testing.assert_close(moved.spread, plain.spread, rtol=0, atol=1e-9)
+
+
+@every_context
+def test_curves_go_on_alone(context):
+    network, y = make("relational_window"), observations()
+    together = extrapolate(network, y, 3, context)
+    for row in range(3):
+        alone = extrapolate(network, y[row : row + 1], 3, context)
+        torch.testing.assert_close(alone.point[0], together.point[row], rtol=0, atol=1e-10)
+
+
+# --------------------------------------------------------------------------------------- what need not begin anew
+
+
+@every_form
+@every_model
+def test_reusing_keys_and_values_changes_nothing(name, form):
+    network, y = make(name, form), observations()
+    assert same(extrapolate(network, y, 5), extrapolate(network, y, 5, cached=False))
+
+
+@every_model
+def test_reusing_keys_and_values_changes_nothing_in_single_precision(name):
+    network, y = make(name).float(), observations(3, 10).float()
+    assert same(extrapolate(network, y), extrapolate(network, y, cached=False), atol=1e-5)
+
+
+@every_form
+@every_model
+def test_memory_grows_as_if_it_were_made_at_once(name, form):
+    network, y = make(name, form), observations(2, 6)
+    grown = network.remember(y[:, :2])
+    for seen in (3, 5, 5, 6):  # two observations at once, and none
+        grown = network.remember(y[:, :seen], grown)
+        at_once = network.remember(y[:, :seen])
+        assert all(a.equal(b) for a, b in zip(grown.tokens, at_once.tokens, strict=True))
+        for ours, theirs in zip(grown.layers, at_once.layers, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+        torch.testing.assert_close(network.answer(grown), network(y[:, :seen]), rtol=0, atol=1e-10)
+
+
+def counted(network, monkeypatch):
+    """How often the network took something in, and how often it began anew."""
+    calls = {"remember": 0, "forward": 0}
+
+    def counting(name):
+        original = getattr(network, name)
+
+        def call(*arguments, **options):
+            calls[name] += 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(network, name, call)
+
+    counting("remember")
+    counting("forward")
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({}, True),
+        ({"cached": False}, False),
+        ({"context": "sliding"}, False),
+        ({"context": "sliding", "cached": True}, False),
+    ],
+)
+def test_keys_and_values_are_reused_where_that_is_exact(options, kept, monkeypatch):
+    network = make("relational_window")
+    calls = counted(network, monkeypatch)
+    extrapolate(network, observations(), 4, **options)
+    assert calls == ({"remember": 4, "forward": 0} if kept else {"remember": 0, "forward": 4})
+
+
+@every_model
+def test_only_new_tokens_pass_through_the_network(name, monkeypatch):
+    network, passed = make(name), []
+    original = network.transformer.forward
+
+    def forward(x, *rest, **options):
+        passed.append(x.shape[1])
+        return original(x, *rest, **options)
+
+    monkeypatch.setattr(network.transformer, "forward", forward)
+    extrapolate(network, observations(3, 6), 3)
+    expected = [15, 7, 6, 8, 7, 9] if "relational" in name else [6, 1, 1, 1, 1, 1]
+    assert passed == expected
+
+
+def forgets_the_first(memory):
+    """Values of the first token of the first layer are lost."""
+    (keys, values), *rest = memory.layers
+    values = values.clone()
+    values[:, :, 0] = 0
+    return memory._replace(layers=[(keys, values), *rest])
+
+
+def mixes_layers_up(memory):
+    return memory._replace(layers=memory.layers[::-1])
+
+
+def shifts_places(memory):
+    moved = memory.tokens._replace(places=memory.tokens.places - 1)
+    return memory._replace(tokens=moved)
+
+
+@pytest.mark.parametrize("fault", [forgets_the_first, mixes_layers_up, shifts_places])
+@pytest.mark.parametrize("name", ["one_d_window", "relational_window"])
+def test_a_faulty_memory_would_be_noticed(name, fault, monkeypatch):
+    network, y = make(name, length=3.0), observations()
+    original = network.remember
+    assert isinstance(original(y), Memory)
+
+    def remember(y, memory=None):
+        return fault(original(y, None if memory is None else fault(memory)))
+
+    monkeypatch.setattr(network, "remember", remember)
+    assert not same(extrapolate(network, y, 4), extrapolate(network, y, 4, cached=False), atol=1e-5)
+
+
+@every_model
+def test_without_a_mask_nothing_can_be_kept(name, monkeypatch):
+    network, y = make(name, mask="none"), observations()
+    assert not network.reusable
+    message = r"with mask='none' inputs see later ones.*extrapolate with cached=False"
+    with pytest.raises(WrongUse, match=message):
+        network.remember(y)
+    calls = counted(network, monkeypatch)
+    assert same(extrapolate(network, y, 3), extrapolate(network, y, 3, cached=False), atol=0)
+    assert calls == {"remember": 0, "forward": 6}
+
+
+# --------------------------------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        (
+            [0.1, 0.2],
+            {"context": "slide"},
+            "unknown context 'slide'; did you mean 'sliding'.*known: growing, sliding",
+        ),
+        ([0.1], {}, "a curve needs at least 2 observed points, got 1"),
+        ([], {}, "a curve needs at least 2 observed points, got 0"),
+        ([0.1, 0.2], {"steps": 0}, "steps has to be a whole number from 1, got 0"),
+        ([0.1, 0.2], {"steps": -3}, "steps has to be a whole number from 1, got -3"),
+        ([0.1, math.nan], {}, "observations have to be finite numbers"),
+        ([-math.inf, 0.1], {}, "observations have to be finite numbers"),
+    ],
+)
+def test_what_cannot_go_on_is_refused(y, options, message):
+    with pytest.raises(WrongUse, match=message):
+        extrapolate(make("one_d"), torch.tensor([y], dtype=torch.float64), **options)

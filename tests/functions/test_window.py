@@ -1,0 +1,338 @@
+"""The window's factor against its formula, masks against a statement in words, and gates against both."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from functions import oracles
+from mini_lib.errors import WrongUse
+from mini_lib.functions.models import OneDTransformer, RelationalTransformer, Tokens, Window, build_network
+from mini_lib.functions.models.transformer import attend
+from mini_lib.functions.models.window import GATES, MASKS, check_gating, make_gate, visible
+
+KINDS = {"one_d": OneDTransformer, "relational": RelationalTransformer}
+DISTANCES = torch.arange(41, dtype=torch.float64)[None]
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_mask = pytest.mark.parametrize("mask", MASKS)
+every_gate = pytest.mark.parametrize("gate", GATES)
+
+
+def tokens_of(kind, observed=5, places=None):
+    """Inputs of some observations, and queries about the next (or about several points)."""
+    network = build_network(kind, dim=4, layers=1, heads=1)
+    queries = [network.query_tokens(place) for place in places or (observed + 1,)]
+    return network.input_tokens(1, observed).joined(*queries)
+
+
+def spelled_out(tokens):
+    return [
+        oracles.Token(tuple(int(x) for x in places), 0.0, query)
+        for places, query in zip(tokens.places.tolist(), tokens.query.tolist(), strict=True)
+    ]
+
+
+def factors(window, distances=DISTANCES):
+    return window.log_factor(distances).exp().detach()
+
+
+def set_window(window, a, b):
+    with torch.no_grad():
+        window.log_a.copy_(torch.as_tensor(a).log() / window.rate)
+        window.log_b.copy_(torch.as_tensor(b).log() / window.rate)
+    return window
+
+
+# ------------------------------------------------------------------------------------------------- the factor
+
+
+@pytest.mark.parametrize("length", [0.5, 3.0, 10.0, 30.0])
+def test_factor_is_one_at_its_own_place_and_falls_with_distance(length):
+    values = factors(Window(length).double(), torch.linspace(0, 40, 200, dtype=torch.float64)[None]).flatten()
+    assert values[0].item() == pytest.approx(1, abs=1e-12)
+    assert (values.diff() < 0).all()
+    assert (values > 0).all()
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (0.01, 1.0), (8.0, 0.7), (1.3, 40.0)])
+def test_log_form_equals_the_ratio(a, b):
+    window = set_window(Window().double(), a, b)
+    expected = oracles.factor(DISTANCES.numpy(), a, b)
+    np.testing.assert_allclose(factors(window)[0, 0], expected, rtol=1e-6, atol=1e-12)
+
+
+def test_default_window_is_the_one_of_the_facts():
+    window = Window()
+    assert window.a.item() == pytest.approx(2)
+    assert window.b.item() == pytest.approx(5)
+    values = factors(window, torch.tensor([[0.0, 5, 10, 15, 20]])).flatten().tolist()
+    assert values == pytest.approx([1, 0.83, 0.57, 0.31, 0.14], abs=6e-3)
+
+
+@pytest.mark.parametrize("length", [1.0, 3.0, 10.0, 30.0])
+@pytest.mark.parametrize("rate", [1.0, 10.0])
+def test_length_is_where_the_factor_is_about_a_half(length, rate):
+    window = Window(length, rate)
+    assert window.length.item() == pytest.approx(length)
+    half = factors(window, torch.tensor([[length]])).item()
+    assert half == pytest.approx((1 + math.exp(-window.a.item())) / 2, rel=1e-5)
+
+
+def test_beyond_its_length_the_log_falls_with_slope_one_over_b():
+    logs = Window(10.0).double().log_factor(torch.tensor([[90.0, 91.0]], dtype=torch.float64)).flatten()
+    assert (logs[1] - logs[0]).item() == pytest.approx(-1 / 5, rel=1e-4)
+
+
+def test_a_and_b_stay_positive_wherever_learning_takes_them():
+    window = Window()
+    with torch.no_grad():
+        window.log_a.fill_(-30.0)
+        window.log_b.fill_(-3.0)
+    assert window.a.item() > 0
+    assert window.b.item() > 0
+    assert window.length.item() == pytest.approx(math.exp(-33), rel=1e-4)
+
+
+def test_log_form_stays_finite_where_the_factor_vanishes():
+    window = Window(1e-3)
+    logs = window.log_factor(torch.tensor([[0.0, 30.0]]))
+    assert logs.isfinite().all()
+    assert logs.exp()[..., 1].item() == 0
+    logs.sum().backward()
+    assert window.log_a.grad.isfinite().all()
+    assert window.log_b.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0, 10.0])
+def test_one_step_of_adam_moves_the_logs_by_rate_times_the_learning_rate(rate):
+    window, step = Window(10.0, rate).double(), 1e-3
+    start = window.a.log().item(), window.b.log().item()
+    optimiser = torch.optim.Adam(window.parameters(), step)
+    factors_far = window.log_factor(DISTANCES)
+    (-factors_far.mean()).backward()  # wants a longer window, so both grow
+    optimiser.step()
+    moved = window.a.log().item() - start[0], window.b.log().item() - start[1]
+    assert moved == pytest.approx((rate * step, rate * step), rel=1e-4)
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (3, 1), (1, 2), (3, 2)])
+def test_layers_and_heads_have_windows_of_their_own(layers, heads):
+    window = Window(10.0, 1.0, layers, heads)
+    assert window.log_a.shape == window.log_b.shape == window.length.shape == (layers, heads)
+    a, b = 1.0 + torch.rand(layers, heads), 2.0 + torch.rand(layers, heads)
+    tokens, layout = tokens_of("relational", 3), spelled_out(tokens_of("relational", 3))
+    gate = make_gate(tokens, tokens, set_window(window, a, b), "none")
+    assert gate.before.shape == (layers, heads, 7, 7)
+    for layer in range(3):
+        before, after = gate.of_layer(layer)
+        assert after is None
+        for head in range(heads):
+            own = a[min(layer, layers - 1), head].item(), b[min(layer, layers - 1), head].item()
+            expected = [[oracles.windowed(row, key, own) for key in layout] for row in layout]
+            np.testing.assert_allclose(before[head].exp().detach(), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["length", "rate"])
+def test_windows_that_cannot_be_are_refused(name, value):
+    with pytest.raises(WrongUse, match=f"a window's {name} has to be above 0, got {value!r}"):
+        Window(**{name: value})
+
+
+# ------------------------------------------------------------------------------------------------------- masks
+
+
+@every_kind
+@every_mask
+def test_masks_are_what_the_words_say(kind, mask):
+    tokens = tokens_of(kind, 4, places=(3, 4, 5))
+    layout = spelled_out(tokens)
+    expected = [[oracles.sees(row, key, mask) for key in layout] for row in layout]
+    assert visible(tokens, tokens, mask).tolist() == expected
+
+
+@every_kind
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_nothing_leaks(kind, mask):
+    tokens = tokens_of(kind, 5, places=(3, 4, 5, 6))
+    seen, query, column = visible(tokens, tokens, mask), tokens.query, tokens.places[:, -1]
+    assert not seen[~query][:, query].any()  # inputs never see queries
+    later = column[None] > column[:, None]
+    assert not seen[later].any()
+    asked = query[:, None] & ~query & (column[None] == column[:, None])
+    assert asked.any()
+    assert not seen[asked].any()  # a query does not see what was observed at its place
+    other = query[:, None] & query & (column[None] != column[:, None])
+    assert other.any()
+    assert not seen[other].any()  # nor queries about another point
+
+
+@every_kind
+def test_causal_tokens_see_themselves_and_the_last_query_every_input(kind):
+    tokens = tokens_of(kind)
+    seen = visible(tokens, tokens)
+    assert seen.diagonal().all()
+    assert seen[-1].all()
+
+
+def test_the_first_query_sees_the_differences_with_the_first_point_alone():
+    """They determine every other difference, so that every query has full information."""
+    tokens = tokens_of("relational")
+    row = visible(tokens, tokens)[int((~tokens.query).sum())]
+    assert tokens.places[row].tolist() == [[1, j] for j in range(2, 7)]
+
+
+def test_strict_rows_that_see_nothing():
+    for kind, first in (("one_d", [[1]]), ("relational", [[1, j] for j in range(2, 7)])):
+        tokens = tokens_of(kind)
+        blind = ~visible(tokens, tokens, "strict").any(dim=1)
+        assert tokens.places[blind].tolist() == first
+
+
+@every_kind
+@every_mask
+def test_a_part_of_the_rows_sees_what_it_sees_among_all(kind, mask):
+    tokens = tokens_of(kind, 4, places=(4, 5))
+    rows = Tokens(*(part[3:] for part in tokens))
+    assert visible(rows, tokens, mask).equal(visible(tokens, tokens, mask)[3:])
+
+
+# ------------------------------------------------------------------------------------------------------- gates
+
+
+def attention_of(tokens, window, mask, gate, seed=0):
+    """Weights of one layer of 2 heads with 3 features each, and the scores they came from. [H, T, T]"""
+    generator = torch.Generator().manual_seed(seed)
+    q, k, v = torch.randn(3, 1, 2, len(tokens.query), 3, generator=generator, dtype=torch.float64)
+    read, weights = attend(q, k, v, *make_gate(tokens, tokens, window, mask, gate).of_layer(0))
+    assert read.allclose(weights @ v)
+    return weights[0].detach().numpy(), (q @ k.mT)[0].numpy() / math.sqrt(3)
+
+
+@every_kind
+@every_mask
+@every_gate
+@pytest.mark.parametrize("with_window", [True, False])
+def test_gates_equal_the_explicit_formula(kind, mask, gate, with_window):
+    tokens, own = tokens_of(kind, 4, places=(4, 5)), (1.5, 2.0)
+    window = set_window(Window().double(), *own) if with_window else None
+    weights, scores = attention_of(tokens, window, mask, gate)
+    layout = spelled_out(tokens)
+    for head in range(2):
+        for s, row in enumerate(layout):
+            expected = oracles.weights_of(
+                row, layout, scores[head, s], own if with_window else None, mask, gate
+            )
+            np.testing.assert_allclose(weights[head, s], expected, rtol=1e-6, atol=1e-9)
+
+
+@every_kind
+@every_mask
+def test_rows_sum_to_one_when_renormalised_and_to_less_when_not(kind, mask):
+    tokens = tokens_of(kind)
+    seen = visible(tokens, tokens, mask)
+    blind = ~seen.any(dim=1).numpy()
+    alone = ((seen.sum(dim=1) == 1) & seen.diagonal()).numpy()
+    sums = attention_of(tokens, Window(3.0).double(), mask, "renormalised")[0].sum(axis=2)
+    np.testing.assert_allclose(sums, np.broadcast_to(~blind, sums.shape), rtol=1e-9)
+    sums = attention_of(tokens, Window(3.0).double(), mask, "post")[0].sum(axis=2)
+    assert (sums[:, ~blind & ~alone] < 1 - 1e-6).all()
+    assert (sums[:, ~blind] > 0).all()
+    np.testing.assert_allclose(sums[:, alone], 1, rtol=1e-9)
+    assert not sums[:, blind].any()
+
+
+@every_kind
+@every_gate
+def test_blind_rows_have_zero_weights_and_finite_gradients(kind, gate):
+    tokens, window = tokens_of(kind), Window(3.0)
+    q = torch.randn(1, 1, len(tokens.query), 2, requires_grad=True)
+    read, weights = attend(q, q, q, *make_gate(tokens, tokens, window, "strict", gate).of_layer(0))
+    blind = ~visible(tokens, tokens, "strict").any(dim=1)
+    assert not read[:, :, blind].any()
+    assert not weights[:, :, blind].any()
+    read.sum().backward()
+    assert all(part.grad.isfinite().all() for part in (q, window.log_a, window.log_b))
+    assert window.log_a.grad.any()
+
+
+@every_kind
+def test_without_a_window_the_gate_is_the_mask(kind):
+    tokens = tokens_of(kind)
+    for gate in GATES:
+        before, after = make_gate(tokens, tokens, None, "causal", gate).of_layer(0)
+        assert after is None
+        assert before.exp().bool().equal(visible(tokens, tokens)[None])
+        assert set(before.unique().tolist()) == {-math.inf, 0.0}
+
+
+# -------------------------------------------------------------------------------------------- inside a network
+
+
+def pair(kind, length, **options):
+    """The same weights without a window and with one of this length."""
+    sizes = {"dim": 8, "layers": 2, "heads": 2} | options
+    plain, windowed = build_network(kind, **sizes), build_network(f"{kind}_window", length=length, **sizes)
+    torch.manual_seed(0)
+    for parameter in plain.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    missing, unexpected = windowed.load_state_dict(plain.state_dict(), strict=False)
+    assert (sorted(missing), unexpected) == (["window.log_a", "window.log_b"], [])
+    return plain, windowed
+
+
+@every_kind
+@every_mask
+@every_gate
+def test_a_huge_window_is_none(kind, mask, gate):
+    plain, windowed = pair(kind, 1e8, mask=mask, gate=gate)
+    y = torch.randn(3, 6)
+    torch.testing.assert_close(windowed(y), plain(y), rtol=0, atol=1e-5)
+    _, short = pair(kind, 2.0, mask=mask, gate=gate)
+    assert (short(y) - plain(y)).abs().max() > 1e-3
+
+
+@every_kind
+@pytest.mark.parametrize("mask", ["causal", "none"])
+def test_a_tiny_window_sees_itself_alone(kind, mask):
+    _, windowed = pair(kind, 1e-3, mask=mask)
+    weights, tokens = windowed.attention(torch.randn(2, 6))
+    for layer in weights:
+        assert layer.equal(torch.eye(len(tokens.query)).expand_as(layer))
+
+
+@every_kind
+def test_a_shorter_window_looks_at_nearer_tokens(kind):
+    reach = []
+    for length in (1.0, 3.0, 10.0, 30.0):
+        weights, tokens = pair(kind, length)[1].attention(torch.zeros(1, 9))
+        distance = (tokens.places[:, None] - tokens.places).abs().sum(dim=-1)
+        reach.append((weights[0] * distance).sum(dim=-1).mean().item())
+    assert all(shorter < longer for shorter, longer in pairwise(reach))
+
+
+@pytest.mark.parametrize(
+    ("own", "shape"), [("shared", (1, 1)), ("layer", (3, 1)), ("head", (1, 2)), ("both", (3, 2))]
+)
+def test_networks_have_as_many_windows_as_they_are_told(own, shape):
+    network = build_network(
+        "one_d_window", dim=8, layers=3, heads=2, own_windows=own, length=4.0, window_rate=3.0
+    )
+    assert network.window.length.shape == shape
+    torch.testing.assert_close(network.window.length, torch.full(shape, 4.0))
+    assert network.window.rate == 3.0
+
+
+@pytest.mark.parametrize(
+    ("mask", "gate", "message"),
+    [
+        ("casual", "post", "unknown mask 'casual'; did you mean 'causal'.*known: causal, strict, none"),
+        ("none", "renormalized", "unknown gate 'renormalized'; did you mean 'renormalised'"),
+    ],
+)
+def test_unknown_names_are_refused(mask, gate, message):
+    with pytest.raises(WrongUse, match=message):
+        check_gating(mask, gate)
