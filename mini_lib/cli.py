@@ -15,6 +15,7 @@ from mini_lib import results
 from mini_lib.devices import describe, pick_device, set_precision
 from mini_lib.errors import Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
+from mini_lib.functions import experiments as functions
 from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
@@ -24,7 +25,7 @@ from mini_lib.scan import experiments as scan
 from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
 
-WINGS = [esbn, scan]
+WINGS = [esbn, scan, functions]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
 DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 

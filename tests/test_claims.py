@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from mini_lib.results.compare import TABLES, Comparison, Printed
 
 CELLS = [cell for wing in WINGS for cell in wing.CELLS]
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
+TIES = [f"functions.C{name}" for name in ("2a", "2b", "5", "6", "9", "15")]  # by the paper's own errors
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
 
 
@@ -215,8 +217,18 @@ def test_updates_to_a_level():
 
 @pytest.mark.parametrize("each", load_claims(), ids=lambda each: each.id)
 def test_every_claim_of_accuracy_holds_on_the_papers_own_numbers(each):
+    """But for a few that are too close to tell, by the rule that all claims follow; the ledger says so."""
     found, detail = each.judge(lookup_printed)
-    assert found == ("not run" if "metric" in each.rule else "holds"), detail
+    assert found == ("not run" if "metric" in each.rule else "tie" if each.id in TIES else "holds"), detail
+
+
+def test_claims_where_classes_count_equally_are_about_the_mean_of_the_three():
+    rules = {each.id: each.rule.get("pairs", ()) for each in load_claims()}
+    for name in ("functions.C1", "functions.C2"):
+        pairs = [[cell.removesuffix("/all") for cell in pair] for pair in rules[f"{name}a"]]
+        assert rules[f"{name}b"] == [
+            [[f"{row}/{kind}" for kind in ("lin", "rbf", "sine")] for row in pair] for pair in pairs
+        ]
 
 
 def test_whether_syntactic_attention_beats_the_cnn_is_a_tie_on_the_papers_own_numbers():
@@ -238,7 +250,11 @@ def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own(wing):
     declared = {cell.id for cell in wing.CELLS}
     claims = [each for each in load_claims() if each.paper == wing.PAPER]
     assert {cell for each in claims for cell in each.cells()} <= declared
-    assert [each.id for each in claims] == [f"{wing.PAPER}.C{n}" for n in range(1, len(claims) + 1)]
+    numbers = [re.fullmatch(rf"{wing.PAPER}\.C(\d+)([a-z]?)", each.id).groups() for each in claims]
+    told = {int(n): "".join(letter for m, letter in numbers if m == n) for n, _ in numbers}
+    assert list(told) == list(range(1, len(told) + 1))
+    assert set(told.values()) <= {"", "ab"}  # two readings of one claim
+    assert len({each.id for each in claims}) == len(claims)
     assert len(claims) >= 7
 
 

@@ -13,8 +13,8 @@ from mini_lib.results.records import Records
 
 HOW_TO_READ = """\
 Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
-verdict. Errors are what the paper prints, for its number and for ours: standard errors of the mean for ESBN,
-standard deviations over runs for SCAN. Nothing here is typed in: the page is computed from the records in
+verdict. Errors are what the paper prints, for its number and for ours: standard deviations over runs for SCAN,
+standard errors of the mean for the others. Nothing here is typed in: the page is computed from the records in
 `mini_lib/results/records`.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
