@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 
 import pytest
@@ -11,7 +12,7 @@ from samples import HOME, cell, record
 
 from mini_lib import results
 from mini_lib.results import Cell, Measured, Printed, Records, compare, printed, verdict
-from mini_lib.results.compare import counts, standard_error, table_ids
+from mini_lib.results.compare import PARTS, counts, listing, standard_error, table_ids
 
 
 def paper(mean, err, error="SEM", runs=10, unit="%"):
@@ -208,6 +209,16 @@ def test_filters_keep_what_they_name(store):
         each.cell.column for each in compare(cells, store, tables=["esbn.table11"], columns=["m=85"])
     ] == ["m=85"]
     assert len(compare(cells, store, rows=["ESBN + TCN"])) == 2
+
+
+def test_a_listing_has_a_head_and_stands_in_columns(store):
+    found = compare([cell(), cell("scan.table1", "GRU + attn", "Add turn left")], store)
+    head, *lines = listing(found).splitlines()
+    assert tuple(head.split()) == PARTS
+    assert len(lines) == 2
+    starts = [match.start() for match in re.finditer(r"\S+", head)]
+    for line, each in zip(lines, found, strict=True):
+        assert all(line[start:].startswith(part) for start, part in zip(starts, each.parts, strict=True))
 
 
 def test_a_record_without_the_cells_metric_is_named(store):
