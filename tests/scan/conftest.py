@@ -1,5 +1,7 @@
 """Fixtures that several files share."""
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 from mini_lib.scan import experiments
@@ -18,3 +20,11 @@ def few(monkeypatch):
 def perfect():
     """A network that follows the grammar at every step."""
     return ByHand(Looks({}))
+
+
+@pytest.fixture
+def headless():
+    """Draw without a screen, and leave no figure open."""
+    mpl.use("agg")
+    yield
+    plt.close("all")

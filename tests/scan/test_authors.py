@@ -9,8 +9,6 @@ from mini_lib.scan import authors
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
 from scan.released import (
-    LSTM,
-    SCOPE,
     THEIR_ACTIONS,
     THEIR_WORDS,
     Released,
@@ -75,9 +73,6 @@ def test_every_parameter_of_theirs_is_of_effect():
         changed = state | {name: state[name] + torch.rand_like(state[name])}
         after = authors.load_syntactic_attention(ours, changed)(*examples)
         assert not torch.equal(after, before), name
-
-
-FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
 
 
 def test_li_has_the_parameters_that_were_counted():

@@ -24,6 +24,7 @@ from mini_lib.scan.tasks import (
     padded,
     simple_order,
 )
+from scan.oracles import actions_of
 
 
 def test_numbers_are_those_of_the_released_code():

@@ -5,7 +5,6 @@ from collections import Counter
 from importlib import resources
 
 import pytest
-import torch
 
 from mini_lib.errors import WrongUse
 from mini_lib.results import settings_hash
@@ -22,11 +21,6 @@ from mini_lib.scan.models import SyntacticAttention, build_network
 from scan.runs import SMALL, small
 
 PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
-
-
-def of_size(count):
-    """As much of a batch as noise asks for."""
-    return {"lengths": torch.zeros(count)}
 
 
 # --------------------------------------------------------------------------------------------- settings

@@ -1,5 +1,4 @@
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -12,23 +11,11 @@ from mini_lib.scan.analysis.attention import own_places
 from mini_lib.scan.figures import diagram, squares
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
+from scan.drawn import texts
 
+pytestmark = pytest.mark.usefixtures("headless")
 LONGEST = "jump around left thrice after walk around right thrice"
-
-
 PAGE = 9.8 * DPI  # the widest figure, in pixels
-
-
-@pytest.fixture(autouse=True)
-def headless():
-    """Draw without a screen, and leave no figure open."""
-    mpl.use("agg")
-    yield
-    plt.close("all")
-
-
-def texts(ax):
-    return [text.get_text() for text in ax.texts]
 
 
 def ticks(axis):

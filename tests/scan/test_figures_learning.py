@@ -1,20 +1,13 @@
 """Figures of many runs: what they draw, and that nothing is left out."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import pytest
 
 from mini_lib.errors import WrongUse
 from mini_lib.results import Cell, Comparison, Measured, Printed
 from mini_lib.scan import figures
+from scan.drawn import texts
 
-
-@pytest.fixture(autouse=True)
-def headless():
-    """Draw without a screen, and leave no figure open."""
-    mpl.use("agg")
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("headless")
 
 
 def comparison(values=(90.0, 70.0, 50.0, 40.0), paper=78.4, diverged=0):

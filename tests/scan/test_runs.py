@@ -13,7 +13,7 @@ from mini_lib.scan.experiments import (
 from mini_lib.scan.recipes import accuracy, answers, batch_of, best_and_last, command_mean, examples_of, trim
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
 from mini_lib.training import Trainee, train
-from scan.runs import CPU, FORMS, small
+from scan.runs import CPU, FORMS, of_size, rows, small
 
 
 def test_a_replica_is_a_function_of_settings_and_seed(few):

@@ -1,7 +1,6 @@
 """The released code's schedule, and which commands are for training, validation and test."""
 
 import os
-from collections import Counter
 
 import pytest
 
@@ -13,8 +12,8 @@ from mini_lib.scan.experiments import (
     make_parts,
     paper_settings,
 )
-from mini_lib.scan.tasks import NO_ACTION, encode, get_split, padded
-from scan.runs import SMALL, small
+from mini_lib.scan.tasks import encode, get_split
+from scan.runs import SMALL, rows, small
 
 
 @pytest.mark.parametrize(
@@ -52,14 +51,6 @@ def test_the_last_fifth_is_for_validation(split, kept, left):
     assert parts.train.words.equal(train.words[:kept])
     assert parts.validation.actions.equal(train.actions[kept:])
     assert parts.test.words.equal(test.words)
-
-
-def rows(*parts):
-    return Counter(
-        tuple(row[row != NO_ACTION].tolist()) + tuple(words.tolist())
-        for part in parts
-        for words, row in zip(padded(part).words, padded(part).actions, strict=True)
-    )
 
 
 def test_validation_at_random_is_a_fifth_of_the_commands_and_the_seeds(few):

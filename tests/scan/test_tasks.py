@@ -19,6 +19,7 @@ from mini_lib.scan.tasks import (
     simple_order,
 )
 from scan import oracles
+from scan.oracles import actions_of
 
 # Of the commands in order, a line each.
 SIMPLE_SHA256 = "780b87f879e28cba8f7307c09b61417be607be33c510b65da7a557e955fcdf39"
@@ -63,10 +64,6 @@ SHOWN = {"add_jump": ("jump", 1_467), "add_turn_left": ("turn left", 2_189), "ad
 
 
 @cache
-def actions_of(command):
-    return [action for action, _ in oracles.meaning(oracles.tagged(command))]
-
-
 def beside(command, *words):
     """Whether the words follow each other in the command, found by trying every place."""
     all_words = command.split()
