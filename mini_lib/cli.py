@@ -110,8 +110,8 @@ def reproduce(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Stop cleanly within this time, such as 30s, 9m or 2h, counted from the command's start. Only a "
-            "test that a network has begun is finished first, which may take it past the budget."
+            help="Stop cleanly within this time, such as 30s, 9m or 2h, counted from the command's start. A test "
+            "that a network has begun is finished first, and worker processes take seconds to start."
         ),
     ] = None,
     workers: Annotated[

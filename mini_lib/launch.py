@@ -107,7 +107,7 @@ def _count(updates: int) -> None:
 
 def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     def stop(update: int) -> bool:
-        return _halt.is_set() or _past(deadline)
+        return bool(_halt.value) or _past(deadline)
 
     if stop(0):
         return None
@@ -140,13 +140,17 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in usual.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-    for number in heard[:1]:
-        signal.raise_signal(number)
+    if heard:
+        signal.raise_signal(heard[0])
 
 
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
+    if _past(deadline):
+        return
     spawn = multiprocessing.get_context("spawn")
-    counter, halt = spawn.Value("q", 0), spawn.Event()
+    # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
+    counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
+    workers = max(1, min(workers, len(jobs)))
     pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt))
     bar = tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
     ended, failed = 0, []
@@ -165,7 +169,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
     finally:
-        halt.set()
+        halt.value = 1
         bar.close()
         pool.shutdown(wait=True, cancel_futures=True)
     if failed:

@@ -218,7 +218,7 @@ def saved_updates(folder):
 
 def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
     where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
-    code, out, _ = run("reproduce", *LONG, *where, "--budget", "20s")
+    code, out, _ = run("reproduce", *LONG, *where, "--budget", "30s")
     assert code == 0
     assert "0 runs finished, 1 left" in out
     assert "the same command goes on from there" in out

@@ -184,10 +184,6 @@ class Comparison:
         cell, paper = self.cell, "-" if self.paper is None else str(self.paper)
         return cell.id, cell.row, cell.column, paper, str(self.ours), str(self.ours.n), self.label
 
-    def __str__(self) -> str:
-        """One line, with two spaces between its parts."""
-        return "  ".join(self.parts)
-
 
 @cache
 def _tables() -> dict:

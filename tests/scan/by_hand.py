@@ -7,23 +7,12 @@ from torch.nn.functional import one_hot
 
 from mini_lib.scan.grammar import derive
 from mini_lib.scan.models import SyntacticAttention, Trace
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    WORD_COUNT,
-    WORD_IDS,
-)
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS
 from mini_lib.seeding import seeded
 
 WORDS, ACTIONS = list(WORD_IDS), list(ACTION_IDS)
-
-
 SPOKEN = {"walk": "WALK", "look": "LOOK", "run": "RUN", "jump": "JUMP", "left": "LEFT", "right": "RIGHT"}
-
-
 SPOKEN |= {"<EOS>": "<EOS>", "and": "RUN", "<SOS>": "<SOS>"}
-
-
 COMMANDS = [
     "jump",
     "jump left",

@@ -81,8 +81,6 @@ THEIR_WORDS += ("around", "look", "twice")
 
 
 THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
-
-
 SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
 FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
 WRAPPER = f"{SCOPE}/decoder/attention_wrapper"

@@ -10,11 +10,7 @@ from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.tasks import ACTION_IDS, EOS
 
 COMMANDS = ["jump", "walk around left twice after run", "look twice and turn right", "run opposite left"]
-
-
 END = ACTION_IDS[EOS]
-
-
 small_li = partial(LiNetwork, primitive=4, function=3, units=6)
 
 

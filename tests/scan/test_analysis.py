@@ -11,11 +11,7 @@ from mini_lib.scan.analysis import Share
 from mini_lib.scan.analysis.steps import KIND_OF
 from mini_lib.scan.grammar import derive, interpret, phrases
 from mini_lib.scan.recipes import accuracy, answers
-from mini_lib.scan.tasks import (
-    WORD_IDS,
-    encode,
-    exactly_right,
-)
+from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
 from mini_lib.weights import save_weights
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 

@@ -8,15 +8,7 @@ from torch.nn import functional as F
 from mini_lib.scan import authors
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
-from scan.released import (
-    THEIR_ACTIONS,
-    THEIR_WORDS,
-    Released,
-    li_forward,
-    li_shapes,
-    li_variables,
-    released,
-)
+from scan.released import THEIR_ACTIONS, THEIR_WORDS, Released, li_forward, li_shapes, li_variables, released
 
 COMMANDS = [
     "jump",

@@ -18,11 +18,7 @@ from scan import oracles_baselines as oracles
 from scan.small import COMMANDS, END, NETWORKS, counted, make, noise_for, weights
 
 ORACLES = {"gru": oracles.gru, "li": oracles.li, "cnn": oracles.cnn}
-
-
 MODULES = {"gru": gru_attention, "li": li, "cnn": cnn}
-
-
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
 

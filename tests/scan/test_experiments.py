@@ -9,14 +9,7 @@ import pytest
 from mini_lib.errors import WrongUse
 from mini_lib.results import settings_hash
 from mini_lib.results.compare import TUTORIAL
-from mini_lib.scan.experiments import (
-    CELLS,
-    COLUMNS,
-    Settings,
-    build,
-    paper_settings,
-    tutorial_settings,
-)
+from mini_lib.scan.experiments import CELLS, COLUMNS, Settings, build, paper_settings, tutorial_settings
 from mini_lib.scan.models import SyntacticAttention, build_network
 from scan.runs import SMALL, small
 

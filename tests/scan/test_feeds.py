@@ -7,10 +7,7 @@ import pytest
 import torch
 
 from mini_lib.scan import recipes
-from mini_lib.scan.experiments import (
-    Settings,
-    build,
-)
+from mini_lib.scan.experiments import Settings, build
 from mini_lib.scan.recipes import batch_of
 from mini_lib.scan.tasks import encode, get_split
 from mini_lib.training import Trainee, train

@@ -6,10 +6,7 @@ import pytest
 import torch
 
 from mini_lib.scan import recipes
-from mini_lib.scan.experiments import (
-    build,
-    make_parts,
-)
+from mini_lib.scan.experiments import build, make_parts
 from mini_lib.scan.recipes import accuracy, answers, batch_of, best_and_last, command_mean, examples_of, trim
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
 from mini_lib.training import Trainee, train

@@ -9,13 +9,7 @@ from mini_lib.scan import analysis
 from mini_lib.scan.analysis.attention import speak
 from mini_lib.scan.models import SyntacticAttention
 from mini_lib.scan.recipes import accuracy
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    WORD_COUNT,
-    WORD_IDS,
-    encode,
-)
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS, encode
 from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
 
 # ------------------------------------------------------------------------------------------ words alone

@@ -10,14 +10,7 @@ import pytest
 from mini_lib import datasets
 from mini_lib.errors import WrongUse
 from mini_lib.scan.grammar import commands, interpret
-from mini_lib.scan.tasks import (
-    FEW_SHOT,
-    SPLITS,
-    action_count,
-    get_split,
-    has,
-    simple_order,
-)
+from mini_lib.scan.tasks import FEW_SHOT, SPLITS, action_count, get_split, has, simple_order
 from scan import oracles
 from scan.oracles import actions_of
 

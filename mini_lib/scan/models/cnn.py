@@ -1,6 +1,7 @@
 """A convolutional sequence-to-sequence network (Dessì and Baroni 2019; Gehring et al. 2017).
 
-The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made. `models` says how it is called.
+The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made.
+`mini_lib.scan.models` says how it is called.
 """
 
 import math

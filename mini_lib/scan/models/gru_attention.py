@@ -1,7 +1,8 @@
 """Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018).
 
 Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
-called "- dep"; which switches of the code it means is our inference. `models` says how the network is called.
+called "- dep"; which switches of the code it means is our inference.
+`mini_lib.scan.models` says how the network is called.
 """
 
 from typing import NamedTuple

@@ -1,5 +1,6 @@
 """Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019, "Compositional generalization for
-primitive substitutions"), as in the code released with it, model `rand_reg`. `models` says how it is called.
+primitive substitutions"), as in the code released with it, model `rand_reg`.
+`mini_lib.scan.models` says how it is called.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Syntactic Attention: one stream decides where to look, the other what to say (Russin et al. 2020, "Model").
 
-`models` says how it is called.
+`mini_lib.scan.models` says how it is called.
 """
 
 from typing import NamedTuple
