@@ -34,6 +34,15 @@ def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def hears_interrupts():
+    """A shell starts background jobs with interrupts ignored, and what they start inherits that."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_while_processes_start_comes_after_them_and_not_to_them():
     reached = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
