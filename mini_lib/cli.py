@@ -13,7 +13,7 @@ import typer
 
 from mini_lib import results
 from mini_lib.devices import describe, pick_device, set_precision
-from mini_lib.errors import Damaged, WrongUse, unknown
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
 from mini_lib.functions import experiments as functions
 from mini_lib.launch import Job, JobsFailed, launch
@@ -29,7 +29,8 @@ WINGS = [esbn, scan, functions]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
 DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 
-INTERRUPTED = 130  # the exit status that typer gives an interrupt
+STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
+_began = 0.0  # when the command did; `main` says so
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
@@ -87,6 +88,13 @@ def seconds(budget: str) -> float:
     return amount
 
 
+def deadline_of(budget: str | None, started: float) -> float | None:
+    """When to stop training so that a command that began at `started` ends within its budget."""
+    if budget is None:
+        return None
+    return started + seconds(budget) - min(STOPPING, seconds(budget) / 4)
+
+
 @app.command()
 def reproduce(
     table: Annotated[str | None, typer.Argument(help="Such as esbn.table11.")] = None,
@@ -101,7 +109,11 @@ def reproduce(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
     budget: Annotated[
-        str | None, typer.Option(help="Stop cleanly within this time, such as 30s, 9m or 2h.")
+        str | None,
+        typer.Option(
+            help="Stop cleanly within this time, such as 30s, 9m or 2h, counted from the command's start. A test "
+            "that a network has begun is finished first, and worker processes take seconds to start."
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")
@@ -111,20 +123,19 @@ def reproduce(
     checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
 ) -> None:
     """Train what a table still lacks; what is on record is not trained again, what was stopped goes on."""
+    deadline = deadline_of(budget, _began)
     if (table is None) != every:
         raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     if launcher != "local":
         raise unknown("launcher", launcher, ["local"])
     chosen = cells(table, rows, columns)
-    if variant:
-        chosen = narrow(chosen, "variant", variant)
-    elif not variants:
+    chosen = narrow(chosen, "variant", variant)
+    if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
     where, store = pick_device(device), Records(records)
     set_precision(precision, where)
     store.check_writable()
     code_version()
-    deadline = None if budget is None else time.time() + seconds(budget) - min(15.0, seconds(budget) / 5)
     jobs = unfinished(chosen, store, seeds)
     print(f"{len(jobs)} runs to make on {describe(where)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
@@ -199,25 +210,25 @@ def compare(
     table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
+    variant: VariantOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     summary: Annotated[
         bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")
     ] = False,
     records: RecordsOption = COMMITTED,
 ) -> None:
-    """The paper's numbers beside ours, a line a cell, with a verdict."""
+    """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     if as_json and summary:
         raise WrongUse("--json and --summary are two outputs; ask for one")
     if not records.is_dir():
         raise WrongUse(f"no folder of records at {records}")
-    found = results.compare(cells(table, rows, columns), Records(records))
+    found = results.compare(narrow(cells(table, rows, columns), "variant", variant), Records(records))
     if as_json:
         print(json.dumps([row.to_dict() for row in found], indent=1))
     elif summary:
         print(results.summary(found))
     else:
-        for row in found:
-            print(row)
+        print(results.listing(found))
 
 
 @results_app.command("merge")
@@ -270,16 +281,22 @@ def bench(
     benchmark.run(cases, models, pick_device(device))
 
 
-def main() -> None:
-    """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1."""
+def main(started: float | None = None) -> None:
+    """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1.
+
+    Args:
+        started: time.time() when the command began, from which a budget counts; now, without one.
+    """
+    global _began
+    _began = time.time() if started is None else started
     try:
         app()
     except WrongUse as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
-        if end.code == INTERRUPTED:
-            print("mini-lib: interrupted; the same command goes on from there", file=sys.stderr)
+        if end.code == INTERRUPTED_STATUS:
+            print(INTERRUPTED, file=sys.stderr)
         raise
     except (Damaged, JobsFailed, OSError) as error:
         print(f"mini-lib: {error}", file=sys.stderr)

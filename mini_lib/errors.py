@@ -16,6 +16,8 @@ class Damaged(ValueError):
     """A file is not what it should be; the message names it and says what to do. The command exits with 1."""
 
 
+INTERRUPTED = "mini-lib: interrupted; `mini-lib reproduce` goes on where it was when it is run again"
+INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
 LISTED = 20  # names printed in full; longer lists are cut, since a wall of names hides the suggestion
 
 

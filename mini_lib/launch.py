@@ -9,7 +9,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import torch
@@ -57,8 +59,8 @@ def launch(
         jobs: in order of urgency.
         device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked.
         checkpoints: folder for unfinished runs; a finished one's is deleted once the caller asks for the next.
-        deadline: time.time() after which nothing goes on training; what runs is checkpointed and yielded
-            unfinished, what has not begun is left out.
+        deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
+            begun one, is checkpointed and yielded unfinished; what has not begun is left out.
         workers: processes on a CPU, one a core unless given.
         precision: see `devices.set_precision`.
         progress: show a bar over updates.
@@ -105,7 +107,7 @@ def _count(updates: int) -> None:
 
 def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     def stop(update: int) -> bool:
-        return _halt.is_set() or _past(deadline)
+        return bool(_halt.value) or _past(deadline)
 
     if stop(0):
         return None
@@ -117,14 +119,44 @@ def _past(deadline: float | None) -> bool:
     return deadline is not None and time.time() > deadline
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back until the end. A process started meanwhile never hears SIGINT, not even while it imports.
+
+    It takes a mask, which processes inherit, and handlers, since another thread may hear what this one does not.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    heard = []
+    usual = {
+        number: signal.signal(number, lambda number, frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in usual.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    if heard:
+        signal.raise_signal(heard[0])
+
+
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
+    if _past(deadline):
+        return
     spawn = multiprocessing.get_context("spawn")
-    counter, halt = spawn.Value("q", 0), spawn.Event()
+    # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
+    counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
+    workers = max(1, min(workers, len(jobs)))
     pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt))
-    waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
     bar = tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
     ended, failed = 0, []
     try:
+        with _interrupts_held():
+            waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
         while waiting:
             done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
             bar.update(counter.value - bar.n)
@@ -134,10 +166,10 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                     failed.append(f"{job.settings}, seed {job.seed}: {error}")
                 elif (run := future.result()) is not None:
                     ended += run.finished
-                    bar.set_description(f"{ended} of {len(jobs)} runs")
+                    bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
     finally:
-        halt.set()
+        halt.value = 1
         bar.close()
         pool.shutdown(wait=True, cancel_futures=True)
     if failed:
@@ -149,7 +181,8 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
 
 def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
     for start in range(0, len(jobs), WINDOW):
-        for stack in stacks(jobs[start : start + WINDOW]):
+        in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
+        for stack in stacks(in_time):
             if _past(deadline):
                 return
             runs = train(

@@ -40,10 +40,29 @@ def initialise(weight: Tensor, init: str) -> None:
         nn.init.xavier_normal_(weight, gain={"xavier": 1.0, "xavier_tanh": 5 / 3}[init])
 
 
+def glorot_uniform(*shape: int) -> nn.Parameter:
+    """Matrices [..., outputs, inputs], uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010)."""
+    bound = math.sqrt(6 / sum(shape[-2:]))
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+
 def uniform_by_width(module: nn.Module, hidden: int) -> None:
     """Fill all parameters of a recurrent module with PyTorch's initial weights: uniform up to 1 / sqrt(hidden)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
+
+
+def lstm_step(
+    gates: Float[Tensor, "*B G"], c: Float[Tensor, "*#B H"], forget_bias: float = 0.0
+) -> tuple[Float[Tensor, "*B H"], Float[Tensor, "*B H"]]:
+    """The new h and c of a long short-term memory, from the sums of its gates i, f, g, o.
+
+    c' = sigma(f + forget_bias) c + sigma(i) tanh(g), h' = sigma(o) tanh(c').
+    """
+    i, f, g, o = gates.chunk(4, dim=-1)
+    f = f + forget_bias if forget_bias else f
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
 
 
 class LSTMCell(nn.Module):
@@ -96,10 +115,7 @@ class LSTMCell(nn.Module):
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
         """Advance (h, c), each [B, H], given an input that has gone through `project`."""
         h, c = state
-        gates = projected + F.linear(h, self.weight_hh)
-        i, f, g, o = gates.chunk(4, dim=-1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        return torch.sigmoid(o) * torch.tanh(c), c
+        return lstm_step(projected + F.linear(h, self.weight_hh), c)
 
     def forward(
         self, x: Float[Tensor, "B I"], state: tuple[Tensor, Tensor]

@@ -46,7 +46,7 @@ def train(
         stacked: as one program, or in turn; by default stacked on a GPU.
         checkpoints: a folder. Every minute and on stopping each replica leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
-        stop: asked after every logged update, with the number of updates done; True stops and checkpoints.
+        stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told of updates done since it was last told.
         precision: see `devices.set_precision`.
 
@@ -135,13 +135,14 @@ class Trainee:
                 self.check(self.update // self.first.updates_per_epoch)
             if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
                 self.log(losses, scores)
-                self.seconds = before + time.perf_counter() - started
                 tell(self.update)
-                halted = stop(self.update)
-                if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
-                    self.save(folder)
-                    saved = time.perf_counter()
+            self.seconds = before + time.perf_counter() - started
+            halted = stop(self.update)
+            if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
+                self.save(folder)
+                saved = time.perf_counter()
         if halted:
+            tell(self.update)
             return [self.result(i, finished=False) for i in range(len(self.replicas))]
         runs = [self.result(i, finished=True) for i in range(len(self.replicas))]
         share = (before + time.perf_counter() - started) / len(runs)

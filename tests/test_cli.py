@@ -12,7 +12,8 @@ import time
 import pytest
 import torch
 
-from mini_lib import cli
+from mini_lib import __main__, cli
+from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.experiments import CELLS, build, paper_settings
 from mini_lib.training import train
 
@@ -77,6 +78,10 @@ def test_list_of_one_table(run, tmp_path):
             "tf32 is a precision of GPUs",
         ),
         (("compare", "--json", "--summary"), "ask for one"),
+        (
+            ("compare", "scan.table1", "--variant", "tutorail"),
+            "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint,",
+        ),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
     ],
 )
@@ -154,9 +159,12 @@ def test_compare_sees_the_runs(run, measured):
         measured / "records",
     )
     assert code == 0
-    line = next(line for line in out.splitlines() if line.startswith("esbn.table9/ESBN + TCN/m=98 "))
-    assert "match" in line
-    assert "partial" in line
+    head, line, *_ = (re.split(r" {2,}", line) for line in out.splitlines())
+    assert head == ["id", "row", "column", "paper", "ours", "n", "verdict"]
+    found = dict(zip(head, line, strict=True))
+    assert found["id"] == "esbn.table9/ESBN + TCN/m=98"
+    assert (found["row"], found["column"], found["n"]) == ("ESBN + TCN", "m=98", "2")
+    assert found["verdict"] == "match, partial"
     code, out, _ = run("compare", "esbn.table9", "--json", "--records", measured / "records")
     found = {row["id"]: row for row in json.loads(out)}
     assert found["esbn.table9/ESBN + TCN/m=98"]["n"] == 2
@@ -164,6 +172,18 @@ def test_compare_sees_the_runs(run, measured):
     code, out, _ = run("compare", "--summary", "--records", measured / "records")
     assert code == 0
     assert "not run" in out
+
+
+def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
+    code, out, _ = run("compare", "scan.table1", "--variant", "tutorial", "--records", tmp_path)
+    assert code == 0
+    head, *lines = out.splitlines()
+    assert head.startswith("id ")
+    assert [line.split("  ")[0] for line in lines] == ["scan.table1/Syntactic Attention/Add jump/tutorial"]
+    code, out, _ = run(
+        "compare", "scan.table1", "--variant", "released files", "--json", "--records", tmp_path
+    )
+    assert {row["variant"] for row in json.loads(out)} == {"released files"}
 
 
 def test_merge_takes_records_over_once(run, measured, tmp_path):
@@ -198,7 +218,7 @@ def saved_updates(folder):
 
 def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
     where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
-    code, out, _ = run("reproduce", *LONG, *where, "--budget", "20s")
+    code, out, _ = run("reproduce", *LONG, *where, "--budget", "30s")
     assert code == 0
     assert "0 runs finished, 1 left" in out
     assert "the same command goes on from there" in out
@@ -222,11 +242,11 @@ def gone(group):
     return False
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
+def interrupted(tmp_path, end, moment):
+    """What a long run says on stderr when it is ended as soon as it has said `moment`; it leaves no process."""
     # A shell starts background jobs with interrupts ignored, and what they start inherits that; here one is wanted.
     hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = [sys.executable, "-c", f"{hears}; from mini_lib.cli import main; main()", "reproduce"]
+    command = [sys.executable, "-c", f"{hears}; from mini_lib.__main__ import main; main()", "reproduce"]
     command += [*map(str, LONG), "--workers", "1", "--records", str(tmp_path / "records")]
     command += ["--checkpoints", str(tmp_path / "checkpoints")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -235,21 +255,42 @@ def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
     def watch():
         for piece in iter(lambda: process.stderr.read(1), ""):
             said.append(piece)
-            if re.search(r"\b[1-9]\d* updates", "".join(said)):
+            if re.search(moment, "".join(said)):
                 began.set()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    assert began.wait(timeout=90), "training did not begin"
+    assert began.wait(timeout=90), "it did not come to this"
     if end == signal.SIGINT:
         os.killpg(process.pid, end)  # as a terminal does: to the command and its workers
     else:
         process.send_signal(end)
-    assert process.wait(timeout=30) != 0
+    assert process.wait(timeout=60) == 130
     assert gone(process.pid), "a worker lives on"
     watcher.join()
     process.stderr.close()
-    assert "interrupted; the same command goes on from there" in "".join(said)
+    return "".join(said)
+
+
+def test_an_interrupt_while_workers_start_says_one_line(tmp_path):
+    said = interrupted(tmp_path, signal.SIGINT, r"0 of 1 runs")
+    assert [line for line in said.split("\n") if line and "0 of 1 runs" not in line] == [INTERRUPTED]
+
+
+def test_an_interrupt_while_libraries_load_says_the_same_line(monkeypatch, capsys):
+    def interrupt(started):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupt)
+    with pytest.raises(SystemExit) as stop:
+        __main__.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == f"{INTERRUPTED}\n"
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
+    assert INTERRUPTED in interrupted(tmp_path, end, r"\b[1-9]\d* updates")
     (updates,) = saved_updates(tmp_path / "checkpoints")
     assert updates > 0
 
@@ -257,6 +298,27 @@ def test_an_interrupt_leaves_a_checkpoint_and_no_process(end, tmp_path):
 @pytest.mark.parametrize(("text", "value"), [("30s", 30), ("9m", 540), ("2h", 7200), ("1.5h", 5400)])
 def test_budgets(text, value):
     assert cli.seconds(text) == value
+
+
+@pytest.mark.parametrize(("budget", "end"), [("20s", 15), ("60s", 45), ("9m", 525), (None, None)])
+def test_a_budget_counts_from_the_start_and_leaves_time_to_stop(budget, end):
+    found = cli.deadline_of(budget, 1000.0)
+    assert found == (None if end is None else 1000.0 + end)
+
+
+def test_the_command_hands_on_when_it_began(monkeypatch, tmp_path):
+    told = {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "launch", lambda jobs, **given: told.update(given) or [])
+    monkeypatch.setattr(
+        sys, "argv", ["mini-lib", "reproduce", *M98, "--records", "records", "--budget", "9m"]
+    )
+    with pytest.raises(SystemExit):
+        cli.main(5000.0)
+    assert told["deadline"] == 5525.0
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert 0 < time.time() + 525.0 - told["deadline"] < 60
 
 
 def test_data_verify_tells_damaged_files(run, monkeypatch, tmp_path):

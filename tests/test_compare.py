@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 
 import pytest
@@ -11,7 +12,7 @@ from samples import HOME, cell, record
 
 from mini_lib import results
 from mini_lib.results import Cell, Measured, Printed, Records, compare, printed, verdict
-from mini_lib.results.compare import counts, standard_error, table_ids
+from mini_lib.results.compare import PARTS, counts, listing, standard_error, table_ids
 
 
 def paper(mean, err, error="SEM", runs=10, unit="%"):
@@ -134,7 +135,7 @@ def test_diverged_runs_count_and_are_shown_but_have_no_part_in_the_mean(store):
     store.add(record(4, diverged=True), HOME)
     found = compare([cell()], store)[0]
     assert (found.ours.n, found.ours.diverged, found.ours.mean) == (4, 1, pytest.approx(99.6))
-    assert "1 diverged" in str(found)
+    assert "1 diverged" in found.parts[4]
 
 
 def test_tutorial_runs_never_fill_a_cell_of_the_paper(store):
@@ -157,12 +158,11 @@ def test_variants_stand_beneath_their_cell_and_against_its_number(store):
 def test_a_point_of_a_figure_has_no_printed_number(store):
     found = compare([cell("esbn.figure8", "RMTS", "m=0")], store)[0]
     assert (found.paper, found.verdict, found.partial) == (None, "not printed", True)
-    assert "  -  " in str(found)
+    assert found.parts[3] == "-"
 
 
 def test_a_line_has_its_seven_fields(store):
-    fields = [field for field in str(compare([cell()], store)[0]).split("  ") if field.strip()]
-    expected = [
+    assert compare([cell()], store)[0].parts == (
         "esbn.table11/ESBN + TCN/m=95",
         "ESBN + TCN",
         "m=95",
@@ -170,8 +170,7 @@ def test_a_line_has_its_seven_fields(store):
         "99.6 ± 0",
         "3",
         "match, partial",
-    ]
-    assert [field.strip() for field in fields] == expected
+    )
 
 
 def test_json_holds_everything(store):
@@ -208,6 +207,16 @@ def test_filters_keep_what_they_name(store):
         each.cell.column for each in compare(cells, store, tables=["esbn.table11"], columns=["m=85"])
     ] == ["m=85"]
     assert len(compare(cells, store, rows=["ESBN + TCN"])) == 2
+
+
+def test_a_listing_has_a_head_and_stands_in_columns(store):
+    found = compare([cell(), cell("scan.table1", "GRU + attn", "Add turn left")], store)
+    head, *lines = listing(found).splitlines()
+    assert tuple(head.split()) == PARTS
+    assert len(lines) == 2
+    starts = [match.start() for match in re.finditer(r"\S+", head)]
+    for line, each in zip(lines, found, strict=True):
+        assert all(line[start:].startswith(part) for start, part in zip(starts, each.parts, strict=True))
 
 
 def test_a_record_without_the_cells_metric_is_named(store):

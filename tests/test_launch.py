@@ -1,5 +1,6 @@
 """Spreading runs over cores, and grouping them into stacks."""
 
+import signal
 import time
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import torch
 
 from mini_lib import launch as launching
 from mini_lib.esbn.experiments import build, paper_settings
-from mini_lib.launch import Job, JobsFailed, _in_stacks, launch, stacks
+from mini_lib.launch import Job, JobsFailed, _in_stacks, _interrupts_held, launch, stacks
 from mini_lib.results.cells import run_key
 from mini_lib.training import train
 
@@ -31,6 +32,34 @@ def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
         assert found[seed].metrics == pytest.approx(run.metrics, rel=1e-3)
     assert here[0].curve != here[1].curve
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def hears_interrupts():
+    """A shell starts background jobs with interrupts ignored, and what they start inherits that."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+def test_an_interrupt_while_processes_start_comes_after_them_and_not_to_them():
+    reached = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    def start_processes():
+        with _interrupts_held():
+            reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))  # what a new process would inherit
+            signal.raise_signal(signal.SIGINT)
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, None)  # as if another thread had heard it
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        start_processes()
+    assert signal.SIGINT in reached[0]
+    assert reached[1] == "the end"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 def test_after_the_deadline_nothing_starts(tmp_path):
@@ -61,7 +90,7 @@ def test_regimes_of_one_task_share_a_stack():
 
 def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path, monkeypatch):
     jobs = [job(1), job(2), job(1, tcn=False)]
-    asked = iter([False, True])  # before the first stack, then after its first update
+    asked = iter([*[False] * 3, False, True])  # before each is built, before the first stack, after an update
     monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
     halted = list(_in_stacks(jobs, CPU, tmp_path, 0.0, "fp32", False))
     assert [run.finished for _, run in halted] == [False, False]
@@ -70,6 +99,22 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
     ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
     assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
     assert all(run.updates == 3 for _, run in ended)
+
+
+def test_no_replica_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatch):
+    asked, built = iter([False]), []
+    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    watched = Job(lambda *given: built.append(given) or build(*given), job(1).settings, 1, "watched")
+    assert list(_in_stacks([watched, watched], CPU, tmp_path, 0.0, "fp32", False)) == []
+    assert len(built) == 1
+
+
+def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd):
+    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
+    said = capfd.readouterr().err
+    assert "0 of 2 runs: " in said
+    assert "2 of 2 runs: " in said
+    assert ": :" not in said
 
 
 def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):

@@ -87,15 +87,16 @@ def test_stacked_equals_alone():
     assert not torch.allclose(weights(alone[0]), weights(alone[1]))
 
 
+@pytest.mark.parametrize("end", [11, 14])  # a logged update, and one between two
 @pytest.mark.parametrize("stacked", [False, True])
-def test_killed_and_resumed_equals_uninterrupted(stacked, tmp_path):
+def test_killed_and_resumed_equals_uninterrupted(stacked, end, tmp_path):
     def replicas():
         return [toy(s, epochs=10) for s in (1, 2)]
 
     whole = train(replicas(), stacked=stacked)
-    halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= end)
     assert [run.finished for run in halted] == [False, False]
-    assert [run.updates for run in halted] == [11, 11]
+    assert [run.updates for run in halted] == [end, end]
     assert [run.metrics for run in halted] == [{}, {}]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy-1.pt", "toy-2.pt"]
     resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)

@@ -1,5 +1,6 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -70,6 +71,11 @@ class Settings(RunSettings):
         self.check_known(("model", "model", MODELS))
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
+        for name in ("noise", "intercept"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise WrongUse(f"{name} has to be 0 or more, got {getattr(self, name)!r}")
+        if self.prefixes and self.options.get("mask") == "none":
+            raise WrongUse("with mask='none' every token sees every other; prefixes need a causal mask")
         if self.observed < SHORTEST:
             raise WrongUse(f"observed has to be {SHORTEST} or more, got {self.observed}")
         if self.test_curves < 3:
@@ -101,7 +107,7 @@ def paper_settings(model: str, **changes) -> Settings:
 
 def tutorial_settings(model: str, **changes) -> Settings:
     """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
-    small = {"observed": 12, "lr": 1e-3, "checks": CHECKS}
+    small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
     options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.pop("options", {})
     return Settings(model, **(small | {"options": options} | changes))
 
@@ -130,7 +136,7 @@ def build(settings: dict, seed: int) -> Replica:
         batch_size=s.batch_size,
         epochs=s.epochs,
         lr=s.lr,
-        loss=Loss(isinstance(model, RelationalTransformer), s.prefixes),
+        loss=Loss(isinstance(model, RelationalTransformer), s.prefixes, s.observed),
         evaluate=partial(evaluate, curves=evaluation_curves(s.test_curves, s.observed + STEPS, s.intercept)),
         checks=s.checks,
     )
@@ -152,27 +158,33 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
 class Loss:
     """Mean squared error of the answers, and of what they say about the last value on average as the score.
 
+    Every point that is asked for counts alike, however many answers there are about it.
+
     Attributes:
         relational: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and
             counts in the mean; else they are values y_q.
         prefixes: answers are about every point from the third.
+        observed: N; runs of another N cannot be in one stack.
     """
 
     relational: bool
     prefixes: bool
+    observed: int
 
     def __call__(self, apply, batch: Batch) -> tuple[Tensor, Tensor]:
         """(loss, score) of a batch {"y": [B, N + 1]}."""
-        y, last = batch["y"], batch["y"].shape[1]
+        y, last = batch["y"], self.observed + 1
         first = SHORTEST + 1 if self.prefixes else last
         answers = apply(y[:, :-1], prefixes=self.prefixes)
         places = range(first, last + 1)
         if self.relational:
-            targets = torch.cat([y[:, q - 1 : q] - y[:, :q] for q in places], dim=1)
-            guess = (answers[:, -last:-1] + y[:, :-1]).mean(dim=1)
+            about = answers.split([*places], dim=1)
+            errors = [part - (y[:, q - 1 : q] - y[:, :q]) for q, part in zip(places, about, strict=True)]
+            guess = (about[-1][:, :-1] + y[:, :-1]).mean(dim=1)
         else:
-            targets, guess = y[:, first - 1 :], answers[:, -1]
-        return (answers - targets).square().mean(), (guess - y[:, -1]).square().mean()
+            errors, guess = (answers - y[:, first - 1 :]).unbind(dim=1), answers[:, -1]
+        loss = torch.stack([error.square().mean() for error in errors]).mean()
+        return loss, (guess - y[:, -1]).square().mean()
 
 
 # ------------------------------------------------------------------------------------------------ all cells

@@ -2,7 +2,7 @@
 
 from mini_lib.results.cells import BenchCase, Cell, settings_hash
 from mini_lib.results.claims import Claim, Judgement, judge, load_claims, summary
-from mini_lib.results.compare import Comparison, Measured, Printed, compare, printed, verdict
+from mini_lib.results.compare import Comparison, Measured, Printed, compare, listing, printed, verdict
 from mini_lib.results.pages import write_pages
 from mini_lib.results.records import RecordConflict, Records
 
@@ -18,6 +18,7 @@ __all__ = [
     "Records",
     "compare",
     "judge",
+    "listing",
     "load_claims",
     "printed",
     "settings_hash",

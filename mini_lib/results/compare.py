@@ -18,6 +18,7 @@ TUTORIAL = "tutorial"  # the scale of small settings, and the variant name of th
 FLOOR = {"%": 0.5}  # points of accuracy; for every other unit the floor is 5 % of the printed value
 LIMIT = {"%": 8.0}  # an SE above this decides nothing; for every other unit 25 % of the printed value
 ENOUGH = 3  # runs from which our own spread is used
+PARTS = ("id", "row", "column", "paper", "ours", "n", "verdict")  # of a line
 ROUNDING = 1e-9  # so that 99.7 against 99.2 is half a point, whatever binary fractions make of it
 
 
@@ -177,11 +178,11 @@ class Comparison:
             "partial": self.partial,
         }
 
-    def __str__(self) -> str:
-        """One line: id, row, column, paper, ours, n, verdict, with two or more spaces between them."""
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """In words, what `PARTS` names."""
         cell, paper = self.cell, "-" if self.paper is None else str(self.paper)
-        names = f"{cell.id:48}  {cell.row:22}  {cell.column:6}"
-        return f"{names}  {paper:12}  {self.ours!s:15}  {self.ours.n:2}  {self.label}"
+        return cell.id, cell.row, cell.column, paper, str(self.ours), str(self.ours.n), self.label
 
 
 @cache
@@ -250,13 +251,13 @@ def compare(
 
 
 def narrow(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[Cell]:
-    """The cells whose `name` (table, row or column) is in `wanted`; all without any. WrongUse on an unknown one."""
+    """The cells whose `name` (table, row, column, variant) is in `wanted`; all without any. WrongUse if unknown."""
     if not wanted:
         return cells
     wanted, known = list(wanted), list(dict.fromkeys(getattr(cell, name) for cell in cells))
     for value in wanted:
         if value not in known:
-            raise unknown(name, value, known)
+            raise unknown(name, value, filter(None, known))
     return [cell for cell in cells if getattr(cell, name) in wanted]
 
 
@@ -274,6 +275,14 @@ def _compare(cell: Cell, records: Records) -> Comparison:
     ours = Measured(values, len(runs) - len(finished), error)
     paper = printed(cell.table).get((cell.row, cell.column)) if cell.table in _tables() else None
     return Comparison(cell, paper, ours, runs)
+
+
+def listing(comparisons: Iterable[Comparison]) -> str:
+    """One line a cell beneath one that names the parts, in columns with two or more spaces between them."""
+    lines = [PARTS, *(comparison.parts for comparison in comparisons)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:

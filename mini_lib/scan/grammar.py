@@ -79,13 +79,13 @@ def parse(command: str) -> Command:
     """The parse of a command.
 
     Args:
-        command: words with spaces between them; `NEW_VERB` is a verb too.
+        command: words with spaces between them; `NEW_VERB` is a verb too, but is offered only where it is used.
 
     Raises:
         WrongUse: for a word that SCAN does not have, or that cannot stand where it does; the message points at it.
     """
     words = command.split()
-    known = (*WORDS, NEW_VERB)
+    known = (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS
     for place, word in enumerate(words):
         if word not in known:
             raise WrongUse(f"{_pointed(words, place)}\n{unknown('word', word, known)}")

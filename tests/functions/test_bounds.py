@@ -195,9 +195,9 @@ def test_chunks_do_not_meet(curves, small, monkeypatch):
 
 
 def hand_made():
-    """Six curves of two points after one observation; errors 1, 3 (lines), 0, 0 (RBF), 4, 4 (sines)."""
+    """Six curves of two points after one observation; errors 1, 3 (lines), 0, 0 (RBF), 4, 8 (sines)."""
     truth = torch.zeros(6, 3)
-    point = torch.tensor([[1.0, 1.0], [0.0, 6.0**0.5], [0.0, 0.0], [0.0, 0.0], [2.0, -2.0], [-2.0, 2.0]])
+    point = torch.tensor([[1.0, 1.0], [0.0, 6.0**0.5], [0.0, 0.0], [0.0, 0.0], [2.0, -2.0], [0.0, 4.0]])
     return point, Curves(truth, truth + 9, torch.tensor([0, 0, 1, 1, 2, 2]))
 
 
@@ -206,9 +206,9 @@ def test_a_score_by_hand():
     scores = bounds.score(point, curves, 1, {"lin": 0.5, "rbf": 0.3, "sine": 0.2})
     assert scores["lin"] == pytest.approx((2.0, 1.0))  # standard deviation sqrt 2, of two curves
     assert scores["rbf"] == (0.0, 0.0)
-    assert scores["sine"] == pytest.approx((4.0, 0.0))
-    assert scores["all"] == pytest.approx((1.8, 0.5))
-    assert scores["even"] == pytest.approx((2.0, 1 / 3))
+    assert scores["sine"] == pytest.approx((6.0, 2.0))
+    assert scores["all"] == pytest.approx((2.2, math.hypot(0.5, 0.4)))  # errors of classes are independent
+    assert scores["even"] == pytest.approx((8 / 3, math.sqrt(5) / 3))
 
 
 def test_bad_scores():

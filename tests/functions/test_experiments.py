@@ -76,11 +76,13 @@ def test_the_paper_settings_are_the_papers():
         ({"checks": (0,)}, "checks are epochs from 1 to 100"),
         ({"checks": (101,)}, "checks are epochs from 1 to 100"),
         ({"noise": -0.1}, "noise has to be 0 or more"),
+        ({"intercept": float("nan")}, "intercept has to be 0 or more"),
+        ({"prefixes": True, "options": {"mask": "none"}}, "prefixes need a causal mask"),
     ],
 )
 def test_what_cannot_be_run_is_refused(changes, message):
     with pytest.raises(WrongUse, match=message):
-        build(Settings(**{"model": "one_d"} | changes).to_dict(), 1).epoch(0)
+        Settings(**{"model": "one_d"} | changes)
 
 
 def test_settings_describe_themselves():
@@ -170,7 +172,7 @@ def test_loss_of_a_value_is_its_squared_error():
         seen.append((y, prefixes))
         return torch.tensor([[2.5], [3.0]])
 
-    loss, score = Loss(relational=False, prefixes=False)(apply, batch)
+    loss, score = Loss(relational=False, prefixes=False, observed=2)(apply, batch)
     assert loss == pytest.approx((0.25 + 4.0) / 2)
     assert score == loss
     assert torch.equal(seen[0][0], batch["y"][:, :2])
@@ -180,19 +182,20 @@ def test_loss_of_a_value_is_its_squared_error():
 def test_loss_of_differences_counts_the_trivial_one_too():
     batch = {"y": torch.tensor([[1.0, 2.0, 4.0]])}
     answers = torch.tensor([[3.5, 1.0, 1.0]])  # y_3 - y_1 = 3, y_3 - y_2 = 2, y_3 - y_3 = 0
-    loss, score = Loss(relational=True, prefixes=False)(lambda y, prefixes: answers, batch)
+    loss, score = Loss(relational=True, prefixes=False, observed=2)(lambda y, prefixes: answers, batch)
     assert loss == pytest.approx((0.25 + 1.0 + 1.0) / 3)
     assert score == pytest.approx(((1 + 3.5 + 2 + 1.0) / 2 - 4) ** 2)
 
 
-def test_loss_of_prefixes_is_the_mean_over_all_their_answers():
+def test_every_prefix_counts_alike_in_the_loss():
     y = torch.tensor([[1.0, 2.0, 4.0, 8.0]])
-    values, score = Loss(False, True)(lambda y, prefixes: torch.tensor([[4.0, 6.0]]), {"y": y})
+    values, score = Loss(False, True, 3)(lambda y, prefixes: torch.tensor([[4.0, 6.0]]), {"y": y})
     assert values == pytest.approx(2.0)
     assert score == pytest.approx(4.0)
     right = torch.tensor([[3.0, 2.0, 0.0, 7.0, 6.0, 4.0, 0.0]])
-    assert Loss(True, True)(lambda y, prefixes: right, {"y": y})[0] == 0.0
-    assert Loss(True, True)(lambda y, prefixes: right + 1, {"y": y})[0] == 1.0
+    assert Loss(True, True, 3)(lambda y, prefixes: right, {"y": y})[0] == 0.0
+    wrong = right + torch.tensor([[3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]])
+    assert Loss(True, True, 3)(lambda y, prefixes: wrong, {"y": y})[0] == (9 + 1) / 2
 
 
 @pytest.mark.parametrize("model", MODELS)

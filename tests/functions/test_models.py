@@ -445,3 +445,12 @@ def test_a_network_without_a_window_takes_no_option_of_one():
     assert build_network(
         "relational_window", length=3.0, dim=8, layers=1
     ).window.length.item() == pytest.approx(3)
+
+
+@every_model
+def test_tokens_go_where_the_observations_are(name):
+    """Without values, on a device that is not the CPU."""
+    network = build_network(name, dim=8, layers=2, heads=2).to("meta")
+    y = torch.empty(3, 7, device="meta")
+    assert network(y).device.type == "meta"
+    assert network.answer(network.remember(y, network.remember(y[:, :5]))).shape == network(y).shape

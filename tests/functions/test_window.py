@@ -9,7 +9,14 @@ import torch
 
 from functions import oracles
 from mini_lib.errors import WrongUse
-from mini_lib.functions.models import OneDTransformer, RelationalTransformer, Tokens, Window, build_network
+from mini_lib.functions.models import (
+    OneDTransformer,
+    RelationalTransformer,
+    Tokens,
+    Window,
+    build_network,
+    options_of,
+)
 from mini_lib.functions.models.transformer import attend
 from mini_lib.functions.models.window import GATES, MASKS, check_gating, make_gate, visible
 
@@ -275,7 +282,8 @@ def test_without_a_window_the_gate_is_the_mask(kind):
 def pair(kind, length, **options):
     """The same weights without a window and with one of this length."""
     sizes = {"dim": 8, "layers": 2, "heads": 2} | options
-    plain, windowed = build_network(kind, **sizes), build_network(f"{kind}_window", length=length, **sizes)
+    plain = build_network(kind, **{name: value for name, value in sizes.items() if name in options_of(kind)})
+    windowed = build_network(f"{kind}_window", length=length, **sizes)
     torch.manual_seed(0)
     for parameter in plain.parameters():
         torch.nn.init.normal_(parameter, std=0.3)

@@ -143,3 +143,8 @@ def syntactic_attention(
         h, c = lstm_step(gates + p["steering.weight_hh"] @ h, c)  # Eq. 6
         s = h
     return np.array(logits), np.array(attention), np.array(roles), np.array(m)
+
+
+def actions_of(command):
+    """The actions of a command, by this second grammar."""
+    return [action for action, _ in meaning(tagged(command))]

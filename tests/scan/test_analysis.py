@@ -1,89 +1,19 @@
 from collections import Counter
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import cosine_similarity, one_hot
 
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis import Share
-from mini_lib.scan.analysis.attention import speak
 from mini_lib.scan.analysis.steps import KIND_OF
 from mini_lib.scan.grammar import derive, interpret, phrases
-from mini_lib.scan.models import SyntacticAttention, Trace
 from mini_lib.scan.recipes import accuracy, answers
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    WORD_COUNT,
-    WORD_IDS,
-    encode,
-    exactly_right,
-)
-from mini_lib.seeding import seeded
+from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
 from mini_lib.weights import save_weights
-
-WORDS, ACTIONS = list(WORD_IDS), list(ACTION_IDS)
-SPOKEN = {"walk": "WALK", "look": "LOOK", "run": "RUN", "jump": "JUMP", "left": "LEFT", "right": "RIGHT"}
-SPOKEN |= {"<EOS>": "<EOS>", "and": "RUN", "<SOS>": "<SOS>"}
-COMMANDS = [
-    "jump",
-    "jump left",
-    "jump twice and walk",
-    "walk around right after jump opposite left",
-    "turn left twice",
-    "jump and jump",
-]
-
-
-@dataclass
-class Looks:
-    """A way of looking at a command: the place of the word that every step is on."""
-
-    wrong: dict  # command: {step: place}
-    fails_with: str = ""  # a word that makes every step look at the end
-
-    def __call__(self, command: str) -> list[int]:
-        places = [1 + step.word for step in derive(command)] + [1 + len(command.split())]
-        if self.fails_with in command.split():
-            return [places[-1]] * len(places)
-        for step, place in self.wrong.get(command, {}).items():
-            places[step] = place
-        return places
-
-
-class ByHand(SyntacticAttention):
-    """A network whose attention and dictionary are written by hand."""
-
-    def __init__(self, looks: Looks, spoken=SPOKEN):
-        super().__init__(syntax=4, semantics=WORD_COUNT)
-        self.looks = looks
-        says = torch.zeros(ACTION_COUNT, WORD_COUNT)
-        for word, action in spoken.items():
-            says[ACTION_IDS[action], WORD_IDS[word]] = 20.0
-        with torch.no_grad():
-            self.meaning.weight.copy_(torch.eye(WORD_COUNT))
-            self.action.weight.copy_(says)
-            self.action.bias.zero_()
-
-    def trace(self, words, lengths, steps, noise=None):
-        attention = torch.zeros(*words.shape[:1], steps, words.shape[1])
-        for row, (ids, length) in enumerate(zip(words.tolist(), lengths.tolist(), strict=True)):
-            places = self.looks(" ".join(WORDS[i] for i in ids[1 : length - 1]))
-            places = (places + [length - 1] * steps)[:steps]
-            attention[row] = 0.9 * one_hot(torch.tensor(places), words.shape[1])
-            attention[row, :, 0] += 0.1
-        meanings = self.meaning(words)
-        roles = torch.zeros(*words.shape, 8)
-        return Trace(meanings, roles, attention, attention @ meanings, self.action(attention @ meanings))
-
-
-@pytest.fixture(scope="module")
-def perfect():
-    return ByHand(Looks({}))
+from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +21,6 @@ def lapses():
     """Steps 1 of "jump left" on "left" (place 2), 0 of "jump and jump" on the second jump, an end on a verb."""
     wrong = {"jump left": {1: 2}, "jump and jump": {0: 3}, "turn left twice": {2: 1}}
     return ByHand(Looks(wrong | {"jump twice and walk": {0: 3}}))
-
-
-def network(**options):
-    with seeded(0, "test"):
-        return SyntacticAttention(syntax=8, semantics=6, **options)
 
 
 # ------------------------------------------------------------------------------------------ one command
@@ -327,150 +252,3 @@ def test_a_run_is_described_by_the_same_numbers(lapses, perfect):
     assert row["own word, wrong"] == own.when_wrong.percent
     assert row["first error"] == 50
     assert np.isnan(analysis.describe(perfect, COMMANDS)["first error"])
-
-
-# ------------------------------------------------------------------------------------------ words alone
-
-
-def test_a_dictionary_by_hand(perfect):
-    found = analysis.dictionary(perfect)
-    says = found.says()
-    assert {word: says[word] for word in SPOKEN} == SPOKEN
-    assert "<NULL>" not in found.words
-    assert len(found.words) == 15
-    assert sorted(found.actions) == sorted(ACTIONS[:ACTION_COUNT])
-    torch.testing.assert_close(found.probabilities.sum(dim=1), torch.ones(15))
-    jump = found.probabilities[found.words.index("jump")]
-    assert jump[found.actions.index("JUMP")] == pytest.approx(1, abs=1e-6)
-
-
-@pytest.mark.parametrize("options", [{}, {"nonlinear_semantics": True}, {"words": 17, "actions": 9}])
-def test_a_dictionary_is_what_full_attention_on_a_word_says(options):
-    model = network(**options)
-    found = analysis.dictionary(model)
-    assert ("dax" in found.words) == ("words" in options)
-    for word, row in zip(found.words, found.probabilities, strict=True):
-        said = model.meaning.weight[WORD_IDS[word]]
-        if model.hidden is not None:
-            said = model.hidden(said.clamp(min=0)).clamp(min=0)
-        logits = model.action(said)
-        expected = logits.exp() / logits.exp().sum()
-        expected = torch.stack([expected[ACTION_IDS[action]] for action in found.actions])
-        torch.testing.assert_close(row, expected.detach())
-
-
-@pytest.mark.parametrize("option", ["sequential_semantics", "syntax_action"])
-def test_without_separate_streams_there_is_no_dictionary(option):
-    with pytest.raises(WrongUse, match="there is no dictionary"):
-        analysis.dictionary(network(**{option: True}))
-
-
-# ------------------------------------------------------------------------------------------ two streams
-
-
-FORMS = [{}, {"sequential_semantics": True}, {"syntax_action": True}, {"nonlinear_semantics": True}]
-
-
-@pytest.mark.parametrize("options", FORMS)
-def test_two_equal_commands_are_one(options):
-    model = network(**options)
-    words, lengths, actions = encode(COMMANDS)
-    with torch.no_grad():
-        trace = model.trace(words, lengths, actions.shape[1])
-        again = speak(model, trace.attention, trace.meanings, trace.roles)
-    torch.testing.assert_close(again, trace.logits)
-    plain = accuracy(model, encode(COMMANDS))
-    assert analysis.accuracy_with_syntax_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
-    assert analysis.accuracy_with_semantics_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
-
-
-def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
-    assert analysis.two_commands(perfect, "walk twice", "jump thrice") == ["JUMP", "JUMP"]
-    assert analysis.two_commands(perfect, "walk and look", "look after run") == ["LOOK", "RUN"]
-    assert analysis.two_commands(perfect, "walk after look", "look and run") == ["RUN", "LOOK"]
-    with pytest.raises(WrongUse, match="give two commands of as many words"):
-        analysis.two_commands(perfect, "walk", "walk twice")
-
-
-def test_bad_steering_is_told_from_a_bad_meaning():
-    jumps = [command for command in COMMANDS if "jump" in command]
-    lost, mute = ByHand(Looks({}, fails_with="jump")), ByHand(Looks({}), SPOKEN | {"jump": "WALK"})
-    no_steps = ByHand(Looks({}), SPOKEN | {"walk": "RUN"})
-    for model, plain, syntax, semantics in (
-        (lost, 0, 100, 0),  # the syntax stream is lost where it hears jump
-        (mute, 0, 0, 100),  # the semantic stream says something else
-        (no_steps, 60, 60, 0),  # where the stand-in has no meaning either
-    ):
-        assert accuracy(model, encode(jumps)) == pytest.approx(plain)
-        assert analysis.accuracy_with_syntax_of(model, jumps) == pytest.approx(syntax)
-        assert analysis.accuracy_with_semantics_of(model, jumps) == pytest.approx(semantics)
-    assert analysis.accuracy_with_syntax_of(lost, jumps, "jump", "look") == 100
-
-
-# ------------------------------------------------------------------------------------------ roles
-
-
-def role(model, command, place):
-    words, lengths, actions = encode([command])
-    with torch.no_grad():
-        return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
-
-
-def test_leak_by_hand_and_by_the_papers_own_form():
-    model = network()
-    found = analysis.leak(model, ["walk twice"])
-    before = role(model, "walk twice", 0)
-    own = [
-        (role(model, f"{verb} twice", 0) - before).norm() / before.norm() for verb in ("look", "run", "jump")
-    ]
-    torch.testing.assert_close(found.own.sort().values, torch.stack(own).sort().values)
-    beside = (role(model, "walk thrice", 0) - before).norm() / before.norm()
-    torch.testing.assert_close(found.neighbour, beside[None])
-    top = analysis.leak(network(surrounding="top"), COMMANDS)
-    assert top.own.max() == 0
-    assert top.neighbour.min() > 0
-
-
-def test_every_verb_and_every_neighbour_is_replaced():
-    found = analysis.leak(network(), ["turn left and jump around right"])
-    assert len(found.own) == 3  # jump by three verbs
-    assert len(found.neighbour) == 2  # and by after, around by opposite
-    both = analysis.leak(network(), ["jump and walk", "run"])
-    assert (len(both.own), len(both.neighbour)) == (9, 2)
-    with pytest.raises(WrongUse, match="no command here holds a verb"):
-        analysis.leak(network(), ["turn left"])
-
-
-def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
-    model = network()
-    commands = ["jump left after jump twice", "walk and jump left", "look"]
-    found = analysis.role_similarity(model, commands, "jump", ("run",))
-    left = [
-        cosine_similarity(role(model, commands[0], 0), role(model, "run left after jump twice", 0), dim=0),
-        cosine_similarity(role(model, commands[1], 2), role(model, "walk and run left", 2), dim=0),
-    ]
-    twice = cosine_similarity(role(model, commands[0], 3), role(model, "jump left after run twice", 3), dim=0)
-    assert list(found) == ["U D", "U twice"]
-    assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
-    assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
-    assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
-    with pytest.raises(WrongUse, match="no command here holds 'run'"):
-        analysis.role_similarity(model, commands, "run")
-
-
-def test_a_verb_that_the_network_never_had_is_refused():
-    model = SyntacticAttention(syntax=4, semantics=4)
-    for ask in (
-        lambda: analysis.attend(model, "dax twice"),
-        lambda: analysis.follow(model, ["jump", "dax"]),
-        lambda: analysis.two_commands(model, "walk", "dax"),
-        lambda: analysis.accuracy_with_syntax_of(model, ["jump"], as_="dax"),
-    ):
-        with pytest.raises(WrongUse, match="this network has no place for 'dax'"):
-            ask()
-
-
-def test_a_mistyped_word_to_hear_is_refused():
-    model = SyntacticAttention(syntax=4, semantics=4)
-    with pytest.raises(WrongUse, match="unknown word 'jmp'; did you mean 'jump'"):
-        analysis.accuracy_with_syntax_of(model, ["jump twice"], heard="jmp")

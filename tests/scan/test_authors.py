@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from mini_lib.scan import authors
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
+from scan.released import THEIR_ACTIONS, THEIR_WORDS, Released, li_forward, li_shapes, li_variables, released
 
 COMMANDS = [
     "jump",
@@ -16,84 +16,14 @@ COMMANDS = [
     "run twice after look",
     "walk opposite right thrice and jump around left twice",
 ]
+
+
 FORMS = {
     "as released": ({}, 2_253_288),
     "--seq_sem": ({"sequential_semantics": True}, 2_340_648),
     "--syn_act": ({"syntax_action": True}, 2_256_488),
     "--sem_mlp": ({"nonlinear_semantics": True}, 2_267_808),
 }
-
-
-# ------------------------------------------------------------------------------------------ Syntactic Attention
-
-
-class Encoder(nn.Module):
-    """Of one command; the modules have the names that they have in the authors' code."""
-
-    def __init__(self, sequential):
-        super().__init__()
-        self.W_m, self.W_x = nn.Embedding(16, 120), nn.Embedding(16, 100)
-        self.SOS_embed, self.EOS_embed = nn.Embedding(1, 200), nn.Embedding(1, 200)
-        self.rnn1 = nn.LSTM(100, 100, bidirectional=True)
-        self.rnn2 = nn.LSTM(200, 200, bidirectional=True)
-        self.semantic_rnn = nn.LSTM(120, 60, bidirectional=True) if sequential else None
-        self.fc0 = nn.Linear(400, 400)
-
-    def forward(self, command):
-        m = self.W_m(command)[:, None]
-        if self.semantic_rnn is not None:
-            m, _ = self.semantic_rnn(m)
-        states, _ = self.rnn1(self.W_x(command)[:, None])
-        first, last = self.SOS_embed.weight[0], self.EOS_embed.weight[0]
-        context = [first]
-        for j in range(1, len(command) - 1):
-            context.append(torch.cat([states[j - 1, 0, :100], states[j + 1, 0, 100:]]))
-        h, (final, _) = self.rnn2(torch.stack([*context, last])[:, None])
-        return m[:, 0], h[:, 0], torch.relu(self.fc0(torch.cat([final[0, 0], final[1, 0]])))
-
-
-class Decoder(nn.Module):
-    """No action goes in; the attention of the first step is the encoder's, the state starts at zero."""
-
-    def __init__(self, syntax_action, nonlinear):
-        super().__init__()
-        self.syntax_action = syntax_action
-        self.rnn = nn.LSTM(400, 400)
-        self.sem_nn = nn.Linear(120, 120) if nonlinear else None
-        self.out = nn.Linear(520 if syntax_action else 120, 8)
-
-    def forward(self, m, h, query, steps):
-        state, logits = None, []
-        for _ in range(steps):
-            alpha = torch.softmax(h @ query, dim=0)
-            d, c = alpha @ m, alpha @ h
-            if self.sem_nn is not None:
-                d = torch.relu(self.sem_nn(torch.relu(d)))
-            logits.append(self.out(torch.cat([d, c]) if self.syntax_action else d))
-            output, state = self.rnn(c[None, None], state)
-            query = output[0, 0]
-        return torch.stack(logits)
-
-
-class Released(nn.Module):
-    def __init__(self, sequential_semantics=False, syntax_action=False, nonlinear_semantics=False):
-        super().__init__()
-        self.encoder = Encoder(sequential_semantics)
-        self.decoder = Decoder(syntax_action, nonlinear_semantics)
-
-    def forward(self, command, steps):
-        return self.decoder(*self.encoder(command), steps)
-
-
-def released(**options):
-    """A network of the authors', all of whose parts are busy: the first weights of nn.Linear are small."""
-    torch.manual_seed(3)
-    network = Released(**options)
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if "rnn" in name or "fc0" in name:
-                weight *= 3
-    return network
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -135,96 +65,6 @@ def test_every_parameter_of_theirs_is_of_effect():
         changed = state | {name: state[name] + torch.rand_like(state[name])}
         after = authors.load_syntactic_attention(ours, changed)(*examples)
         assert not torch.equal(after, before), name
-
-
-# ------------------------------------------------------------------------------------------------ Li et al.
-
-THEIR_WORDS = ("turn", "after", "left", "jump", "thrice", "run", "and", "opposite", "walk", "right")
-THEIR_WORDS += ("around", "look", "twice")
-THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
-SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
-FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
-WRAPPER = f"{SCOPE}/decoder/attention_wrapper"
-N = 10
-
-
-def li_shapes(gold=False):
-    """Names and shapes of the graph's variables: kernels are [inputs, outputs]."""
-    given = 8 if gold else 1
-    shapes = {
-        "word_embeddings/Variable": (14, 16),
-        "word_embeddings/Variable_1": (14, 8),
-        "word_embeddings/compute_switch/Variable": (14, 1),
-        f"{FW}/kernel": (8 + 32, 4 * 32),
-        f"{FW}/bias": (4 * 32,),
-        f"{BW}/kernel": (8 + 32, 4 * 32),
-        f"{BW}/bias": (4 * 32,),
-        f"{SCOPE}/memory_layer/kernel": (64, 64),
-        f"{WRAPPER}/{LSTM}/kernel": (given + 64 + 64, 4 * 64),
-        f"{WRAPPER}/{LSTM}/bias": (4 * 64,),
-        f"{WRAPPER}/attention_layer/kernel": (128, 64),
-        f"{SCOPE}/dense/kernel": (64, N),
-        f"{SCOPE}/dense/bias": (N,),
-        "prediction/prediction_network/dense/kernel": (16, 7),
-        "prediction/prediction_network/dense/bias": (7,),
-    }
-    return shapes | ({f"{SCOPE}/output_embeddings": (7, 8)} if gold else {})
-
-
-def li_variables(gold=False):
-    rng = np.random.default_rng(4)
-    return {
-        f"{name}:0": rng.normal(size=shape) * (1 if "embeddings" in name else shape[0] ** -0.5)
-        for name, shape in li_shapes(gold).items()
-    }
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x):
-    e = np.exp(x - x.max())
-    return e / e.sum()
-
-
-def basic_lstm(v, scope, x, c, h):
-    """A step of TensorFlow's BasicLSTMCell: gates i, j, f, o in one kernel, 1 is added to the forget gate's."""
-    i, j, f, o = np.split(np.concatenate([x, h]) @ v[f"{scope}/kernel:0"] + v[f"{scope}/bias:0"], 4)
-    c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
-    return c, np.tanh(c) * sigmoid(o)
-
-
-def li_encoder(v, x):
-    """Outputs of both directions side by side, and the final (c, h) of each."""
-    outputs, finals = [], []
-    for scope, words in ((FW, x), (BW, x[::-1])):
-        c, h, states = np.zeros(32), np.zeros(32), []
-        for word in words:
-            c, h = basic_lstm(v, scope, word, c, h)
-            states.append(h)
-        outputs.append(states if scope == FW else states[::-1])
-        finals.append((c, h))
-    return np.concatenate(outputs, axis=1), finals
-
-
-def li_forward(v, words, actions, gold):
-    """Logits [L, 7] of one command, in their numbers: `words` with the end, `actions` with the end."""
-    p, f = v["word_embeddings/Variable:0"][words], v["word_embeddings/Variable_1:0"][words]
-    memory, ((c_fw, h_fw), (c_bw, h_bw)) = li_encoder(v, f)
-    keys = memory @ v[f"{SCOPE}/memory_layer/kernel:0"]
-    c, h = np.concatenate([h_fw, h_bw]), np.concatenate([c_fw, c_bw])  # exchanged, as released
-    attention, logits = np.zeros(64), []
-    for last in [0, *actions[:-1]]:
-        given = v[f"{SCOPE}/output_embeddings:0"][last] if gold else np.zeros(1)
-        c, h = basic_lstm(v, f"{WRAPPER}/{LSTM}", np.concatenate([given, attention]), c, h)
-        context = softmax(keys @ h) @ memory
-        attention = np.concatenate([h, context]) @ v[f"{WRAPPER}/attention_layer/kernel:0"]
-        places = attention @ v[f"{SCOPE}/dense/kernel:0"] + v[f"{SCOPE}/dense/bias:0"]
-        weights = softmax(places[: len(words)])
-        kernel = v["prediction/prediction_network/dense/kernel:0"]
-        logits.append(weights @ p @ kernel + v["prediction/prediction_network/dense/bias:0"])
-    return np.array(logits)
 
 
 def test_li_has_the_parameters_that_were_counted():

@@ -133,6 +133,13 @@ def check(words):
     assert place == len(words) or tuple(words[: place + 1]) not in beginnings()
 
 
+@pytest.mark.parametrize(("command", "offered"), [("jump arround left", False), ("dax arround left", True)])
+def test_dax_is_offered_where_it_is_used(command, offered):
+    with pytest.raises(WrongUse, match="unknown word 'arround'; did you mean 'around'") as error:
+        parse(command)
+    assert str(error.value).endswith(", dax") == offered
+
+
 @settings(deadline=None)
 @given(st.lists(st.sampled_from((*WORDS, NEW_VERB)), max_size=9))
 def test_random_words_are_parsed_or_marked_at_the_right_word(words):

@@ -1,7 +1,5 @@
 """Syntactic Attention in all its forms against slow numpy, and what the released code does beyond the text."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 import torch
@@ -10,23 +8,10 @@ from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse
 from mini_lib.scan.models import MODELS, SyntacticAttention, build_network
-from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, WORD_IDS, encode, exactly_right, padded
+from mini_lib.scan.tasks import MOST_WORDS, NO_ACTION, WORD_IDS, encode, exactly_right, padded
 from scan import oracles
+from scan.forms import COMMANDS, FORMS, batch, double, every_form, make, noise_of, numbers
 
-FORMS = {
-    "default": {},
-    "sequential": {"sequential_semantics": True},
-    "syntax-action": {"syntax_action": True},
-    "nonlinear": {"nonlinear_semantics": True},
-    "one-hot": {"one_hot": True},
-    "top": {"surrounding": "top"},
-    "ends zero": {"ends": "zero"},
-    "top, ends zero": {"surrounding": "top", "ends": "zero"},
-    "everything": {
-        **{"sequential_semantics": True, "syntax_action": True, "nonlinear_semantics": True},
-        **{"one_hot": True, "surrounding": "top", "ends": "zero"},
-    },
-}
 # Facts, section 2.
 COUNTS = {
     "default": 2_253_288,
@@ -34,6 +19,8 @@ COUNTS = {
     "syntax-action": 2_256_488,
     "nonlinear": 2_267_808,
 }
+
+
 PARTS = {
     "steering": 1_283_200,
     "roles": 643_200,
@@ -44,39 +31,6 @@ PARTS = {
     "ends": 400,
     "action": 968,
 }
-COMMANDS = (
-    "walk",
-    "jump around left thrice after turn right",
-    "run twice and look opposite right",
-    "turn left",
-)
-
-every_form = pytest.mark.parametrize("form", FORMS)
-
-
-def make(form="default", seed=0, **sizes):
-    torch.manual_seed(seed)
-    return build_network("syntactic_attention", **({"syntax": 6, "semantics": 4} | sizes), **FORMS[form])
-
-
-def double(form="default", seed=0, **sizes):
-    return make(form, seed, **sizes).double()
-
-
-@cache
-def batch(commands=COMMANDS):
-    return encode(commands)
-
-
-def noise_of(network, examples, seed=0):
-    drawn = network.noise(
-        len(examples.lengths), MOST_WORDS, MOST_ACTIONS, torch.Generator().manual_seed(seed)
-    )
-    return {name: mask.double() for name, mask in drawn.items()}
-
-
-def numbers(command):
-    return [WORD_IDS[word] for word in ("<SOS>", *command.split(), "<EOS>")]
 
 
 def arrays(network):
@@ -238,93 +192,6 @@ def test_evaluation_is_noise_of_ones_and_the_mode_does_not_matter(form):
     before = torch.get_rng_state()
     network.train()(*examples, noise_of(network, examples))
     assert torch.get_rng_state().equal(before)
-
-
-# ----------------------------------------------------------------------------- quirks of the released code
-
-
-@every_form
-def test_there_is_no_teacher_forcing(form):
-    network, (words, lengths, actions) = make(form), batch()
-    others = torch.randint(1, 8, actions.shape, generator=torch.Generator().manual_seed(0))
-    logits = network(words, lengths, actions)
-    assert network(words, lengths, others).equal(logits)
-    shorter = network(words, lengths, actions[:, :3])
-    torch.testing.assert_close(shorter, logits[:, :3], rtol=0, atol=1e-6)
-    assert network.predict(words, lengths, actions.shape[1]).equal(logits.argmax(dim=-1))
-    assert not network.predict(words, lengths, 2).requires_grad
-
-
-@every_form
-def test_the_first_query_steers_the_first_step_alone(form):
-    """The decoder's state starts at zero: the query changes later steps only through the first attention."""
-    network, (words, lengths, _) = double(form), batch()
-    trace = network.trace(words, lengths, 1)
-    _, query = network.parse(words, lengths, {})
-    scores = torch.einsum("btk,bk->bt", trace.roles, query)
-    present = torch.arange(words.shape[1]) < lengths[:, None]
-    expected = torch.softmax(scores.masked_fill(~present, -torch.inf), dim=-1)
-    torch.testing.assert_close(trace.attention[:, 0], expected)
-    assert (query >= 0).all()
-
-
-@pytest.mark.parametrize("ends", ["learned", "zero"])
-def test_end_vectors_stand_in_place_of_the_outer_contexts(ends):
-    network, lengths = double("ends zero" if ends == "zero" else "default"), torch.tensor([5, 3, 2])
-    before, after = torch.randn(2, 3, 5, 6, dtype=torch.float64)
-    around = network.surround(before[..., :3], after[..., :3], lengths)
-    first, last = network.ends if ends == "learned" else torch.zeros(2, 6, dtype=torch.float64)
-    for row, length in enumerate(lengths.tolist()):
-        assert around[row, 0].equal(first)
-        assert around[row, length - 1].equal(last)
-        for j in range(1, length - 1):
-            assert around[row, j].equal(torch.cat([before[row, j - 1, :3], after[row, j + 1, :3]]))
-
-
-def changed(place, word, command="walk opposite right twice"):
-    words = command.split()
-    return encode([command, " ".join([*words[:place], word, *words[place + 1 :]])])
-
-
-@pytest.mark.parametrize("ends", ["learned", "zero"])
-def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(ends):
-    words, lengths, _ = changed(0, "jump")
-    network = double("ends zero" if ends == "zero" else "default")
-    one, other = network.parse(words, lengths, {})[0].detach()
-    moved = (one - other).norm(dim=-1)
-    assert moved[1] > 0.1 * moved.max()
-    first, _, _ = network.neighbours(network.word(words), network.word(words), lengths)
-    assert first[0, 0].equal(first[1, 0])
-
-
-@pytest.mark.parametrize("form", ["top", "top, ends zero"])
-@pytest.mark.parametrize(("place", "word"), [(0, "jump"), (1, "around"), (2, "left"), (3, "thrice")])
-def test_with_neighbours_at_the_top_a_role_does_not_depend_on_its_word(form, place, word):
-    words, lengths, _ = changed(place, word)
-    one, other = double(form).parse(words, lengths, {})[0].detach()
-    assert one[place + 1].equal(other[place + 1])
-    inner = {*range(1, 5)} - {place + 1}
-    assert all(not one[j].allclose(other[j]) for j in inner)
-
-
-def test_a_meaning_depends_on_its_word_alone_unless_it_is_sequential():
-    words, lengths, _ = changed(0, "jump")
-    one, other = double().trace(words, lengths, 1).meanings.detach()
-    assert [not a.equal(b) for a, b in zip(one, other, strict=True)] == [False, True] + 4 * [False]
-    one, other = double("sequential").trace(words, lengths, 1).meanings.detach()
-    assert not any(a.equal(b) for a, b in zip(one, other, strict=True))
-
-
-def test_syntax_reaches_the_actions_through_attention_alone():
-    for form, meets in (("default", False), ("nonlinear", False), ("syntax-action", True)):
-        network, examples = double(form), batch()
-        trace = network.trace(examples.words, examples.lengths, 5)
-        said = trace.semantic
-        if form == "nonlinear":
-            said = torch.relu(network.hidden(torch.relu(said)))
-        weight = network.action.weight[:, :4]
-        same = torch.allclose(said @ weight.mT + network.action.bias, trace.logits)
-        assert same is not meets
 
 
 # ------------------------------------------------------------------------------------- training and stacking

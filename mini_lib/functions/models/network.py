@@ -124,7 +124,9 @@ class FunctionTransformer(nn.Module):
         first, *more = (self.query_tokens(x) for x in range(SHORTEST + 1 if prefixes else end, end + 1))
         queries = first.joined(*more)
         values = torch.cat([self.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
-        return self._answers(self._pass(values, inputs.joined(queries), last=len(queries.query)).out)
+        return self._answers(
+            self._pass(values, inputs.joined(queries), last=len(queries.query), keep=False).out
+        )
 
     def remember(self, y: Float[Tensor, "B N"], memory: Memory | None = None) -> Memory:
         """Take in observations; those of `memory`, the first ones of y, are not worked out again.
@@ -134,7 +136,9 @@ class FunctionTransformer(nn.Module):
         self._check_reusable()
         known = 0 if memory is None else memory.y.shape[1]
         new = self.input_tokens(known + 1, y.shape[1])
-        found = self._pass(self.values(y, new), new, memory)
+        found = self._pass(
+            self.values(y, new), new, memory, last=1
+        )  # of the last block only keys and values count
         tokens = new if memory is None else memory.tokens.joined(new)
         return Memory(tokens, found.memory, y)
 
@@ -142,7 +146,7 @@ class FunctionTransformer(nn.Module):
         """The answers to the queries about y_{N+1}, as `forward` gives them, from what is remembered of y."""
         queries = self.query_tokens(memory.y.shape[1] + 1)
         zeros = memory.y.new_zeros(len(memory.y), len(queries.query))
-        return self._answers(self._pass(zeros, queries, memory).out)
+        return self._answers(self._pass(zeros, queries, memory, keep=False).out)
 
     def attention(self, y: Float[Tensor, "B N"]) -> tuple[list[Float[Tensor, "B H T T"]], Tokens]:
         """The attention weights of every layer, and the tokens (inputs, then the queries about y_{N+1})."""
@@ -168,15 +172,16 @@ class FunctionTransformer(nn.Module):
         tokens: Tokens,
         memory: Memory | None = None,
         last: int | None = None,
+        keep: bool = True,
         trace: bool = False,
     ) -> Trace:
         """Tokens of these values through the transformer; what `memory` holds is there to be looked at."""
-        tokens = Tokens(*(part.to(values.device) for part in tokens))
         keys = tokens if memory is None else memory.tokens.joined(tokens)
+        tokens, keys = (Tokens(*(part.to(values.device) for part in each)) for each in (tokens, keys))
         gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
         places = (self.scale * tokens.places).expand(len(values), -1, -1)
         x = self.read_in(torch.cat([places, values[..., None]], dim=-1))
-        return self.transformer(x, gate, None if memory is None else memory.layers, last, trace)
+        return self.transformer(x, gate, None if memory is None else memory.layers, last, keep, trace)
 
     def _answers(self, out: Float[Tensor, "B Q D"]) -> Float[Tensor, "B Q"]:
         return self.read_out(out).squeeze(-1)

@@ -23,7 +23,7 @@ class Trace(NamedTuple):
 
     Attributes:
         out: the transformed tokens. [B, S, D]
-        memory: keys and values of all tokens so far, a pair for each layer.
+        memory: keys and values of all tokens so far, a pair for each layer; empty unless they are to be kept.
         weights: attention of each layer, each [B, H, S, T]; empty unless they are asked for.
     """
 
@@ -158,6 +158,7 @@ class Transformer(nn.Module):
         gate: Gate,
         past: list[KeysValues] | None = None,
         last: int | None = None,
+        keep: bool = True,
         trace: bool = False,
     ) -> Trace:
         """Pass tokens through all blocks.
@@ -167,16 +168,18 @@ class Transformer(nn.Module):
             gate: for these tokens and all keys, those of `past` first.
             past: keys and values of earlier tokens, a pair a layer.
             last: how many tokens, from the end, are wanted; the last block works out no others.
+            keep: keep keys and values.
             trace: keep the attention weights.
         """
-        memory, kept = [], []
+        memory, attention = [], []
         for number, block in enumerate(self.blocks):
             before, after = gate.of_layer(number)
             wanted = last if number == len(self.blocks) - 1 else None
             if wanted is not None:
                 before, after = (part if part is None else part[:, -wanted:] for part in (before, after))
             x, now, weights = block(x, (before, after), None if past is None else past[number], wanted)
-            memory.append(now)
+            if keep:
+                memory.append(now)
             if trace:
-                kept.append(weights)
-        return Trace(self.final_norm(x), memory, kept)
+                attention.append(weights)
+        return Trace(self.final_norm(x), memory, attention)

@@ -64,6 +64,11 @@ def check(model: nn.Module) -> SyntacticAttention:
 # ------------------------------------------------------------------------------------------------ one command
 
 
+def words_of(model: SyntacticAttention) -> tuple[str, ...]:
+    """The words of commands that the network has: the fifth verb if it was trained on the split add_dax."""
+    return tuple(word for word in (*WORDS, NEW_VERB) if WORD_IDS[word] < model.meaning.num_embeddings)
+
+
 def known(model: SyntacticAttention, examples: Examples) -> Examples:
     """The examples themselves; WrongUse if a word of theirs is not in the network's vocabulary."""
     if int(examples.words.max()) >= model.meaning.num_embeddings:
@@ -167,7 +172,7 @@ def dictionary(model: nn.Module) -> Dictionary:
                 "give a network whose two streams are kept apart"
             )
     size, spoken = model.meaning.num_embeddings, model.action.out_features
-    words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < size]
+    words = [*words_of(model), SOS, EOS]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < spoken]
     logits = speak(model, torch.eye(size), model.meaning.weight, None)
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]

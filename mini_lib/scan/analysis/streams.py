@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.scan.analysis.attention import check, known, own_places, speak
+from mini_lib.scan.analysis.attention import check, known, own_places, speak, words_of
 from mini_lib.scan.analysis.errors import phrase_at
 from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
 from mini_lib.scan.models import SyntacticAttention
@@ -61,7 +61,8 @@ def accuracy_with_syntax_of(
     The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
     is not, the network knows the word's meaning and fails to steer by it.
     """
-    return _accuracy(model, [instead(command, heard, as_) for command in commands], commands)
+    offered = words_of(check(model))
+    return _accuracy(model, [instead(command, heard, as_, offered) for command in commands], commands)
 
 
 def accuracy_with_semantics_of(
@@ -72,14 +73,19 @@ def accuracy_with_semantics_of(
     The right actions are those of what the semantic stream hears: WALK for JUMP. If this is low too, the network
     does not steer by `heard`, whatever it would say.
     """
-    return _accuracy(model, commands, [instead(command, heard, as_) for command in commands])
+    offered = words_of(check(model))
+    return _accuracy(model, commands, [instead(command, heard, as_, offered) for command in commands])
 
 
-def instead(command: str, word: str, other: str) -> str:
-    """The command with another word wherever it has this one; WrongUse for a word that SCAN does not have."""
+def instead(command: str, word: str, other: str, offered: Sequence[str] = WORDS) -> str:
+    """The command with another word wherever it has this one.
+
+    Raises:
+        WrongUse: for a word that neither SCAN nor the split add_dax has; the nearest of the words offered is named.
+    """
     for each in (word, other):
         if each not in (*WORDS, NEW_VERB):
-            raise unknown("word", each, (*WORDS, NEW_VERB))
+            raise unknown("word", each, offered)
     return " ".join(other if each == word else each for each in command.split())
 
 
@@ -162,7 +168,7 @@ def roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -
     """h_j of one word of each command, whose place is counted without <SOS>."""
     model, at, found = check(model), 1 + torch.tensor(places), []
     for part in torch.arange(len(commands)).split(EVALUATED_TOGETHER):
-        words, lengths, _ = encode([commands[i] for i in part.tolist()]).trimmed()
+        words, lengths, _ = known(model, encode([commands[i] for i in part.tolist()])).trimmed()
         roles, _ = model.parse(words, lengths, {})
         found.append(roles[torch.arange(len(part)), at[part]])
     return torch.cat(found)

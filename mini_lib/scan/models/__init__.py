@@ -1,4 +1,18 @@
-"""Every network of the paper's tables by name."""
+"""Every network of the paper's tables by name.
+
+All are called alike, on `tasks.Examples` of B commands:
+
+- `forward(words, lengths, actions, noise=None)`: the logits [B, L, A] of each action. `actions` are the right ones:
+  networks that read the last action get them as the last ones, the others use only their number.
+- `predict(words, lengths, steps)`: the most probable action of each of so many steps, [B, steps], without noise. The
+  last action is then the network's own.
+- `noise(batch, words, steps, generator)`: the random tensors of one forward pass by name, drawn from the generator,
+  for so many commands of so many words (<SOS> included) and so many actions. Dropout masks are 0 or 1 / (1 - p).
+  `forward` cuts them to the size of its batch; None means no noise.
+
+What stands at padding is of no effect. Losses are functions beside the networks. `meta_seq2seq` is trained on
+another task and called differently.
+"""
 
 import inspect
 

@@ -1,6 +1,7 @@
 """A convolutional sequence-to-sequence network (Dessì and Baroni 2019; Gehring et al. 2017).
 
 The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made.
+`mini_lib.scan.models` says how it is called.
 """
 
 import math
@@ -114,13 +115,13 @@ class CNN(nn.Module):
         actions: Int[Tensor, "B L"],
         noise: Noise | None = None,
     ) -> Float[Tensor, "B L A"]:
-        """The logits of each action, given the right actions before it."""
+        """Logits; reads the right last actions."""
         last = F.pad(actions[:, :-1], (1, 0), value=ACTION_IDS[EOS])
         return self.write(last, *self.read(words, lengths, noise or {}), noise or {})
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
-        """The most probable action of each of so many steps, given the network's own actions before it."""
+        """The most probable actions; reads its own last ones."""
         read = self.read(words, lengths, {})
         said = torch.full_like(words[:, :1], ACTION_IDS[EOS])
         for _ in range(steps):
@@ -167,7 +168,7 @@ class CNN(nn.Module):
         return self.logits(_drop(self.decoder_last(x), noise, "output"))
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
+        """Dropout masks of embeddings, of each layer's input, and of what the logits are made of."""
         layers = range(len(self.decoder))
         places = dict.fromkeys(["words", *(f"encoder_{number}" for number in layers)], words)
         places |= dict.fromkeys(["actions", *(f"decoder_{number}" for number in layers), "output"], steps)

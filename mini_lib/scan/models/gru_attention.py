@@ -2,6 +2,7 @@
 
 Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
 called "- dep"; which switches of the code it means is our inference.
+`mini_lib.scan.models` says how the network is called.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
+from mini_lib.scan.models.recurrent import both_directions
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
 Noise = dict[str, Tensor]
@@ -116,7 +118,7 @@ class GRUAttention(nn.Module):
         actions: Int[Tensor, "B L"],
         noise: Noise | None = None,
     ) -> Float[Tensor, "B L A"]:
-        """The logits of each action, given the right actions before it."""
+        """Logits; reads the right last actions, but not in "- dep"."""
         noise = noise or {}
         read, state = self.read(words, lengths, noise)
         last = self._last_actions(actions)
@@ -131,7 +133,7 @@ class GRUAttention(nn.Module):
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
-        """The most probable action of each of so many steps, given the network's own actions before it."""
+        """The most probable actions; reads its own last ones, but not in "- dep"."""
         read, state = self.read(words, lengths, {})
         last, said = self._last_actions(words[:, :1]), []
         for _ in range(steps):
@@ -156,16 +158,13 @@ class GRUAttention(nn.Module):
         self, x: Float[Tensor, "B T E"], inside: Bool[Tensor, "B T"]
     ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
         """States at each word, and the last ones; padding leaves a state as it is."""
-        cell, batch = self.encoder, x.shape[0]
-        both = torch.stack([x, x.flip(1)]).flatten(1, 2)
-        projected = (both @ cell.weight_ih.mT + cell.bias_ih).unflatten(1, (batch, -1))
-        inside = torch.stack([inside, inside.flip(1)])[..., None]
-        h, states = x.new_zeros(2, batch, self.hidden), []
-        for step in range(x.shape[1]):
-            h = torch.where(inside[:, :, step], cell.step(projected[:, :, step], h), h)
-            states.append(h)
-        forwards, backwards = torch.stack(states, dim=2)
-        return torch.cat([forwards, backwards.flip(1)], dim=-1), torch.cat([h[0], h[1]], dim=-1)
+        cell, zeros = self.encoder, x.new_zeros(2, len(x), self.hidden)
+
+        def step(projected: Tensor, h: Tensor) -> tuple[Tensor]:
+            return (cell.step(projected, h),)
+
+        memory, (last,) = both_directions(x, inside, cell.weight_ih, cell.bias_ih, step, (zeros,))
+        return memory, last
 
     def _last_actions(self, actions: Int[Tensor, "B L"]) -> Float[Tensor, "B L E"]:
         """y_{i-1} of each step: zeros, then the embeddings of all actions but the last. E is 0 in "- dep"."""
@@ -199,7 +198,7 @@ class GRUAttention(nn.Module):
         return self.logits(self.before_logits(seen))
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
+        """Dropout masks of the words' embeddings, and of what is read out."""
         sizes = {
             "words": (batch, words, self.word.embedding_dim),
             "output": (batch, steps, self.before_logits.in_features),

@@ -1,8 +1,8 @@
 """Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019, "Compositional generalization for
-primitive substitutions"), as in the code released with that paper, model `rand_reg`.
+primitive substitutions"), as in the code released with it, model `rand_reg`.
+`mini_lib.scan.models` says how it is called.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -11,7 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse, unknown
+from mini_lib.layers import glorot_uniform, lstm_step
 from mini_lib.scan import tasks
+from mini_lib.scan.models.recurrent import both_directions
 
 Noise = dict[str, Tensor]
 PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
@@ -100,16 +102,16 @@ class LiNetwork(nn.Module):
         self.function = _embedding(words - 2, function) if representations == "two" else None
         features = function if self.function is not None else primitive
         half, self.given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
-        self.encoder_kernel = _glorot(4 * half, features + half, copies=2)
+        self.encoder_kernel = glorot_uniform(2, 4 * half, features + half)
         self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
-        self.decoder_kernel = _glorot(4 * units, self.given + 2 * units)
+        self.decoder_kernel = glorot_uniform(4 * units, self.given + 2 * units)
         self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
         self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
-        self.key = _glorot(units, units)
-        self.attended = _glorot(units, 2 * units)
-        self.place = _glorot(PLACES, units)
+        self.key = glorot_uniform(units, units)
+        self.attended = glorot_uniform(units, 2 * units)
+        self.place = glorot_uniform(PLACES, units)
         self.place_bias = nn.Parameter(torch.zeros(PLACES))
-        self.action = _glorot(actions - 1, primitive)
+        self.action = glorot_uniform(actions - 1, primitive)
         self.action_bias = nn.Parameter(torch.zeros(actions - 1))
         # By our numbers; without <SOS> an action's is one less, and what pads actions is the end.
         self.register_buffer("word_rows", torch.tensor(_word_rows(words)), persistent=False)
@@ -124,16 +126,11 @@ class LiNetwork(nn.Module):
         aux: bool = False,
         active: list[int] | None = None,
     ) -> Float[Tensor, "B L A"] | tuple[Float[Tensor, "B L A"], Float[Tensor, ""]]:
-        """The logits of each action. Of `actions` only the number is used, but with `decoder_input="gold"`.
+        """Logits; reads no action, but with `decoder_input="gold"` the right last ones.
 
-        Args:
-            words: of the commands.
-            lengths: of the commands.
-            actions: the right ones.
-            noise: see `noise`; None means none.
-            aux: return the penalty, too, for `loss`.
-            active: for commands sorted by falling number of actions: how many of them still decode at each step.
-                What comes after a command's end is 0 then, and costs nothing. For networks alone, not in a stack.
+        With `aux` it returns the penalty, too, for `loss`. `active` is for commands sorted by falling number of
+        actions, and for networks alone, not in a stack: how many commands still decode at each step. What comes
+        after a command's end is 0 then, and costs nothing.
 
         Raises:
             WrongUse: for commands of more than 10 places, and for `active` that does not fit.
@@ -165,7 +162,7 @@ class LiNetwork(nn.Module):
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
-        """The most probable action of each of so many steps."""
+        """The most probable actions."""
         read, gates, c = self.read(words, lengths, {})
         last, said = self.action_rows[torch.zeros_like(words[:, :1])], []
         for step in range(steps):
@@ -212,28 +209,21 @@ class LiNetwork(nn.Module):
             noisy[name] = F.embedding(rows, table)
             if name in noise and self.noisy[name]:
                 noisy[name] = noisy[name] + self.sigma * noise[name][:, 1 : words.shape[1]]
-        memory, last_h, last_c = self._both_directions(noisy["function"], inside)
+        memory, (last_h, last_c) = self._both_directions(noisy["function"], inside)
         mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
         read = Read(memory, F.linear(memory, self.key), mask, F.linear(noisy["primitive"], self.action))
-        # The exchange: the released code fills a pair (c, h) in the order (h, c). And a_0 = 0 reads nothing.
-        first_h, first_c = last_c, last_h
-        return read, F.linear(first_h, self.decoder_kernel[:, -self.units :], self.decoder_bias), first_c
+        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c). a_0 = 0 reads nothing.
+        return read, F.linear(last_c, self.decoder_kernel[:, -self.units :], self.decoder_bias), last_h
 
-    def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """States at each word [B, T, H], and the last h and c [B, H]; padding leaves a state as it is."""
         from_x, from_h = self.encoder_kernel.split([x.shape[-1], self.units // 2], dim=-1)
-        both = torch.stack([x, x.flip(1)]).flatten(1, 2)
-        projected = (both @ from_x.mT + self.encoder_bias).unflatten(1, x.shape[:2])
-        inside = torch.stack([inside, inside.flip(1)])[..., None]
-        h = c = x.new_zeros(2, len(x), self.units // 2)
-        states = []
-        for step in range(x.shape[1]):
-            new_h, new_c = _lstm(projected[:, :, step] + h @ from_h.mT, c)
-            h, c = (torch.where(inside[:, :, step], new, old) for new, old in ((new_h, h), (new_c, c)))
-            states.append(h)
-        forwards, backwards = torch.stack(states, dim=2)
-        memory = torch.cat([forwards, backwards.flip(1)], dim=-1)
-        return memory, torch.cat([h[0], h[1]], dim=-1), torch.cat([c[0], c[1]], dim=-1)
+        zeros = x.new_zeros(2, len(x), self.units // 2)
+
+        def step(projected: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+            return lstm_step(projected + h @ from_h.mT, c, FORGET_BIAS)
+
+        return both_directions(x, inside, from_x, self.encoder_bias, step, (zeros, zeros))
 
     def _folded(self) -> Float[Tensor, "G H2"]:
         """From [h; context] to the next step's gates: through a = W_a [h; context] and, for h, directly."""
@@ -244,7 +234,7 @@ class LiNetwork(nn.Module):
         self, read: Read, gates: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
     ) -> tuple[Float[Tensor, "B H2"], Float[Tensor, "B H"]]:
         """[h; context] and c of the decoder's next step."""
-        h, c = _lstm(gates, c)
+        h, c = lstm_step(gates, c, FORGET_BIAS)
         energies = (read.keys * h[:, None]).sum(dim=-1)
         context = (energies + read.mask).softmax(dim=-1)[:, None] @ read.memory
         return torch.cat([h, context[:, 0]], dim=-1), c
@@ -268,7 +258,7 @@ class LiNetwork(nn.Module):
         return F.pad(logits, (1, 0), value=IMPOSSIBLE)
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Standard normal noise for so many commands of so many words, <SOS> included."""
+        """Standard normal noise for each word's representations."""
         return {
             name: torch.randn(batch, words, table.shape[1], generator=generator)
             for name, table in self._tables().items()
@@ -284,13 +274,6 @@ def loss(
         logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"
     )
     return total / len(actions) + penalty
-
-
-def _lstm(gates: Float[Tensor, "*B G"], c: Float[Tensor, "*B H"]) -> tuple[Tensor, Tensor]:
-    """The new h and c from the sums of the gates i, f, g, o."""
-    i, f, g, o = gates.chunk(4, dim=-1)
-    c = torch.sigmoid(f + FORGET_BIAS) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
 
 
 def _check(active: list[int], batch: int, steps: int) -> None:
@@ -309,13 +292,6 @@ def _still(active: list[int], batch: int, like: Tensor) -> Float[Tensor, "B L 1"
 
 def _embedding(rows: int, features: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(rows, features).uniform_(-1, 1))
-
-
-def _glorot(outputs: int, inputs: int, copies: int | None = None) -> nn.Parameter:
-    """A matrix, or several, uniform up to sqrt(6 / (inputs + outputs))."""
-    bound = math.sqrt(6 / (inputs + outputs))
-    shape = (outputs, inputs) if copies is None else (copies, outputs, inputs)
-    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
 def _word_rows(words: int) -> list[int]:

@@ -1,14 +1,15 @@
-"""Recurrent parts of Syntactic Attention, with gradients worked out by hand.
+"""Recurrent parts that networks share; those of Syntactic Attention have gradients worked out by hand.
 
 A command has about ten words and its actions are some fifteen steps, at batch size 1: automatic differentiation
-would spend its time on bookkeeping, and would make and add up a weight gradient at every step. Here each loop over
+would spend its time on bookkeeping, and would make and add up a weight gradient at every step. There each loop over
 time is one operation whose backward pass collects what it needs and multiplies once. Same function, same gradient.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -137,6 +138,39 @@ class BiLSTM(nn.Module):
         last = (lengths - 1)[None, :, None, None].expand(2, -1, 1, hidden.shape[-1])
         final = torch.cat(list(hidden.gather(2, last).squeeze(2)), dim=-1)
         return hidden[0], hidden[1].gather(1, back.expand(hidden.shape[1:])), final
+
+
+def both_directions(
+    x: Float[Tensor, "B T I"],
+    inside: Bool[Tensor, "B T"],
+    weight: Float[Tensor, "2 G I"],
+    bias: Float[Tensor, "2 1 G"],
+    step: Callable[..., tuple[Tensor, ...]],
+    state: tuple[Tensor, ...],
+) -> tuple[Float[Tensor, "B T H2"], tuple[Tensor, ...]]:
+    """Run cells forwards and backwards over whole batches, for large ones; padding leaves a state as it is.
+
+    Args:
+        x: the words.
+        inside: which places are words.
+        weight: from a word to the gates, for each direction.
+        bias: of the gates.
+        step: (W x + b, *state) -> the new state, whose first entry is h.
+        state: to begin with, each entry [2, B, H].
+
+    Returns:
+        Both directions' h at each word, and each entry of the last state, both side by side: [B, 2H].
+    """
+    both = torch.stack([x, x.flip(1)]).flatten(1, 2)
+    projected = (both @ weight.mT + bias).unflatten(1, x.shape[:2])
+    inside, hidden = torch.stack([inside, inside.flip(1)])[..., None], []
+    for place in range(x.shape[1]):
+        new, here = step(projected[:, :, place], *state), inside[:, :, place]
+        state = tuple(torch.where(here, after, before) for after, before in zip(new, state, strict=True))
+        hidden.append(state[0])
+    forwards, backwards = torch.stack(hidden, dim=2)
+    memory = torch.cat([forwards, backwards.flip(1)], dim=-1)
+    return memory, tuple(torch.cat([entry[0], entry[1]], dim=-1) for entry in state)
 
 
 def reversal(lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B T"]:

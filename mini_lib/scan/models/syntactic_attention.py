@@ -1,4 +1,7 @@
-"""Syntactic Attention: one stream decides where to look, the other what to say (Russin et al. 2020, "Model")."""
+"""Syntactic Attention: one stream decides where to look, the other what to say (Russin et al. 2020, "Model").
+
+`mini_lib.scan.models` says how it is called.
+"""
 
 from typing import NamedTuple
 
@@ -105,12 +108,12 @@ class SyntacticAttention(nn.Module):
         actions: Int[Tensor, "B N"],
         noise: Noise | None = None,
     ) -> Float[Tensor, "B N A"]:
-        """The logits of each step's action; of `actions` only the number of steps is used."""
+        """Logits; reads no action."""
         return self.trace(words, lengths, actions.shape[1], noise).logits
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B N"]:
-        """The most probable action of each of so many steps."""
+        """The most probable actions."""
         return self.trace(words, lengths, steps).logits.argmax(dim=-1)
 
     def trace(
@@ -157,7 +160,7 @@ class SyntacticAttention(nn.Module):
         return torch.where(places == lengths[:, None, None] - 1, last, around)
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Dropout masks of both embeddings, 0 or 1 / (1 - p), for so many commands of so many words."""
+        """Dropout masks of both embeddings of a word."""
         sizes = {"meaning": (batch, words, self.meaning.embedding_dim)}
         if self.word.weight.requires_grad:
             sizes["word"] = (batch, words, self.word.embedding_dim)

@@ -1,0 +1,25 @@
+"""The `mini-lib` command from its first moment.
+
+A budget counts from here, and an interrupt is answered in one line while libraries still load.
+"""
+
+import sys
+import time
+
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS
+
+
+def main() -> None:
+    """Load the command and run it; see `mini_lib.cli`."""
+    started = time.time()
+    try:
+        from mini_lib import cli  # here, since it takes seconds
+
+        cli.main(started)
+    except KeyboardInterrupt:
+        print(INTERRUPTED, file=sys.stderr)
+        sys.exit(INTERRUPTED_STATUS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""The two streams pulled apart, and what words say alone: by hand and by brute force."""
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+
+from mini_lib.errors import WrongUse
+from mini_lib.scan import analysis
+from mini_lib.scan.analysis.attention import speak
+from mini_lib.scan.models import SyntacticAttention
+from mini_lib.scan.recipes import accuracy
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS, encode
+from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
+
+# ------------------------------------------------------------------------------------------ words alone
+
+
+def test_a_dictionary_by_hand(perfect):
+    found = analysis.dictionary(perfect)
+    says = found.says()
+    assert {word: says[word] for word in SPOKEN} == SPOKEN
+    assert "<NULL>" not in found.words
+    assert len(found.words) == 15
+    assert sorted(found.actions) == sorted(ACTIONS[:ACTION_COUNT])
+    torch.testing.assert_close(found.probabilities.sum(dim=1), torch.ones(15))
+    jump = found.probabilities[found.words.index("jump")]
+    assert jump[found.actions.index("JUMP")] == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"nonlinear_semantics": True}, {"words": 17, "actions": 9}])
+def test_a_dictionary_is_what_full_attention_on_a_word_says(options):
+    model = network(**options)
+    found = analysis.dictionary(model)
+    assert ("dax" in found.words) == ("words" in options)
+    for word, row in zip(found.words, found.probabilities, strict=True):
+        said = model.meaning.weight[WORD_IDS[word]]
+        if model.hidden is not None:
+            said = model.hidden(said.clamp(min=0)).clamp(min=0)
+        logits = model.action(said)
+        expected = logits.exp() / logits.exp().sum()
+        expected = torch.stack([expected[ACTION_IDS[action]] for action in found.actions])
+        torch.testing.assert_close(row, expected.detach())
+
+
+@pytest.mark.parametrize("option", ["sequential_semantics", "syntax_action"])
+def test_without_separate_streams_there_is_no_dictionary(option):
+    with pytest.raises(WrongUse, match="there is no dictionary"):
+        analysis.dictionary(network(**{option: True}))
+
+
+# ------------------------------------------------------------------------------------------ two streams
+
+
+FORMS = [{}, {"sequential_semantics": True}, {"syntax_action": True}, {"nonlinear_semantics": True}]
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_two_equal_commands_are_one(options):
+    model = network(**options)
+    words, lengths, actions = encode(COMMANDS)
+    with torch.no_grad():
+        trace = model.trace(words, lengths, actions.shape[1])
+        again = speak(model, trace.attention, trace.meanings, trace.roles)
+    torch.testing.assert_close(again, trace.logits)
+    plain = accuracy(model, encode(COMMANDS))
+    assert analysis.accuracy_with_syntax_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
+    assert analysis.accuracy_with_semantics_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
+
+
+def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
+    assert analysis.two_commands(perfect, "walk twice", "jump thrice") == ["JUMP", "JUMP"]
+    assert analysis.two_commands(perfect, "walk and look", "look after run") == ["LOOK", "RUN"]
+    assert analysis.two_commands(perfect, "walk after look", "look and run") == ["RUN", "LOOK"]
+    with pytest.raises(WrongUse, match="give two commands of as many words"):
+        analysis.two_commands(perfect, "walk", "walk twice")
+
+
+def test_bad_steering_is_told_from_a_bad_meaning():
+    jumps = [command for command in COMMANDS if "jump" in command]
+    lost, mute = ByHand(Looks({}, fails_with="jump")), ByHand(Looks({}), SPOKEN | {"jump": "WALK"})
+    no_steps = ByHand(Looks({}), SPOKEN | {"walk": "RUN"})
+    for model, plain, syntax, semantics in (
+        (lost, 0, 100, 0),  # the syntax stream is lost where it hears jump
+        (mute, 0, 0, 100),  # the semantic stream says something else
+        (no_steps, 60, 60, 0),  # where the stand-in has no meaning either
+    ):
+        assert accuracy(model, encode(jumps)) == pytest.approx(plain)
+        assert analysis.accuracy_with_syntax_of(model, jumps) == pytest.approx(syntax)
+        assert analysis.accuracy_with_semantics_of(model, jumps) == pytest.approx(semantics)
+    assert analysis.accuracy_with_syntax_of(lost, jumps, "jump", "look") == 100
+
+
+# ------------------------------------------------------------------------------------------ roles
+
+
+def role(model, command, place):
+    words, lengths, actions = encode([command])
+    with torch.no_grad():
+        return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
+
+
+def test_leak_by_hand_and_by_the_papers_own_form():
+    model = network()
+    found = analysis.leak(model, ["walk twice"])
+    before = role(model, "walk twice", 0)
+    own = [
+        (role(model, f"{verb} twice", 0) - before).norm() / before.norm() for verb in ("look", "run", "jump")
+    ]
+    torch.testing.assert_close(found.own.sort().values, torch.stack(own).sort().values)
+    beside = (role(model, "walk thrice", 0) - before).norm() / before.norm()
+    torch.testing.assert_close(found.neighbour, beside[None])
+    top = analysis.leak(network(surrounding="top"), COMMANDS)
+    assert top.own.max() == 0
+    assert top.neighbour.min() > 0
+
+
+def test_every_verb_and_every_neighbour_is_replaced():
+    found = analysis.leak(network(), ["turn left and jump around right"])
+    assert len(found.own) == 3  # jump by three verbs
+    assert len(found.neighbour) == 2  # and by after, around by opposite
+    both = analysis.leak(network(), ["jump and walk", "run"])
+    assert (len(both.own), len(both.neighbour)) == (9, 2)
+    with pytest.raises(WrongUse, match="no command here holds a verb"):
+        analysis.leak(network(), ["turn left"])
+
+
+def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
+    model = network()
+    commands = ["jump left after jump twice", "walk and jump left", "look"]
+    found = analysis.role_similarity(model, commands, "jump", ("run",))
+    left = [
+        cosine_similarity(role(model, commands[0], 0), role(model, "run left after jump twice", 0), dim=0),
+        cosine_similarity(role(model, commands[1], 2), role(model, "walk and run left", 2), dim=0),
+    ]
+    twice = cosine_similarity(role(model, commands[0], 3), role(model, "jump left after run twice", 3), dim=0)
+    assert list(found) == ["U D", "U twice"]
+    assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
+    assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
+    assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
+    with pytest.raises(WrongUse, match="no command here holds 'run'"):
+        analysis.role_similarity(model, commands, "run")
+
+
+def test_a_verb_that_the_network_never_had_is_refused():
+    model = SyntacticAttention(syntax=4, semantics=4)
+    for ask in (
+        lambda: analysis.attend(model, "dax twice"),
+        lambda: analysis.follow(model, ["jump", "dax"]),
+        lambda: analysis.two_commands(model, "walk", "dax"),
+        lambda: analysis.accuracy_with_syntax_of(model, ["jump"], as_="dax"),
+        lambda: analysis.leak(model, ["dax twice"]),
+    ):
+        with pytest.raises(WrongUse, match="this network has no place for 'dax'"):
+            ask()
+
+
+def test_a_mistyped_word_to_hear_is_refused():
+    model = SyntacticAttention(syntax=4, semantics=4)
+    with pytest.raises(WrongUse, match="unknown word 'jmp'; did you mean 'jump'"):
+        analysis.accuracy_with_syntax_of(model, ["jump twice"], heard="jmp")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [analysis.accuracy_with_syntax_of, analysis.accuracy_with_semantics_of],
+    ids=["syntax", "semantics"],
+)
+def test_dax_is_offered_by_networks_that_have_it(ask):
+    for words, offered in ((WORD_COUNT, False), (WORD_COUNT + 1, True)):
+        model = SyntacticAttention(words=words, syntax=4, semantics=4)
+        with pytest.raises(WrongUse, match="unknown word 'daz'") as error:
+            ask(model, ["jump twice"], as_="daz")
+        assert ("dax" in str(error.value)) == offered

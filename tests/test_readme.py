@@ -1,0 +1,33 @@
+"""The Python that README shows runs, and says what README says."""
+
+import re
+from pathlib import Path
+
+SNIPPETS = re.findall(
+    r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL
+)
+
+
+def run(snippet: str) -> dict:
+    names = {}
+    exec(compile(snippet, "README.md", "exec"), names)
+    return names
+
+
+def test_there_is_one_for_each_wing():
+    assert [re.search(r"mini_lib\.(\w+)", snippet)[1] for snippet in SNIPPETS] == ["esbn", "scan"]
+
+
+def test_esbn_learns_from_what_readme_shows(capsys):
+    """With three epochs of its twenty-five, so that it takes a second."""
+    short = SNIPPETS[0].replace("epochs=25", "epochs=3").replace("progress=True", "progress=False")
+    assert short.count("=3") == short.count("=False") == 1
+    assert run(short)["run"].finished
+    assert "test_accuracy" in capsys.readouterr().out
+
+
+def test_scan_says_what_readme_says(capsys):
+    names = run(SNIPPETS[1])
+    said, translated = capsys.readouterr().out.splitlines()
+    assert f"# {said}\n" in SNIPPETS[1]
+    assert translated == str((*names["interpret"]("walk opposite left and run twice"), "<EOS>"))
