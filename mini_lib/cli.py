@@ -5,6 +5,7 @@ import shlex
 import signal
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from mini_lib.functions import experiments as functions
 from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
-from mini_lib.results.compare import TUTORIAL, narrow
+from mini_lib.results.compare import narrow, scale_of
 from mini_lib.results.records import COMMITTED, code_version, record_of
 from mini_lib.scan import experiments as scan
 from mini_lib.training import Run, train
@@ -143,14 +144,19 @@ def reproduce(
         jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
     )
     finished = 0
-    for job, run in runs:
-        if not run.finished:
-            print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
-            continue
-        keep(job, run, store, chosen, device=describe(where), precision=precision)
-        finished += 1
-        outcome = "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
-        print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    with closing(runs):
+        for job, run in runs:
+            if not run.finished:
+                print(
+                    f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
+                )
+                continue
+            keep(job, run, store, chosen, device=describe(where), precision=precision)
+            finished += 1
+            outcome = (
+                "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
+            )
+            print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 
@@ -162,7 +168,7 @@ def keep(job: Job, run: Run, store: Records, chosen: list[Cell], **provenance: s
         job.settings,
         job.seed,
         paper=cell.paper,
-        scale=TUTORIAL if cell.variant == TUTORIAL else "paper",
+        scale=scale_of(cell),
         data=DATA[cell.paper](job.settings),
         **provenance,
     )

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -151,11 +151,17 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
     # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
     counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
     workers = max(1, min(workers, len(jobs)))
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt))
-    bar = tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
     ended, failed = 0, []
-    try:
+    with ExitStack() as ending:  # the flag first, then the bar, then the workers
         with _interrupts_held():
+            pool = ProcessPoolExecutor(
+                workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt)
+            )
+            ending.callback(pool.shutdown, wait=True, cancel_futures=True)
+            bar = ending.enter_context(
+                tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
+            )
+            ending.callback(setattr, halt, "value", 1)
             waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
         while waiting:
             done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -168,10 +174,6 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                     ended += run.finished
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
-    finally:
-        halt.value = 1
-        bar.close()
-        pool.shutdown(wait=True, cancel_futures=True)
     if failed:
         raise JobsFailed(f"{len(failed)} of {len(jobs)} runs failed:\n" + "\n".join(failed))
 

@@ -18,12 +18,12 @@ def save_weights(model: nn.Module, path: Path, **about) -> None:
     write_atomically(Path(path), lambda temporary: save_file(state, temporary, metadata=header))
 
 
-def load_weights(model: nn.Module, path: Path) -> dict:
-    """Load such a file into a model of the same shape; returns what the header says.
+def header(path: Path) -> dict:
+    """What such a file says of itself: settings, seed, metrics, command.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged, or of another network.
+        Damaged: if the file is damaged.
     """
     path = Path(path)
     if not path.is_file():
@@ -32,10 +32,19 @@ def load_weights(model: nn.Module, path: Path) -> dict:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
-        state = load_file(path)
-    except SafetensorError as error:
+            return {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+    except (SafetensorError, ValueError) as error:
         raise Damaged(f"weights {path} are damaged ({error}); fetch or make the file again") from error
+
+
+def load_weights(model: nn.Module, path: Path) -> dict:
+    """Load such a file into a model of the same shape; returns what the header says.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        Damaged: if the file is damaged, or of another network.
+    """
+    about, state = header(path), load_file(path)
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     other = {name: tuple(value.shape) for name, value in state.items()}
     if own != other:

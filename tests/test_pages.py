@@ -93,6 +93,32 @@ def test_what_a_variant_measured_reaches_the_details(papers, store, tmp_path):
     assert f"- *Effect:* {effects['released images']}" in text
 
 
+def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
+    store = Records(tmp_path)
+    for seed, accuracy, changes in (
+        (1, 99.0, {}),
+        (1, 60.0, {"x": 1}),
+        (1, 50.0, {"x": 2}),
+        (1, 98.0, {"x": 3}),
+    ):
+        store.add(
+            record(seed, accuracy, scale="tutorial" if changes.get("x") in (1, 2) else "paper", **changes),
+            TABLE,
+        )
+    cells = [
+        cell(),
+        cell(variant="tutorial", x=1),
+        cell(variant="tutorial, no mask", x=2),
+        cell(variant="no mask", x=3),
+    ]
+    effects = measured_effects(compare(cells, store))
+    where = "ESBN + TCN, Table 11, m=95"
+    assert effects == {
+        "tutorial": f"{where}: 60 (1) instead of 99 (1).",
+        "no mask": f"{where}, tutorial scale: 50 (1) instead of 60 (1); {where}: 98 (1) instead of 99 (1).",
+    }
+
+
 def test_tables_have_the_papers_names():
     assert [name(table) for table in ("esbn.table9", "kanerva.figure2c")] == ["Table 9", "Figure 2c"]
 

@@ -208,15 +208,15 @@ class _Declared(Declared):
 
 
 WINDOWED = {
-    "window starts at 3": {"length": 3.0},
-    "window starts at 30": {"length": 30.0},
-    "window learns 10 times faster": {"window_rate": 10.0},
-    "gate after the softmax": {"gate": "post"},
+    "window starts at 3": {"options": {"length": 3.0}},
+    "window starts at 30": {"options": {"length": 30.0}},
+    "window learns 10 times faster": {"options": {"window_rate": 10.0}},
+    "gate after the softmax": {"options": {"gate": "post"}},
 }
 EVERYWHERE = {
-    "strict mask": {"mask": "strict"},
-    "no mask": {"mask": "none"},
-    "x from 0 to 1.5": {"scale": 1 / 20},
+    "strict mask": {"options": {"mask": "strict"}},
+    "no mask": {"options": {"mask": "none"}},
+    "trained on every prefix": {"prefixes": True},
 }
 
 
@@ -235,15 +235,16 @@ def _declare_variants(cells: _Declared, model: str) -> None:
     own = paper_settings(model)
     cells.row(TABLE1, own, "sliding_mse", "sliding context")
     cells.row(TABLE1, own, "noisy_mse", "against observations")
+    cells.row(TABLE1, tutorial_settings(model), "sliding_mse", f"{TUTORIAL}, sliding context")
     measures = {TABLE1: "mse"} | ({TABLE2: "spread"} if model in UNCERTAIN else {})
     for table, measure in measures.items():
         even = {"metric": f"{measure}_even", "variant": "classes count equally"}
         cells.add(table, ROWS[model], "all", own.to_dict(), RUNS, **even)
         cells.row(table, tutorial_settings(model), measure, TUTORIAL)
-    forms = EVERYWHERE | (WINDOWED if MODELS[model][1] else {})
-    for variant, options in forms.items():
-        cells.row(TABLE1, paper_settings(model, options=options), "mse", variant)
-    cells.row(TABLE1, paper_settings(model, prefixes=True), "mse", "trained on every prefix")
+    for variant, changes in (EVERYWHERE | (WINDOWED if MODELS[model][1] else {})).items():
+        cells.row(TABLE1, paper_settings(model, **changes), "mse", variant)
+        cells.row(TABLE1, tutorial_settings(model, **changes), "mse", f"{TUTORIAL}, {variant}")
+    cells.row(TABLE1, paper_settings(model, options={"scale": 1 / 20}), "mse", "x from 0 to 1.5")
 
 
 CELLS = _declare()

@@ -228,7 +228,8 @@ def compare(
 ) -> list[Comparison]:
     """Every cell beside the paper's number, variants beneath the cell that they are a reading of.
 
-    Only records of paper scale fill a cell; those of tutorial scale fill the cells of the variant "tutorial".
+    Only records of paper scale fill a cell; those of tutorial scale fill the cells of the variant "tutorial" and of
+    its own readings.
 
     Args:
         cells: of one wing or of several.
@@ -261,9 +262,22 @@ def narrow(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[C
     return [cell for cell in cells if getattr(cell, name) in wanted]
 
 
+def scale_of(cell: Cell) -> str:
+    """The scale of the runs that fill a cell: "tutorial", for its readings ("tutorial, no mask") too, or "paper"."""
+    return TUTORIAL if cell.variant.split(", ")[0] == TUTORIAL else "paper"
+
+
+def reading_of(cell: Cell) -> tuple[str, str]:
+    """A variant as the variant that it is another reading of, and the name of that reading.
+
+    ("", "no mask") for "no mask", ("tutorial", "no mask") for "tutorial, no mask".
+    """
+    small, reading = cell.variant.startswith(f"{TUTORIAL}, "), cell.variant.removeprefix(f"{TUTORIAL}, ")
+    return (TUTORIAL if small else "", reading)
+
+
 def _compare(cell: Cell, records: Records) -> Comparison:
-    scale = TUTORIAL if cell.variant == TUTORIAL else "paper"
-    runs = tuple(record for record in records.of(cell.hash) if record["scale"] == scale)
+    runs = tuple(record for record in records.of(cell.hash) if record["scale"] == scale_of(cell))
     finished = [record for record in runs if not record["diverged"]]
     for record in finished:
         if cell.metric not in record["metrics"]:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from mini_lib import ledger
 from mini_lib.results.claims import SCALES, Claim, Judgement, judge
-from mini_lib.results.compare import VERDICTS, Comparison, caption, compare, counts
+from mini_lib.results.compare import VERDICTS, Comparison, caption, compare, counts, reading_of
 from mini_lib.results.records import Records
 
 HOW_TO_READ = """\
@@ -66,17 +66,15 @@ def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]
 
 def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
     """What each variant measured beside the cells that it is another reading of, where both have runs."""
-    found = list(found)
-    main = {
-        (each.cell.table, each.cell.row, each.cell.column): each for each in found if not each.cell.variant
-    }
+    at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in found}
     effects: dict[str, list[str]] = {}
-    for each in found:
-        cell = each.cell
-        first = main.get((cell.table, cell.row, cell.column))
-        if cell.variant and first is not None and each.ours.n and first.ours.n:
-            effects.setdefault(cell.variant, []).append(
-                f"{cell.row}, {name(cell.table)}, {cell.column}: {each.ours} ({each.ours.n}) instead of "
+    for (table, row, column, _), each in at.items():
+        base, reading = reading_of(each.cell)
+        first = at.get((table, row, column, base))
+        if reading and first is not None and each.ours.n and first.ours.n:
+            small = f", {base} scale" if base else ""
+            effects.setdefault(reading, []).append(
+                f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
                 f"{first.ours} ({first.ours.n})"
             )
     return {variant: "; ".join(told) + "." for variant, told in effects.items()}

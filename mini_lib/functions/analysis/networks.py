@@ -1,18 +1,16 @@
 """The trained networks for readers, and the questions that only some networks can be asked."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from mini_lib.errors import WrongUse, unknown
 from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer, build_network
 from mini_lib.functions.tasks import own_curve
-from mini_lib.weights import load_weights
+from mini_lib.weights import header, load_weights
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
@@ -32,19 +30,8 @@ def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransfor
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     path = Path(folder) / f"{model}.safetensors"
-    network = build_network(model, **_options(path))
+    network = build_network(model, **header(path).get("settings", {}).get("options", {}))
     return network.eval(), load_weights(network, path)
-
-
-def _options(path: Path) -> dict:
-    """The options that the file's header names; none if it cannot be read, since `load_weights` says why."""
-    if not path.is_file():
-        return {}
-    try:
-        with safe_open(path, framework="pt") as file:
-            return json.loads((file.metadata() or {}).get("settings", "{}")).get("options", {})
-    except (SafetensorError, ValueError):
-        return {}
 
 
 def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:

@@ -4,21 +4,19 @@ Every action is the meaning of one word of its command (`grammar.derive`): of a 
 that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
 """
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from mini_lib.errors import WrongUse
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
 from mini_lib.scan.models import SyntacticAttention, build_network
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
-from mini_lib.weights import load_weights
+from mini_lib.weights import header, load_weights
 
 READER = Path(__file__).parents[1] / "weights" / "syntactic_attention_add_jump.safetensors"
 WORD_NAMES, ACTION_NAMES = tuple(WORD_IDS), tuple(ACTION_IDS)
@@ -34,17 +32,8 @@ def reader_network(path: Path = READER) -> tuple[SyntacticAttention, dict]:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged.
     """
-    options = _settings(path).get("options", {}) if Path(path).is_file() else {}
-    model = build_network("syntactic_attention", **options)
+    model = build_network("syntactic_attention", **header(path).get("settings", {}).get("options", {}))
     return model.eval(), load_weights(model, path)
-
-
-def _settings(path: Path) -> dict:
-    try:
-        with safe_open(path, framework="pt") as file:
-            return json.loads((file.metadata() or {}).get("settings", "{}"))
-    except (SafetensorError, ValueError):  # `load_weights` says what is wrong with it
-        return {}
 
 
 def check(model: nn.Module) -> SyntacticAttention:
