@@ -47,13 +47,14 @@ VariantOption = Annotated[
 RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of records to read and add to.")]
 
 
-def cells(table: str | None = None, rows=None, columns=None) -> list[Cell]:
-    """The cells of a table (of all, without one), narrowed to rows and columns; WrongUse on unknown names."""
+def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list[Cell]:
+    """The cells of a table (of all, without one), narrowed by name; WrongUse on unknown names."""
     chosen = [cell for wing in WINGS for cell in wing.CELLS]
     for name, wanted in (
         ("table", [table] if table is not None else None),
         ("row", rows),
         ("column", columns),
+        ("variant", variants),
     ):
         chosen = narrow(chosen, name, wanted)
     return chosen
@@ -129,8 +130,7 @@ def reproduce(
         raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     if launcher != "local":
         raise unknown("launcher", launcher, ["local"])
-    chosen = cells(table, rows, columns)
-    chosen = narrow(chosen, "variant", variant)
+    chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
     where, store = pick_device(device), Records(records)
@@ -196,7 +196,7 @@ def weights(
     variant: Annotated[str, typer.Option(help="Another reading of the cell, such as tutorial.")] = "",
 ) -> None:
     """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load."""
-    (cell,) = narrow(cells(table, [row], [column]), "variant", [variant])
+    (cell,) = cells(table, [row], [column], [variant])
     replica = BUILD[cell.paper](cell.settings, seed)
     torch.set_num_threads(1)
     run = train([replica], progress=True)[0]
@@ -228,7 +228,7 @@ def compare(
         raise WrongUse("--json and --summary are two outputs; ask for one")
     if not records.is_dir():
         raise WrongUse(f"no folder of records at {records}")
-    found = results.compare(narrow(cells(table, rows, columns), "variant", variant), Records(records))
+    found = results.compare(cells(table, rows, columns, variant), Records(records))
     if as_json:
         print(json.dumps([row.to_dict() for row in found], indent=1))
     elif summary:

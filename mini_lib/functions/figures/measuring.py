@@ -115,6 +115,12 @@ def _key(rows: Sequence[dict], lines: Mapping[str, dict]) -> list[Line2D]:
 # ------------------------------------------------------------------------------------------------ step by step
 
 
+def _panels(count: int, height: float) -> tuple[Figure, np.ndarray]:
+    """A row of panels on one scale, wide enough for a class of curves each."""
+    size = (max(5.0, 3.0 * count + 0.3), height)
+    return figure(1, count, size=size, squeeze=False, sharey=True)
+
+
 def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) -> Figure:
     """Draw the error of each step, a panel for each class and a line for each network or predictor.
 
@@ -129,8 +135,7 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
     drawn = looks(errors)
     classes = list(dict.fromkeys(kind for found in errors.values() for kind in found))
     with style():
-        size = (max(5.0, 3.0 * len(classes) + 0.3), 3.8)
-        fig, axes = figure(1, len(classes), size=size, squeeze=False, sharey=True)
+        fig, axes = _panels(len(classes), 3.8)
         for ax, kind in zip(axes[0], classes, strict=True):
             for name, found in errors.items():
                 if kind in found:
@@ -222,8 +227,7 @@ def over_training(
         raise WrongUse(f"these courses measure different things, {sorted(kinds)}; draw them apart")
     classes = kinds.pop()
     with style():
-        size = (max(5.0, 3.0 * len(classes) + 0.3), 3.6)
-        fig, axes = figure(1, len(classes), size=size, squeeze=False, sharey=True)
+        fig, axes = _panels(len(classes), 3.6)
         for ax, kind in zip(axes[0], classes, strict=True):
             for name, found in courses.items():
                 for each in found:

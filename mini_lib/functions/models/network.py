@@ -79,9 +79,8 @@ class FunctionTransformer(nn.Module):
         if not 0 < scale < math.inf:
             raise WrongUse(f"scale has to be above 0, got {scale!r}")
         self.mask, self.gate, self.scale = mask, gate, scale
-        self.transformer = Transformer(
-            dim, layers, heads, hidden, norm, activation
-        )  # first, as it checks sizes
+        # First, as it checks sizes.
+        self.transformer = Transformer(dim, layers, heads, hidden, norm, activation)
         self.read_in = nn.Linear(self.axes + 1, dim)
         self.read_out = nn.Linear(dim, 1)
         by_layer, by_head = OWN_WINDOWS[own_windows]
@@ -123,10 +122,13 @@ class FunctionTransformer(nn.Module):
         inputs, end = self.input_tokens(1, y.shape[1]), y.shape[1] + 1
         first, *more = (self.query_tokens(x) for x in range(SHORTEST + 1 if prefixes else end, end + 1))
         queries = first.joined(*more)
-        values = torch.cat([self.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
-        return self._answers(
-            self._pass(values, inputs.joined(queries), last=len(queries.query), keep=False).out
+        found = self._pass(
+            self._told_and_asked(y, inputs, queries),
+            inputs.joined(queries),
+            last=len(queries.query),
+            keep=False,
         )
+        return self._answers(found.out)
 
     def remember(self, y: Float[Tensor, "B N"], memory: Memory | None = None) -> Memory:
         """Take in observations; those of `memory`, the first ones of y, are not worked out again.
@@ -136,9 +138,8 @@ class FunctionTransformer(nn.Module):
         self._check_reusable()
         known = 0 if memory is None else memory.y.shape[1]
         new = self.input_tokens(known + 1, y.shape[1])
-        found = self._pass(
-            self.values(y, new), new, memory, last=1
-        )  # of the last block only keys and values count
+        # Of the last block only keys and values count.
+        found = self._pass(self.values(y, new), new, memory, last=1)
         tokens = new if memory is None else memory.tokens.joined(new)
         return Memory(tokens, found.memory, y)
 
@@ -150,10 +151,13 @@ class FunctionTransformer(nn.Module):
 
     def attention(self, y: Float[Tensor, "B N"]) -> tuple[list[Float[Tensor, "B H T T"]], Tokens]:
         """The attention weights of every layer, and the tokens (inputs, then the queries about y_{N+1})."""
-        tokens = self.input_tokens(1, y.shape[1]).joined(self.query_tokens(y.shape[1] + 1))
-        inputs = self.values(y, Tokens(*(part[~tokens.query] for part in tokens)))
-        values = torch.cat([inputs, y.new_zeros(len(y), int(tokens.query.sum()))], dim=1)
-        return self._pass(values, tokens, trace=True).weights, tokens
+        inputs, queries = self.input_tokens(1, y.shape[1]), self.query_tokens(y.shape[1] + 1)
+        values, tokens = self._told_and_asked(y, inputs, queries), inputs.joined(queries)
+        return self._pass(values, tokens, keep=False, trace=True).weights, tokens
+
+    def _told_and_asked(self, y: Tensor, inputs: Tokens, queries: Tokens) -> Float[Tensor, "B T"]:
+        """The values of input tokens, and then the zeros of queries."""
+        return torch.cat([self.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
 
     @property
     def reusable(self) -> bool:
