@@ -14,7 +14,7 @@ from mini_lib.results.compare import TABLES, Comparison, Printed
 
 CELLS = [cell for wing in WINGS for cell in wing.CELLS]
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
-TIES = [f"functions.C{name}" for name in ("2a", "2b", "5", "6", "9", "15")]  # by the paper's own errors
+TIES = [f"functions.C{name}" for name in ("2a", "2b", "5", "6", "9", "10", "15")]  # by the paper's own errors
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
 
 
@@ -91,6 +91,30 @@ def test_within(mean, expected):
 )
 def test_comparisons_need_two_standard_errors_either_way(a, b, by, expected):
     assert verdict(claim("more", pairs=[[A, B]], by=by), a=a, b=b) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ((10, 0.6), (12, 0.8), "holds"),  # SE of the difference 1: as much as 2 is chance
+        ((10, 0.6), (12.1, 0.8), "fails"),
+        ((10, 0.0), (10.5, 0.0), "holds"),  # less than 5 % is nothing
+        ((10, 0.0), (10.6, 0.0), "fails"),
+        ((10, 3.0), (10, 0.0), "tie"),  # runs that could not have told
+        ((10, 3.0), (30, 0.0), "fails"),
+        ((10, math.inf), (10, 0.0), "tie"),
+        ((math.nan, 0.0), (10, 0.0), "fails"),
+        ((0, 0.0), (0, 0.0), "holds"),
+    ],
+)
+def test_sides_are_alike_if_runs_that_could_tell_do_not(a, b, expected):
+    assert verdict(claim("alike", pairs=[[A, B]]), a=a, b=b) == expected
+
+
+def test_of_several_pairs_the_least_alike_decides():
+    values = {A: Value(10, 0.1), B: Value(12, 0.1)}
+    found, detail = claim("alike", pairs=[[A, A], [A, B]]).judge(lambda cell, metric: values[cell])
+    assert (found, "10 against 12" in detail) == ("fails", True)
 
 
 def test_a_side_of_several_cells_is_their_mean():

@@ -19,6 +19,7 @@ from mini_lib.training import LOG_EVERY
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
+ALIKE, UNKNOWN = 0.05, 0.25  # shares of a mean: a difference that is none, and an SE that decides nothing
 MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
 
 
@@ -267,6 +268,23 @@ def _more(rule: dict, mean: Callable) -> tuple[str, str]:
     return verdict, said[name]
 
 
+def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
+    """In every pair the two sides are equal, as far as the runs can tell, and the runs can tell something.
+
+    As in `verdict`: equal if the difference is at most 2 SE or 5 % of their mean; a tie where SE exceeds 25 %.
+    """
+    found = []
+    for left, right in rule["pairs"]:
+        a, b = mean(left), mean(right)
+        size, se = (abs(a.mean) + abs(b.mean)) / 2, math.hypot(a.se, b.se)
+        known = "tie" if se > UNKNOWN * size else "holds"
+        verdict = known if abs(a.mean - b.mean) <= max(2 * se, ALIKE * size) else "fails"
+        words = f"{_rows(left)} against {_rows(right)}: {_number(a.mean)} against {_number(b.mean)}"
+        found.append((("fails", "tie", "holds").index(verdict), verdict, words))
+    _, verdict, words = min(found, key=lambda each: each[0])
+    return verdict, words
+
+
 def _t_test(rule: dict, mean: Callable) -> tuple[str, str]:
     """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to."""
     sides = [[mean(cell).mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)]
@@ -291,4 +309,6 @@ def _skewed(rule: dict, mean: Callable) -> tuple[str, str]:
     return verdict, said[cell]
 
 
-KINDS = {each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _t_test, _skewed)}
+KINDS = {
+    each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _alike, _t_test, _skewed)
+}
