@@ -4,6 +4,7 @@ import torch
 
 from mini_lib import bench
 from mini_lib.esbn import experiments as esbn
+from mini_lib.functions import experiments as functions
 from mini_lib.scan import experiments as scan
 
 
@@ -45,3 +46,18 @@ def test_a_network_without_a_figure_to_beat_is_timed_all_the_same(monkeypatch):
     assert words[3:5] == ["-", "-"]
     assert float(words[2]) > 0
     assert words[5] == "-"  # no stack on a CPU
+
+
+def test_function_networks_are_timed_too(monkeypatch):
+    monkeypatch.setattr(bench, "WARM_UP", 1)
+    cases = {case.network: case for case in functions.bench_cases()}
+    assert set(functions.MODELS) == set(cases)
+    small = cases["relational_window"].settings | {
+        "observed": 4,
+        "options": {"dim": 8, "layers": 1, "heads": 2},
+    }
+    case = cases["relational_window"]._replace(settings=small, updates=2)
+    words = bench.line(functions.build, case, 1.0, torch.device("cpu")).split()
+    assert words[:2] == ["relational_window", "N=20"]
+    assert float(words[2]) > 0
+    assert words[3:] == ["-", "-", "-"]  # no code of the authors, no stack on a CPU

@@ -74,6 +74,17 @@ def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
     assert {f"Table 1, {network}" for network in networks} <= set(rows)
 
 
+def test_every_table_entry_and_network_of_the_function_paper_has_a_row():
+    """The paper numbers neither sections nor equations; its equations stand under its headings."""
+    rows = {row.number: row for row in ledger.load("functions").rows}
+    wing = next(wing for wing in WINGS if wing.PAPER == "functions")
+    shown = {(cell.table, cell.row) for cell in wing.CELLS} | {("functions.table2", "optimal")}
+    assert {f"{name(table)}, {row}" for table, row in shown} <= set(rows)
+    equations = [row for row in rows.values() if row.kind == "equation"]
+    assert equations
+    assert [row.number for row in equations if not row.tag] == []
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
     assert paper in {wing.PAPER for wing in WINGS}

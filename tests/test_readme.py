@@ -15,7 +15,11 @@ def run(snippet: str) -> dict:
 
 
 def test_there_is_one_for_each_wing():
-    assert [re.search(r"mini_lib\.(\w+)", snippet)[1] for snippet in SNIPPETS] == ["esbn", "scan"]
+    assert [re.search(r"mini_lib\.(\w+)", snippet)[1] for snippet in SNIPPETS] == [
+        "esbn",
+        "scan",
+        "functions",
+    ]
 
 
 def test_esbn_learns_from_what_readme_shows(capsys):
@@ -31,3 +35,11 @@ def test_scan_says_what_readme_says(capsys):
     said, translated = capsys.readouterr().out.splitlines()
     assert f"# {said}\n" in SNIPPETS[1]
     assert translated == str((*names["interpret"]("walk opposite left and run twice"), "<EOS>"))
+
+
+def test_a_curve_goes_on_as_readme_says(capsys):
+    """A line of slope .1 or so: the network goes on upwards, five points of it."""
+    ahead = run(SNIPPETS[2])["ahead"]
+    assert ahead.point.shape == ahead.spread.shape == (1, 5)
+    assert 5.9 < ahead.point.min() <= ahead.point.max() < 7.2
+    assert capsys.readouterr().out.startswith("tensor([[6.")

@@ -309,6 +309,4 @@ def _skewed(rule: dict, mean: Callable) -> tuple[str, str]:
     return verdict, said[cell]
 
 
-KINDS = {
-    each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _alike, _t_test, _skewed)
-}
+KINDS = {each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _alike, _t_test, _skewed)}
