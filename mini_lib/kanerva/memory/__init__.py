@@ -1,0 +1,77 @@
+"""The memory of the Product Kanerva Machine: what it knows, how it is addressed, written, read and measured.
+
+Functions work on tensors of B memories at once, draw no random numbers and run under `torch.func`; `ProductMemory`
+is the same memory as an object for codes of one's own.
+
+Letters: B memories, T items to write, N queries, K machines (the paper's k), D features (c), M columns of a machine
+(m_i).
+"""
+
+from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS, address, addresses, machine_weights
+from mini_lib.kanerva.memory.divergence import (
+    KL_MEMORY,
+    address_kl,
+    assignment_kl,
+    episode_kl,
+    gaussian_kl,
+    history_kl,
+    memory_kl,
+)
+from mini_lib.kanerva.memory.looped import FORMS, write_and_read
+from mini_lib.kanerva.memory.machine import ProductMemory
+from mini_lib.kanerva.memory.reading import (
+    Reading,
+    draw_codes,
+    draw_machines,
+    log_likelihood,
+    predictive,
+    read,
+)
+from mini_lib.kanerva.memory.state import Prior, State, Written, columns_of, initial_means
+from mini_lib.kanerva.memory.writing import (
+    COUPLINGS,
+    RULES,
+    Weights,
+    combine,
+    readouts,
+    weights_of,
+    write_episode,
+    write_item,
+)
+
+__all__ = [
+    "COUPLINGS",
+    "FORMS",
+    "KL_MEMORY",
+    "RIDGE",
+    "RULES",
+    "SOLVERS",
+    "Prior",
+    "ProductMemory",
+    "Reading",
+    "State",
+    "Weights",
+    "Written",
+    "address",
+    "address_kl",
+    "addresses",
+    "assignment_kl",
+    "columns_of",
+    "combine",
+    "draw_codes",
+    "draw_machines",
+    "episode_kl",
+    "gaussian_kl",
+    "history_kl",
+    "initial_means",
+    "log_likelihood",
+    "machine_weights",
+    "memory_kl",
+    "predictive",
+    "read",
+    "readouts",
+    "weights_of",
+    "write_and_read",
+    "write_episode",
+    "write_item",
+]

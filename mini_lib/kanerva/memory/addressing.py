@@ -1,0 +1,69 @@
+"""Where to look: columns by least squares (A.1.2), and how much each machine counts (Eq. 45).
+
+All machines look for the whole code, not for what the others leave of it.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+
+RIDGE = 0.35  # lambda; the paper has .1 to .5, "typically 0.35"
+SOLVERS = ("ridge", "dkm")
+
+
+def addresses(
+    R: Float[Tensor, "B K D M"],
+    codes: Float[Tensor, "B N D"],
+    solver: str = "ridge",
+    ridge: float = RIDGE,
+) -> Float[Tensor, "B N K M"]:
+    """The columns' weights with which each machine comes nearest to each of N codes.
+
+    "ridge" minimises |z - R w|^2 + lambda |w|^2, so that w = (R^T R + lambda I)^-1 R^T z. "dkm" hands A = R^T R and
+    R^T z to such a solver in place of R and z, as the code of the Dynamic Kanerva Machine does, so that
+    w = (A^2 + lambda I)^-1 A R^T z. A singular value s of R becomes s / (s^2 + lambda) and s^3 / (s^4 + lambda).
+
+    One factorisation serves all N codes of a memory.
+
+    Raises:
+        WrongUse: for an unknown solver, or a lambda that is not above 0.
+    """
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    if not 0 < ridge < math.inf:
+        raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}")
+    gram, aims = R.mT @ R, R.mT @ codes.mT[:, None]
+    if solver == "dkm":
+        gram, aims = gram @ gram, gram @ aims
+    return torch.cholesky_solve(aims, root(gram, ridge)).permute(0, 3, 1, 2)
+
+
+def address(
+    R: Float[Tensor, "B K D M"], code: Float[Tensor, "B D"], solver: str = "ridge", ridge: float = RIDGE
+) -> Float[Tensor, "B K M"]:
+    """`addresses` of one code."""
+    return addresses(R, code[:, None], solver, ridge)[:, 0]
+
+
+def root(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
+    """L with L L^T = matrix + ridge I, for a matrix without negative eigenvalues.
+
+    The diagonal also gets what rounding may have taken from an eigenvalue, the trace times the precision of the
+    numbers: about 1e-14 in float64. Nothing is checked, which would make a GPU wait.
+    """
+    trace = matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
+    added = ridge + torch.finfo(matrix.dtype).eps * trace
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return torch.linalg.cholesky_ex(matrix + added[..., None, None] * identity, check_errors=False).L
+
+
+def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
+    """gamma_i = eta_i^-2 / sum_j eta_j^-2, where eta_i stands for sigma_i / sqrt(r_i) (A.3.3).
+
+    Through logarithms, since 1 / eta^2 may be too large for a number.
+    """
+    return torch.softmax(-2 * eta.log(), dim=-1)  # Eq. 45

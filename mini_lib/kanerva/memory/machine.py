@@ -1,0 +1,261 @@
+"""A memory that stands alone: codes of any origin go in, answers come out; nothing is learned by gradients."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.kanerva.memory import reading
+from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
+from mini_lib.kanerva.memory.divergence import memory_kl
+from mini_lib.kanerva.memory.reading import Reading
+from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means, whole
+from mini_lib.kanerva.memory.writing import RULES, Weights, machine_weights, write_episode
+from mini_lib.seeding import torch_rng
+
+Array = Tensor | np.ndarray | Sequence
+Numbers = float | int | Array
+
+
+class ProductMemory:
+    """K Kanerva Machines that hold codes together: write, then ask.
+
+    Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. An object holds one
+    memory, or a memory for each of B episodes that never meet: then everything below has a first axis B.
+
+        memory = ProductMemory(dim=50, machines=2, columns=15)
+        memory.write(codes)
+        memory.read(codes).codes
+
+    In the paper a network finds each machine's noise eta and weight gamma. Here they are given: as one number, as
+    [K], or as [T, K] item by item. Where gamma is not, it follows from eta: in proportion to 1 / eta_i^2.
+
+    Args:
+        dim: D.
+        machines: K.
+        columns: M, of each machine.
+        total: K M, all columns together, in place of `columns`.
+        episodes: B; None for one memory without that axis.
+        coupling: "product", "independent" or "mixture" (gamma is then the choice, and has to be given).
+        solver: "ridge" or "dkm"; see `addresses`.
+        ridge: lambda of the addressing.
+        psi: variance of the prior.
+        means: of the prior, [K, D, M]; drawn where they are not given.
+        seed: of what is drawn.
+        dtype: of all numbers; float64 where exactness counts more than speed.
+
+    Attributes:
+        prior: what is known before anything is written.
+        state: what is known now; its tensors always have the axis B.
+        items: how many have been written.
+
+    Raises:
+        WrongUse: for sizes and options that cannot be, such as K that does not divide `total`.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        machines: int = 1,
+        columns: int | None = None,
+        *,
+        total: int | None = None,
+        episodes: int | None = None,
+        coupling: str = "product",
+        solver: str = "ridge",
+        ridge: float = RIDGE,
+        psi: float = 1.0,
+        means: Float[Tensor, "K D M"] | None = None,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float32,
+    ):
+        if (columns is None) == (total is None):
+            raise WrongUse("give either columns, of each machine, or total, of all machines together")
+        columns = columns_of(total, machines) if columns is None else columns
+        whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
+        for kind, name, known in (("coupling", coupling, RULES), ("solver", solver, SOLVERS)):
+            if name not in known:
+                raise unknown(kind, name, known)
+        for name, value in (("ridge", ridge), ("psi", psi)):
+            if not 0 < value < math.inf:
+                raise WrongUse(f"{name} has to be above 0, got {value!r}")
+        if dtype not in (torch.float32, torch.float64):
+            raise WrongUse(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
+        shape = machines, dim, columns
+        if means is None:
+            means = initial_means(*shape, generator=torch_rng(seed, "memory"))
+        if tuple(means.shape) != shape or not means.isfinite().all():
+            raise WrongUse(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
+        self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
+        self.coupling, self.options = coupling, {"solver": solver, "ridge": ridge}
+        self.prior = Prior(means.to(dtype), torch.full((machines,), psi, dtype=dtype, device=means.device))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that was written."""
+        self.state: State = self.prior.state(1 if self.episodes is None else self.episodes)
+        self.items = 0
+
+    def write(
+        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
+    ) -> Float[Tensor, "*B T K"]:
+        """Write T codes, one after the other.
+
+        Args:
+            codes: [T, D]
+            eta: each machine's noise: the larger, the less an item changes the machine.
+            gamma: each machine's weight in what they say together.
+
+        Returns:
+            How far each item moved each machine, as the divergence from the memory before it, in nats.
+
+        Raises:
+            WrongUse: for codes or weights that do not fit or are no finite numbers; the memory stays as it was.
+        """
+        codes = self._codes(codes, "codes")
+        weights = self._weights(codes, eta, gamma)
+        with torch.no_grad():
+            written = write_episode(self.state, codes, weights, coupling=self.coupling, **self.options)
+        if not all(part.isfinite().all() for part in written.state):
+            raise WrongUse("these codes are too large for this memory's numbers; divide them, or use float64")
+        self.state, self.items = written.state, self.items + codes.shape[1]
+        return self._plain(written.kl)
+
+    def read(self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None) -> Reading:
+        """Ask N queries, [N, D]; nothing is written.
+
+        Returns:
+            `codes` is what the memory answers, [N, D]; `parts` what each machine says, [N, K, D]; `w` where it
+            looked, [N, K, M].
+
+        Raises:
+            WrongUse: if nothing has been written, or for queries or weights that do not fit.
+        """
+        if not self.items:
+            raise WrongUse("the memory is empty: write codes before reading")
+        queries = self._codes(queries, "queries")
+        with torch.no_grad():
+            found = reading.read(
+                self.state, queries, self._weights(queries, eta, gamma).gamma, **self.options
+            )
+        return Reading(*map(self._plain, found))
+
+    def log_likelihood(
+        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
+    ) -> Float[Tensor, "*B T"]:
+        """Log density of each code, [T, D], under what the memory expects at the code's address, in nats.
+
+        The lower, the more novel. An empty memory answers from its prior. See `predictive` for what is computed
+        where there is more than one machine.
+
+        Raises:
+            WrongUse: for codes or weights that do not fit.
+        """
+        codes = self._codes(codes, "codes")
+        weights = self._weights(codes, eta, gamma)
+        with torch.no_grad():
+            return self._plain(reading.log_likelihood(self.state, codes, weights, **self.options))
+
+    def sample(
+        self,
+        count: int = 1,
+        eta: Numbers = 1.0,
+        gamma: Numbers | None = None,
+        *,
+        seed: int = 0,
+        draw: bool = True,
+        settle: int = 0,
+    ) -> Float[Tensor, "*B N D"]:
+        """Imagine N codes: draw machines, draw addresses from N(0, I), and look there (A.2.3).
+
+        Args:
+            count: N.
+            eta: each machine's noise; it sets gamma, and is not added.
+            gamma: each machine's weight.
+            seed: of the draws.
+            draw: machines for each code; if not, their means are used.
+            settle: how many times a code is asked as a query and replaced by the answer, which brings it nearer to
+                what was written. The paper does so 12 times, with images.
+
+        Raises:
+            WrongUse: for a count below 1, settling below 0, or weights that do not fit.
+        """
+        whole(count=count)
+        if not isinstance(settle, int) or settle < 0:
+            raise WrongUse(f"settle has to be a whole number from 0, got {settle!r}")
+        R, generator = self.state.R, torch_rng(seed, "imagination")
+        weights = self._weights(R.new_zeros(len(R), count, self.dim), eta, gamma)
+
+        def normal(*shape: int) -> Tensor:
+            drawn = torch.randn(count, len(R), *shape, generator=generator, dtype=torch.float64)
+            return drawn.to(R)
+
+        w = normal(self.machines, self.columns)
+        machines = R.expand(count, *R.shape)
+        if draw:
+            machines = reading.draw_machines(self.state, normal(*R.shape[1:]))
+        codes = reading.draw_codes(machines, w, weights.gamma.transpose(0, 1)).transpose(0, 1)
+        for _ in range(settle):
+            codes = reading.read(self.state, codes, weights.gamma, **self.options).codes
+        return self._plain(codes)
+
+    def divergence(self) -> Float[Tensor, "*B K"]:
+        """How far each machine is from its prior, in nats."""
+        return self._plain(memory_kl(self.state, self.prior))
+
+    def _plain(self, result: Tensor) -> Tensor:
+        """A result without the axis B, where there is one memory."""
+        return result[0] if self.episodes is None else result
+
+    def _numbers(self, given: Numbers) -> Tensor:
+        """As a tensor of this memory's kind, straight away: a list would lose digits on the way through float32."""
+        return torch.as_tensor(given, dtype=self.prior.R.dtype, device=self.prior.R.device)
+
+    def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
+        """Codes as [B, T, D], checked."""
+        try:
+            codes = self._numbers(codes)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise WrongUse(f"{name} have to be an array of numbers; {error}") from error
+        lead, wanted = ((), "[T, D]") if self.episodes is None else ((self.episodes,), "[B, T, D]")
+        if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead:
+            hint = f" with B = {self.episodes}" if lead else "; for several episodes at once say episodes=B"
+            raise WrongUse(f"{name} have to be {wanted}, got {[*codes.shape]}{hint}")
+        if codes.shape[-1] != self.dim:
+            raise WrongUse(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
+        if codes.shape[-2] < 1:
+            raise WrongUse(f"there are no {name}: {wanted} with T = 0")
+        if not codes.isfinite().all():
+            raise WrongUse(f"{name} have to be finite numbers; there is NaN or infinity among them")
+        return codes if lead else codes[None]
+
+    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> Weights:
+        """Noise and weights of each item and machine, checked. [B, T, K] each"""
+        shape = *codes.shape[:2], self.machines
+        noise = self._spread(eta, shape, "eta")
+        if not (noise > 0).all():
+            raise WrongUse("eta, a standard deviation, has to be above 0 everywhere")
+        if gamma is None:
+            if self.coupling == "mixture" and self.machines > 1:
+                raise WrongUse("a mixture needs gamma, the choice of a machine, such as [1, 0]")
+            return Weights(noise, machine_weights(noise))
+        weight = self._spread(gamma, shape, "gamma")
+        if (weight < 0).any() or ((weight.sum(-1) - 1).abs() > 1e-4).any():
+            raise WrongUse("gamma has to be from 0 to 1, with a sum of 1 over machines")
+        return Weights(noise, weight)
+
+    def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
+        """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""
+        try:
+            spread = self._numbers(given).expand(shape)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise WrongUse(
+                f"{name} has to be one number, [K] or [T, K], here T = {shape[1]} and K = {shape[2]}; got {given!r}"
+            ) from error
+        if not spread.isfinite().all():
+            raise WrongUse(f"{name} has to be finite numbers")
+        return spread

@@ -1,0 +1,107 @@
+"""Reading a memory that no longer changes: what it says to queries, how novel a code is to it, what it imagines."""
+
+import math
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.kanerva.memory.addressing import RIDGE, addresses, root
+from mini_lib.kanerva.memory.state import State
+from mini_lib.kanerva.memory.writing import Weights, combine
+
+
+class Reading(NamedTuple):
+    """What a memory says to N queries.
+
+    Attributes:
+        codes: mu_z = sum_i gamma_i R_i w_i. [B, N, D]
+        parts: R_i w_i, what each machine says; times gamma_i, its part in mu_z. [B, N, K, D]
+        w: addresses as least squares gave them, without noise. [B, N, K, M]
+    """
+
+    codes: Float[Tensor, "B N D"]
+    parts: Float[Tensor, "B N K D"]
+    w: Float[Tensor, "B N K M"]
+
+
+def read(
+    state: State,
+    queries: Float[Tensor, "B N D"],
+    gamma: Float[Tensor, "B N K"],
+    *,
+    solver: str = "ridge",
+    ridge: float = RIDGE,
+    noise: Float[Tensor, "B N K M"] | None = None,
+) -> Reading:  # Algorithm 2
+    """Ask a memory N queries at once; the answer to one does not depend on the others.
+
+    In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60.
+
+    Args:
+        state: the memory.
+        queries: codes, or codes of a part of what was written.
+        gamma: each machine's weight for each query.
+        solver: "ridge" or "dkm"; see `addresses`.
+        ridge: lambda.
+        noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
+
+    Raises:
+        WrongUse: for an option that is not there.
+    """
+    w = addresses(state.R, queries, solver, ridge)
+    sampled = w if noise is None else w + noise
+    parts = (state.R @ sampled.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    return Reading(combine(parts, gamma), parts, w)
+
+
+def predictive(
+    state: State, w: Float[Tensor, "B N K M"], weights: Weights
+) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N"]]:
+    """Mean and variance of the code that the memory expects at N addresses; every feature has this variance.
+
+    Machine i expects N(R_i w_i, s_i I) with s_i = w_i.V_i w_i + eta_i^2 (Eq. 29), and the code is the average of
+    what the machines expect: N(sum_i gamma_i R_i w_i, sum_i gamma_i^2 s_i I).
+
+    With one machine, or one that was chosen (gamma one-hot), this is exact. With more, and gamma as it follows from
+    eta, it is exact for a code that is drawn as in A.2.3: all machines are drawn, and then
+    z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), the normalised likelihood of the product. The marginal of
+    Eq. 37 is another one, prod_i N(z; R_i w_i, s_i I) normalised: its mean is not the read-out.
+    """
+    columns = w.permute(0, 2, 3, 1)
+    known = (columns * (state.V @ columns)).sum(-2).permute(0, 2, 1)
+    variance = (weights.gamma.square() * (known + weights.eta.square())).sum(-1)
+    parts = (state.R @ columns).permute(0, 3, 1, 2)
+    return combine(parts, weights.gamma), variance
+
+
+def log_likelihood(
+    state: State,
+    codes: Float[Tensor, "B N D"],
+    weights: Weights,
+    *,
+    solver: str = "ridge",
+    ridge: float = RIDGE,
+) -> Float[Tensor, "B N"]:
+    """Log density in nats of each code under what the memory expects at the code's own address: low for the novel.
+
+    See `predictive`. The address is fitted to the code, so this is no density over codes: it cannot be summed to 1.
+
+    Raises:
+        WrongUse: for an option that is not there.
+    """
+    mean, variance = predictive(state, addresses(state.R, codes, solver, ridge), weights)
+    squares = (codes - mean).square().sum(-1) / variance
+    return -0.5 * (squares + codes.shape[-1] * (2 * math.pi * variance).log())
+
+
+def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Tensor, "*S B K D M"]:
+    """Machines drawn from N(vec(R), V x I) by standard normal numbers; see `noise` for any number of draws."""
+    return state.R + noise @ root(state.V).mT
+
+
+def draw_codes(
+    machines: Float[Tensor, "*S B K D M"], w: Float[Tensor, "*S B K M"], gamma: Float[Tensor, "*S B K"]
+) -> Float[Tensor, "*S B D"]:
+    """The codes that these machines, drawn or their means, hold at addresses drawn from N(0, I) (A.2.3)."""
+    return combine((machines @ w[..., None])[..., 0], gamma)

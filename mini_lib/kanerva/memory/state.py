@@ -1,0 +1,119 @@
+"""What a memory knows, and what it knows before anything is written (Section 2).
+
+Machine i is an unknown matrix with D rows and M columns. Its rows are independent and normal: row d has the mean
+R_i[d] and the covariance V_i, the same for all rows. In the paper's words p(vec(M_i)) = N(vec(R_i), V_i x I).
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mini_lib.errors import WrongUse
+
+CUT = 2.0  # standard deviations at which the initial prior means are cut off
+
+
+class State(NamedTuple):
+    """The K machines of B memories.
+
+    Attributes:
+        R: means. [B, K, D, M]
+        V: covariances of the columns. [B, K, M, M]
+        shrinkage: ln det V_0 - ln det V, the nats by which each covariance has shrunk since the prior; kept as a
+            running sum, so that no determinant is ever worked out. [B, K]
+    """
+
+    R: Float[Tensor, "B K D M"]
+    V: Float[Tensor, "B K M M"]
+    shrinkage: Float[Tensor, "B K"]
+
+    def split(self) -> list["State"]:
+        """The machines one by one, each a state with K = 1."""
+        return [State(*parts) for parts in zip(*(part.split(1, dim=1) for part in self), strict=True)]
+
+
+def join(machines: list[State]) -> State:
+    """The state whose machines these are; undoes `State.split`."""
+    return State(*(torch.cat(parts, dim=1) for parts in zip(*machines, strict=True)))
+
+
+class Prior(NamedTuple):
+    """Every memory's K machines before anything is written: N(vec(R_i), psi_i I).
+
+    Attributes:
+        R: means, learned; they differ between machines, or nothing would ever tell these apart. [K, D, M]
+        psi: variances, one for each machine; exp of what is learned. [K]
+    """
+
+    R: Float[Tensor, "K D M"]
+    psi: Float[Tensor, "K"]
+
+    def state(self, batch: int) -> State:
+        """B memories that know nothing else."""
+        machines, _, columns = self.R.shape
+        covariance = torch.diag_embed(self.psi[:, None].expand(machines, columns))
+        return State(
+            self.R.expand(batch, *self.R.shape),
+            covariance.expand(batch, *covariance.shape),
+            torch.zeros_like(self.psi).expand(batch, machines),
+        )
+
+
+class Written(NamedTuple):
+    """What writing an episode of T items leaves.
+
+    Attributes:
+        states: T + 1 of them, from the one before the first item to the one after the last.
+        w: addresses as least squares gave them, without noise. [B, T, K, M]
+        eta: each machine's noise. [B, T, K]
+        gamma: each machine's weight. [B, T, K]
+        kl: of each item, from the memory before it to the memory after it, in nats. [B, T, K]
+    """
+
+    states: tuple[State, ...]
+    w: Float[Tensor, "B T K M"]
+    eta: Float[Tensor, "B T K"]
+    gamma: Float[Tensor, "B T K"]
+    kl: Float[Tensor, "B T K"]
+
+    @property
+    def state(self) -> State:
+        """The memory after the last item."""
+        return self.states[-1]
+
+
+def columns_of(total: int, machines: int) -> int:
+    """M = m / k, the columns of each of k machines that share m columns.
+
+    Raises:
+        WrongUse: if a number is not a whole one from 1, or k does not divide m.
+    """
+    whole(total=total, machines=machines)
+    if total % machines:
+        fitting = ", ".join(str(k) for k in range(1, total + 1) if total % k == 0)
+        raise WrongUse(
+            f"{machines} machines cannot share {total} columns evenly; numbers of machines that can: {fitting}"
+        )
+    return total // machines
+
+
+def whole(**numbers: object) -> None:
+    """WrongUse unless all of these, given by name, are whole numbers from 1."""
+    for name, value in numbers.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise WrongUse(f"{name} has to be a whole number from 1, got {value!r}")
+
+
+def initial_means(
+    machines: int, dim: int, columns: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "K D M"]:
+    """Prior means to start from: standard normal, cut off at two standard deviations.
+
+    Section A.4 says R_0 ~ N(0, I) and speaks of a "truncated unit normal" beside the covariance; in the code of the
+    Dynamic Kanerva Machine (Wu et al. 2018b) it is the mean that is drawn so.
+    """
+    whole(machines=machines, dim=dim, columns=columns)
+    means = torch.empty(machines, dim, columns)
+    return nn.init.trunc_normal_(means, a=-CUT, b=CUT, generator=generator)

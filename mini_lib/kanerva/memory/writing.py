@@ -1,0 +1,159 @@
+"""Writing: each item moves the machines' means towards it and shrinks their covariances (Algorithm 1).
+
+The three rules differ in the error that moves a machine, and in who is moved:
+
+- "product": all machines share the error of the joint read-out, z - sum_i gamma_i R_i w_i (Eqs. 2-4). With more
+  than one machine this is a delta rule, not the Bayesian update: once z is known, nothing couples the machines.
+- "independent": each machine has its own error, z - R_i w_i. This is the exact posterior under Eq. 37.
+- "mixture": likewise, but only as far as the machine was chosen (A.5). gamma is the choice, one-hot or soft, and eta
+  is the noise sigma.
+
+With one machine all three are the Kanerva Machine (Eqs. 26 and 27).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.kanerva.memory.addressing import RIDGE, address, machine_weights
+from mini_lib.kanerva.memory.divergence import step_kl
+from mini_lib.kanerva.memory.state import State, Written
+
+COUPLINGS = ("product", "independent")
+RULES = (*COUPLINGS, "mixture")
+
+
+class Weights(NamedTuple):
+    """How much the machines count, for one item or for T items.
+
+    Attributes:
+        eta: standard deviation of the noise with which a machine observes a code. [B, K] or [B, T, K]
+        gamma: weight of a machine in the joint read-out; sums to 1. [B, K] or [B, T, K]
+    """
+
+    eta: Tensor
+    gamma: Tensor
+
+
+def weights_of(eta: Float[Tensor, "*B K"]) -> Weights:
+    """The weights that follow from the noise; see `machine_weights`."""
+    return Weights(eta, machine_weights(eta))
+
+
+def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[Tensor, "*B K D"]:
+    """What each machine says at its address, R_i w_i."""
+    return (R @ w[..., None])[..., 0]
+
+
+def combine(parts: Float[Tensor, "*B K D"], gamma: Float[Tensor, "*B K"]) -> Float[Tensor, "*B D"]:
+    """mu_z = sum_i gamma_i R_i w_i, what the machines say together."""
+    return (gamma[..., None, :] @ parts)[..., 0, :]  # Eq. 44
+
+
+def prediction_errors(
+    code: Float[Tensor, "B D"],
+    parts: Float[Tensor, "B K D"],
+    gamma: Float[Tensor, "B K"],
+    rule: str = "product",
+) -> Float[Tensor, "B E D"]:
+    """What moves the machines: one error for all (E = 1) or one for each (E = K)."""
+    if rule not in RULES:
+        raise unknown("coupling", rule, RULES)
+    said = combine(parts, gamma)[:, None] if rule == "product" else parts
+    return code[:, None] - said  # Eq. 2
+
+
+def update(
+    state: State,
+    error: Float[Tensor, "B E D"],
+    w: Float[Tensor, "B K M"],
+    eta: Float[Tensor, "B K"],
+    share: Float[Tensor, "B K"] | None = None,
+) -> tuple[State, Float[Tensor, "B K"]]:
+    """Move every machine by an error, given addresses and noise.
+
+    Both lines start from the old V. The product u u^T keeps V symmetric to the last bit.
+
+    Args:
+        state: before the item.
+        error: z - mu_z, or each machine's own.
+        w: addresses.
+        eta: noise.
+        share: factor of each machine's corrections; by default 1.
+
+    Returns:
+        The state after the item, and the divergence from the state before it, in nats.
+    """
+    u = (state.V @ w[..., None])[..., 0]
+    known, noise = (w * u).sum(-1), eta.square()
+    share = torch.ones_like(known) if share is None else share
+    beta = share / (known + noise)
+    R = torch.addcmul(state.R, error[..., None], (beta[..., None] * u)[..., None, :])  # Eq. 3
+    V = torch.addcmul(state.V, u[..., None] * u[..., None, :], -beta[..., None, None])  # Eq. 4
+    shrunk = torch.log1p(share * known / (noise + (1 - share) * known))
+    kl = step_kl(beta * known, beta.square() * known * error.square().sum(-1), shrunk, error.shape[-1])
+    return State(R, V, state.shrinkage + shrunk), kl
+
+
+def write_item(
+    state: State,
+    code: Float[Tensor, "B D"],
+    w: Float[Tensor, "B K M"],
+    weights: Weights,
+    coupling: str = "product",
+) -> tuple[State, Float[Tensor, "B K"]]:
+    """Write one code at given addresses.
+
+    Returns:
+        The state after it, and each machine's divergence from the state before it, in nats.
+
+    Raises:
+        WrongUse: for an unknown coupling.
+    """
+    error = prediction_errors(code, readouts(state.R, w), weights.gamma, coupling)
+    return update(state, error, w, weights.eta, weights.gamma if coupling == "mixture" else None)
+
+
+def write_episode(
+    state: State,
+    codes: Float[Tensor, "B T D"],
+    weights: Weights | Callable[[int, Tensor], Weights],
+    *,
+    coupling: str = "product",
+    solver: str = "ridge",
+    ridge: float = RIDGE,
+    noise: Float[Tensor, "B T K M"] | None = None,
+    w: Float[Tensor, "B T K M"] | None = None,
+) -> Written:  # Algorithm 1
+    """Write T codes, one after the other.
+
+    Args:
+        state: to begin with, such as `Prior.state`.
+        codes: the items.
+        weights: [B, T, K] each; or what makes those of one item, [B, K] each, from its place 0..T-1 and its code
+            [B, D]. It is called once for each item in order, so that it may remember what came before.
+        coupling: "product", "independent" or "mixture".
+        solver: "ridge" or "dkm"; see `addresses`.
+        ridge: lambda.
+        noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
+        w: addresses to write at, in place of those of least squares.
+
+    Raises:
+        WrongUse: for an option that is not there, or an episode without items.
+    """
+    if codes.shape[1] < 1:
+        raise WrongUse("an episode needs at least one item")
+    states, found, used, moved = [state], [], [], []
+    for t, code in enumerate(codes.unbind(1)):
+        given = weights(t, code) if callable(weights) else Weights(weights.eta[:, t], weights.gamma[:, t])
+        here = address(states[-1].R, code, solver, ridge) if w is None else w[:, t]
+        sampled = here if noise is None else here + noise[:, t]
+        after, kl = write_item(states[-1], code, sampled, given, coupling)
+        for kept, new in ((states, after), (found, here), (used, given), (moved, kl)):
+            kept.append(new)
+    eta, gamma = (torch.stack(parts, dim=1) for parts in zip(*used, strict=True))
+    return Written(tuple(states), torch.stack(found, dim=1), eta, gamma, torch.stack(moved, dim=1))

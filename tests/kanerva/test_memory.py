@@ -1,0 +1,274 @@
+"""The memory for readers: it does what the functions do, and says what is wrong."""
+
+import numpy as np
+import pytest
+import torch
+
+from kanerva.test_addressing import randn
+from kanerva.test_divergence import same
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva import memory as functions
+from mini_lib.kanerva.memory import RULES, ProductMemory, Weights, weights_of
+
+DOUBLE = {"dtype": torch.float64}
+
+
+def make(**options):
+    return ProductMemory(**({"dim": 4, "machines": 2, "columns": 5} | DOUBLE | options))
+
+
+def filled(**options):
+    memory = make(**options)
+    memory.write(randn(6, 4, seed=1))
+    return memory
+
+
+# ------------------------------------------------------------------------------------------------- what it does
+
+
+@pytest.mark.parametrize("coupling", RULES)
+@pytest.mark.parametrize("solver", functions.SOLVERS)
+def test_it_is_the_functions_with_its_own_state(coupling, solver):
+    memory = make(coupling=coupling, solver=solver, ridge=0.2, psi=0.7)
+    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
+    gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
+    weights = weights_of(eta[None])
+    if gamma is not None:
+        weights = Weights(weights.eta, gamma.double().expand(weights.eta.shape))
+    options = {"solver": solver, "ridge": 0.2}
+    before = functions.log_likelihood(memory.state, codes[None], weights, **options)
+    assert memory.log_likelihood(codes, eta, gamma).equal(before[0])
+    written = functions.write_episode(memory.state, codes[None], weights, coupling=coupling, **options)
+    assert memory.write(codes, eta, gamma).equal(written.kl[0])
+    assert memory.items == 6
+    assert all(one.equal(other) for one, other in zip(memory.state, written.state, strict=True))
+    found = functions.read(written.state, codes[None], weights.gamma, **options)
+    for ours, expected in zip(memory.read(codes, eta, gamma), found, strict=True):
+        assert ours.equal(expected[0])
+    assert memory.divergence().equal(functions.memory_kl(written.state, memory.prior)[0])
+    assert same(memory.prior.psi, torch.full((2,), 0.7, dtype=torch.float64))
+
+
+def test_items_may_come_one_by_one():
+    codes, memory, other = randn(6, 4, seed=1), make(), make()
+    together = memory.write(codes, eta=0.5)
+    alone = torch.cat([other.write(code[None], eta=0.5) for code in codes])
+    assert same(together, alone, atol=1e-12)
+    assert other.items == 6
+    assert all(same(*parts, atol=1e-12) for parts in zip(memory.state, other.state, strict=True))
+
+
+def test_episodes_never_meet():
+    codes = randn(3, 6, 4, seed=1)
+    memory = make(episodes=3)
+    kl, found = memory.write(codes), memory.read(codes)
+    assert kl.shape == (3, 6, 2)
+    assert found.codes.shape == codes.shape
+    assert memory.divergence().shape == (3, 2)
+    assert memory.sample(7).shape == (3, 7, 4)
+    for b in range(3):
+        alone = make()
+        assert same(alone.write(codes[b]), kl[b], atol=1e-12)
+        assert same(alone.read(codes[b]).codes, found.codes[b], atol=1e-12)
+        assert same(alone.log_likelihood(codes[b]), memory.log_likelihood(codes)[b], atol=1e-12)
+
+
+def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
+    codes = randn(6, 4, seed=1)
+
+    def after(**given):
+        memory = make()
+        memory.write(codes, **given)
+        return memory.read(codes, **given).codes
+
+    assert after(eta=2).equal(after(eta=2.0))
+    assert after(eta=2.0).equal(after(eta=[2.0, 2.0]))
+    assert after(eta=[0.5, 2.0]).equal(after(eta=torch.tensor([[0.5, 2.0]] * 6)))
+    assert after(eta=[0.5, 2.0]).equal(after(eta=np.array([0.5, 2.0])))
+    assert not same(after(eta=[0.5, 2.0]), after(eta=[2.0, 0.5]), atol=1e-3)
+    assert same(after(eta=[1.0, 2.0]), after(eta=[1.0, 2.0], gamma=[0.8, 0.2]), atol=1e-12)
+    assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
+
+
+def test_codes_may_be_arrays_or_lists():
+    codes = randn(6, 4, seed=1)
+    assert make().write(codes).equal(make().write(codes.numpy()))
+    assert make().write(codes).equal(make().write(codes.tolist()))
+
+
+def test_forgetting_and_beginning_again():
+    memory = filled()
+    first = memory.read(randn(6, 4, seed=1)).codes
+    memory.reset()
+    assert memory.items == 0
+    assert not memory.divergence().any()
+    memory.write(randn(6, 4, seed=1))
+    assert memory.read(randn(6, 4, seed=1)).codes.equal(first)
+
+
+def test_seeds_and_given_means_are_where_it_starts():
+    one, same_seed, other = make(seed=1), make(seed=1), make(seed=2)
+    assert one.prior.R.equal(same_seed.prior.R)
+    assert not one.prior.R.equal(other.prior.R)
+    assert make(means=one.prior.R).prior.R.equal(one.prior.R)
+    assert ProductMemory(4, 2, total=10).prior.R.shape == (2, 4, 5)
+    assert ProductMemory(4, 2, 5).prior.R.dtype == torch.float32
+
+
+def test_no_gradient_is_kept():
+    memory, codes = make(), randn(6, 4, seed=1).requires_grad_()
+    memory.write(codes)
+    assert not memory.state.R.requires_grad
+    assert not memory.read(codes).codes.requires_grad
+    assert not memory.log_likelihood(codes).requires_grad
+
+
+# ------------------------------------------------------------------------------------------------- imagination
+
+
+def test_samples_are_drawn_as_the_paper_says():
+    memory = filled()
+    assert memory.sample(5, seed=3).equal(memory.sample(5, seed=3))
+    assert not memory.sample(5, seed=3).equal(memory.sample(5, seed=4))
+    assert not memory.sample(5, seed=3).equal(memory.sample(5, seed=3, draw=False))
+    plain = memory.sample(5, draw=False)
+    asked = plain
+    for _ in range(3):
+        asked = memory.read(asked).codes
+    assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
+
+
+def test_samples_have_the_variance_that_the_memory_implies():
+    """z = sum_i gamma_i M_i w_i with w ~ N(0, I) has E z z^T = sum_i gamma_i^2 (R_i R_i^T + tr(V_i) I)."""
+    memory, gamma = filled(), [0.7, 0.3]
+    R, V = memory.state.R[0], memory.state.V[0]
+    for draw in (True, False):
+        codes = memory.sample(20_000, gamma=gamma, draw=draw)
+        expected = sum(
+            g**2 * (r @ r.mT + draw * v.trace() * torch.eye(4)) for g, r, v in zip(gamma, R, V, strict=True)
+        )
+        assert (codes.mT @ codes / 20_000 - expected).abs().max() < 0.06 * expected.max()
+
+
+def test_an_empty_memory_imagines_and_expects_what_its_prior_says():
+    memory = make(means=torch.zeros(2, 4, 5), psi=4.0)
+    assert not memory.sample(3, draw=False).any()
+    assert memory.sample(3).any()
+    nothing = torch.zeros(1, 4)
+    expected = 4 * np.log(2 * np.pi * 0.5) / -2  # at the address 0 the mean is 0, the variance 2 (1/2)^2
+    assert memory.log_likelihood(nothing).item() == pytest.approx(expected)
+
+
+# ------------------------------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": None, "total": 9}, "2 machines cannot share 9 columns evenly.*can: 1, 3, 9"),
+        ({"total": 10}, "either columns"),
+        ({"columns": None}, "either columns"),
+        ({"dim": 0}, "dim has to be a whole number from 1, got 0"),
+        ({"machines": 0}, "machines has to be a whole number from 1"),
+        ({"columns": 0}, "columns has to be a whole number from 1"),
+        ({"episodes": 0}, "episodes has to be a whole number from 1"),
+        ({"coupling": "prodct"}, "unknown coupling 'prodct'; did you mean 'product'"),
+        ({"solver": "dkn"}, "unknown solver 'dkn'; did you mean 'dkm'"),
+        ({"ridge": 0.0}, "ridge has to be above 0"),
+        ({"dtype": torch.float16}, "dtype has to be torch.float32 or torch.float64, got torch.float16"),
+        ({"psi": -1.0}, "psi has to be above 0"),
+        ({"psi": float("nan")}, "psi has to be above 0"),
+        ({"means": torch.zeros(2, 5, 4)}, r"\[K, D, M\] = \[2, 4, 5\], got \[2, 5, 4\]"),
+        ({"means": torch.full((2, 4, 5), torch.nan)}, "means have to be finite"),
+    ],
+)
+def test_sizes_and_options_that_cannot_be(options, message):
+    with pytest.raises(WrongUse, match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (torch.zeros(6, 3), "codes have 3 features; this memory holds codes of 4"),
+        (torch.zeros(0, 4), "there are no codes"),
+        (torch.zeros(4), r"codes have to be \[T, D\], got \[4\]"),
+        (torch.zeros(2, 6, 4), r"got \[2, 6, 4\]; for several episodes at once say episodes=B"),
+        (torch.full((6, 4), torch.nan), "finite numbers; there is NaN"),
+        (torch.full((6, 4), torch.inf), "finite numbers"),
+        ([["a"]], "codes have to be an array of numbers"),
+        ([[1.0, 2.0], [3.0]], "codes have to be an array of numbers"),
+    ],
+)
+def test_codes_that_cannot_be_written(codes, message):
+    memory = filled()
+    before, items = memory.state, memory.items
+    for use in (memory.write, memory.log_likelihood):
+        with pytest.raises(WrongUse, match=message):
+            use(codes)
+    with pytest.raises(
+        WrongUse, match=message.replace("codes have", "queries have").replace("no codes", "no que")
+    ):
+        memory.read(codes)
+    assert memory.state is before
+    assert memory.items == items
+
+
+def test_episodes_that_cannot_be_written():
+    memory = make(episodes=3)
+    for codes in (torch.zeros(6, 4), torch.zeros(2, 6, 4)):
+        with pytest.raises(WrongUse, match=r"codes have to be \[B, T, D\], got .* with B = 3"):
+            memory.write(codes)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"eta": 0.0}, "eta, a standard deviation, has to be above 0"),
+        ({"eta": [1.0, -1.0]}, "eta, a standard deviation, has to be above 0"),
+        ({"eta": float("nan")}, "eta has to be finite numbers"),
+        ({"eta": [1.0, 1.0, 1.0]}, r"one number, \[K\] or \[T, K\], here T = 6 and K = 2"),
+        ({"gamma": [0.5, 0.6]}, "gamma has to be from 0 to 1, with a sum of 1"),
+        ({"gamma": [1.5, -0.5]}, "gamma has to be from 0 to 1, with a sum of 1"),
+        ({"gamma": [[0.5, 0.5]] * 5}, "gamma has to be one number"),
+        ({"gamma": [["a", "b"]]}, "gamma has to be one number"),
+    ],
+)
+def test_weights_that_cannot_be(given, message):
+    memory, codes = filled(), torch.zeros(6, 4)
+    for use in (memory.write, memory.read, memory.log_likelihood):
+        with pytest.raises(WrongUse, match=message):
+            use(codes, **given)
+    assert memory.items == 6
+
+
+def test_an_empty_memory_cannot_be_read():
+    with pytest.raises(WrongUse, match="the memory is empty: write codes before reading"):
+        make().read(torch.zeros(1, 4))
+
+
+def test_a_mixture_needs_a_choice():
+    memory = make(coupling="mixture")
+    with pytest.raises(WrongUse, match="a mixture needs gamma"):
+        memory.write(torch.zeros(1, 4))
+    memory.write(torch.ones(1, 4), gamma=[0, 1])
+    assert memory.divergence()[0] == 0 < memory.divergence()[1]
+    make(coupling="mixture", machines=1).write(torch.zeros(1, 4))
+
+
+def test_samples_that_cannot_be():
+    memory = filled()
+    with pytest.raises(WrongUse, match="count has to be a whole number from 1"):
+        memory.sample(0)
+    with pytest.raises(WrongUse, match="settle has to be a whole number from 0"):
+        memory.sample(1, settle=-1)
+
+
+def test_codes_too_large_for_the_numbers_leave_the_memory_as_it_was():
+    memory = ProductMemory(4, 2, 5)
+    memory.write(torch.ones(1, 4))
+    before = memory.state
+    with pytest.raises(WrongUse, match="too large"):
+        memory.write(torch.full((3, 4), 3e38))
+    assert memory.state is before
+    assert memory.items == 1

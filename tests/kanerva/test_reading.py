@@ -1,0 +1,213 @@
+"""Reading against a loop over Algorithm 2 and the brute-force posterior; novelty and imagination."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import MultivariateNormal
+
+from kanerva import oracles
+from kanerva.test_addressing import every_solver, randn
+from kanerva.test_divergence import same
+from kanerva.test_writing import Case, close, every_count, one_hot
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.memory import (
+    Weights,
+    draw_codes,
+    draw_machines,
+    log_likelihood,
+    machine_weights,
+    predictive,
+    read,
+    weights_of,
+)
+
+
+def asked(case, queries=4, seed=7):
+    """Queries and weights for them."""
+    batch, _, dim = case.codes.shape
+    eta = (0.5 * randn(batch, queries, case.weights.eta.shape[-1], seed=seed + 1)).exp()
+    return 2 * randn(batch, queries, dim, seed=seed), weights_of(eta)
+
+
+# ------------------------------------------------------------------------------------------------- answers
+
+
+@every_solver
+@every_count
+def test_equals_a_loop_over_the_algorithm(solver, machines):
+    case = Case(machines=machines)
+    state, (queries, weights) = case.write(solver=solver).state, asked(case)
+    found = read(state, queries, weights.gamma, solver=solver)
+    for b in range(2):
+        R = [*state.R[b].numpy()]
+        answers, parts = oracles.read(R, queries[b].numpy(), weights.gamma[b].numpy(), solver)
+        assert close(found.codes[b], answers)
+        assert close(found.parts[b], parts)
+        for n, i in np.ndindex(4, machines):
+            w = oracles.least_squares(R[i], queries[b, n].numpy(), solver)
+            assert close(found.w[b, n, i], w)
+
+
+@every_count
+def test_answers_are_those_of_the_brute_force_posterior(machines):
+    """Written and read: the posterior mean of every machine, from all items at once, at the query's address."""
+    case = Case("independent", machines=machines)
+    state, (queries, weights) = case.write(w=case.w).state, asked(case)
+    found = read(state, queries, weights.gamma)
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        means = [
+            oracles.posterior(R[i], V[i], case.w[b, :, i].numpy(), codes, eta[:, i])[0]
+            for i in range(machines)
+        ]
+        answers, _ = oracles.read(means, queries[b].numpy(), weights.gamma[b].numpy())
+        assert close(found.codes[b], answers)
+
+
+def test_queries_at_once_are_queries_one_by_one():
+    case = Case()
+    state, (queries, weights) = case.write().state, asked(case)
+    together = read(state, queries, weights.gamma)
+    alone = [read(state, queries[:, n : n + 1], weights.gamma[:, n : n + 1]) for n in range(4)]
+    for ours, single in zip(together, zip(*alone, strict=True), strict=True):
+        assert same(ours, torch.cat(single, dim=1), atol=1e-12)
+
+
+def test_sampled_addresses_are_read_at_and_not_reported():
+    case = Case()
+    state, (queries, weights) = case.write().state, asked(case)
+    noise = 0.3 * randn(2, 4, 3, 5, seed=9)
+    mean, found = read(state, queries, weights.gamma), read(state, queries, weights.gamma, noise=noise)
+    assert found.w.equal(mean.w)
+    moved = torch.einsum("bkdm,bnkm->bnkd", state.R, noise)
+    assert same(found.parts, mean.parts + moved)
+    assert same(found.codes, mean.codes + (weights.gamma[..., None] * moved).sum(2))
+
+
+def test_reading_changes_nothing():
+    case = Case()
+    state, (queries, weights) = case.write().state, asked(case)
+    before = [part.clone() for part in state]
+    read(state, queries, weights.gamma)
+    log_likelihood(state, queries, weights)
+    assert all(one.equal(other) for one, other in zip(state, before, strict=True))
+
+
+def test_a_choice_is_answered_by_the_machine_that_was_chosen():
+    case = Case()
+    state, (queries, weights) = case.write().state, asked(case)
+    chosen = torch.arange(8).reshape(2, 4) % 3
+    case.weights = weights
+    found = read(state, queries, one_hot(case, chosen))
+    for b, n in np.ndindex(2, 4):
+        assert found.codes[b, n].equal(found.parts[b, n, chosen[b, n]])
+
+
+def test_what_was_written_is_remembered():
+    """More columns than items and hardly any noise: the memory gives back what it got, and its prior does not."""
+    case = Case(machines=1, items=3, dim=12, columns=8)
+    eta = torch.full((2, 3, 1), 1e-3, dtype=torch.float64)
+    case.weights = weights_of(eta)
+    case.codes = 5 * case.codes
+    found, before = (
+        read(each, case.codes, case.weights.gamma).codes for each in (case.write().state, case.state)
+    )
+    assert (found - case.codes).norm() < 0.1 * case.codes.norm()
+    assert (before - case.codes).norm() > 0.4 * case.codes.norm()
+
+
+def test_unknown_solver_is_answered():
+    case = Case()
+    with pytest.raises(WrongUse, match="unknown solver"):
+        read(case.state, case.codes, case.weights.gamma, solver="qr")
+    with pytest.raises(WrongUse, match="unknown solver"):
+        log_likelihood(case.state, case.codes, case.weights, solver="qr")
+
+
+# ------------------------------------------------------------------------------------------------- novelty
+
+
+@every_count
+def test_log_likelihood_is_that_of_machines_and_code_drawn_together(machines):
+    """The full covariance of z from brute-force posteriors of D M unknowns each; exact for one machine."""
+    case = Case("independent", machines=machines)
+    state, (codes, weights) = case.write(w=case.w).state, asked(case)
+    found = log_likelihood(state, codes, weights)
+    mean, variance = predictive(state, read(state, codes, weights.gamma).w, weights)
+    for b in range(2):
+        R, V, items, eta, _ = case.numpy(b)
+        exact = [
+            oracles.posterior(R[i], V[i], case.w[b, :, i].numpy(), items, eta[:, i]) for i in range(machines)
+        ]
+        means, covariances = zip(*exact, strict=True)
+        for n, z in enumerate(codes[b].numpy()):
+            w = [oracles.least_squares(each, z) for each in means]
+            expected = oracles.expected_code(means, covariances, w, weights.eta[b, n].numpy())
+            assert found[b, n].item() == pytest.approx(oracles.normal_log_density(z, *expected), abs=1e-8)
+            assert close(mean[b, n], expected[0])
+            assert np.allclose(variance[b, n].item() * np.eye(4), expected[1], rtol=0, atol=1e-8)
+
+
+def test_log_likelihood_of_one_machine_is_equation_29():
+    case = Case(machines=1)
+    state, (codes, weights) = case.write().state, asked(case)
+    w = read(state, codes, weights.gamma).w[:, :, 0]
+    known = torch.einsum("bnm,bmo,bno->bn", w, state.V[:, 0], w)
+    covariance = (known + weights.eta[..., 0] ** 2)[..., None, None] * torch.eye(4)
+    mean = torch.einsum("bdm,bnm->bnd", state.R[:, 0], w)
+    expected = MultivariateNormal(mean, covariance_matrix=covariance).log_prob(codes)
+    assert same(log_likelihood(state, codes, weights), expected)
+
+
+def test_log_likelihood_of_a_choice_is_that_of_the_machine_alone():
+    case = Case()
+    state, (codes, weights) = case.write().state, asked(case)
+    case.weights = weights
+    second = one_hot(case, torch.ones(2, 4, dtype=torch.int64))
+    alone = Weights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
+    expected = log_likelihood(state.split()[1], codes, alone)
+    assert same(log_likelihood(state, codes, Weights(weights.eta, second)), expected)
+
+
+def test_what_was_written_is_less_novel():
+    case = Case(machines=2, items=4, dim=12, columns=8)
+    before = log_likelihood(case.state, case.codes, case.weights)
+    after = log_likelihood(case.write().state, case.codes, case.weights)
+    assert (after > before).all()
+
+
+# ------------------------------------------------------------------------------------------------- imagination
+
+
+def test_drawn_machines_have_the_means_and_covariances_of_the_memory():
+    """A draw is linear in its noise: unit noises show the whole covariance of a row."""
+    state = Case().write().state
+    batch, machines, dim, columns = state.R.shape
+    assert draw_machines(state, torch.zeros_like(state.R)).equal(state.R)
+    units = torch.eye(columns, dtype=torch.float64)[:, None, None, None].expand(columns, *state.R.shape)
+    moved = draw_machines(state, units) - state.R
+    for b, i, d in np.ndindex(batch, machines, dim):
+        assert same(moved[:, b, i, d].mT @ moved[:, b, i, d], state.V[b, i])
+    one_row = torch.zeros_like(state.R)
+    one_row[:, :, 2] = 1.0
+    assert not (draw_machines(state, one_row) - state.R)[:, :, [0, 1, 3]].any()
+
+
+def test_drawn_machines_scatter_as_they_should():
+    state, draws = Case().write().state, 4_000
+    noise = randn(draws, *state.R.shape, seed=11)
+    moved = draw_machines(state, noise) - state.R
+    found = torch.einsum("sbkdm,sbkdn->bkmn", moved, moved) / (draws * state.R.shape[2])
+    assert (found - state.V).abs().max() < 6 * state.V.max() / math.sqrt(draws)
+
+
+def test_drawn_codes_are_weighted_sums_of_what_machines_hold():
+    state, draws = Case().write().state, 5
+    machines = draw_machines(state, randn(draws, *state.R.shape, seed=11))
+    w, gamma = randn(draws, 2, 3, 5, seed=12), machine_weights(randn(draws, 2, 3, seed=13).exp())
+    found = draw_codes(machines, w, gamma)
+    for s, b in np.ndindex(draws, 2):
+        expected = sum(gamma[s, b, i] * machines[s, b, i] @ w[s, b, i] for i in range(3))
+        assert same(found[s, b], expected, atol=1e-12)

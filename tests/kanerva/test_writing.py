@@ -1,0 +1,406 @@
+"""Writing against a loop over Algorithm 1 and against posteriors by brute force; what the paper's maths promises."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch.func import grad, vmap
+
+from kanerva import oracles
+from kanerva.test_addressing import every_solver, randn
+from kanerva.test_divergence import every_rule, same
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.memory import (
+    COUPLINGS,
+    FORMS,
+    Prior,
+    State,
+    Weights,
+    address,
+    combine,
+    episode_kl,
+    log_likelihood,
+    machine_weights,
+    read,
+    readouts,
+    weights_of,
+    write_and_read,
+    write_episode,
+    write_item,
+)
+from mini_lib.kanerva.memory.looped import read_looped, write_looped
+
+SIZES = {"batch": 2, "items": 6, "machines": 3, "dim": 4, "columns": 5}
+every_count = pytest.mark.parametrize("machines", [1, 2, 3])
+
+
+class Case:
+    """A prior whose covariances are not yet diagonal, an episode of codes and weights, and the same in numpy."""
+
+    def __init__(self, coupling="product", batch=2, items=6, machines=3, dim=4, columns=5, seed=0):
+        def draw(*shape, name):
+            return randn(*shape, seed=10 * seed + name)
+
+        spread = draw(batch, machines, columns, columns, name=1)
+        V = spread @ spread.mT / columns + 0.2 * torch.eye(columns)
+        zeros = torch.zeros(batch, machines, dtype=torch.float64)
+        self.state = State(draw(batch, machines, dim, columns, name=2), V, zeros)
+        self.codes = 2 * draw(batch, items, dim, name=3)
+        self.weights = weights_of((0.5 * draw(batch, items, machines, name=4)).exp())
+        if coupling == "mixture":
+            soft = machine_weights(draw(batch, items, machines, name=5).exp())
+            self.weights = Weights(self.weights.eta, soft)
+        self.w = draw(batch, items, machines, columns, name=6)
+        self.coupling = coupling
+
+    def numpy(self, b):
+        """R, V, codes, eta and gamma of one memory, as the oracles take them."""
+        R, V = ([*part[b].numpy()] for part in self.state[:2])
+        return R, V, self.codes[b].numpy(), *(part[b].numpy() for part in self.weights)
+
+    def write(self, **options):
+        return write_episode(self.state, self.codes, self.weights, coupling=self.coupling, **options)
+
+
+def close(tensor, expected, atol=1e-8):
+    return np.allclose(tensor.detach().numpy(), np.array(expected), rtol=0, atol=atol)
+
+
+def one_hot(case, chosen):
+    """A choice of one machine for each item, from their numbers [B, T]."""
+    return torch.nn.functional.one_hot(chosen, case.weights.eta.shape[-1]).double()
+
+
+# ------------------------------------------------------------------------------------------------- Algorithm 1
+
+
+@every_rule
+@every_solver
+@every_count
+def test_equals_a_loop_over_the_algorithm(coupling, solver, machines):
+    case = Case(coupling, machines=machines)
+    written = case.write(solver=solver)
+    for b in range(2):
+        expected = oracles.write(*case.numpy(b), coupling, solver)
+        assert close(written.w[b], expected.w)
+        for state, (R, V) in zip(written.states[1:], expected.states, strict=True):
+            assert close(state.R[b], R)
+            assert close(state.V[b], V)
+    assert written.eta.equal(case.weights.eta)
+    assert written.gamma.equal(case.weights.gamma)
+    assert written.states[0] is case.state
+    assert written.state is written.states[-1]
+
+
+def test_sampled_addresses_are_written_at_and_not_reported():
+    case, noise = Case(), 0.3 * randn(2, 6, 3, 5, seed=9)
+    written = case.write(noise=noise)
+    for b in range(2):
+        expected = oracles.write(*case.numpy(b), noise=noise[b].numpy())
+        assert close(written.state.R[b], expected.R)
+        assert close(written.w[b], expected.w)
+    assert not same(written.state.R, case.write().state.R, atol=1e-3)
+
+
+def test_both_lines_use_the_old_covariance():
+    """Algorithm 1 prints V first; a mean moved by the new V would fall short by the factor 1 - kappa."""
+    case = Case(machines=1, items=1)
+    after, _ = write_item(
+        case.state, case.codes[:, 0], case.w[:, 0], Weights(*(p[:, 0] for p in case.weights))
+    )
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        w = case.w[b, 0, 0].numpy()
+        gain = V[0] @ w / (w @ V[0] @ w + eta[0, 0] ** 2)
+        assert close(after.R[b, 0], R[0] + np.outer(codes[0] - R[0] @ w, gain), atol=1e-12)
+
+
+def test_weights_may_come_from_a_function_of_place_and_code():
+    case, seen = Case(), []
+
+    def weigh(t, code):
+        seen.append((t, code))
+        return Weights(*(part[:, t] for part in case.weights))
+
+    ours, expected = write_episode(case.state, case.codes, weigh), case.write()
+    assert ours.state.R.equal(expected.state.R)
+    assert ours.eta.equal(expected.eta)
+    assert ours.gamma.equal(expected.gamma)
+    assert [t for t, _ in seen] == [*range(6)]
+    assert all(code.equal(case.codes[:, t]) for t, code in seen)
+
+
+# ------------------------------------------------------------------------------------------------- brute force
+
+
+@every_count
+@pytest.mark.parametrize("given", [True, False], ids=["addresses given", "least squares"])
+def test_independent_machines_hold_the_exact_posterior(machines, given):
+    """Of all items at once, by regression on D M unknowns; addresses from the brute force's own means."""
+    case = Case("independent", machines=machines)
+    written = case.write(w=case.w if given else None)
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        for i in range(machines):
+            w, mean = [], R[i]
+            for t, z in enumerate(codes):
+                w.append(case.w[b, t, i].numpy() if given else oracles.least_squares(mean, z))
+                mean, full = oracles.posterior(R[i], V[i], w, codes[: t + 1], eta[: t + 1, i])
+            assert close(written.w[b, :, i], w)
+            assert close(written.state.R[b, i], mean)
+            assert np.allclose(np.kron(written.state.V[b, i].numpy(), np.eye(4)), full, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_one_machine_holds_the_exact_posterior(coupling):
+    case = Case(coupling, machines=1)
+    written = case.write(w=case.w)
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        mean, full = oracles.posterior(R[0], V[0], case.w[b, :, 0].numpy(), codes, eta[:, 0])
+        assert close(written.state.R[b, 0], mean)
+        assert np.allclose(np.kron(written.state.V[b, 0].numpy(), np.eye(4)), full, rtol=0, atol=1e-8)
+
+
+@every_count
+def test_equation_37_couples_nothing_once_the_code_is_known(machines):
+    """The joint of z and all machines, solved in full: "independent" is exact, "product" only for one machine."""
+    case = Case(machines=machines, items=1, dim=3, columns=3)
+    item = Weights(*(part[:, 0] for part in case.weights))
+    after = {
+        name: write_item(case.state, case.codes[:, 0], case.w[:, 0], item, name)[0] for name in COUPLINGS
+    }
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        means, full = oracles.exact_posterior(R, V, case.w[b, 0].numpy(), eta[0], codes[0])
+        blocks = torch.block_diag(*after["independent"].V[b]).numpy()
+        assert np.allclose(np.kron(blocks, np.eye(3)), full, rtol=0, atol=1e-8)
+        assert close(after["independent"].R[b], means)
+        assert close(after["product"].R[b], means) == (machines == 1)
+        assert after["product"].V[b].equal(after["independent"].V[b])
+
+
+# ------------------------------------------------------------------------------------------------- properties
+
+
+def test_one_hot_product_is_the_mixture():
+    """A machine of great noise neither speaks nor learns (A.5)."""
+    case = Case(batch=3)
+    chosen = one_hot(case, torch.arange(18).reshape(3, 6) % 3)
+    noise = torch.where(chosen.bool(), case.weights.eta, 1e4)
+    product = write_episode(case.state, case.codes, weights_of(noise))
+    mixture = write_episode(case.state, case.codes, Weights(case.weights.eta, chosen), coupling="mixture")
+    for ours, expected in zip(product.states, mixture.states, strict=True):
+        assert all(same(*parts, atol=1e-4) for parts in zip(ours, expected, strict=True))
+    assert same(product.kl, mixture.kl, atol=1e-4)
+
+
+def test_machines_that_were_not_chosen_stay_as_they_are():
+    case = Case("mixture")
+    first = torch.zeros(2, 6, dtype=torch.int64)
+    written = write_episode(
+        case.state, case.codes, Weights(case.weights.eta, one_hot(case, first)), coupling="mixture"
+    )
+    alone = write_episode(
+        State(*(part[:, :1] for part in case.state)),
+        case.codes,
+        Weights(case.weights.eta[..., :1], torch.ones(2, 6, 1, dtype=torch.float64)),
+    )
+    for ours, before, single in zip(written.state, case.state, alone.state, strict=True):
+        assert ours[:, 1:].equal(before[:, 1:])
+        assert same(ours[:, :1], single, atol=1e-12)
+    assert not written.kl[..., 1:].any()
+
+
+@every_rule
+def test_order_does_not_matter_to_one_machine(coupling):
+    case, order = Case(coupling, machines=1), [4, 0, 5, 2, 1, 3]
+    turned = write_episode(
+        case.state,
+        case.codes[:, order],
+        Weights(*(part[:, order] for part in case.weights)),
+        coupling=coupling,
+        w=case.w[:, order],
+    )
+    assert all(same(*parts) for parts in zip(turned.state, case.write(w=case.w).state, strict=True))
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_order_matters_to_means_that_share_an_error(coupling):
+    case, order = Case(coupling), [4, 0, 5, 2, 1, 3]
+    turned = Weights(*(part[:, order] for part in case.weights))
+    ours = write_episode(case.state, case.codes[:, order], turned, coupling=coupling, w=case.w[:, order])
+    straight = case.write(w=case.w)
+    assert same(ours.state.V, straight.state.V)
+    assert same(ours.state.R, straight.state.R) == (coupling == "independent")
+
+
+@every_rule
+def test_covariances_never_grow(coupling):
+    states = Case(coupling, items=20).write().states
+    for before, after in pairwise(states):
+        assert after.V.equal(after.V.mT)
+        assert torch.linalg.eigvalsh(before.V - after.V).min() > -1e-12
+        assert torch.linalg.eigvalsh(after.V).min() > 0
+        assert (after.shrinkage > before.shrinkage).all()
+
+
+def test_an_item_draws_the_read_out_towards_it():
+    """At the same addresses what is left of the error is 1 - sum_i gamma_i kappa_i of it."""
+    case = Case()
+    item, w, z = Weights(*(part[:, 0] for part in case.weights)), case.w[:, 0], case.codes[:, 0]
+    after, _ = write_item(case.state, z, w, item)
+    known = (w[..., None, :] @ case.state.V @ w[..., None]).flatten(1)
+    kappa = known / (known + item.eta**2)
+    left = 1 - (item.gamma * kappa).sum(-1, keepdim=True)
+    before, now = (z - combine(readouts(state.R, w), item.gamma) for state in (case.state, after))
+    assert same(now, left * before)
+
+
+@every_rule
+def test_names_of_machines_do_not_matter(coupling):
+    case, order = Case(coupling), [2, 0, 1]
+    turned = write_episode(
+        State(*(part[:, order] for part in case.state)),
+        case.codes,
+        Weights(*(part[..., order] for part in case.weights)),
+        coupling=coupling,
+    )
+    for ours, expected in zip(turned.state, case.write().state, strict=True):
+        assert same(ours, expected[:, order])
+
+
+@every_rule
+def test_a_batch_is_its_episodes_one_by_one(coupling):
+    case = Case(coupling, batch=3)
+    together = case.write()
+    for b in range(3):
+        alone = write_episode(
+            State(*(part[b : b + 1] for part in case.state)),
+            case.codes[b : b + 1],
+            Weights(*(part[b : b + 1] for part in case.weights)),
+            coupling=coupling,
+        )
+        for ours, expected in zip(alone.state, together.state, strict=True):
+            assert same(ours[0], expected[b], atol=1e-12)
+        assert same(alone.kl[0], together.kl[b])
+
+
+# ------------------------------------------------------------------------------------------------- both forms
+
+
+@every_rule
+@every_solver
+def test_a_loop_over_machines_says_the_same(coupling, solver):
+    case, queries = Case(coupling), randn(2, 4, 4, seed=7)
+    gamma = machine_weights(randn(2, 4, 3, seed=8).exp())
+    batched = case.write(solver=solver).state
+    looped = write_looped(case.state, case.codes, case.weights, coupling=coupling, solver=solver)
+    assert all(same(*parts) for parts in zip(looped, batched, strict=True))
+    answers = (form(batched, queries, gamma, solver=solver) for form in (read_looped, read))
+    assert all(same(*parts) for parts in zip(*answers, strict=True))
+
+
+@every_solver
+def test_writing_and_reading_has_two_forms(solver):
+    case, queries = Case(), randn(2, 4, 4, seed=7)
+    gamma = machine_weights(randn(2, 4, 3, seed=8).exp())
+    given = case.state, case.codes, queries, case.weights, gamma
+    batched, looped = (write_and_read(*given, form, solver=solver, ridge=0.2) for form in FORMS)
+    assert all(same(*parts) for parts in zip(batched, looped, strict=True))
+    assert batched.codes.equal(
+        read(case.write(solver=solver, ridge=0.2).state, queries, gamma, solver=solver, ridge=0.2).codes
+    )
+
+
+# ------------------------------------------------------------------------------------------------- gradients
+
+
+@every_rule
+def test_gradients_of_one_item(coupling):
+    case = Case(coupling, batch=1, machines=2, dim=2, columns=3)
+    item = [part[:, 0] for part in case.weights]
+    if coupling == "mixture":
+        item[1] = torch.tensor(
+            [[1.0, 0.0]], dtype=torch.float64
+        )  # one-hot, where a square root would have none
+
+    def write(R, spread, code, w, eta, gamma):
+        state = State(R, spread @ spread.mT, case.state.shrinkage[:1])
+        after, kl = write_item(state, code, w, Weights(eta, gamma), coupling)
+        return *after, kl
+
+    given = case.state.R, case.state.V, case.codes[:, 0], case.w[:, 0], *item
+    assert torch.autograd.gradcheck(write, [part.clone().requires_grad_() for part in given])
+
+
+def loss(means, log_psi, codes, u, coupling="product", solver="ridge"):
+    """Everything that a network is trained by, from what it learns: writing, reading, novelty and divergences."""
+    prior, weights = Prior(means, log_psi.exp()), weights_of(torch.nn.functional.softplus(u) + 1e-3)
+    if coupling == "mixture":
+        weights = Weights(weights.eta, torch.softmax(u, -1))
+    written = write_episode(prior.state(len(codes)), codes, weights, coupling=coupling, solver=solver)
+    found = read(written.state, codes, weights.gamma, solver=solver)
+    novelty = log_likelihood(written.state, codes, weights, solver=solver)
+    cost = sum(episode_kl(written, prior, kind).sum() for kind in ("final", "sum", "steps"))
+    return (found.codes - codes).square().sum() + cost - novelty.sum()
+
+
+@every_rule
+@every_solver
+def test_gradients_are_finite_after_45_writes_in_single_precision(coupling, solver):
+    shapes = (3, 10, 8), (3,), (2, 45, 10), (2, 45, 3)
+    given = [randn(*shape, seed=n).float() for n, shape in enumerate(shapes)]
+    given[3] = 4 * given[3]  # noise from .001 up
+    found = grad(loss, argnums=(0, 1, 2, 3))(*given, coupling, solver)
+    assert all(part.isfinite().all() and part.abs().max() > 0 for part in found)
+
+
+def test_covariances_stay_positive_over_45_writes_in_single_precision():
+    prior = Prior(randn(3, 50, 10).float(), torch.ones(3))
+    eta = (2 * randn(4, 45, 3, seed=1)).exp().float().clamp(min=1e-3)
+    state = write_episode(prior.state(4), randn(4, 45, 50, seed=2).float(), weights_of(eta)).state
+    assert state.V.equal(state.V.mT)
+    assert state.V.diagonal(dim1=-2, dim2=-1).min() > 0
+    assert torch.linalg.eigvalsh(state.V.double()).min() > -1e-6
+    assert state.R.isfinite().all()
+
+
+@every_rule
+def test_a_stack_of_networks_is_the_networks_one_by_one(coupling):
+    shapes = (4, 3, 4, 5), (4, 3), (4, 2, 6, 4), (4, 2, 6, 3)
+    given = [randn(*shape, seed=n) for n, shape in enumerate(shapes)]
+
+    def slopes(*each):
+        return grad(loss, argnums=(0, 1, 2, 3))(*each, coupling)
+
+    alone = [slopes(*each) for each in zip(*given, strict=True)]
+    for stacked, single in zip(vmap(slopes)(*given), zip(*alone, strict=True), strict=True):
+        assert torch.allclose(stacked, torch.stack(single), rtol=1e-9, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- wrong use
+
+
+def test_wrong_options_are_answered():
+    case = Case()
+    with pytest.raises(WrongUse, match="unknown coupling 'products'; did you mean 'product'"):
+        write_episode(case.state, case.codes, case.weights, coupling="products")
+    with pytest.raises(WrongUse, match="unknown solver"):
+        case.write(solver="qr")
+    with pytest.raises(WrongUse, match="at least one item"):
+        write_episode(case.state, case.codes[:, :0], case.weights)
+    queries, gamma = case.codes, case.weights.gamma
+    with pytest.raises(WrongUse, match="unknown form 'loops'; did you mean 'loop'"):
+        write_and_read(case.state, case.codes, queries, case.weights, gamma, "loops")
+    with pytest.raises(WrongUse, match="at least one item"):
+        write_and_read(case.state, case.codes[:, :0], queries, case.weights, gamma, "loop")
+
+
+def test_writing_leaves_its_arguments_as_they_are():
+    case, again = Case(), Case()
+    address(case.state.R, case.codes[:, 0])
+    case.write()
+    assert all(one.equal(other) for one, other in zip(case.state, again.state, strict=True))
+    assert case.codes.equal(again.codes)
