@@ -1,0 +1,88 @@
+"""Which machine counts how much for a code, inferred by a network (A.1.3, A.2.1)."""
+
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.kanerva.memory import Weights, assignment_kl, weights_of
+from mini_lib.kanerva.models.noise import Normal
+
+HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
+LEAST_SD = 1e-4  # of what is drawn; the paper takes a linear layer's output for a standard deviation
+LEAST_NOISE = 1e-3  # of eta, so that 1 / eta^2 stays a number
+
+
+def perceptron(*sizes: int) -> nn.Sequential:
+    """Linear layers between these sizes, with ReLU between them and none at the end."""
+    layers = [layer for pair in pairwise(sizes) for layer in (nn.ReLU(), nn.Linear(*pair))]
+    return nn.Sequential(*layers[1:])
+
+
+def positive(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
+    """A standard deviation from any number: softplus(x) + .0001."""
+    return F.softplus(x) + LEAST_SD
+
+
+class Assignment(nn.Module):
+    """q(r | z, h) and p(r | h), as normal distributions of a variable u that stands for r.
+
+    q: mu_r = Linear_1([MLP_1(z), h]), sigma_r = softplus(Linear_2([MLP_1(z), h])) + .0001, when writing and reading.
+    p: the same with Linear_3(h) and Linear_4(h), when generating.
+    eta = softplus(u) + .001 stands for sigma_i / sqrt(r_i), and gamma_i = eta_i^-2 / sum_j eta_j^-2.
+
+    The paper calls u the logarithm of r, draws eta itself in Algorithm 1, and has a softplus between them in A.1.3,
+    which is followed here. A larger u is a smaller r.
+
+    Args:
+        dim: D, features of a code z.
+        machines: K.
+        history: H, features of h.
+        stop_grad: keep everything from learning through r: the ablation of Figure 2C. The divergence is 0 then.
+    """
+
+    noise_name = "assignment"
+
+    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
+        super().__init__()
+        self.stop_grad = stop_grad
+        self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
+        self.mean, self.sd = (nn.Linear(machines + history, machines) for _ in range(2))  # Linear_1, Linear_2
+        self.prior_mean, self.prior_sd = (
+            nn.Linear(history, machines) for _ in range(2)
+        )  # Linear_3, Linear_4
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+        """MLP_1(z), the part that does not wait for the history."""
+        return self.mlp(codes)
+
+    def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Normal:
+        """q(r | z, h), of u."""
+        both = torch.cat([features, h], dim=-1)
+        return Normal(self.mean(both), positive(self.sd(both)))
+
+    def prior(self, h: Float[Tensor, "*B H"]) -> Normal:
+        """p(r | h), of u."""
+        return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
+
+    def weights(
+        self,
+        features: Float[Tensor, "*B K"],
+        h: Float[Tensor, "*B H"],
+        noise: Float[Tensor, "*B K"] | None = None,
+    ) -> Weights:
+        """Noise eta and weight gamma from a draw of q; without random numbers, from its mean."""
+        return self.weights_at(self.posterior(features, h).draw(noise))
+
+    def weights_at(self, u: Float[Tensor, "*B K"]) -> Weights:
+        """Noise eta and weight gamma at u."""
+        u = u.detach() if self.stop_grad else u
+        return weights_of(F.softplus(u) + LEAST_NOISE)
+
+    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B K"]:
+        """KL(q(r | z, h) || p(r | h)) of each machine."""
+        if self.stop_grad:
+            return torch.zeros_like(features)
+        return assignment_kl(*self.posterior(features, h), *self.prior(h))

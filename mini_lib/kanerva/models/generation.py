@@ -1,0 +1,189 @@
+"""Images out of memory alone: a first look at random, then settling into what is stored (A.2.3, A.9)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.memory import (
+    Weights,
+    combine,
+    draw_machines,
+    read,
+    readouts,
+    write_episode,
+)
+from mini_lib.kanerva.memory.state import whole
+from mini_lib.kanerva.models.network import Kanerva
+from mini_lib.kanerva.models.noise import Noise, Shapes, pick
+from mini_lib.kanerva.models.product import ProductKanerva
+from mini_lib.kanerva.models.trace import Memory
+
+SETTLE = 12  # the paper's
+
+
+class Imagined(NamedTuple):
+    """N images for each of B memories, or an episode of N images.
+
+    Attributes:
+        path: each image on its way, 0 or 1, from the first look to the last settling, S + 1 times.
+            [B, N, S + 1, C, H, W]
+        logits: of the pixels of the last. [B, N, C, H, W]
+        codes: what was read last. [B, N, D]
+        weights: eta and gamma, with which it was read. [B, N, K] each
+        h: the history variable of each. [B, N, H]
+    """
+
+    path: Float[Tensor, "B N S C H W"]
+    logits: Float[Tensor, "B N C H W"]
+    codes: Float[Tensor, "B N D"]
+    weights: Weights
+    h: Float[Tensor, "B N H"]
+
+    @property
+    def images(self) -> Float[Tensor, "B N C H W"]:
+        """What it settled into."""
+        return self.path[:, :, -1]
+
+
+def noise_shapes(
+    network: Kanerva, batch: int, images: int, *, settle: int = SETTLE, draw: bool = False
+) -> Shapes:
+    """The random tensors for N images from each of B memories, by name; the shapes of their numbers.
+
+    All are standard normal; `models.noise.draw_noise` draws them.
+
+    Args:
+        network: that imagines.
+        batch: B.
+        images: N.
+        settle: S, how often an image is asked for again.
+        draw: machines are drawn for each image too.
+
+    Raises:
+        WrongUse: for a number that cannot be.
+    """
+    whole(batch=batch, images=images)
+    if not isinstance(settle, int) or settle < 0:
+        raise WrongUse(f"settle has to be a whole number from 0, got {settle!r}")
+    lead, machines, columns = (batch, images), network.machines, network.columns
+    shapes = {
+        "history": (*lead, network.history.size),
+        "assignment": (*lead, machines),
+        "address": (*lead, machines, columns),
+    }
+    if settle:
+        shapes["settle"] = (*lead, settle, machines)
+    if draw:
+        shapes["machines"] = (*lead, machines, network.dim, columns)
+    return shapes
+
+
+@torch.no_grad()
+def imagine(
+    network: Kanerva, memory: Memory, noise: Noise, *, settle: int = SETTLE, draw: bool = False
+) -> Imagined:
+    """N images from each memory, independent of each other; nothing is written (Figure 8).
+
+    First look: w_i ~ N(0, I), h ~ q(h | Omega), or N(0, I) where nothing has been written yet, u ~ p(u | h), and
+    z = sum_i gamma_i R_i w_i is decoded, each pixel rounded to 0 or 1. Then, `settle` times, the image is a query:
+    it is encoded, read with q(u | z, h) and w by least squares, decoded and rounded, which brings it nearer to what
+    is stored. Addresses are at their mean then, whatever the network's `sample`.
+
+    Args:
+        network: a product; a mixture has learned no p(r | h).
+        memory: what is stored: `Trace.memory`, or `network.empty(B)`.
+        noise: as `noise_shapes` names it.
+        settle: how often; 12 in the paper.
+        draw: the first look is at machines drawn from N(vec(R), V x I), instead of their means.
+
+    Raises:
+        WrongUse: for a mixture, or noise that does not fit.
+    """
+    if not isinstance(network, ProductKanerva):
+        raise WrongUse("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
+    if "address" not in noise:
+        raise WrongUse("noise lacks 'address'; it needs what generation.noise_shapes names")
+    shapes = noise_shapes(network, len(memory.omega), noise["address"].shape[1], settle=settle, draw=draw)
+    given = {name: pick(noise, shapes, name) for name in shapes}
+    h = given["history"]
+    if memory.items:
+        h = network.history(memory.omega[:, None].expand(-1, h.shape[1], -1)).draw(h)
+    weights = network.assignment.weights_at(network.assignment.prior(h).draw(given["assignment"]))
+    codes = combine(
+        readouts(_machines(memory, given["address"], given.get("machines")), given["address"]), weights.gamma
+    )
+    logits = network.decoder(codes)
+    path = [_rounded(logits)]
+    for step in range(settle):
+        asked = network.encoder(path[-1])
+        features = network.assignment.features(asked)
+        weights = network.assignment.weights(features, h, given["settle"][:, :, step])
+        codes = read(memory.state, asked, weights.gamma, **network.solving).codes
+        logits = network.decoder(codes)
+        path.append(_rounded(logits))
+    return Imagined(torch.stack(path, dim=2), logits, codes, weights, h)
+
+
+@torch.no_grad()
+def imagine_episode(
+    network: Kanerva,
+    noise: Noise,
+    memory: Memory | None = None,
+    *,
+    settle: int = SETTLE,
+    draw: bool = False,
+) -> tuple[Imagined, Memory]:
+    """An episode of N images, each of which is written before the next is looked for (A.2.3).
+
+    What is written is the code that was read last, with the weights that it was read with.
+
+    Args:
+        network: a product.
+        noise: as `noise_shapes` names it.
+        memory: to begin with; by default an empty one.
+        settle: see `imagine`.
+        draw: see `imagine`.
+
+    Returns:
+        The images, and the memory that holds them.
+
+    Raises:
+        WrongUse: as `imagine`.
+    """
+    if "address" not in noise:
+        raise WrongUse("noise lacks 'address'; it needs what generation.noise_shapes names")
+    memory = network.empty(len(noise["address"])) if memory is None else memory
+    found = []
+    for t in range(noise["address"].shape[1]):
+        here = {name: each[:, t : t + 1] for name, each in noise.items()}
+        new = imagine(network, memory, here, settle=settle, draw=draw)
+        memory = _written(network, memory, new)
+        found.append(new)
+    path, logits, codes, weights, h = zip(*found, strict=True)
+    joined = (torch.cat(parts, dim=1) for parts in (path, logits, codes, *zip(*weights, strict=True), h))
+    path, logits, codes, eta, gamma, h = joined
+    return Imagined(path, logits, codes, Weights(eta, gamma), h), memory
+
+
+def _machines(memory: Memory, w: Tensor, noise: Tensor | None) -> Float[Tensor, "B N K D M"]:
+    """Each image's machines: their means, or drawn ones."""
+    if noise is None:
+        return memory.state.R[:, None].expand(-1, w.shape[1], -1, -1, -1)
+    return draw_machines(memory.state, noise.transpose(0, 1)).transpose(0, 1)
+
+
+def _rounded(logits: Tensor) -> Tensor:
+    """Pixels whose probability is above a half."""
+    return (logits > 0).to(logits.dtype)
+
+
+def _written(network: Kanerva, memory: Memory, new: Imagined) -> Memory:
+    """The memory with one imagined item of each episode written."""
+    state = write_episode(
+        memory.state, new.codes, new.weights, coupling=network.rule, **network.solving
+    ).state
+    omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
+    return Memory(state, omega, memory.items + 1)

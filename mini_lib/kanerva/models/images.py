@@ -1,0 +1,247 @@
+"""Encoders z = e(x) of images to codes, and decoders of codes to the logits of pixels (A.1.1).
+
+Images are [..., C, H, W] with values 0 and 1 and H = W; codes are [..., D], D the paper's c. Any axes may come
+first, so that episodes [B, T, C, H, W] become codes [B, T, D] in one call. Codes pass no activation, as they have
+to find their scale. The paper gives channels, kernels, strides and the decoder's sizes; what else is needed is
+ours, and said below. Initial weights are PyTorch's.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse, unknown
+
+HIDDEN = 256  # units of the perceptrons
+SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
+PADDINGS = {"valid": (0, 0, 0, 0), "same": (2, 2, 2, 2), "stride2": (2, 2, 2, 3)}  # by convolution
+
+
+class ImageNetwork(nn.Module):
+    """What encoders and decoders share.
+
+    Args:
+        channels: C.
+        size: H = W.
+        dim: D.
+
+    Raises:
+        WrongUse: for a number below 1.
+    """
+
+    def __init__(self, channels: int, size: int, dim: int):
+        super().__init__()
+        for name, value in (("channels", channels), ("size", size), ("dim", dim)):
+            if value < 1:
+                raise WrongUse(f"{name} of a network for images has to be 1 or more, got {value!r}")
+        self.shape, self.dim = (channels, size, size), dim
+
+    def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:
+        """Apply `function` to [N, *expected], all leading axes of x folded into one.
+
+        Raises:
+            WrongUse: if the last axes of x are not those expected.
+        """
+        leading, last = x.shape[: -len(expected)], tuple(x.shape[-len(expected) :])
+        if last != expected:
+            wanted = ", ".join(map(str, expected))
+            raise WrongUse(f"this {type(self).__name__} reads [..., {wanted}]; got {[*x.shape]}")
+        y = function(x.reshape(-1, *expected))
+        return y.reshape(*leading, *y.shape[1:])
+
+
+class Encoder(ImageNetwork):
+    """Images to codes; subclasses say how, in `embed`."""
+
+    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+        """The codes of N images."""
+        raise NotImplementedError
+
+    def forward(self, images: Float[Tensor, "*batch C H W"]) -> Float[Tensor, "*batch D"]:
+        """The code of each image."""
+        return self.over(self.embed, images, self.shape)
+
+
+class ConvEncoder(Encoder):
+    """Four convolutions of 6 x 6 with 16, 32, 64 and 128 channels, ReLU after each, then one linear layer.
+
+    Args:
+        channels: C.
+        size: H = W.
+        dim: D.
+        padding: "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading; "same", 2 pixels before and 3
+            after (28 throughout), which is Sonnet's default; or "stride2", strides of 2 instead of the paper's 1
+            (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
+
+    Raises:
+        WrongUse: for an unknown padding, or for images too small for it.
+    """
+
+    CHANNELS = (16, 32, 64, 128)
+
+    def __init__(self, channels: int, size: int, dim: int, padding: str = "valid"):
+        super().__init__(channels, size, dim)
+        if padding not in PADDINGS:
+            raise unknown("padding", padding, PADDINGS)
+        self.padding, stride = padding, 2 if padding == "stride2" else 1
+        self.convs = nn.ModuleList()
+        side = size
+        steps = pairwise((channels, *self.CHANNELS))
+        for (inputs, outputs), pad in zip(steps, PADDINGS[padding], strict=True):
+            self.convs.append(nn.Conv2d(inputs, outputs, 6, stride, pad))
+            side = (side + (padding == "same") + 2 * pad - 6) // stride + 1
+            if side < 1:
+                least = {"valid": 21, "stride2": 8}[padding]
+                raise WrongUse(
+                    f"the {padding!r} encoder needs images of {least} x {least} pixels or more, got {size} x {size};"
+                    " 'mlp' takes any"
+                )
+        self.code = nn.Linear(self.CHANNELS[-1] * side * side, dim)
+
+    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+        """The codes of N images."""
+        for conv in self.convs:
+            # Padding by hand: PyTorch's own for even kernels warns of the copy that it makes.
+            x = F.relu(conv(F.pad(x, (0, 1, 0, 1)) if self.padding == "same" else x))
+        return self.code(x.flatten(1))
+
+
+class ResidualBlock(nn.Module):
+    """y = pool(conv_0(x)), y + conv_2(f(conv_1(f(y)))): kernels 3 x 3, maximum of 3 x 3 at stride 2, f leaky ReLU.
+
+    Args:
+        inputs: channels of x.
+        outputs: channels of y.
+    """
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.conv0, self.conv1, self.conv2 = (
+            nn.Conv2d(channels, outputs, 3, padding=1) for channels in (inputs, outputs, outputs)
+        )
+
+    def forward(self, x: Float[Tensor, "N I H W"]) -> Float[Tensor, "N O h w"]:
+        """Half the size, rounded up."""
+        y = F.max_pool2d(self.conv0(x), 3, stride=2, padding=1)
+        return y + self.conv2(F.leaky_relu(self.conv1(F.leaky_relu(y, SLOPE)), SLOPE))
+
+
+class ResidualEncoder(Encoder):
+    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites).
+
+    The blocks' 32 and 64 channels, and where pooling stands in them, are ours. 28 -> 14 -> 7 pixels a side.
+    """
+
+    CHANNELS = (32, 64)
+    UNITS = 128
+
+    def __init__(self, channels: int, size: int, dim: int):
+        super().__init__(channels, size, dim)
+        first, second = self.CHANNELS
+        side = math.ceil(size / 4)
+        self.blocks = nn.Sequential(ResidualBlock(channels, first), ResidualBlock(first, second))
+        self.hidden = nn.Linear(second * side * side, self.UNITS)
+        self.code = nn.Linear(self.UNITS, dim)
+
+    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+        """The codes of N images."""
+        hidden = self.hidden(F.leaky_relu(self.blocks(x).flatten(1), SLOPE))
+        return self.code(F.leaky_relu(hidden, SLOPE))
+
+
+class MLPEncoder(Encoder):
+    """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
+
+    def __init__(self, channels: int, size: int, dim: int):
+        super().__init__(channels, size, dim)
+        self.hidden, self.code = nn.Linear(math.prod(self.shape), HIDDEN), nn.Linear(HIDDEN, dim)
+
+    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+        """The codes of N images."""
+        return self.code(F.relu(self.hidden(x.flatten(1))))
+
+
+class Decoder(ImageNetwork):
+    """Codes to the logits of Bernoulli pixels; subclasses say how, in `picture`."""
+
+    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
+        """The logits of N images."""
+        raise NotImplementedError
+
+    def forward(self, codes: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch C H W"]:
+        """The logits of each code's image."""
+        return self.over(self.picture, codes, (self.dim,))
+
+
+class ConvDecoder(Decoder):
+    """A linear layer to 64 small maps, then three transposed convolutions of 4 x 4 at stride 2, ReLU before each.
+
+    Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
+    off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise. The 64 are ours.
+    """
+
+    CHANNELS = (64, 32, 16)
+
+    def __init__(self, channels: int, size: int, dim: int):
+        super().__init__(channels, size, dim)
+        self.sizes = tuple(math.ceil(size / share) for share in (4, 2, 1))
+        self.small = math.ceil(self.sizes[0] / 2)
+        self.maps = nn.Linear(dim, self.CHANNELS[0] * self.small**2)
+        self.convs = nn.ModuleList(
+            nn.ConvTranspose2d(inputs, outputs, 4, stride=2, padding=1)
+            for inputs, outputs in pairwise((*self.CHANNELS, channels))
+        )
+
+    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
+        """The logits of N images."""
+        x = self.maps(z).unflatten(1, (self.CHANNELS[0], self.small, self.small))
+        for conv, size in zip(self.convs, self.sizes, strict=True):
+            x = conv(F.relu(x))[..., :size, :size]
+        return x
+
+
+class MLPDecoder(Decoder):
+    """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
+
+    def __init__(self, channels: int, size: int, dim: int):
+        super().__init__(channels, size, dim)
+        self.hidden, self.pixels = nn.Linear(dim, HIDDEN), nn.Linear(HIDDEN, math.prod(self.shape))
+
+    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
+        """The logits of N images."""
+        return self.pixels(F.relu(self.hidden(z))).unflatten(1, self.shape)
+
+
+ENCODERS: dict[str, Callable[[int, int, int], Encoder]] = {
+    **{padding: partial(ConvEncoder, padding=padding) for padding in PADDINGS},
+    "residual": ResidualEncoder,
+    "mlp": MLPEncoder,
+}
+DECODERS: dict[str, Callable[[int, int, int], Decoder]] = {"conv": ConvDecoder, "mlp": MLPDecoder}
+
+
+def build_encoder(name: str, channels: int, size: int, dim: int) -> Encoder:
+    """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features.
+
+    Raises:
+        WrongUse: for a name that is not there, a number below 1, or a size that this encoder cannot read.
+    """
+    if name not in ENCODERS:
+        raise unknown("encoder", name, ENCODERS)
+    return ENCODERS[name](channels, size, dim)
+
+
+def build_decoder(name: str, channels: int, size: int, dim: int) -> Decoder:
+    """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels.
+
+    Raises:
+        WrongUse: for a name that is not there, or a number below 1.
+    """
+    if name not in DECODERS:
+        raise unknown("decoder", name, DECODERS)
+    return DECODERS[name](channels, size, dim)

@@ -1,0 +1,116 @@
+"""A mixture of Kanerva Machines: every item is one machine's, which is chosen at random (A.5)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.kanerva.memory import Weights
+from mini_lib.kanerva.models.assignment import HIDDEN, perceptron
+from mini_lib.kanerva.models.network import Kanerva
+from mini_lib.kanerva.models.noise import GUMBEL
+
+SIGMAS = ("fixed", "learned")
+
+
+def straight_through(soft: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
+    """One-hot, 1 at the largest; its gradient is that of the soft weights (Jang et al. 2017, Bengio et al. 2013)."""
+    largest = soft.argmax(dim=-1, keepdim=True)
+    hard = torch.zeros_like(soft).scatter(-1, largest, 1.0)
+    return hard + (soft - soft.detach())
+
+
+class Choice(nn.Module):
+    """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise.
+
+    gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The paper says
+    that it used Gumbel-softmax sampling; that the choice is hard going forward, and how logits come about, is ours.
+
+    Args:
+        dim: D, features of a code z.
+        machines: K.
+        history: H, features of h.
+        stop_grad: no gradient reaches the logits; the paper's control.
+        sigma: noise of a chosen machine, "fixed" at 1, or one number, "learned" from there.
+    """
+
+    noise_name = GUMBEL
+
+    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False, sigma: str = "fixed"):
+        super().__init__()
+        if sigma not in SIGMAS:
+            raise unknown("sigma", sigma, SIGMAS)
+        self.stop_grad = stop_grad
+        self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
+        self.logits = nn.Linear(machines + history, machines)
+        self.log_sigma = nn.Parameter(torch.zeros(())) if sigma == "learned" else None
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+        """MLP_1(z), the part that does not wait for the history."""
+        return self.mlp(codes)
+
+    def weights(
+        self,
+        features: Float[Tensor, "*B K"],
+        h: Float[Tensor, "*B H"],
+        noise: Float[Tensor, "*B K"] | None = None,
+        tau: float | Float[Tensor, "..."] = 1.0,
+    ) -> Weights:
+        """sigma, and the choice for Gumbel noise; without noise, the most probable machine.
+
+        Args:
+            features: of codes.
+            h: of the history.
+            noise: standard Gumbel numbers.
+            tau: temperature, one for all or one for each of B episodes.
+
+        Raises:
+            WrongUse: for a number that is not above 0; a tensor is not looked into.
+        """
+        if not isinstance(tau, Tensor) and not tau > 0:
+            raise WrongUse(f"tau, a temperature, has to be above 0, got {tau!r}")
+        logits = self.logits(torch.cat([features, h], dim=-1))
+        logits = logits if noise is None else logits + noise
+        if isinstance(tau, Tensor) and tau.dim():
+            tau = tau.reshape(-1, *[1] * (logits.dim() - 1))
+        chosen = straight_through(torch.softmax(logits / tau, dim=-1))
+        chosen = chosen.detach() if self.stop_grad else chosen
+        sigma = torch.ones_like(chosen) if self.log_sigma is None else self.log_sigma.exp().expand_as(chosen)
+        return Weights(sigma, chosen)
+
+
+class MixtureKanerva(Kanerva):
+    """K machines, of which one is chosen for every item and every query (Equations 60 to 62).
+
+    As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
+    that of the memory. `forward`, `write` and `read` also take `tau`, the temperature of the choice, as the training
+    goes; it is 1 if it is not given. There is no divergence of the choice, as in the paper.
+
+    Args:
+        encoder: images to codes; see `models.images`.
+        decoder: codes to logits.
+        dim: D, features of a code, the paper's c.
+        machines: K, the paper's k.
+        columns: M, of each machine, the paper's m_i.
+        stop_grad_r: no gradient reaches the choice; see `Choice`.
+        sigma: "fixed" or "learned"; see `Choice`.
+        options: those of `Kanerva`.
+
+    Raises:
+        WrongUse: for an option or a size that cannot be.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        dim: int,
+        machines: int,
+        columns: int,
+        *,
+        stop_grad_r: bool = False,
+        sigma: str = "fixed",
+        **options,
+    ):
+        super().__init__(encoder, decoder, dim, machines, columns, rule="mixture", **options)
+        self.assignment = Choice(dim, machines, self.history.size, stop_grad_r, sigma)

@@ -1,0 +1,77 @@
+"""What the networks return: what is left of an episode, and everything that happened on the way."""
+
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.kanerva.memory import Reading, State, Weights, Written
+
+
+class Memory(NamedTuple):
+    """What is left of the items that were written.
+
+    Attributes:
+        state: the machines.
+        omega: the mean that the history is drawn from. [B, W]
+        items: how many there were.
+    """
+
+    state: State
+    omega: Float[Tensor, "B W"]
+    items: int
+
+
+class Writing(NamedTuple):
+    """What writing T codes leaves: the memory, and the way to it; `kl` and h as in `Trace`."""
+
+    memory: Memory
+    written: Written
+    h: Float[Tensor, "B T H"]
+    kl: dict[str, Tensor]
+
+
+class Answer(NamedTuple):
+    """What asking N queries gives; all as in `Trace`."""
+
+    reading: Reading
+    weights: Weights
+    h: Float[Tensor, "B H"]
+    kl: dict[str, Tensor]
+
+
+class Trace(NamedTuple):
+    """Everything that happens while an episode is written and asked for.
+
+    Attributes:
+        logits: of the pixels that are read out. [B, T, C, H, W]
+        autoencoded: logits of the codes themselves, without a memory; no items unless asked for.
+        codes: z, of the images. [B, T, D]
+        queries: z of the queries. [B, T, D]
+        written: states from the prior to the last, addresses w, eta and gamma of each item; see `Written`.
+        reading: mu_z, what each machine says, addresses; see `Reading`.
+        weights: eta and gamma at reading. [B, T, K] each
+        h: the history variable that each item was written with. [B, T, H]
+        h_read: the one that all queries were asked with. [B, H]
+        omega: the mean of the whole episode. [B, W]
+        kl: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not of
+            a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T], of
+            each query; "history_read" [B].
+    """
+
+    logits: Float[Tensor, "B T C H W"]
+    autoencoded: Float[Tensor, "B ... C H W"]
+    codes: Float[Tensor, "B T D"]
+    queries: Float[Tensor, "B T D"]
+    written: Written
+    reading: Reading
+    weights: Weights
+    h: Float[Tensor, "B T H"]
+    h_read: Float[Tensor, "B H"]
+    omega: Float[Tensor, "B W"]
+    kl: dict[str, Tensor]
+
+    @property
+    def memory(self) -> Memory:
+        """What is left of the episode."""
+        return Memory(self.written.state, self.omega, self.codes.shape[1])

@@ -1,0 +1,148 @@
+"""What training minimises: the evidence bound in nats per image, with the terms that each experiment counts (A.2.2).
+
+Equations 13 to 20 derive it; what is computed are the sums of Equations 21 to 25, which are those of Equations 5 and
+7 over time. The likelihood is that of the image's pixels given the code that was read, as in Equation 5. Equation 21
+has that of the code; but codes are learned without noise or prior, and would shrink to nothing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from mini_lib.errors import WrongUse, unknown
+from mini_lib.kanerva.models import Trace
+from mini_lib.replica import Batch
+
+KL_TERMS = (
+    "memory",
+    "address",
+    "address_read",
+    "assignment",
+    "assignment_read",
+    "history",
+    "history_read",
+)
+
+
+def _weights(*left_out: str) -> dict[str, float]:
+    return {name: float(name not in left_out) for name in KL_TERMS}
+
+
+# The note after Equation 25 says what is left out. With "mean addresses" they are not drawn either.
+WEIGHTS = {
+    "mean addresses": _weights("address"),  # Figures 1, 2 and 5
+    "full": _weights(),  # Figures 3, 6, 7 and 8
+    "mixture": _weights(*set(KL_TERMS) - {"address_read"}),  # Figure 4
+}
+SAMPLE = {
+    "mean addresses": "mean",
+    "full": "full",
+    "mixture": "mean",
+}  # the network's option that goes with it
+
+
+def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B"]:
+    """-ln p(x | z) of each image, all pixels together: they are Bernoulli."""
+    each = F.binary_cross_entropy_with_logits(logits, images, reduction="none")
+    return each.flatten(-3).sum(-1)
+
+
+def terms(trace: Trace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
+    """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`.
+
+    Divergences of items are averaged; those of a whole episode are divided by T.
+    """
+    items = images.shape[1]
+    parts = {name: kl.flatten(1).sum(1) if kl.dim() > 1 else kl for name, kl in trace.kl.items()}
+    found = {"reconstruction": nats(trace.logits, images).mean(1)}
+    return found | {name: parts[name] / items for name in KL_TERMS if name in parts}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Reconstruction plus weighted divergences, in nats per image; the score is the reconstruction alone.
+
+    A batch holds "images" [B, T, C, H, W], and may hold "queries" (by default the images), "noise" (see
+    `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), and for a mixture "tau", its
+    temperature; these two are one number or [B], one for each episode.
+
+    Attributes:
+        experiment: which divergences count: "mean addresses", "full" or "mixture"; see `WEIGHTS`.
+        ae_weight: weight of -ln p(x | e(x)), the images decoded from their own codes; 0 in the paper.
+        changed: (name, weight) of divergences that weigh something else than in the experiment.
+
+    Raises:
+        WrongUse: for a name that is not there or a weight below 0; when called, for a network without a divergence
+            that counts.
+    """
+
+    experiment: str = "mean addresses"
+    ae_weight: float = 0.0
+    changed: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self):
+        if self.experiment not in WEIGHTS:
+            raise unknown("experiment", self.experiment, WEIGHTS)
+        for name, weight in (("ae_weight", self.ae_weight), *self.changed):
+            if name != "ae_weight" and name not in KL_TERMS:
+                raise unknown("divergence", name, KL_TERMS)
+            if not 0 <= weight < math.inf:
+                raise WrongUse(f"the weight of {name} has to be at least 0, got {weight!r}")
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The divergences that count, and how much."""
+        all_of_them = WEIGHTS[self.experiment] | dict(self.changed)
+        return {name: weight for name, weight in all_of_them.items() if weight}
+
+    def __call__(
+        self, apply: Callable[..., Trace], batch: Batch
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Loss and score of a batch; `apply` is called like the network."""
+        images = batch["images"]
+        how = {"tau": batch["tau"]} if "tau" in batch else {}
+        trace = apply(images, batch.get("queries"), batch.get("noise"), autoencode=self.ae_weight > 0, **how)
+        found = terms(trace, images)
+        score = found["reconstruction"].mean()
+        loss = score + (batch.get("warm_up", 1.0) * self.divergence(found)).mean()
+        if self.ae_weight:
+            loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
+        return loss, score
+
+    def divergence(self, found: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
+        """The weighted sum of the divergences among `terms`."""
+        total = torch.zeros_like(found["reconstruction"])
+        for name, weight in self.weights.items():
+            if name not in found:
+                raise WrongUse(
+                    f"this network has no divergence {name!r}; a mixture is trained with experiment='mixture'"
+                )
+            total = total + weight * found[name]
+        return total
+
+
+def warm_up(update: Int[Tensor, "*B"], over: int) -> Float[Tensor, "*B"]:
+    """A factor that grows evenly from 0 at the first update to 1 after `over`; 1 throughout for 0.
+
+    Raises:
+        WrongUse: if `over` is below 0.
+    """
+    if over < 0:
+        raise WrongUse(f"warm-up takes 0 or more updates, not {over!r}")
+    return (update / over).clamp(max=1.0) if over else torch.ones_like(update, dtype=torch.float32)
+
+
+def temperature(update: Int[Tensor, "*B"], updates: int, last: float = 0.5) -> Float[Tensor, "*B"]:
+    """Temperature of a mixture: falls evenly from 1 to `last` over the first half of all updates; ours.
+
+    Raises:
+        WrongUse: if there is no update, or `last` is not above 0.
+    """
+    if updates < 1 or not last > 0:
+        raise WrongUse(f"tau needs an update and an end above 0, got {updates!r} updates and {last!r}")
+    return 1.0 - (1.0 - last) * (2 * update / updates).clamp(max=1.0)

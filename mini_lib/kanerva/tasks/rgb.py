@@ -1,0 +1,66 @@
+"""The binding task: a digit in each colour channel, asked for without the green one (section 3.3)."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mini_lib.kanerva.tasks.digits import pool
+from mini_lib.kanerva.tasks.episodes import check_numbers
+from mini_lib.seeding import torch_rng
+
+COLOURS = ("red", "green", "blue")
+CHANNELS = len(COLOURS)
+HIDDEN = COLOURS.index("green")  # the channel that a query lacks
+
+
+class Triplets(NamedTuple):
+    """B episodes of T triplets each.
+
+    Attributes:
+        images: 0 or 1. [B, T, 3, H, W]
+        queries: the images with an empty green channel. [B, T, 3, H, W]
+        labels: 0 to 9, of the red, the green and the blue digit. [B, T, 3]
+    """
+
+    images: Float[Tensor, "B T 3 H W"]
+    queries: Float[Tensor, "B T 3 H W"]
+    labels: Int[Tensor, "B T 3"]
+
+
+def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]:
+    """The queries: the same images with zeros in the green channel."""
+    shown = torch.ones(CHANNELS, 1, 1, dtype=images.dtype, device=images.device)
+    shown[HIDDEN] = 0
+    return images * shown
+
+
+def sample(
+    count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
+) -> Triplets:
+    """Draw episodes; every channel of every item is any digit of the split, whatever the others are.
+
+    Args:
+        count: B.
+        items: T, 45 in the paper.
+        generator: of random numbers, on the CPU.
+        source: see `digits.pool`.
+        split: see `digits.pool`.
+
+    Raises:
+        WrongUse: for no episode or no item, or as `digits.pool` does.
+    """
+    check_numbers(count, items)
+    digits = pool(source, split)
+    chosen = torch.randint(len(digits.labels), (count, items, CHANNELS), generator=generator)
+    images = digits.images[chosen].float()
+    return Triplets(images, hide(images), digits.labels[chosen])
+
+
+@lru_cache(maxsize=4)
+def evaluation(count: int, items: int, *, source: str = "digits") -> Triplets:
+    """The episodes of test digits that every network is tested on; shared, so to be left as they are."""
+    generator = torch_rng(0, "test episodes", "rgb", source)
+    return sample(count, items, generator, source=source, split="test")

@@ -1,0 +1,177 @@
+"""The assignment network, the history and the noise, against numpy and PyTorch's own distributions."""
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import Normal as Gaussian
+from torch.distributions import kl_divergence
+
+from kanerva import oracles, whole
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.models.assignment import Assignment, perceptron
+from mini_lib.kanerva.models.history import History
+from mini_lib.kanerva.models.noise import Normal, at, draw_noise, pick
+from mini_lib.seeding import seeded, torch_rng
+
+DIM, MACHINES, SIZE = 5, 3, 4
+TIGHT = {"rtol": 1e-10, "atol": 1e-12}
+
+
+def normal(*shape, seed=0):
+    return torch.randn(shape, generator=torch_rng(seed, "numbers"), dtype=torch.float64)
+
+
+def make(**options):
+    with seeded(0, "assignment"):
+        return Assignment(DIM, MACHINES, SIZE, **options).double()
+
+
+def history():
+    with seeded(0, "history"):
+        return History(DIM, MACHINES, SIZE, width=6).double()
+
+
+def arrays(module, name):
+    return {f"{name}.{key}": value.numpy() for key, value in module.state_dict().items()}
+
+
+def test_layers_are_those_of_the_paper():
+    network = Assignment(50, 4, 10)
+    assert [tuple(p.shape) for p in network.mlp.parameters()] == [
+        (40, 50),
+        (40,),
+        (20, 40),
+        (20,),
+        (4, 20),
+        (4,),
+    ]
+    assert [network.mean.in_features, network.sd.in_features] == [14, 14]
+    assert [network.prior_mean.in_features, network.prior_sd.in_features] == [10, 10]
+    network = History(50, 4)
+    assert tuple(network.psi.weight.shape) == (50, 54)
+    for layers in (network.mean, network.sd):
+        assert [tuple(p.shape) for p in layers.parameters()] == [(10, 50), (10,), (10, 10), (10,)]
+
+
+def test_the_last_layer_of_a_perceptron_is_linear():
+    with seeded(0, "perceptron"):
+        network = perceptron(2, 3, 4)
+    assert [type(layer).__name__ for layer in network] == ["Linear", "ReLU", "Linear"]
+
+
+def test_weights_equal_numpy():
+    network, z, h, noise = (
+        make(),
+        normal(2, 7, DIM),
+        3 * normal(2, 7, SIZE, seed=1),
+        normal(2, 7, MACHINES, seed=2),
+    )
+    with torch.no_grad():
+        eta, gamma = network.weights(network.features(z), h, noise)
+        divergence = network.divergence(network.features(z), h).sum(-1)
+    p = arrays(network, "assignment")
+    for b in range(2):
+        for t in range(7):
+            slow = whole.assign(p, z[b, t].numpy(), h[b, t].numpy(), noise[b, t].numpy())
+            for ours, theirs in zip((eta[b, t], gamma[b, t], divergence[b, t]), slow, strict=True):
+                np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-10)
+
+
+def test_gamma_is_normalised_and_falls_with_u():
+    network = make()
+    eta, gamma = network.weights_at(torch.tensor([[-40.0, 0.0, 3.0], [1.0, 1.0, 1.0]], dtype=torch.float64))
+    torch.testing.assert_close(gamma.sum(-1), torch.ones(2).double())
+    assert gamma[0].argsort(descending=True).tolist() == [0, 1, 2]
+    torch.testing.assert_close(gamma[1], torch.full((3,), 1 / 3).double())
+    np.testing.assert_allclose(eta[0, 0].item(), 1e-3, rtol=1e-9)
+    np.testing.assert_allclose(gamma[0].numpy(), oracles.gammas(eta[0].numpy()))
+
+
+def test_without_noise_it_is_the_mean():
+    network, z, h = make(), normal(4, DIM), normal(4, SIZE, seed=1)
+    q = network.posterior(network.features(z), h)
+    torch.testing.assert_close(network.weights(network.features(z), h), network.weights_at(q.mean))
+    assert Normal(q.mean, q.sd).draw(torch.ones_like(q.sd)).equal(q.mean + q.sd)
+    assert (q.sd > 0).all()
+
+
+def test_divergence_is_that_of_pytorch():
+    network, z, h = make(), normal(4, 2, DIM), normal(4, 2, SIZE, seed=1)
+    q, p = network.posterior(network.features(z), h), network.prior(h)
+    expected = kl_divergence(Gaussian(*q), Gaussian(*p))
+    torch.testing.assert_close(network.divergence(network.features(z), h), expected, **TIGHT)
+
+
+def test_stop_grad_keeps_values_and_drops_gradients():
+    plain, stopped, z, h = (
+        make(),
+        make(stop_grad=True),
+        normal(4, DIM).requires_grad_(),
+        normal(4, SIZE, seed=1),
+    )
+    ours, theirs = (network.weights(network.features(z), h) for network in (plain, stopped))
+    torch.testing.assert_close(ours, theirs)
+    assert ours.gamma.requires_grad
+    assert ours.eta.requires_grad
+    assert not theirs.gamma.requires_grad
+    assert not theirs.eta.requires_grad
+    assert not stopped.divergence(stopped.features(z), h).any()
+
+
+# ------------------------------------------------------------------------------------------------- history
+
+
+def test_omega_is_the_mean_of_the_embeddings():
+    network, codes = history(), normal(2, 5, DIM)
+    gamma = torch.softmax(normal(2, 5, MACHINES, seed=1), -1)
+    omega = torch.zeros(2, 6).double()
+    for t in range(5):
+        omega = network.add(omega, codes[:, t], gamma[:, t], t)
+        every = torch.cat([codes, gamma], -1)[:, : t + 1] @ network.psi.weight.T + network.psi.bias
+        torch.testing.assert_close(omega, every.mean(1), **TIGHT)
+
+
+def test_what_was_before_the_first_item_does_not_count():
+    network, codes, gamma = history(), normal(2, DIM), torch.full((2, MACHINES), 1 / 3).double()
+    first = [network.add(torch.full((2, 6), before).double(), codes, gamma, 0) for before in (0.0, 7.0)]
+    torch.testing.assert_close(*first, **TIGHT)
+
+
+def test_h_equals_numpy():
+    network, omega, noise = history(), 3 * normal(4, 6), normal(4, SIZE, seed=1)
+    with torch.no_grad():
+        q = network(omega)
+    for b in range(4):
+        slow, cost = whole.history(arrays(network, "history"), omega[b].numpy(), noise[b].numpy())
+        np.testing.assert_allclose(q.draw(noise)[b].numpy(), slow, rtol=1e-10)
+        standard = Gaussian(torch.zeros(SIZE).double(), torch.ones(SIZE).double())
+        expected = kl_divergence(Gaussian(q.mean[b], q.sd[b]), standard).sum()
+        np.testing.assert_allclose(cost, expected.item(), rtol=1e-10)
+
+
+# ------------------------------------------------------------------------------------------------- noise
+
+
+def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
+    shapes = {"history": (20_000, 2), "gumbel": (20_000, 2), "gumbel_read": (5,)}
+    noise = draw_noise(shapes, torch_rng(0, "noise"))
+    assert {name: tuple(each.shape) for name, each in noise.items()} == shapes
+    again = draw_noise(shapes, torch_rng(0, "noise"))
+    assert all(noise[name].equal(again[name]) for name in shapes)
+    for name, mean, variance in (("history", 0.0, 1.0), ("gumbel", np.euler_gamma, np.pi**2 / 6)):
+        assert abs(noise[name].mean().item() - mean) < 0.03
+        assert abs(noise[name].var().item() - variance) < 0.08
+        assert noise[name].isfinite().all()
+
+
+def test_noise_is_picked_by_name_and_shape():
+    shapes, noise = {"history": (2, 3)}, {"history": torch.zeros(2, 3), "other": torch.zeros(1)}
+    assert pick(None, shapes, "history") is None
+    assert pick(noise, shapes, "other") is None
+    assert pick(noise, shapes, "history") is noise["history"]
+    assert at(None, 0) is None
+    assert at(noise["history"], 1).shape == (2,)
+    with pytest.raises(WrongUse, match="noise lacks 'history'; it needs what noise_shapes names: history"):
+        pick({}, shapes, "history")
+    with pytest.raises(WrongUse, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
+        pick({"history": torch.zeros(3, 2)}, shapes, "history")

@@ -1,0 +1,217 @@
+"""Digits: the embedded ones and MNIST's, where a pixel turns on, the split, fresh and fixed episodes, wrong use."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from mini_lib import datasets
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.tasks import TASKS, Digits, digits, evaluation, sample
+from mini_lib.kanerva.tasks.digits import pool
+from mini_lib.seeding import torch_rng
+
+
+def draw(count=4, items=6, seed=0, **options):
+    return digits.sample(count, items, torch_rng(seed, "test"), **options)
+
+
+def equal(one, other):
+    return all(a.equal(b) for a, b in zip(one, other, strict=True))
+
+
+def places(images, among):
+    """Which of `among` each image is; every one has to be there."""
+    same = (images.flatten(0, -3).flatten(1)[:, None].bool() == among.flatten(1)).all(-1)
+    assert same.any(1).all()
+    return same
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A data folder without files, an empty cache, and a source that does not answer."""
+    (tmp_path / "data" / "mnist").mkdir(parents=True)
+    monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setitem(datasets.URLS, "mnist", "http://127.0.0.1:9/{file}")
+    pool.cache_clear()
+    digits.evaluation.cache_clear()
+    yield tmp_path / "data" / "mnist"
+    pool.cache_clear()
+    digits.evaluation.cache_clear()
+
+
+def write(folder, stem, images, labels):
+    for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+        header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+        content = gzip.compress(header + array.astype(np.uint8).tobytes())
+        (folder / f"{stem}-{kind}-ubyte.gz").write_bytes(content)
+
+
+# ------------------------------------------------------------------------------------------ pixels and the split
+
+
+@pytest.mark.parametrize(("split", "first", "count"), [("train", 0, 1437), ("test", 1437, 360)])
+def test_small_digits_are_on_above_half_of_the_grey_levels(split, first, count):
+    loaded, ours = load_digits(), pool("digits", split)
+    assert len(ours.images) == len(ours.labels) == count
+    for i in range(0, count, 40):
+        for row in range(8):
+            for column in range(8):
+                grey = loaded.images[first + i, row, column]
+                assert ours.images[i, row, column].item() == (grey in (9, 10, 11, 12, 13, 14, 15, 16))
+    assert ours.labels.tolist() == loaded.target[first : first + count].tolist()
+
+
+def test_every_class_is_in_both_parts():
+    assert pool("digits", "train").labels.bincount().min() == 141
+    assert pool("digits", "test").labels.bincount().min() == 33
+
+
+def nearest(threshold):
+    """Percentage of test digits that the nearest train digit names rightly, for g > threshold."""
+    loaded = load_digits()
+    flat = torch.from_numpy(loaded.data) if threshold is None else torch.from_numpy(loaded.data > threshold)
+    train, test = flat[:1437].float(), flat[1437:].float()
+    named = loaded.target[torch.cdist(test, train).argmin(1).numpy()]
+    return 100 * (named == loaded.target[1437:]).mean()
+
+
+def test_the_threshold_keeps_digits_apart_as_well_as_the_page_says():
+    measured = [nearest(threshold) for threshold in (8, 6, 10, None)]
+    assert measured == pytest.approx([92.2, 90.6, 90.3, 95.6], abs=0.3)
+
+
+def test_mnist_is_on_above_half_of_the_grey_levels(empty):
+    images = np.zeros((3, 28, 28), np.uint8)
+    images[0, 0, :4] = 0, 127, 128, 255
+    write(empty, "t10k", images, np.array([7, 2, 1]))
+    ours = pool("mnist", "test")
+    assert ours.images[0, 0, :4].tolist() == [False, False, True, True]
+    assert ours.images.sum() == 2
+    assert ours.labels.tolist() == [7, 2, 1]
+    episodes = digits.sample(2, 5, torch_rng(0), source="mnist", split="test")
+    assert episodes.images.shape == (2, 5, 1, 28, 28)
+    assert set(episodes.labels.flatten().tolist()) <= {1, 2, 7}
+
+
+def test_train_digits_are_not_test_digits(empty):
+    ones = np.full((4, 28, 28), 255)
+    write(empty, "train", ones, np.full(4, 3))
+    write(empty, "t10k", 0 * ones, np.full(4, 8))
+    for split, label in (("train", 3), ("test", 8)):
+        episodes = digits.sample(3, 7, torch_rng(0), source="mnist", split=split)
+        assert (episodes.images == (label == 3)).all()
+        assert (episodes.labels == label).all()
+    assert (digits.evaluation(3, 7, source="mnist").labels == 8).all()
+
+
+def test_mnist_that_is_not_there_says_what_to_do(empty):
+    message = r"did not answer.*set MINI_LIB_DATA to a folder that holds mnist/.*; or use source='digits'"
+    with pytest.raises(FileNotFoundError, match=message):
+        draw(source="mnist")
+
+
+# --------------------------------------------------------------------------------------------------- episodes
+
+
+def test_episodes_hold_digits_of_the_split_with_their_labels():
+    for split in ("train", "test"):
+        episodes, all_of_it = draw(5, 9, split=split), pool("digits", split)
+        assert isinstance(episodes, Digits)
+        assert (episodes.images.shape, episodes.labels.shape) == ((5, 9, 1, 8, 8), (5, 9))
+        assert (episodes.images.dtype, episodes.labels.dtype) == (torch.float32, torch.int64)
+        same = places(episodes.images, all_of_it.images)
+        for row, label in zip(same, episodes.labels.flatten(), strict=True):
+            assert label in all_of_it.labels[row]
+
+
+def numbered(images):
+    """A number for each image, alike for twins alone."""
+    marks = torch.randint(2**62, (8, 8), generator=torch_rng(0, "marks"))
+    return (images.long() * marks).sum((-2, -1)).flatten()
+
+
+def test_every_digit_is_drawn_as_often():
+    drawn, counts = numbered(draw(400, 100).images).unique(return_counts=True)
+    known, twins = numbered(pool().images).unique(return_counts=True)
+    assert drawn.equal(known)
+    expected = 40_000 / 1437 * twins
+    chi2 = ((counts - expected) ** 2 / expected).sum().item()
+    assert chi2 == pytest.approx(len(known), abs=5 * (2 * len(known)) ** 0.5)
+
+
+def test_streams_are_fresh_and_reproducible_and_the_global_one_is_left_alone():
+    before = torch.get_rng_state()
+    generator = torch_rng(1, "test")
+    first, second = (digits.sample(3, 4, generator) for _ in range(2))
+    assert equal(first, draw(3, 4, seed=1))
+    assert not equal(first, second)
+    assert not equal(first, draw(3, 4, seed=2))
+    digits.evaluation.cache_clear()
+    digits.evaluation(2, 3)
+    assert torch.get_rng_state().equal(before)
+
+
+def test_evaluation_is_fixed_and_of_test_digits():
+    one = digits.evaluation(10, 40)
+    digits.evaluation.cache_clear()
+    torch.manual_seed(7)
+    other = digits.evaluation(10, 40)
+    assert one is not other
+    assert equal(one, other)
+    assert digits.evaluation(10, 40) is other
+    places(one.images, pool("digits", "test").images)
+    assert one.labels.unique().tolist() == list(range(10))
+
+
+# ----------------------------------------------------------------------------------------------------- by name
+
+
+def test_tasks_by_name_are_the_same():
+    assert list(TASKS) == ["digits", "rgb", "dsprites"]
+    assert equal(sample("digits", 2, 3, torch_rng(0, "test"), split="test"), draw(2, 3, split="test"))
+    for task, module in TASKS.items():
+        assert equal(sample(task, 2, 3, torch_rng(0)), module.sample(2, 3, torch_rng(0)))
+        assert evaluation(task, 2, 3) is module.evaluation(2, 3)
+        images = evaluation(task, 2, 3).images
+        assert images.shape[:3] == (2, 3, module.CHANNELS)
+        assert set(images.unique().tolist()) == {0, 1}
+    assert evaluation("digits", 1, 1, source="digits").images.shape[-1] == digits.SIZES["digits"]
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("digit", {}, "unknown task 'digit'; did you mean 'digits'.* known: digits, rgb, dsprites"),
+        ("rgb", {"size": 28}, "unknown option of rgb 'size'.* known: source, split"),
+        ("dsprites", {"source": "digits"}, "unknown option of dsprites 'source'.* known: size"),
+        ("digits", {"source": "minst"}, "unknown source of digits 'minst'; did you mean 'mnist'"),
+        ("digits", {"split": "testing"}, "unknown split 'testing'; did you mean 'test'.* known: train, test"),
+        ("digits", {"count": 0}, "count is the number of episodes and has to be 1 or more, got 0"),
+        ("digits", {"items": 0}, "an episode needs at least one item; items has to be 1 or more, got 0"),
+    ],
+)
+def test_wrong_use_is_answered(task, options, message):
+    with pytest.raises(WrongUse, match=message):
+        sample(**({"task": task, "count": 2, "items": 3, "generator": torch_rng(0)} | options))
+
+
+def test_evaluation_has_no_split():
+    with pytest.raises(WrongUse, match=r"unknown option of digits 'split'.* known: source"):
+        evaluation("digits", 2, 3, split="train")
+    with pytest.raises(WrongUse, match="at least one item"):
+        evaluation("digits", 2, 0)
+
+
+def test_the_original_test_digits_are_read(monkeypatch):
+    folder = datasets.data_folder()
+    if folder is None or not (folder / "mnist").is_dir():
+        pytest.skip("MINI_LIB_DATA names no folder with MNIST")
+    monkeypatch.setattr(datasets, "cache_folder", lambda: None)
+    ours = pool("mnist", "test")
+    assert ours.images.float().mean().item() == pytest.approx(0.1342, abs=1e-4)
+    assert ours.labels[:5].tolist() == [7, 2, 1, 0, 4]

@@ -1,0 +1,299 @@
+"""Dancing dSprites: measures of the released set, drawing pixel by pixel, latents, fresh and fixed episodes."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.tasks import Dances, dsprites
+from mini_lib.kanerva.tasks.dsprites import (
+    HEART_AREA,
+    HEART_CENTRE,
+    ORIENTATIONS,
+    POSITIONS,
+    SCALES,
+    SHAPES,
+    SIZES,
+    boxes,
+    draw,
+)
+from mini_lib.seeding import torch_rng
+
+every_size = pytest.mark.parametrize("size", SIZES)
+
+
+def episodes(count=3, items=5, seed=0, **options):
+    return dsprites.sample(count, items, torch_rng(seed, "test"), **options)
+
+
+def equal(one, other):
+    return all(a.equal(b) for a, b in zip(one, other, strict=True))
+
+
+def sprites(count=40, seed=0):
+    """Random numbers of shape, scale, orientation and position."""
+    generator = torch_rng(seed, "sprites")
+    ends = len(SHAPES), len(SCALES), ORIENTATIONS
+    numbers = [torch.randint(end, (count,), generator=generator) for end in ends]
+    return *numbers, torch.randint(POSITIONS, (count, 2), generator=generator)
+
+
+# ------------------------------------------------------------------------------------- one sprite, a pixel a time
+
+
+def heart_edges(x):
+    """The outline's lower and upper y: (x^2 + y^2 - 1)^3 = x^2 y^3 solved for y, or None beyond its sides."""
+    cusp, under = abs(x) ** (2 / 3), abs(x) ** (4 / 3) + 4 - 4 * x**2
+    return None if under < 0 else ((cusp - math.sqrt(under)) / 2, (cusp + math.sqrt(under)) / 2)
+
+
+def on(shape, scale, angle, x, y):
+    """Whether a point right of and below a sprite's centre is on it."""
+    point = complex(x, y) * complex(math.cos(angle), -math.sin(angle)) / scale
+    if shape == "square":
+        return -10 <= point.real <= 10 and -10 <= point.imag <= 10
+    if shape == "ellipse":
+        focus = math.sqrt(13**2 - 7**2)
+        return abs(point - focus) + abs(point + focus) <= 2 * 13
+    unit = math.sqrt(222 / HEART_AREA)
+    edges = heart_edges(point.real / unit)
+    return edges is not None and edges[0] <= HEART_CENTRE - point.imag / unit <= edges[1]
+
+
+def picture(shape, scale, orientation, position):
+    """A released picture, 64 x 64."""
+    image, angle = np.zeros((64, 64)), 2 * math.pi * orientation / 39
+    for row in range(64):
+        for column in range(64):
+            x, y = column + 0.5 - (16 + position[0]), row + 0.5 - (16 + position[1])
+            image[row, column] = on(SHAPES[shape], SCALES[scale], angle, x, y)
+    return image
+
+
+def smaller(image, size):
+    """Cut and averaged in blocks."""
+    block = {64: 1, 32: 2, 28: 2, 16: 4, 14: 4}[size]
+    cut = (64 - size * block) // 2
+    out = np.zeros((size, size))
+    for row in range(size):
+        for column in range(size):
+            top, left = cut + row * block, cut + column * block
+            out[row, column] = image[top : top + block, left : left + block].sum() > block**2 / 2
+    return out
+
+
+def test_pictures_are_drawn_right_everywhere_and_at_every_size():
+    shape, scale, orientation, position = sprites(27)
+    position[:12] = torch.tensor([[0, 0], [0, 31], [31, 0], [31, 31]]).repeat(3, 1)
+    shape[:12], scale[:12] = torch.arange(3).repeat_interleave(4), 5
+    numbers = shape, scale, orientation, position
+    drawn = {size: draw(*numbers, size=size) for size in SIZES}
+    for i, each in enumerate(zip(*(part.tolist() for part in numbers), strict=True)):
+        large = picture(*each)
+        for size in SIZES:
+            np.testing.assert_array_equal(drawn[size][i].numpy(), smaller(large, size))
+
+
+def test_the_hearts_area_and_centre_are_those_of_its_outline():
+    side = next(x for x in np.linspace(1.2, 1.1, 100_001) if heart_edges(x))
+
+    def over(function):
+        return quad(lambda x: function(*heart_edges(x)), -side, side, points=[0])[0]
+
+    area = over(lambda low, high: high - low)
+    assert area == pytest.approx(HEART_AREA, abs=1e-4)
+    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(HEART_CENTRE, abs=1e-4)
+
+
+# -------------------------------------------------------------------------------------------- the released measures
+
+
+def test_factors_are_those_of_the_released_set():
+    assert SHAPES == ("square", "ellipse", "heart")
+    assert SCALES == (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    assert math.prod(boxes().shape[:3]) * POSITIONS**2 == 737_280
+    drawn = episodes()._replace(
+        orientation=torch.tensor([[0, 1], [2, 39]]), position=torch.tensor([[[[0, 31]]]])
+    )
+    assert drawn.angle.flatten().tolist() == pytest.approx([0, 0.16110732, 0.32221463, 2 * math.pi])
+    assert drawn.place.flatten().tolist() == [0, 1]
+
+
+def test_areas_are_those_of_the_released_set():
+    areas = boxes().flatten(-2).sum(-1).double()
+    squared = torch.tensor(SCALES, dtype=torch.float64).square()
+    for orientation in (0, 39):
+        assert areas[0, :, orientation].tolist() == [100, 144, 196, 256, 324, 400]
+    for shape, area in ((0, 400), (1, 288), (2, 222)):
+        mean = areas[shape].mean(-1) / (area * squared)
+        assert mean.tolist() == pytest.approx([1] * 6, abs=0.03)
+        assert (areas[shape, 5] / area - 1).abs().max() < 0.03
+    assert areas[1, 5, 0] == 288
+
+
+def test_centres_and_extremes_are_those_of_the_released_set():
+    shape, scale, orientation, position = sprites(200)
+    scale[:] = 5
+    drawn = draw(shape, scale, orientation, position, size=64).double()
+    edges = torch.arange(64) + 0.5
+    mass = drawn.sum((1, 2))
+    x, y = (drawn.sum(1) @ edges.double()) / mass, (drawn.sum(2) @ edges.double()) / mass
+    centres = torch.stack([x, y], dim=1) - 16
+    regular = shape < 2
+    assert (centres - position)[regular].abs().max() < 1e-9
+    assert (centres - position)[~regular].abs().max() < 0.2
+    everywhere = boxes().flatten(0, 2).any(0).nonzero()
+    low, high = everywhere.min().item(), everywhere.max().item() + 1 + 31
+    assert (low, high) == (2, 61)  # 1.9 and 61.1 are the corners of the largest square
+
+
+def test_sprites_turn_clockwise_from_lying_or_upright():
+    grid = torch.arange(32) - 15.5
+    ellipses = boxes()[1, 5].double()
+
+    def moment(image, a, b):
+        return (image * a * b).sum() / image.sum()
+
+    x, y = grid[None, :], grid[:, None]
+    assert moment(ellipses[0], x, x) > 3 * moment(ellipses[0], y, y)
+    assert moment(ellipses[10], y, y) > 3 * moment(ellipses[10], x, x)
+    downwards = moment(ellipses[5], x, y)  # from the left and top to the right and bottom
+    assert downwards > 0.4 * moment(ellipses[5], x, x)
+    heart, turned = boxes()[2, 5, 0], boxes()[2, 5, 10]  # a quarter turn on, the tip is on the left
+    assert heart.equal(heart.flip(1))
+    rows, columns = heart.any(1).nonzero().flatten(), turned.any(0).nonzero().flatten()
+    assert (heart[rows[-1], 15], heart[rows[0], 15]) == (True, False)  # one tip below, two lobes above
+    assert (turned[15, columns[0]], turned[15, columns[-1]]) == (True, False)
+
+
+def test_the_last_orientation_is_the_first():
+    assert boxes()[:, :, 39].equal(boxes()[:, :, 0])
+    assert not boxes()[:, :, 38].equal(boxes()[:, :, 0])
+
+
+@pytest.mark.parametrize("size", [28, 14])
+def test_every_sprite_is_seen_everywhere(size):
+    """Else its cosine with a reconstruction would be 0 / 0; the smallest ones are tried."""
+    grid = torch.cartesian_prod(torch.arange(POSITIONS), torch.arange(POSITIONS))
+    for shape in range(3):
+        for orientation in range(0, ORIENTATIONS, 3):
+            numbers = torch.tensor(shape), torch.tensor(0), torch.tensor(orientation)
+            assert draw(*numbers, grid, size=size).sum((1, 2)).min() >= 2
+
+
+def test_numbers_are_broadcast_and_checked():
+    shape, scale = torch.tensor([[0], [2]]), torch.tensor(3)
+    position = torch.tensor([[3, 4], [5, 6], [30, 31]])
+    drawn = draw(shape, scale, torch.tensor([7]), position)
+    assert drawn.shape == (2, 3, 28, 28)
+    assert drawn[1, 2].equal(draw(shape[1, 0], scale, torch.tensor(7), position[2]))
+    zero, middle = torch.tensor(0), torch.tensor([9, 9])
+    for numbers, message in (
+        ((zero + 3, zero, zero, middle), "shape is a number from 0 to 2, got 3"),
+        ((zero, zero - 1, zero, middle), "scale is a number from 0 to 5, got -1"),
+        ((zero, zero, zero + 40, middle), "orientation is a number from 0 to 39, got 40"),
+        ((zero, zero, zero, middle + 23), r"position is a number from 0 to 31, got \[32, 32\]"),
+    ):
+        with pytest.raises(WrongUse, match=message):
+            draw(*numbers)
+
+
+# ---------------------------------------------------------------------------------------------------------- episodes
+
+
+@every_size
+def test_images_are_the_templates_together(size):
+    drawn = episodes(size=size)
+    assert isinstance(drawn, Dances)
+    assert drawn.images.shape == (3, 5, 1, size, size)
+    assert drawn.templates.shape == (3, 5, 2, size, size)
+    assert drawn.images.dtype == drawn.templates.dtype == torch.float32
+    assert (
+        drawn.images[:, :, 0].bool().equal(drawn.templates[:, :, 0].bool() | drawn.templates[:, :, 1].bool())
+    )
+
+
+def test_templates_are_the_sprites_of_the_episode_where_they_are():
+    drawn = episodes(4, 6)
+    assert drawn.shape.shape == drawn.scale.shape == drawn.orientation.shape == (4, 2)
+    assert drawn.position.shape == (4, 6, 2, 2)
+    for b in range(4):
+        for t in range(6):
+            for s in range(2):
+                numbers = (part[b, s] for part in (drawn.shape, drawn.scale, drawn.orientation))
+                assert drawn.templates[b, t, s].equal(draw(*numbers, drawn.position[b, t, s]))
+
+
+def even(numbers, end):
+    """Whether whole numbers are drawn evenly from 0 to end - 1."""
+    counts = numbers.flatten().bincount(minlength=end).double()
+    expected = numbers.numel() / end
+    assert len(counts) == end
+    assert ((counts - expected) ** 2 / expected).sum() < end - 1 + 5 * math.sqrt(2 * (end - 1))
+
+
+def independent(one, other, end):
+    even(one.flatten() * end + other.flatten(), end**2)
+
+
+def test_everything_is_drawn_evenly_and_independently():
+    drawn = episodes(6000, 1, size=14)
+    for numbers, end in (
+        (drawn.shape, 3),
+        (drawn.scale, 6),
+        (drawn.orientation, 40),
+        (drawn.position, 32),
+    ):
+        even(numbers[..., 0], end)
+        even(numbers[..., 1], end)
+    independent(drawn.shape[:, 0], drawn.shape[:, 1], 3)
+    independent(drawn.scale[:, 0], drawn.scale[:, 1], 6)
+    independent(drawn.orientation[:, 0] % 10, drawn.orientation[:, 1] % 10, 10)
+    independent(drawn.shape % 3, drawn.scale % 3, 3)
+    independent(drawn.position[..., 0], drawn.position[..., 1], 32)
+    independent(drawn.position[:, :, 0], drawn.position[:, :, 1], 32)
+    drawn = episodes(100, 100, size=14)
+    independent(drawn.position[:, :-1], drawn.position[:, 1:], 32)
+
+
+def test_sprites_may_overlap():
+    drawn = episodes(20, 15)
+    both = (drawn.templates.sum(2) > 1).flatten(2).any(-1)
+    assert 0.1 < both.float().mean() < 0.5
+
+
+def test_streams_are_fresh_and_reproducible():
+    generator = torch_rng(1, "test")
+    first, second = (dsprites.sample(2, 3, generator) for _ in range(2))
+    assert equal(first, episodes(2, 3, seed=1))
+    assert not first.shape.equal(second.shape) or not first.scale.equal(second.scale)
+    assert not first.position.equal(second.position)
+
+
+def test_evaluation_is_fixed_and_the_same_at_every_size():
+    one = dsprites.evaluation(3, 4)
+    dsprites.evaluation.cache_clear()
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    assert equal(one, dsprites.evaluation(3, 4))
+    assert dsprites.evaluation(3, 4) is dsprites.evaluation(3, 4)
+    for size in SIZES:
+        assert equal(one[2:], dsprites.evaluation(3, 4, size=size)[2:])
+    assert one.images.shape[-1] == 28
+    assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"count": 0}, "count is the number of episodes and has to be 1 or more, got 0"),
+        ({"items": 0}, "an episode needs at least one item; items has to be 1 or more, got 0"),
+        ({"size": 29}, "images have 64, 32, 28, 16 or 14 pixels each way, got size=29"),
+    ],
+)
+def test_wrong_use_is_answered(options, message):
+    with pytest.raises(WrongUse, match=message):
+        episodes(**options)

@@ -1,0 +1,158 @@
+"""Images out of memory, against a loop in numpy over one image at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from kanerva import oracles, whole
+from kanerva.whole import make, pictures
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.models.generation import SETTLE, imagine, imagine_episode, noise_shapes
+from mini_lib.kanerva.models.noise import draw_noise
+from mini_lib.kanerva.models.trace import Memory
+from mini_lib.seeding import torch_rng
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+
+
+def noise_for(network, images=3, batch=2, seed=0, **options):
+    drawn = draw_noise(noise_shapes(network, batch, images, **options), torch_rng(seed, "imagination"))
+    return {name: each.double() for name, each in drawn.items()}
+
+
+def filled(network, items=4):
+    with torch.no_grad():
+        return network(pictures(items=items)[0]).memory
+
+
+def slow_image(network, R, omega, items, noise, settle=2, machines=None):
+    """One image of one memory: the path and the last z, eta, gamma."""
+    p = {key: value.numpy() for key, value in network.state_dict().items()}
+    h = whole.history(p, omega, noise["history"])[0] if items else noise["history"]
+    mean = whole.linear(p, "assignment.prior_mean", h)
+    sd = whole.softplus(whole.linear(p, "assignment.prior_sd", h)) + 1e-4
+    eta = whole.softplus(mean + sd * noise["assignment"]) + 1e-3
+    gamma = oracles.gammas(eta)
+    looked_at = R if machines is None else machines
+    z = sum(g * r @ w for g, r, w in zip(gamma, looked_at, noise["address"], strict=True))
+    path = [np.round(1 / (1 + np.exp(-whole.decode(p, z))))]
+    for step in range(settle):
+        asked = whole.encode(p, path[-1])
+        eta, gamma, _ = whole.assign(p, asked, h, noise["settle"][step])
+        z = sum(g * r @ oracles.ridge(r, asked, 0.35) for g, r in zip(gamma, R, strict=True))
+        path.append(np.round(1 / (1 + np.exp(-whole.decode(p, z)))))
+    return path, z, eta, gamma
+
+
+def of_one(noise, b, n):
+    return {name: each[b, n].numpy() for name, each in noise.items()}
+
+
+@pytest.mark.parametrize("draw", [False, True])
+@pytest.mark.parametrize("items", [0, 4])
+def test_equals_numpy(items, draw):
+    network = make()
+    memory = filled(network) if items else network.empty(2)
+    noise = noise_for(network, settle=2, draw=draw)
+    ours = imagine(network, memory, noise, settle=2, draw=draw)
+    assert ours.path.shape == (2, 3, 3, 1, 2, 2)
+    for b in range(2):
+        R, V = (part[b].detach().numpy() for part in memory.state[:2])
+        for n in range(3):
+            own = of_one(noise, b, n)
+            machines = None
+            if draw:
+                machines = [
+                    r + e @ np.linalg.cholesky(v).T for r, v, e in zip(R, V, own["machines"], strict=True)
+                ]
+            path, z, eta, gamma = slow_image(network, R, memory.omega[b].numpy(), items, own, 2, machines)
+            np.testing.assert_array_equal(ours.path[b, n].flatten(1).numpy(), path)
+            for mine, theirs in ((ours.codes, z), (ours.weights.eta, eta), (ours.weights.gamma, gamma)):
+                np.testing.assert_allclose(mine[b, n].numpy(), theirs, rtol=1e-6, atol=1e-8)
+
+
+def test_images_do_not_meet_and_the_memory_stays():
+    network = make()
+    memory, noise = filled(network), noise_for(network)
+    before = [part.clone() for part in memory.state]
+    ours = imagine(network, memory, noise)
+    for n in range(3):
+        alone = imagine(network, memory, {name: each[:, n : n + 1] for name, each in noise.items()})
+        torch.testing.assert_close(ours.codes[:, n : n + 1], alone.codes, **TIGHT)
+        assert ours.images[:, n : n + 1].equal(alone.images)
+    assert all(now.equal(then) for now, then in zip(memory.state, before, strict=True))
+    assert not ours.logits.requires_grad
+    assert ours.path.shape[2] == SETTLE + 1
+
+
+def test_images_are_the_rounded_logits():
+    network = make()
+    ours = imagine(network, filled(network), noise_for(network, images=20))
+    assert set(ours.path.unique().tolist()) == {0.0, 1.0}
+    assert ours.images.equal(torch.sigmoid(ours.logits).round())
+
+
+def test_an_empty_memory_draws_h_from_its_prior():
+    network = make()
+    noise = noise_for(network, settle=0)
+    assert imagine(network, network.empty(2), noise, settle=0).h.equal(noise["history"])
+    assert not torch.allclose(imagine(network, filled(network), noise, settle=0).h, noise["history"])
+
+
+def test_addresses_are_at_their_mean_while_settling():
+    plain, full = make(), make("full")
+    memory, noise = filled(plain), noise_for(plain)
+    torch.testing.assert_close(imagine(full, memory, noise), imagine(plain, memory, noise), **TIGHT)
+
+
+def test_an_episode_writes_each_image_before_the_next():
+    network = make()
+    noise = noise_for(network, settle=2)
+    ours, memory = imagine_episode(network, noise, settle=2)
+    assert memory.items == 3
+    prior = network.prior
+    for b in range(2):
+        R, V = ([each.detach().numpy() for each in part[b]] for part in prior.state(2)[:2])
+        p = {key: value.numpy() for key, value in network.state_dict().items()}
+        embedded, omega = [], np.zeros(50)
+        for t in range(3):
+            path, z, eta, gamma = slow_image(network, R, omega, t, of_one(noise, b, t))
+            np.testing.assert_array_equal(ours.path[b, t].flatten(1).numpy(), path)
+            np.testing.assert_allclose(ours.codes[b, t].numpy(), z, rtol=1e-6, atol=1e-8)
+            done = oracles.write(R, V, [z], [eta], [gamma])
+            R, V = done.R, done.V
+            embedded.append(whole.linear(p, "history.psi", np.concatenate([z, gamma])))
+            omega = np.mean(embedded, axis=0)
+        np.testing.assert_allclose(memory.state.R[b].numpy(), R, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(memory.state.V[b].numpy(), V, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(memory.omega[b].numpy(), omega, rtol=1e-6, atol=1e-8)
+
+
+def test_an_episode_may_go_on():
+    network = make()
+    noise = noise_for(network, images=4)
+    at_once, last = imagine_episode(network, noise, filled(network))
+    first, middle = imagine_episode(network, {k: v[:, :2] for k, v in noise.items()}, filled(network))
+    second, end = imagine_episode(network, {k: v[:, 2:] for k, v in noise.items()}, middle)
+    assert isinstance(end, Memory)
+    assert end.items == last.items == 8
+    torch.testing.assert_close(at_once.codes, torch.cat([first.codes, second.codes], dim=1), **TIGHT)
+    torch.testing.assert_close(end.state.R, last.state.R, **TIGHT)
+
+
+def test_wrong_use_is_told():
+    network = make()
+    memory, noise = filled(network), noise_for(network)
+    with pytest.raises(WrongUse, match="a mixture learns no prior"):
+        imagine(make("mixture"), memory, noise)
+    with pytest.raises(WrongUse, match="settle has to be a whole number from 0, got -1"):
+        noise_shapes(network, 2, 3, settle=-1)
+    with pytest.raises(WrongUse, match="images has to be a whole number from 1"):
+        noise_shapes(network, 2, 0)
+    with pytest.raises(WrongUse, match=r"noise 'settle' has to be \[2, 3, 5, 2\], got \[2, 3, 12, 2\]"):
+        imagine(network, memory, noise, settle=5)
+    with pytest.raises(WrongUse, match="noise lacks 'machines'"):
+        imagine(network, memory, noise, draw=True)
+    for ask in (lambda: imagine(network, memory, {}), lambda: imagine_episode(network, {})):
+        with pytest.raises(WrongUse, match="noise lacks 'address'"):
+            ask()

@@ -1,0 +1,285 @@
+"""Encoders and decoders: parameters counted by hand, slow numpy convolutions, folding of axes, stacks, wrong use."""
+
+import numpy as np
+import pytest
+import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
+from mini_lib.seeding import seeded, torch_rng
+
+SIZE = {"valid": 22, "same": 5, "stride2": 17, "residual": 7, "mlp": 5}  # small ones, odd where that matters
+every_encoder = pytest.mark.parametrize("name", ENCODERS)
+every_decoder = pytest.mark.parametrize("name", DECODERS)
+
+
+def encoder(name, channels=2, dim=3, size=None, seed=0):
+    with seeded(seed, "test"):
+        return build_encoder(name, channels, size or SIZE[name], dim).double()
+
+
+def decoder(name, channels=2, size=5, dim=3, seed=0):
+    with seeded(seed, "test"):
+        return build_decoder(name, channels, size, dim).double()
+
+
+def pictures(*shape, seed=0):
+    return torch.rand(*shape, dtype=torch.float64, generator=torch_rng(seed, "pictures")).round()
+
+
+def codes(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch_rng(seed, "codes"))
+
+
+# ------------------------------------------------------------------------------------------------ slow second copy
+
+
+def conv(x, w, b, stride=1, before=0, after=0):
+    x = np.pad(x, ((0, 0), (before, after), (before, after)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(1, 2))[:, ::stride, ::stride]
+    return np.einsum("cijab,ocab->oij", windows, w) + b[:, None, None]
+
+
+def transposed(x, w, b, size):
+    """Every place of x paints a square of 4 x 4, two pixels from the next; as TensorFlow's SAME, cut to `size`."""
+    n = x.shape[1]
+    full = np.zeros((w.shape[1], 2 * n + 2, 2 * n + 2))
+    for row in range(n):
+        for column in range(n):
+            square = np.einsum("i,ioab->oab", x[:, row, column], w)
+            full[:, 2 * row : 2 * row + 4, 2 * column : 2 * column + 4] += square
+    before = (2 * n + 2 - size) // 2
+    return full[:, before : before + size, before : before + size] + b[:, None, None]
+
+
+def pool(x):
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    n = (x.shape[1] + 1) // 2
+    out = np.zeros((len(x), n, n))
+    for i in range(n):
+        for j in range(n):
+            out[:, i, j] = padded[:, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3].max((1, 2))
+    return out
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.2 * x)
+
+
+def linear(p, name, x):
+    return p[f"{name}.weight"] @ x + p[f"{name}.bias"]
+
+
+def encoded(name, p, x):
+    if name == "mlp":
+        return linear(p, "code", relu(linear(p, "hidden", x.ravel())))
+    if name == "residual":
+        for block in ("blocks.0", "blocks.1"):
+            w = [(p[f"{block}.conv{i}.weight"], p[f"{block}.conv{i}.bias"]) for i in range(3)]
+            x = pool(conv(x, *w[0], 1, 1, 1))
+            x = x + conv(leaky(conv(leaky(x), *w[1], 1, 1, 1)), *w[2], 1, 1, 1)
+        return linear(p, "code", leaky(linear(p, "hidden", leaky(x.ravel()))))
+    for i in range(4):
+        stride, before, after = {
+            "valid": (1, 0, 0),
+            "same": (1, 2, 3),
+            "stride2": (2, 3, 3) if i == 3 else (2, 2, 2),
+        }[name]
+        x = relu(conv(x, p[f"convs.{i}.weight"], p[f"convs.{i}.bias"], stride, before, after))
+    return linear(p, "code", x.ravel())
+
+
+def decoded(name, p, z, shape):
+    if name == "mlp":
+        return linear(p, "pixels", relu(linear(p, "hidden", z))).reshape(shape)
+    sizes = [-(-shape[1] // share) for share in (4, 2, 1)]
+    small = -(-sizes[0] // 2)
+    x = linear(p, "maps", z).reshape(64, small, small)
+    for i, size in enumerate(sizes):
+        x = transposed(relu(x), p[f"convs.{i}.weight"], p[f"convs.{i}.bias"], size)
+    return x
+
+
+def arrays(network):
+    return {name: value.numpy() for name, value in network.state_dict().items()}
+
+
+@every_encoder
+@pytest.mark.parametrize("channels", [1, 3])
+def test_codes_are_those_of_the_formulas(name, channels):
+    network = encoder(name, channels)
+    images = pictures(2, channels, SIZE[name], SIZE[name])
+    expected = [encoded(name, arrays(network), image) for image in images.numpy()]
+    with torch.no_grad():
+        np.testing.assert_allclose(network(images).numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [5, 8, 14, 28])
+@pytest.mark.parametrize("channels", [1, 3])
+@every_decoder
+def test_logits_are_those_of_the_formulas(name, channels, size):
+    network, z = decoder(name, channels, size), codes(2, 3)
+    expected = [decoded(name, arrays(network), code, (channels, size, size)) for code in z.numpy()]
+    with torch.no_grad():
+        np.testing.assert_allclose(network(z).numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------- sizes by hand
+
+
+def parameters(network):
+    return sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "size", "dim", "count"),
+    [
+        # 36 (C 16 + 16 32 + 32 64 + 64 128) + 240 in the convolutions: 387,888 for C = 1, 389,040 for C = 3
+        ("valid", 1, 28, 50, 387_888 + 8 * 8 * 128 * 50 + 50),
+        ("valid", 3, 28, 100, 389_040 + 8 * 8 * 128 * 100 + 100),
+        ("same", 1, 28, 50, 387_888 + 28 * 28 * 128 * 50 + 50),
+        ("stride2", 1, 28, 50, 387_888 + 2 * 2 * 128 * 50 + 50),
+        ("stride2", 1, 64, 50, 387_888 + 5 * 5 * 128 * 50 + 50),
+        # 9 (C 32 + 2 32 32 + 32 64 + 2 64 64) + 288 in the blocks: 111,168 for C = 1
+        ("residual", 1, 28, 50, 111_168 + 7 * 7 * 64 * 128 + 128 + 128 * 50 + 50),
+        ("residual", 1, 64, 50, 111_168 + 16 * 16 * 64 * 128 + 128 + 128 * 50 + 50),
+        ("mlp", 1, 8, 50, 64 * 256 + 256 + 256 * 50 + 50),
+        ("mlp", 3, 8, 64, 192 * 256 + 256 + 256 * 64 + 64),
+    ],
+)
+def test_encoders_have_as_many_parameters_as_derived(name, channels, size, dim, count):
+    assert parameters(build_encoder(name, channels, size, dim)) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "size", "dim", "count"),
+    [
+        # 16 (64 32 + 32 16 + 16 C) + 48 + C in the convolutions: 41,265 for C = 1, 41,779 for C = 3
+        ("conv", 1, 28, 50, 41_265 + 51 * 64 * 4 * 4),
+        ("conv", 3, 28, 100, 41_779 + 101 * 64 * 4 * 4),
+        ("conv", 1, 64, 50, 41_265 + 51 * 64 * 8 * 8),
+        ("conv", 1, 14, 50, 41_265 + 51 * 64 * 2 * 2),
+        ("mlp", 1, 8, 50, 50 * 256 + 256 + 256 * 64 + 64),
+        ("mlp", 3, 8, 64, 64 * 256 + 256 + 256 * 192 + 192),
+    ],
+)
+def test_decoders_have_as_many_parameters_as_derived(name, channels, size, dim, count):
+    assert parameters(build_decoder(name, channels, size, dim)) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "sides"), [("valid", [23, 18, 13, 8]), ("same", [28] * 4), ("stride2", [14, 7, 3, 2])]
+)
+def test_maps_of_28_pixels_shrink_as_derived(name, sides):
+    network, seen = build_encoder(name, 1, 28, 5), []
+    for layer in network.convs:
+        layer.register_forward_hook(lambda _, __, out: seen.append(out.shape[-1]))
+    assert network(torch.zeros(1, 1, 28, 28)).shape == (1, 5)
+    assert seen == sides
+
+
+def test_decoders_reach_the_papers_sizes():
+    assert build_decoder("conv", 1, 28, 5).sizes == (7, 14, 28)
+    assert build_decoder("conv", 1, 64, 5).sizes == (16, 32, 64)
+
+
+# ---------------------------------------------------------------------------------------- axes, gradients, stacks
+
+
+@every_encoder
+def test_leading_axes_are_folded(name):
+    network, size = encoder(name), SIZE[name]
+    images = pictures(2, 3, 2, size, size)
+    with torch.no_grad():
+        z = network(images)
+        assert z.shape == (2, 3, 3)
+        assert z[1, 2].allclose(network(images[1, 2]), rtol=1e-12)
+        assert z[1].allclose(network(images[1]), rtol=1e-12)
+
+
+@every_decoder
+def test_leading_axes_of_codes_are_folded(name):
+    network, z = decoder(name), codes(2, 4, 3)
+    with torch.no_grad():
+        logits = network(z)
+        assert logits.shape == (2, 4, 2, 5, 5)
+        assert logits[1, 3].allclose(network(z[1, 3]), rtol=1e-12)
+
+
+def loss(network, parameters, x):
+    y = functional_call(network, parameters, (x,))
+    return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).view(y.shape)).sum() + y.square().sum()
+
+
+@pytest.mark.parametrize("make", [*ENCODERS, "decoder conv", "decoder mlp"])
+def test_a_stack_has_the_gradients_of_its_networks(make):
+    if make.startswith("decoder"):
+        networks = [decoder(make.split()[1], seed=seed) for seed in (0, 1)]
+        x = codes(2, 2, 3)
+    else:
+        networks = [encoder(make, seed=seed) for seed in (0, 1)]
+        x = pictures(2, 2, 2, SIZE[make], SIZE[make])
+    stacked, _ = stack_module_state(networks)
+    together = vmap(grad(lambda p, x: loss(networks[0], p, x)))(stacked, x)
+    for i, network in enumerate(networks):
+        alone = torch.autograd.grad(
+            loss(network, dict(network.named_parameters()), x[i]), network.parameters()
+        )
+        for (name, _), gradient in zip(network.named_parameters(), alone, strict=True):
+            assert gradient.any()
+            assert together[name][i].allclose(gradient, rtol=1e-9, atol=1e-11)
+
+
+def test_codes_and_logits_may_be_negative():
+    """No activation stands behind them."""
+    for name in ENCODERS:
+        z = encoder(name, dim=40)(pictures(4, 2, SIZE[name], SIZE[name]))
+        assert (z.min() < 0 < z.max()).item()
+    for name in DECODERS:
+        logits = decoder(name)(codes(9, 3))
+        assert (logits.min() < 0 < logits.max()).item()
+
+
+# ------------------------------------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (build_encoder, ("vlid", 1, 28, 5), "unknown encoder 'vlid'; did you mean 'valid'.* residual, mlp"),
+        (build_decoder, ("valid", 1, 28, 5), "unknown decoder 'valid'; known: conv, mlp"),
+        (
+            build_encoder,
+            ("valid", 1, 20, 5),
+            "'valid' encoder needs images of 21 x 21 .*got 20 x 20; 'mlp' takes",
+        ),
+        (
+            build_encoder,
+            ("stride2", 1, 7, 5),
+            "'stride2' encoder needs images of 8 x 8 pixels or more, got 7 x 7",
+        ),
+        (build_encoder, ("mlp", 0, 8, 5), "channels of a network for images has to be 1 or more, got 0"),
+        (build_encoder, ("same", 1, -8, 5), "size of a network for images has to be 1 or more, got -8"),
+        (build_decoder, ("conv", 1, 28, 0), "dim of a network for images has to be 1 or more, got 0"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(make, arguments, message):
+    with pytest.raises(WrongUse, match=message):
+        make(*arguments)
+
+
+def test_the_smallest_sizes_are_read():
+    for name, size in (("valid", 21), ("stride2", 8), ("same", 1), ("residual", 1), ("mlp", 1)):
+        assert encoder(name, 1, size=size)(pictures(2, 1, size, size)).shape == (2, 3)
+
+
+def test_images_and_codes_of_another_size_are_refused():
+    with pytest.raises(WrongUse, match=r"this MLPEncoder reads \[..., 2, 5, 5\]; got \[4, 2, 6, 6\]"):
+        encoder("mlp")(pictures(4, 2, 6, 6))
+    with pytest.raises(WrongUse, match=r"this ConvDecoder reads \[..., 3\]; got \[4, 2\]"):
+        decoder("conv")(codes(4, 2))

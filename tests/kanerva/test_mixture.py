@@ -1,0 +1,152 @@
+"""The mixture: one-hot choices with a gradient, and the product that it is a case of; see test_product.py too."""
+
+import pytest
+import torch
+from torch import nn
+
+from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.memory import Weights, machine_weights
+from mini_lib.kanerva.models import build_network
+from mini_lib.kanerva.models.mixture import Choice, straight_through
+from mini_lib.kanerva.models.noise import draw_noise
+from mini_lib.kanerva.objective import Loss
+from mini_lib.seeding import seeded, torch_rng
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+FAR = 1e4  # eta of machines that were not chosen
+every_mixture = pytest.mark.parametrize("form", MIXTURES)
+
+
+def choice(**options):
+    with seeded(0, "choice"):
+        return Choice(5, 3, 4, **options).double()
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(shape, generator=torch_rng(seed, "numbers"), dtype=torch.float64)
+
+
+def loss_of(network, **batch):
+    images, queries = pictures()
+    given = {"images": images, "queries": queries, "noise": noise_of(network)} | batch
+    return Loss("mixture")(network, given)[0]
+
+
+def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
+    logits = numbers(4, 3).requires_grad_()
+    soft, pull = torch.softmax(logits, -1), numbers(4, 3, seed=1)
+    hard = straight_through(soft)
+    assert hard.equal(torch.nn.functional.one_hot(soft.argmax(-1), 3).double())
+    ours, theirs = (
+        torch.autograd.grad((each * pull).sum(), logits, retain_graph=True) for each in (hard, soft)
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_choices_have_the_probabilities_of_the_logits():
+    network, count = choice(), 20_000
+    h, features = numbers(1, 4), 3 * numbers(1, 3, seed=1)
+    noise = draw_noise({"gumbel": (count, 3)}, torch_rng(0, "noise"))["gumbel"].double()
+    sigma, chosen = network.weights(features.expand(count, 3), h.expand(count, 4), noise)
+    probabilities = torch.softmax(network.logits(torch.cat([features, h], -1)), -1)[0]
+    torch.testing.assert_close(chosen.mean(0), probabilities, rtol=0, atol=0.015)
+    assert (sigma == 1).all()
+
+
+def test_tau_changes_the_gradient_and_not_the_choice():
+    found = {}
+    for tau in (0.5, 1.0, 4.0):
+        network, z, h = choice(), numbers(4, 5), numbers(4, 4, seed=1)
+        weights = network.weights(network.features(z), h, numbers(4, 3, seed=2), tau)
+        (weights.gamma * numbers(4, 3, seed=3)).sum().backward()
+        found[tau] = weights.gamma.detach(), network.logits.weight.grad
+    assert found[0.5][0].equal(found[4.0][0])
+    assert not torch.allclose(found[0.5][1], found[4.0][1])
+    torch.testing.assert_close(found[1.0][0], weights.gamma.detach())
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
+def test_tau_is_one_number_or_one_for_each_episode(shape):
+    network = choice()
+    features, h, noise, pull = (numbers(*shape, n, seed=n) for n in (3, 4, 3, 3))
+
+    def slopes(tau):
+        given = features.clone().requires_grad_()
+        return torch.autograd.grad((network.weights(given, h, noise, tau).gamma * pull).sum(), given)[0]
+
+    two, one = slopes(2.0), slopes(1.0)
+    each = slopes(torch.tensor([2.0, 1.0]).double())
+    assert not torch.allclose(two, one)
+    torch.testing.assert_close(slopes(torch.tensor(2.0).double()), two, **TIGHT)
+    torch.testing.assert_close(each, torch.stack([two[0], one[1]]), **TIGHT)
+
+
+@every_mixture
+def test_stop_grad_leaves_the_choice_as_it_is(form):
+    network = make(form, stop_grad_r=True)
+    loss = loss_of(network)
+    loss.backward()
+    torch.testing.assert_close(loss, loss_of(make(form)), **TIGHT)
+    for name, parameter in network.assignment.named_parameters():
+        learns = parameter.grad is not None and parameter.grad.any()
+        assert bool(learns) == (name == "log_sigma")
+
+
+@every_mixture
+def test_machines_that_were_not_chosen_stay_as_they_were(form):
+    network, (images, _) = make(form, machines=3, total=6), pictures(items=1)
+    trace = network(images, noise=noise_of(network, items=1))
+    moved = (trace.written.state.R - network.prior.R).flatten(2).abs().amax(-1) > 0
+    assert moved.equal(trace.written.gamma[:, 0] > 0)
+    torch.testing.assert_close(trace.written.gamma.sum(-1), torch.ones(2, 1).double())
+
+
+class Given(nn.Module):
+    """An assignment that says what it was told to: choices of writing, then of reading."""
+
+    noise_name = "assignment"
+
+    def __init__(self, chosen):
+        super().__init__()
+        self.chosen = list(chosen)
+
+    def features(self, codes):
+        return self.chosen.pop(0)
+
+    def weights(self, features, h, noise=None):
+        eta = torch.where(features > 0, 1.0, FAR).to(features)
+        return Weights(eta, machine_weights(eta))
+
+
+def test_a_one_hot_product_is_a_mixture():
+    images, queries = pictures()
+    mixture = make("mixture", machines=3, total=6)
+    with seeded(0, "product"):
+        product = build_network("product", machines=3, total=6, **SIZES).double()
+    shared = {k: v for k, v in mixture.state_dict().items() if not k.startswith("assignment")}
+    product.load_state_dict(shared, strict=False)
+    noise = noise_of(mixture, seed=1)
+    theirs = mixture(images, queries, noise)
+    product.assignment = Given([theirs.written.gamma, theirs.weights.gamma])
+    ours = product(
+        images, queries, noise | {n: torch.zeros(2, 4, 3) for n in ("assignment", "assignment_read")}
+    )
+    assert theirs.written.gamma.flatten(0, 1).any(0).all()
+    near = {"rtol": 1e-4, "atol": 1e-4}
+    torch.testing.assert_close(ours.logits, theirs.logits, **near)
+    torch.testing.assert_close(ours.written.state.R, theirs.written.state.R, **near)
+    torch.testing.assert_close(ours.written.state.V, theirs.written.state.V, **near)
+    torch.testing.assert_close(ours.kl["memory"], theirs.kl["memory"], **near)
+
+
+def test_wrong_use_is_told():
+    network, (images, _) = make("mixture"), pictures()
+    with pytest.raises(WrongUse, match=r"tau, a temperature, has to be above 0, got 0\.0"):
+        network(images, tau=0.0)
+    with pytest.raises(WrongUse, match="unknown sigma 'learnt'; did you mean 'learned'"):
+        make("mixture", sigma="learnt")
+    with pytest.raises(WrongUse, match="unknown option of mixture 'coupling'"):
+        make("mixture", coupling="product")
+    with pytest.raises(WrongUse, match="noise lacks 'gumbel'"):
+        network(images, noise=noise_of(make("default")))

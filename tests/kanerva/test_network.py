@@ -1,0 +1,120 @@
+"""The parts of both networks, what they start from, and what cannot be."""
+
+import pytest
+import torch
+
+from kanerva import whole
+from kanerva.whole import FORMS, make, noise_of, pictures
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.memory import memory_kl
+from mini_lib.kanerva.models import MODELS, build_encoder, build_network, options_of
+from mini_lib.kanerva.objective import SAMPLE
+from mini_lib.seeding import seeded, torch_rng
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+def test_starts_from_the_values_of_the_paper():
+    with seeded(0, "network"):
+        network = build_network("product", machines=3, total=30, encoder="mlp", decoder="mlp")
+    assert network.prior_means.shape == (3, 50, 10)
+    assert network.prior_means.abs().max() <= 2
+    assert 0.8 < network.prior_means.std() < 0.95  # a standard normal cut off at 2 has 0.88
+    assert not torch.allclose(network.prior_means[0], network.prior_means[1])
+    torch.testing.assert_close(network.chi, torch.full((3,), 0.3))
+    state = network.empty(2).state
+    assert state.V.equal(torch.eye(10).expand(2, 3, 10, 10))
+    assert state.R.equal(network.prior_means.expand(2, 3, 50, 10))
+    assert network.noise_shapes(24, 45)["history"] == (24, 45, 10)
+
+
+# ------------------------------------------------------------------------------------------------- parts
+
+
+@every_form
+def test_writing_in_two_parts_is_writing_at_once(form):
+    network, noise = make(form), noise_of(make(form), items=5)
+    codes = torch.randn(2, 5, 3, generator=torch_rng(0, "codes")).double()
+    part = lambda span: {k: v[:, span] for k, v in noise.items()}  # noqa: E731
+    first = network.write(codes[:, :2], part(slice(2)))
+    second = network.write(codes[:, 2:], part(slice(2, None)), first.memory)
+    whole_one = network.write(codes, noise)
+    assert second.memory.items == whole_one.memory.items == 5
+    for ours, theirs in zip(second.memory.state, whole_one.memory.state, strict=True):
+        torch.testing.assert_close(ours, theirs, **TIGHT)
+    torch.testing.assert_close(second.memory.omega, whole_one.memory.omega, **TIGHT)
+    if network.kl_memory == "final":
+        torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
+
+
+def test_the_trace_keeps_the_memory_and_queries_do_not_meet():
+    network, (images, queries) = make(), pictures()
+    noise = noise_of(network)
+    trace = network(images, queries, noise)
+    assert trace.memory.items == 4
+    for t in range(4):
+        alone = noise | {"assignment_read": noise["assignment_read"][:, t : t + 1]}
+        found = network.read(trace.memory, trace.queries[:, t : t + 1], alone)
+        torch.testing.assert_close(found.reading.codes[:, 0], trace.reading.codes[:, t], **TIGHT)
+        torch.testing.assert_close(found.h, trace.h_read, **TIGHT)
+    torch.testing.assert_close(
+        trace.kl["memory"], memory_kl(trace.memory.state, network.prior).sum(-1), **TIGHT
+    )
+
+
+def test_pictures_of_single_machines():
+    network, (images, _) = make(), pictures()
+    trace = network(images)
+    alone = network.machine_logits(trace.reading, trace.weights.gamma)
+    assert alone.shape == (2, 4, 2, 1, 2, 2)
+    one = trace.weights.gamma[1, 3, 0] * trace.reading.parts[1, 3, 0]
+    torch.testing.assert_close(alone[1, 3, 0], network.decoder(one), **TIGHT)
+
+
+# ------------------------------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coupling": "produkt"}, "did you mean 'product'"),
+        ({"solver": "lu"}, "known: ridge, dkm"),
+        ({"kl_memory": "last"}, "known: final, sum, steps"),
+        ({"sample": "none"}, "known: mean, full"),
+        ({"h_read": "last"}, "known: final, prior, zero"),
+        ({"ridge": 0.0}, "above 0"),
+        ({"machines": 3}, "evenly"),
+        ({"history": 0}, "history has to be a whole number from 1"),
+        ({"colour": 1}, "unknown option of product"),
+    ],
+)
+def test_options_are_checked_at_once(options, message):
+    with pytest.raises(WrongUse, match=message):
+        build_network("product", **({"machines": 2, "total": 4} | whole.SIZES | options))
+
+
+def test_what_does_not_fit_is_told():
+    network, (images, queries) = make(), pictures()
+    noise = noise_of(network)
+    with pytest.raises(WrongUse, match=r"queries .* images' shape"):
+        network(images, queries[:, :2])
+    with pytest.raises(WrongUse, match="noise lacks 'history'"):
+        network(images, queries, {name: each for name, each in noise.items() if name != "history"})
+    with pytest.raises(WrongUse, match=r"noise 'assignment' has to be \[2, 4, 2\], got \[2, 3, 2\]"):
+        network(images, queries, noise | {"assignment": noise["assignment"][:, :3]})
+    with pytest.raises(WrongUse, match="items has to be a whole number from 1"):
+        network(images[:, :0])
+    with pytest.raises(WrongUse, match="unknown model 'produkt'; did you mean 'product'"):
+        build_network("produkt")
+    encoder = build_encoder("mlp", 1, 2, 4)
+    with pytest.raises(WrongUse, match="MLPEncoder has codes of 4 features, not 3"):
+        MODELS["product"](encoder, network.decoder, 3, 2, 2)
+
+
+def test_options_by_name():
+    shared = {"solver", "ridge", "kl_memory", "sample", "h_read", "history", "width", "stop_grad_r"}
+    assert set(options_of("product")) == shared | {"coupling"}
+    assert set(options_of("mixture")) == shared | {"sigma"}
+    for sample in SAMPLE.values():
+        assert make(sample=sample).sample == sample

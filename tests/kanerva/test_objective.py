@@ -1,0 +1,202 @@
+"""What training minimises: the sums of section 5 of the specification, its options, and the harness."""
+
+import numpy as np
+import pytest
+import torch
+
+from kanerva import whole
+from kanerva.whole import FORMS, make, noise_of, pictures
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.models import build_network
+from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, nats, temperature, terms, warm_up
+from mini_lib.replica import Replica
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.training import Trainee
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+COUNTED = {  # what each experiment adds to the reconstruction
+    "mean addresses": {"memory", "address_read", "assignment", "assignment_read", "history", "history_read"},
+    "full": {"memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read"},
+    "mixture": {"address_read"},
+}
+FORM = {"mean addresses": "default", "full": "full", "mixture": "mixture"}
+every_experiment = pytest.mark.parametrize("experiment", WEIGHTS)
+
+
+def batch_of(network, **more):
+    images, queries = pictures()
+    return {"images": images, "queries": queries, "noise": noise_of(network)} | more
+
+
+def slow(network, form, batch, counted, warm=(1.0, 1.0)):
+    """Loss and score from the numpy forward pass."""
+    losses, scores = [], []
+    for b, factor in enumerate(warm):
+        own = {name: each[b].numpy() for name, each in batch["noise"].items()}
+        images = batch["images"][b].numpy()
+        found = whole.forward(network, form, images, batch["queries"][b].numpy(), own)
+        on = 1 / (1 + np.exp(-found["logits"]))
+        scores.append(-np.sum(np.log(np.where(images == 1, on, 1 - on))) / len(images))
+        cost = sum(np.sum(found["kl"][name]) for name in counted) / len(images)
+        losses.append(scores[-1] + factor * cost)
+    return np.mean(losses), np.mean(scores)
+
+
+@every_experiment
+def test_equals_numpy(experiment):
+    network = make(FORM[experiment])
+    batch = batch_of(network)
+    ours = Loss(experiment)(network, batch)
+    theirs = slow(network, FORM[experiment], batch, COUNTED[experiment])
+    np.testing.assert_allclose([each.item() for each in ours], theirs, rtol=1e-9)
+
+
+@every_experiment
+def test_warm_up_scales_divergences_and_not_the_score(experiment):
+    network = make(FORM[experiment])
+    batch = batch_of(network, warm_up=torch.tensor([0.25, 0.5]).double())
+    ours = Loss(experiment)(network, batch)
+    theirs = slow(network, FORM[experiment], batch, COUNTED[experiment], (0.25, 0.5))
+    np.testing.assert_allclose([each.item() for each in ours], theirs, rtol=1e-9)
+    none = Loss(experiment)(network, batch | {"warm_up": torch.tensor(0.0).double()})
+    torch.testing.assert_close(*none, **TIGHT)
+
+
+def test_weights_may_be_changed_one_by_one():
+    network = make("full")
+    batch = batch_of(network)
+    found = {name: each.mean() for name, each in terms(network(**forward(batch)), batch["images"]).items()}
+    assert found.keys() == {"reconstruction", *KL_TERMS}
+    whole_loss, score = Loss("full")(network, batch)
+    torch.testing.assert_close(whole_loss, sum(found.values()), **TIGHT)
+    torch.testing.assert_close(score, found["reconstruction"], **TIGHT)
+    for name in KL_TERMS:
+        less, _ = Loss("full", changed=((name, 0.25),))(network, batch)
+        torch.testing.assert_close(whole_loss - less, 0.75 * found[name], rtol=1e-7, atol=1e-9)
+
+
+def forward(batch):
+    return {name: batch[name] for name in ("images", "queries", "noise")}
+
+
+def test_the_autoencoder_adds_its_own_reconstruction():
+    network = make()
+    batch = batch_of(network)
+    plain, score = Loss()(network, batch)
+    more, same = Loss(ae_weight=0.5)(network, batch)
+    expected = nats(network.decoder(network.encoder(batch["images"])), batch["images"]).mean()
+    torch.testing.assert_close(more - plain, 0.5 * expected, rtol=1e-8, atol=1e-10)
+    assert score.equal(same)
+
+
+def test_nats_are_of_all_pixels_and_channels():
+    logits, images = torch.zeros(2, 3, 3, 4, 4), torch.ones(2, 3, 3, 4, 4)
+    torch.testing.assert_close(nats(logits, images), torch.full((2, 3), 48 * np.log(2.0)).float())
+
+
+def test_images_are_their_own_queries_without_others():
+    network = make()
+    batch = batch_of(network)
+    alone = {name: batch[name] for name in ("images", "noise")}
+    same = Loss()(network, batch | {"queries": batch["images"]})
+    torch.testing.assert_close(Loss()(network, alone), same, **TIGHT)
+
+
+def test_tau_comes_with_the_batch():
+    found = []
+    for more in ({}, {"tau": torch.tensor(1.0).double()}, {"tau": torch.tensor([1.0, 3.0]).double()}):
+        network = make("mixture")
+        Loss("mixture")(network, batch_of(network, **more))[0].backward()
+        found.append(network.assignment.logits.weight.grad)
+    torch.testing.assert_close(found[0], found[1], **TIGHT)
+    assert not torch.allclose(found[0], found[2])
+
+
+def test_schedules():
+    update = torch.tensor([0, 1, 4, 5, 100])
+    torch.testing.assert_close(warm_up(update, 5), torch.tensor([0.0, 0.2, 0.8, 1.0, 1.0]))
+    assert warm_up(update, 0).equal(torch.ones(5))
+    torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
+    torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
+    with pytest.raises(WrongUse, match="warm-up takes 0 or more updates, not -1"):
+        warm_up(update, -1)
+    with pytest.raises(WrongUse, match="tau needs an update"):
+        temperature(update, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"experiment": "ful"}, "unknown experiment 'ful'; did you mean 'full'"),
+        ({"ae_weight": -1.0}, "the weight of ae_weight has to be at least 0"),
+        ({"changed": (("memry", 1.0),)}, "unknown divergence 'memry'; did you mean 'memory'"),
+        ({"changed": (("memory", float("nan")),)}, "the weight of memory has to be at least 0"),
+    ],
+)
+def test_names_and_weights_are_checked_at_once(options, message):
+    with pytest.raises(WrongUse, match=message):
+        Loss(**options)
+
+
+def test_a_mixture_needs_its_own_experiment():
+    network = make("mixture")
+    with pytest.raises(WrongUse, match="no divergence 'assignment'; a mixture is trained with"):
+        Loss("full")(network, batch_of(network))
+
+
+# ------------------------------------------------------------------------------------------------- the harness
+
+
+def replica(form, seed, experiment):
+    name, own = FORMS[form]
+    with seeded(seed, "network"):
+        network = build_network(name, **(whole.SIZES | own | {"machines": 2, "total": 4}))
+
+    def epoch(number):
+        images, queries = (each.float() for each in pictures(6, 3, seed=100 * seed + number))
+        updates = 2 * number + torch.arange(6) // 3
+        mixed = {"tau": temperature(updates, 8)} if name == "mixture" else {}
+        return {"images": images, "queries": queries, "warm_up": warm_up(updates, 5)} | mixed
+
+    def noise(update, batch):
+        return network.noise(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+
+    loss = Loss(experiment, ae_weight=0.1)
+    return Replica(
+        f"{form}-{seed}", form, network, epoch, 6, 3, 4, 1e-3, loss, lambda model: {}, noise=noise, clip=10.0
+    )
+
+
+@every_experiment
+def test_the_harness_trains_a_stack_as_each_alone(experiment):
+    form = FORM[experiment]
+    assert len({replica(form, seed, experiment).stack_key() for seed in range(2)}) == 1
+    cpu = torch.device("cpu")
+    stack = Trainee([replica(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
+    alone = [Trainee([replica(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
+    for update in range(3):
+        losses, scores = stack.step(stack.batch(update))
+        for i, each in enumerate(alone):
+            loss, score = each.step(each.batch(update))
+            torch.testing.assert_close(losses[i], loss[0], rtol=1e-3, atol=1e-3)
+            torch.testing.assert_close(scores[i], score[0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["default", "mixture"])
+def test_learns_to_remember(form):
+    experiment = "mixture" if form == "mixture" else "mean addresses"
+    with seeded(0, "network"):
+        network = build_network(
+            FORMS[form][0], **(whole.SIZES | {"size": 4, "dim": 8, "machines": 2, "total": 8})
+        )
+    optimiser, loss = torch.optim.Adam(network.parameters(), 3e-3), Loss(experiment)
+    scores = []
+    for update in range(60):
+        images = pictures(8, 4, 4, seed=update)[0].float()
+        noise = network.noise(8, 4, torch_rng(0, "noise", update))
+        one, score = loss(network, {"images": images, "noise": noise, "warm_up": torch.tensor(0.1)})
+        optimiser.zero_grad()
+        one.backward()
+        optimiser.step()
+        scores.append(score.item())
+    assert np.mean(scores[-10:]) < 0.9 * np.mean(scores[:3])

@@ -1,0 +1,214 @@
+"""Both networks against a slow numpy pass; symmetries, gradients and stacks."""
+
+import numpy as np
+import pytest
+import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from kanerva import whole
+from kanerva.whole import FORMS, PRODUCTS, make, noise_of, pictures
+from mini_lib.kanerva.objective import Loss
+from mini_lib.seeding import torch_rng
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+every_form = pytest.mark.parametrize("form", FORMS)
+every_product = pytest.mark.parametrize("form", PRODUCTS)
+
+
+def loss_for(form, **options):
+    name, own = FORMS[form]
+    experiment = (
+        "mixture" if name == "mixture" else "full" if own.get("sample") == "full" else "mean addresses"
+    )
+    return Loss(experiment, **options)
+
+
+def close(ours, theirs):
+    torch.testing.assert_close(ours, torch.as_tensor(np.array(theirs)).reshape(ours.shape), **TIGHT)
+
+
+# ------------------------------------------------------------------------------------------------- numpy
+
+
+@every_form
+def test_equals_the_numpy_forward_pass(form):
+    network = make(form)
+    images, queries = pictures()
+    noise = noise_of(network)
+    with torch.no_grad():
+        trace = network(images, queries, noise)
+    for b in range(len(images)):
+        own = {name: each[b].numpy() for name, each in noise.items()}
+        slow = whole.forward(network, form, images[b].numpy(), queries[b].numpy(), own)
+        ours = {
+            "codes": trace.codes, "queries": trace.queries, "logits": trace.logits, "omega": trace.omega,
+            "eta": trace.written.eta, "gamma": trace.written.gamma, "w": trace.written.w,
+            "R": trace.written.state.R, "V": trace.written.state.V, "h_read": trace.h_read,
+            "eta_read": trace.weights.eta, "gamma_read": trace.weights.gamma, "w_read": trace.reading.w,
+            "parts": trace.reading.parts,
+        }  # fmt: skip
+        for name, value in ours.items():
+            close(value[b], slow[name])
+        assert trace.kl.keys() == slow["kl"].keys()
+        for name, value in trace.kl.items():
+            close(value[b], slow["kl"][name])
+
+
+def test_a_mixture_has_no_divergence_of_the_choice():
+    images, _ = pictures()
+    names = {form: make(form)(images).kl.keys() for form in ("default", "mixture")}
+    assert names["default"] - names["mixture"] == {"assignment", "assignment_read"}
+
+
+def test_shapes_of_noise_and_results():
+    network = make("full", machines=2, total=6)
+    assert network.noise_shapes(5, 7) == {
+        "history": (5, 7, 10),
+        "history_read": (5, 10),
+        "assignment": (5, 7, 2),
+        "assignment_read": (5, 7, 2),
+        "address": (5, 7, 2, 3),
+        "address_read": (5, 7, 2, 3),
+    }
+    trace = network(pictures(5, 7)[0], noise=noise_of(network, 5, 7))
+    assert trace.logits.shape == (5, 7, 1, 2, 2)
+    assert trace.autoencoded.shape == (5, 0, 1, 2, 2)
+    assert trace.h.shape == (5, 7, 10)
+    assert len(trace.written.states) == 8
+    assert {name: tuple(kl.shape) for name, kl in trace.kl.items()} == {
+        **dict.fromkeys(("memory", "history_read"), (5,)),
+        **dict.fromkeys(("address", "address_read", "assignment", "assignment_read", "history"), (5, 7)),
+    }
+
+
+@every_form
+def test_no_noise_is_every_mean(form):
+    network, (images, queries) = make(form), pictures()
+    zeros = {name: torch.zeros(shape).double() for name, shape in network.noise_shapes(2, 4).items()}
+    ours, theirs = network(images, queries), network(images, queries, zeros)
+    torch.testing.assert_close(ours.logits, theirs.logits, **TIGHT)
+    assert not torch.allclose(ours.logits, network(images, queries, noise_of(network)).logits)
+
+
+def test_images_are_their_own_queries_and_codes_are_decoded_when_asked():
+    network, (images, _) = make(), pictures()
+    noise = noise_of(network)
+    ours, theirs = network(images, None, noise, autoencode=True), network(images, images, noise)
+    torch.testing.assert_close(ours.logits, theirs.logits, **TIGHT)
+    torch.testing.assert_close(ours.autoencoded, network.decoder(network.encoder(images)), **TIGHT)
+
+
+# ------------------------------------------------------------------------------------------------- symmetry
+
+
+def swapped(network, order):
+    """The same network with its machines in another order; exact, since nothing else knows them."""
+    other = make("full", machines=len(order), total=2 * len(order))
+    state, features, codes = network.state_dict(), len(order), network.dim
+    inputs = [*order, *range(features, features + network.history.size)]
+    for name in ("prior_means", "log_psi", "log_chi", "assignment.mlp.4.weight", "assignment.mlp.4.bias"):
+        state[name] = state[name][order]
+    for name in ("mean", "sd", "prior_mean", "prior_sd"):
+        for kind in ("weight", "bias"):
+            state[f"assignment.{name}.{kind}"] = state[f"assignment.{name}.{kind}"][order]
+        if "prior" not in name:
+            state[f"assignment.{name}.weight"] = state[f"assignment.{name}.weight"][:, inputs]
+    places = [*range(codes), *(codes + i for i in order)]
+    state["history.psi.weight"] = state["history.psi.weight"][:, places]
+    other.load_state_dict(state)
+    return other
+
+
+def test_permuting_machines_permutes_gamma_and_nothing_else():
+    network, order = make("full", machines=3, total=6), [2, 0, 1]
+    images, queries = pictures()
+    noise = noise_of(network)
+    turned = {k: v[:, :, order] if k.startswith(("ass", "add")) else v for k, v in noise.items()}
+    ours, theirs = network(images, queries, noise), swapped(network, order)(images, queries, turned)
+    assert not torch.allclose(ours.weights.gamma, theirs.weights.gamma)
+    torch.testing.assert_close(ours.weights.gamma[..., order], theirs.weights.gamma, **TIGHT)
+    torch.testing.assert_close(ours.written.gamma[..., order], theirs.written.gamma, **TIGHT)
+    torch.testing.assert_close(ours.logits, theirs.logits, **TIGHT)
+    for name in ours.kl:
+        torch.testing.assert_close(ours.kl[name], theirs.kl[name], **TIGHT)
+
+
+# ------------------------------------------------------------------------------------------------- gradients
+
+
+def gradients(network, form, **options):
+    images, queries = pictures()
+    batch = {"images": images, "queries": queries, "noise": noise_of(network)}
+    loss_for(form, **options)(network, batch)[0].backward()
+    return {name: p.grad for name, p in network.named_parameters()}
+
+
+@every_form
+def test_gradient_reaches_every_parameter(form):
+    without = {name for name, each in gradients(make(form), form).items() if each is None or not each.any()}
+    assert without == set()
+
+
+@every_product
+def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
+    found = gradients(make(form, stop_grad_r=True), form)
+    touched = {name for name, each in found.items() if each is not None and each.any()}
+    assert not any(name.startswith("assignment") for name in touched)
+    assert {"prior_means", "encoder.code.weight", "decoder.pixels.weight"} <= touched
+    images, _ = pictures()
+    plain, stopped = make(form)(images), make(form, stop_grad_r=True)(images)
+    torch.testing.assert_close(plain.logits, stopped.logits, **TIGHT)
+    assert not torch.stack([stopped.kl["assignment"], stopped.kl["assignment_read"]]).any()
+
+
+@pytest.mark.parametrize("form", ["default", "full", "dkm"])
+def test_the_gradient_is_the_slope(form):
+    network = make(form)
+    found = gradients(network, form, ae_weight=0.5)
+    images, queries = pictures()
+    batch = {"images": images, "queries": queries, "noise": noise_of(network)}
+    generator = torch_rng(0, "direction")
+    way = {k: torch.randn(v.shape, generator=generator).double() for k, v in network.named_parameters()}
+
+    @torch.no_grad()
+    def at(step):
+        moved = {k: v + step * way[k] for k, v in network.named_parameters()}
+        return loss_for(form, ae_weight=0.5)(lambda *a, **k: functional_call(network, moved, a, k), batch)[0]
+
+    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["default", "full", "mixture"])
+def test_gradients_stay_finite_over_45_writes_in_single_precision(form):
+    network = make(form, dim=50, machines=3, total=30, size=8).float()
+    images, queries = (each.float() for each in pictures(2, 45, 8))
+    batch = {"images": images, "queries": queries, "noise": network.noise(2, 45, torch_rng(0, "noise"))}
+    loss, score = loss_for(form)(network, batch)
+    loss.backward()
+    assert torch.stack([loss, score]).isfinite().all()
+    assert all(p.grad.isfinite().all() for p in network.parameters() if p.grad is not None)
+
+
+@every_form
+def test_stacked_networks_equal_each_alone(form):
+    networks, pairs = [make(form, seed) for seed in range(3)], [pictures(seed=seed) for seed in range(3)]
+    noises = [noise_of(network, seed=seed) for seed, network in enumerate(networks)]
+    skeleton, loss_of = make(form), loss_for(form, ae_weight=0.3)
+
+    def loss(parameters, buffers, batch):
+        return loss_of(lambda *a, **k: functional_call(skeleton, (parameters, buffers), a, k), batch)
+
+    batches = [
+        {"images": pair[0], "queries": pair[1], "noise": noise, "warm_up": torch.tensor(0.2 * (seed + 1))}
+        for seed, (pair, noise) in enumerate(zip(pairs, noises, strict=True))
+    ]
+    batch = {name: torch.stack([each[name] for each in batches]) for name in ("images", "queries", "warm_up")}
+    batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
+    found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
+    for replica, network in enumerate(networks):
+        own, score = loss_of(network, batches[replica])
+        own.backward()
+        torch.testing.assert_close(scores[replica], score, **TIGHT)
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(found[name][replica], parameter.grad, rtol=1e-7, atol=1e-9)

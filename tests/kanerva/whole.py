@@ -1,0 +1,181 @@
+"""A whole forward pass in numpy float64, one episode and one item at a time; small networks to compare with it."""
+
+import numpy as np
+import torch
+
+from kanerva import oracles
+from mini_lib.kanerva.models import build_network
+from mini_lib.seeding import seeded, torch_rng
+
+SIZES = {"channels": 1, "size": 2, "dim": 3, "encoder": "mlp", "decoder": "mlp"}
+FORMS = {
+    "default": ("product", {}),
+    "one machine": ("product", {"machines": 1, "total": 2}),
+    "independent": ("product", {"coupling": "independent"}),
+    "dkm": ("product", {"solver": "dkm", "ridge": 0.5}),
+    "sum": ("product", {"kl_memory": "sum"}),
+    "steps": ("product", {"kl_memory": "steps"}),
+    "full": ("product", {"sample": "full"}),
+    "full, h from the prior": ("product", {"sample": "full", "h_read": "prior"}),
+    "no h at reading": ("product", {"h_read": "zero", "history": 4, "width": 5}),
+    "mixture": ("mixture", {}),
+    "mixture, learned sigma": ("mixture", {"sigma": "learned"}),
+    "full mixture": ("mixture", {"sample": "full", "solver": "dkm"}),
+}
+PRODUCTS = [form for form, (name, _) in FORMS.items() if name == "product"]
+MIXTURES = [form for form, (name, _) in FORMS.items() if name == "mixture"]
+
+
+def make(form="default", seed=0, **options):
+    """A small network in float64, all of whose parameters matter."""
+    name, own = FORMS[form]
+    with seeded(seed, "test"):
+        network = build_network(name, **({"machines": 2, "total": 4} | SIZES | own | options)).double()
+    generator = torch_rng(seed, "weights")
+    with torch.no_grad():
+        for key, parameter in network.named_parameters():
+            if not key.startswith(("encoder", "decoder")):
+                spread = 0.1 if key.startswith("history") else 0.3
+                drawn = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+                parameter.add_(spread * drawn)
+        network.encoder.code.weight.mul_(5.0)
+    return network
+
+
+def pictures(batch=2, items=4, size=2, channels=1, seed=0):
+    """Images and queries, 0 or 1."""
+    shape = batch, items, channels, size, size
+    generator = torch_rng(seed, "images")
+    return tuple((torch.rand(shape, generator=generator) > 0.5).double() for _ in range(2))
+
+
+def noise_of(network, batch=2, items=4, seed=0):
+    drawn = network.noise(batch, items, torch_rng(seed, "noise"))
+    return {name: each.double() for name, each in drawn.items()}
+
+
+# ------------------------------------------------------------------------------------------------- numpy
+
+
+def linear(p, name, x):
+    return p[f"{name}.weight"] @ x + p[f"{name}.bias"]
+
+
+def perceptron(p, name, x, places):
+    for place in places[:-1]:
+        x = np.maximum(linear(p, f"{name}.{place}", x), 0)
+    return linear(p, f"{name}.{places[-1]}", x)
+
+
+def softplus(x):
+    return np.log1p(np.exp(x))
+
+
+def encode(p, image):
+    return linear(p, "encoder.code", np.maximum(linear(p, "encoder.hidden", image.reshape(-1)), 0))
+
+
+def decode(p, code):
+    return linear(p, "decoder.pixels", np.maximum(linear(p, "decoder.hidden", code), 0))
+
+
+def normal_kl(mean, sd, prior_mean, prior_sd):
+    each = np.log(prior_sd / sd) + (sd**2 + (mean - prior_mean) ** 2) / (2 * prior_sd**2) - 0.5
+    return float(np.sum(each))
+
+
+def dense_kl(new, old):
+    """Between N(vec(R), V x I) of two states of one machine, as ordinary Gaussians of D M numbers."""
+    (R, V), (R0, V0) = new, old
+    dim, size = len(R), R.size
+    S, S0 = np.kron(V, np.eye(dim)), np.kron(V0, np.eye(dim))
+    away = oracles.vec(R0) - oracles.vec(R)
+    inverse = np.linalg.inv(S0)
+    logs = np.linalg.slogdet(S0)[1] - np.linalg.slogdet(S)[1]
+    return 0.5 * (np.trace(inverse @ S) + away @ inverse @ away - size + logs)
+
+
+def history(p, omega, noise):
+    mean = perceptron(p, "history.mean", omega, (0, 2))
+    sd = softplus(perceptron(p, "history.sd", omega, (0, 2))) + 1e-4
+    return mean + sd * noise, normal_kl(mean, sd, 0.0, 1.0)
+
+
+def assign(p, z, h, noise):
+    """eta, gamma, and the divergence (None in a mixture)."""
+    both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
+    if "assignment.logits.weight" in p:
+        chosen = np.eye(len(noise))[np.argmax(linear(p, "assignment.logits", both) + noise)]
+        return np.full(len(noise), np.exp(p.get("assignment.log_sigma", 0.0))), chosen, None
+    mean, sd = linear(p, "assignment.mean", both), softplus(linear(p, "assignment.sd", both)) + 1e-4
+    prior = linear(p, "assignment.prior_mean", h), softplus(linear(p, "assignment.prior_sd", h)) + 1e-4
+    eta = softplus(mean + sd * noise) + 1e-3
+    return eta, oracles.gammas(eta), normal_kl(mean, sd, *prior)
+
+
+def address_kl(w, chi):
+    return sum(normal_kl(here, spread, 0.0, 1.0) for here, spread in zip(w, chi, strict=True))
+
+
+def memory_kl(before, states, kind):
+    """Of all machines, as "final", "sum" or "steps" say."""
+    every = [before, *states]
+    pairs = {
+        "final": [(every[-1], before)],
+        "sum": [(state, before) for state in every[1:]],
+        "steps": list(zip(every[1:], every, strict=False)),
+    }[kind]
+    return sum(
+        dense_kl((new[0][i], new[1][i]), (old[0][i], old[1][i]))
+        for new, old in pairs
+        for i in range(len(before[0]))
+    )
+
+
+def forward(network, form, images, queries, noise):
+    """What happens in one episode; images [T, C, H, W], noise by name without the axis B."""
+    name, options = FORMS[form]
+    p = {key: value.numpy() for key, value in network.state_dict().items()}
+    drawn = "gumbel" if name == "mixture" else "assignment"
+    solver = {"solver": options.get("solver", "ridge"), "strength": options.get("ridge", 0.35)}
+    rule = "mixture" if name == "mixture" else options.get("coupling", "product")
+    chi, machines = np.exp(p["log_chi"]), len(p["log_chi"])
+    codes, asked = ([encode(p, x) for x in each] for each in (images, queries))
+    omega, embedded, found = np.zeros(p["history.psi.bias"].shape), [], []
+    kl = {"address": [], "history": [], "assignment": [], "address_read": [], "assignment_read": []}
+    for t, z in enumerate(codes):
+        h, cost = history(p, omega, noise["history"][t])
+        found.append(assign(p, z, h, noise[drawn][t]))
+        embedded.append(linear(p, "history.psi", np.concatenate([z, found[-1][1]])))
+        omega = np.mean(embedded, axis=0)
+        kl["history"].append(cost)
+        kl["assignment"].append(found[-1][2])
+    eta, gamma = (np.array([each[i] for each in found]) for i in (0, 1))
+    R0, V0 = list(p["prior_means"]), [np.exp(s) * np.eye(p["prior_means"].shape[2]) for s in p["log_psi"]]
+    added = noise.get("address")
+    added = None if added is None else chi[:, None] * added
+    done = oracles.write(R0, V0, codes, eta, gamma, rule, noise=added, **solver)
+    kl["address"] = [address_kl(w, chi) for w in done.w]
+    kl["memory"] = memory_kl((R0, V0), done.states, options.get("kl_memory", "final"))
+    h, kl["history_read"] = np.zeros(p["history.mean.2.bias"].shape), 0.0
+    if options.get("h_read", "final") == "final":
+        h, kl["history_read"] = history(p, omega, noise["history_read"])
+    elif options["h_read"] == "prior":
+        h = noise["history_read"]
+    eta_read, gamma_read, w_read, parts, logits = [], [], [], [], []
+    for t, z in enumerate(asked):
+        noise_sd, weight, cost = assign(p, z, h, noise[f"{drawn}_read"][t])
+        w = [oracles.least_squares(done.R[i], z, **solver) for i in range(machines)]
+        there = w if added is None else w + chi[:, None] * noise["address_read"][t]
+        said = [done.R[i] @ there[i] for i in range(machines)]
+        kl["assignment_read"].append(cost)
+        kl["address_read"].append(address_kl(w, chi))
+        for kept, new in zip((eta_read, gamma_read, w_read, parts), (noise_sd, weight, w, said), strict=True):
+            kept.append(new)
+        logits.append(decode(p, sum(g * each for g, each in zip(weight, said, strict=True))))
+    return {
+        "codes": codes, "queries": asked, "eta": eta, "gamma": gamma, "w": done.w, "R": done.R, "V": done.V,
+        "omega": omega, "h_read": h, "eta_read": eta_read, "gamma_read": gamma_read, "w_read": w_read,
+        "parts": parts, "logits": np.reshape(logits, images.shape),
+        "kl": {key: value for key, value in kl.items() if np.all(np.not_equal(value, None))},
+    }  # fmt: skip
