@@ -9,6 +9,7 @@ from functions.helpers import network
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.functions import analysis
 from mini_lib.functions.experiments import tutorial_settings
+from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS
 from mini_lib.seeding import torch_rng
 from mini_lib.weights import save_weights
@@ -156,16 +157,6 @@ def test_every_weight_lies_at_its_tokens_place():
         torch.testing.assert_close(every[i, j], both.mean())
 
 
-def test_attention_over_observations_is_that_of_the_query():
-    model, y = network("one_d_window"), torch.tensor(CURVE)[None]
-    with torch.no_grad():
-        weights, _ = model.attention(y)
-    found = analysis.over_observations(model, CURVE, layer=0, head=1)
-    torch.testing.assert_close(found, weights[0][0, 1, -1])
-    assert found.shape == (6,)
-    assert analysis.over_observations(model, CURVE).sum().item() == pytest.approx(1, abs=1e-5)
-
-
 def test_attention_that_is_not_there():
     one_d, relational = network("one_d"), network("relational")
     for ask, words in (
@@ -173,10 +164,9 @@ def test_attention_that_is_not_there():
             lambda: analysis.over_matrix(one_d, CURVE, 1),
             "a matrix of differences to look at, this one is a OneD",
         ),
-        (lambda: analysis.over_observations(relational, CURVE), "only a 1d network looks at observations"),
         (lambda: analysis.over_matrix(relational, CURVE, 6), "queries 1 to 5, got 6"),
         (lambda: analysis.over_matrix(relational, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
-        (lambda: analysis.over_observations(one_d, CURVE, head=-1), "head has to be from 0 to 1, got -1"),
+        (lambda: analysis.over_matrix(relational, CURVE, 1, head=-1), "head has to be from 0 to 1, got -1"),
         (lambda: analysis.by_distance(one_d, torch.zeros(0, 5)), "no curve to look at"),
         (lambda: analysis.by_distance(one_d, torch.zeros(1, 5), axis=1), "has 1 axes of places, got axis=1"),
     ):
@@ -189,8 +179,9 @@ def test_by_distance_is_the_mean_over_curves_and_pairs():
     one_d = network("one_d")
     found = analysis.by_distance(one_d, y)
     assert found.distance.tolist() == [0, 1, 2, 3, 4, 5]
-    mean = sum(analysis.over_observations(one_d, curve, layer=1, head=0) for curve in y) / 2
-    torch.testing.assert_close(found.weights[1, 0], mean.flip(0))
+    with torch.no_grad():
+        weights, _ = one_d.attention(y)
+    torch.testing.assert_close(found.weights[1, 0], weights[1][:, 0, -1].mean(dim=0).flip(0))
     torch.testing.assert_close(found.even, torch.full((6,), 1 / 6))
 
 
@@ -218,3 +209,20 @@ def test_a_narrow_window_makes_attention_fall():
     even, steep = (analysis.by_distance(net, y).weights.mean(dim=(0, 1)) for net in (wide, narrow))
     assert steep[-1] < 0.05 * even[-1]
     assert steep[0] > even[0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_local_weights_are_those_of_small_changes(name):
+    model, y = network(name).double(), torch.tensor([CURVE, CURVE[::-1]], dtype=torch.float64)
+    weights = analysis.local_weights(model, y)
+    assert weights.shape == y.shape
+    for place in range(len(CURVE)):
+        ends = []
+        for step in (-1e-6, 1e-6):
+            near = y.clone()
+            near[:, place] += step
+            with torch.no_grad():
+                ends.append(summarise(model.estimates(near, model(near)))[0])
+        torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
+    if name.startswith("relational"):
+        torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())

@@ -180,17 +180,6 @@ def test_attention_lies_on_the_matrix_with_a_ring_at_the_query():
     assert figures.attention(Attended(1, weights), 1).axes[0].images[0].get_clim() == (0, 1)
 
 
-def test_attention_to_observations_ends_with_the_query_itself():
-    ax = figures.attention_to_observations({"one_d": torch.tensor([0.1, 0.2, 0.7])}).axes[0]
-    _, told, asked = ax.lines
-    assert told.get_xdata().tolist() == [1, 2]
-    assert told.get_ydata() == pytest.approx([0.1, 0.2])
-    assert asked.get_xdata().tolist() == [3]
-    assert asked.get_ydata() == pytest.approx([0.7])
-    assert asked.get_fillstyle() == "none"
-    assert legend(ax) == ["1d"]
-
-
 def test_attention_by_distance_is_a_mean_over_layers_and_heads():
     weights = torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]])  # [L, H, G]
     found = Falling(torch.tensor([0.0, 1.0]), weights, torch.tensor([0.3, 0.25]))

@@ -58,25 +58,34 @@ def test_a_calibrated_normal_is_covered_as_the_control_says():
     torch.testing.assert_close(bins.error, analysis.MEAN_ERROR * bins.spread, rtol=0.05, atol=0)
 
 
-def test_bins_hold_equal_counts_from_the_least_spread_up():
-    spread = torch.tensor([[4.0, 1.0, 3.0], [2.0, 6.0, 5.0]])
-    found = in_bins(spread, 10 * spread + torch.tensor([[0.0, 63.0, 0.0], [0.0, 0.0, 0.0]]), 3)
-    assert found.spread.tolist() == [1.5, 3.5, 5.5]
-    assert found.error.tolist() == [46.5, 35.0, 55.0]
+def test_bins_hold_equal_counts_of_every_step_from_the_least_spread_up():
+    spread = torch.tensor([[4.0, 1.0], [2.0, 6.0], [9.0, 5.0]])
+    found = in_bins(spread, 10 * spread + torch.tensor([[0.0, 60.0], [0.0, 0.0], [0.0, 0.0]]), 3)
+    assert found.spread.tolist() == [1.5, 4.5, 7.5]
+    assert found.error.tolist() == [45.0, 45.0, 75.0]
     assert found.counts.tolist() == [2, 2, 2]
-    assert in_bins(spread, spread, 4).counts.tolist() == [2, 2, 1, 1]
-    with pytest.raises(WrongUse, match="6 predictions make 1 to 6 bins, got 7"):
-        in_bins(spread, spread, 7)
+    assert in_bins(spread, spread, 2).counts.tolist() == [4, 2]
+    with pytest.raises(WrongUse, match="3 curves make 1 to 3 bins, got 4"):
+        in_bins(spread, spread, 4)
 
 
 def test_errors_by_spread_are_against_observations_by_class():
-    found = made([[0.0, 0.0], [1.0, 1.0]], [[2.0, 1.0], [3.0, 4.0]])
-    curves = curves_of([[9.0, 0.5, -0.25], [9.0, 3.0, 1.0]], [1, 2])
+    found = made([[0.0], [0.0], [1.0], [1.0]], [[2.0], [1.0], [3.0], [4.0]])
+    curves = curves_of([[9.0, 0.5], [9.0, -0.25], [9.0, 3.0], [9.0, 1.0]], [1, 1, 2, 2])
     bins = analysis.error_by_spread(found, curves, bins=2)
     assert set(bins) == {"rbf", "sine"}
     assert bins["rbf"].spread.tolist() == [1, 2]
     assert bins["rbf"].error.tolist() == [0.25, 0.5]
     assert bins["sine"].error.tolist() == [2, 0]
+
+
+def test_ranks_are_compared_within_each_step():
+    """Both grow from the first step to the second, but within a step the larger spread has the smaller error."""
+    found = made([[0.0, 0.0]] * 3, [[1.0, 11.0], [2.0, 12.0], [3.0, 13.0]])
+    curves = curves_of([[9.0, 3.0, 30.0], [9.0, 2.0, 20.0], [9.0, 1.0, 10.0]], [2, 2, 2])
+    assert analysis.rank_within_steps(found, curves) == {"sine": pytest.approx(-1)}
+    curves = curves_of([[9.0, 1.0, 30.0], [9.0, 2.0, 20.0], [9.0, 3.0, 10.0]], [2, 2, 2])
+    assert analysis.rank_within_steps(found, curves) == {"sine": pytest.approx(0)}
 
 
 def test_what_cannot_be_calibrated_says_so():
@@ -145,20 +154,6 @@ def test_a_course_is_read_from_the_checks_of_a_record():
         analysis.course(record("one_d"), "mse")
 
 
-def test_windows_move_from_where_they_started():
-    runs = [
-        record("relational_window", checks=[check(1, window=9.0), check(100, window=8.0)]),
-        record("one_d_window", seed=2, options={"length": 30.0}),
-        record("one_d_window", diverged=True),
-        record("one_d"),
-    ]
-    first, second = analysis.moved(runs)
-    assert first == (1, 10.0, [100, 10_000], [9.0, 8.0])
-    assert second == (2, 30.0, [10_000], [7.5])
-    with pytest.raises(WrongUse, match="no finished run here has a window"):
-        analysis.moved(runs[2:])
-
-
 @pytest.fixture
 def records(tmp_path):
     kept = Records(tmp_path)
@@ -221,3 +216,11 @@ def test_errors_step_by_step_are_against_the_function():
     assert analysis.by_step(point, curves) == {"lin": [1.0, 4.5]}
     with pytest.raises(WrongUse, match="2 predictions of 3 points do not belong"):
         analysis.by_step(torch.zeros(2, 3), curves)
+
+
+def test_the_place_of_the_readers_network_among_the_runs(records):
+    for seed, value in ((1, 0.5), (2, 0.4), (3, 0.9)):
+        records.add(record("one_d_window", seed=seed, scale="tutorial", value=value), "functions.table1")
+    assert analysis.place_of_first(records, "one_d_window", "lin") == (2, 3)
+    with pytest.raises(WrongUse, match="unknown model 'one'"):
+        analysis.place_of_first(records, "one")

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mini_lib.errors import WrongUse
 from mini_lib.functions.analysis.networks import one_curve, relational
-from mini_lib.functions.models import FunctionTransformer, OneDTransformer, RelationalTransformer, Tokens
+from mini_lib.functions.models import FunctionTransformer, RelationalTransformer, Tokens
 from mini_lib.functions.models.window import visible
 
 
@@ -59,25 +59,6 @@ def over_matrix(
     laid = torch.full((observed + 1, observed + 1), torch.nan)
     laid[i - 1, j - 1] = chosen[row]
     return Attended(query, laid[:-1])
-
-
-def over_observations(
-    model: FunctionTransformer,
-    y: Sequence[int | float] | Float[Tensor, "..."],
-    layer: int | None = None,
-    head: int | None = None,
-) -> Float[Tensor, "T"]:
-    """Where the query of a 1d network looks: its weight on each observation, and last on itself.
-
-    Args and errors are those of `over_matrix`.
-    """
-    y = one_curve(y)
-    if not isinstance(model, OneDTransformer):
-        raise WrongUse(
-            f"only a 1d network looks at observations, this one is a {type(model).__name__}; see over_matrix"
-        )
-    weights, _ = _weights(model, y)
-    return _chosen(weights, layer, head)[-1]
 
 
 @torch.no_grad()

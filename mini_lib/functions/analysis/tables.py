@@ -85,6 +85,21 @@ def _row(records: Records, model: str, measure: str, scale: str, bounds: Mapping
     }
 
 
+def place_of_first(records: Records, model: str, column: str = "even") -> tuple[int, int]:
+    """Where seed 1, the network for readers, stands among the tutorial runs by its error, and how many those are.
+
+    Raises:
+        WrongUse: for a network or class that is not there, or one without a finished run of seed 1.
+    """
+    if model not in ROWS:
+        raise unknown("model", model, ROWS)
+    found = next(row for row in rows(records, "mse", "tutorial", None, (column,)) if row["model"] == model)
+    if 1 not in found["seeds"]:
+        raise WrongUse(f"no finished run of {ROWS[model]!r} with seed 1 is on record at the tutorial scale")
+    own = found["runs"][found["seeds"].index(1)]
+    return 1 + sum(value < own for value in found["runs"]), len(found["runs"])
+
+
 def printed_optimum() -> dict[str, dict[str, float]]:
     """The row "optimal" of Table 2, in the form of `bounds`."""
     entries = printed(TABLE2)
