@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.functions.tasks import SHORTEST, STEPS, positions, sample
+from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
 from mini_lib.seeding import torch_rng
 
 Predictor = Callable[[Tensor, int], Tensor]
@@ -30,12 +30,9 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64.
 
     Raises:
-        WrongUse: for fewer than two observations, values that are not finite, or no step.
+        WrongUse: for what is no batch of curves, fewer than two observations, values that are not finite, no step.
     """
-    if y.shape[1] < SHORTEST:
-        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
-    if not y.isfinite().all():
-        raise WrongUse("observations have to be finite numbers")
+    check_curves(y)
     if steps < 1:
         raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
     return y.double()

@@ -194,10 +194,13 @@ def _flat(sides: Iterable) -> list[str]:
 
 
 def _rows(side: str | list[str]) -> str:
-    """A side by its rows; its column too, if it is one cell."""
+    """A side by its rows, with the columns that it names."""
     if isinstance(side, str):
         return side.removesuffix("/*")
-    return " and ".join(dict.fromkeys(pattern.rsplit("/", 1)[0] for pattern in _flat(side)))
+    rows: dict[str, list[str]] = {}
+    for row, column in (pattern.rsplit("/", 1) for pattern in _flat(side)):
+        rows.setdefault(row, []).extend([column] if column != "*" else [])
+    return " and ".join(f"{row} ({', '.join(columns)})" if columns else row for row, columns in rows.items())
 
 
 def _mean(patterns: str | list[str], metric: str, lookup: Lookup) -> Value:

@@ -82,7 +82,7 @@ def _chosen(weights: Float[Tensor, "L H T T"], layer: int | None, head: int | No
 
 
 class Falling(NamedTuple):
-    """Mean attention of queries to what stands at each distance |x - x'|, over all that they may look at.
+    """Mean attention of queries to what stands at each distance, over all that they may look at.
 
     Attributes:
         distance: in steps of x, from 0. [G]
