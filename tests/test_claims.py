@@ -14,7 +14,8 @@ from mini_lib.results.compare import TABLES, Comparison, Printed
 
 CELLS = [cell for wing in WINGS for cell in wing.CELLS]
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
-TIES = [f"functions.C{name}" for name in ("2a", "2b", "5", "6", "9", "10", "15")]  # by the paper's own errors
+# By the paper's own errors.
+TIES = [f"functions.C{name}" for name in ("2a", "2b", "5", "6", "9", "10", "11", "14", "15")]
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
 
 
@@ -71,6 +72,13 @@ def test_one_cell_decides_for_all():
 
 
 @pytest.mark.parametrize(
+    ("mean", "expected"), [(97.1, "holds"), (97.0, "tie"), (93.0, "tie"), (92.9, "fails")]
+)
+def test_strict_thresholds_need_two_standard_errors_either_way(mean, expected):
+    assert verdict(claim("at_least", cells=[A], level=95, strict=True), a=(mean, 1.0)) == expected
+
+
+@pytest.mark.parametrize(
     ("mean", "expected"), [(49.0, "holds"), (51.0, "holds"), (51.2, "tie"), (48.7, "fails")]
 )
 def test_within(mean, expected):
@@ -96,7 +104,8 @@ def test_comparisons_need_two_standard_errors_either_way(a, b, by, expected):
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ((10, 0.6), (12, 0.8), "holds"),  # SE of the difference 1: as much as 2 is chance
+        ((10, 0.06), (10.1, 0.08), "holds"),  # SE of the difference 0.1: at most 0.3 apart
+        ((10, 0.6), (11, 0.8), "tie"),  # SE 1: as much as 2 is chance, but 3 would be 28 %
         ((10, 0.6), (12.1, 0.8), "fails"),
         ((10, 0.0), (10.5, 0.0), "holds"),  # less than 5 % is nothing
         ((10, 0.0), (10.6, 0.0), "fails"),

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.functions.tasks import SHORTEST, STEPS, positions, sample
+from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
 from mini_lib.seeding import torch_rng
 
 Predictor = Callable[[Tensor, int], Tensor]
@@ -30,12 +30,9 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64.
 
     Raises:
-        WrongUse: for fewer than two observations, values that are not finite, or no step.
+        WrongUse: for what is no batch of curves, fewer than two observations, values that are not finite, no step.
     """
-    if y.shape[1] < SHORTEST:
-        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
-    if not y.isfinite().all():
-        raise WrongUse("observations have to be finite numbers")
+    check_curves(y)
     if steps < 1:
         raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
     return y.double()
@@ -92,14 +89,16 @@ def ar_weights(y: Float[Tensor, "B N"], order: int, ridge: float) -> Float[Tenso
     return (_inverse(before, ridge) @ (before.mT @ value[..., None]))[..., 0]
 
 
-def roll_out(y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int) -> Float[Tensor, "B S"]:
+def roll_out(
+    y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int, reach: float = REACH
+) -> Float[Tensor, "B S"]:
     """Apply f(i) = sum_j w_j f(i - j) to its own predictions.
 
-    A prediction is clipped at `REACH` times the curve's largest absolute observation. Weights with a root outside
+    A prediction is clipped at `reach` times the curve's largest absolute observation. Weights with a root outside
     the unit circle would otherwise grow exponentially, and a few such curves would make up the mean of all. Three
     times lets a line from 0 go on for twice as long as it was observed, and holds for a curve of any scale.
     """
-    limit = REACH * y.abs().amax(dim=1)
+    limit = reach * y.abs().amax(dim=1)
     for _ in range(steps):
         following = (weights * y[:, -weights.shape[1] :].flip(-1)).sum(dim=1)
         y = torch.cat([y, following.clamp(-limit, limit)[:, None]], dim=1)
@@ -107,7 +106,7 @@ def roll_out(y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int
 
 
 def autoregression(
-    y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 2, ridge: float = 0.1
+    y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 2, ridge: float = 0.1, reach: float = REACH
 ) -> Float[Tensor, "B S"]:
     """AR(L) fitted to each curve by ridge regression, and rolled out on its own predictions.
 
@@ -116,12 +115,13 @@ def autoregression(
         steps: S.
         order: L, the window length.
         ridge: lambda, the penalty on squared weights.
+        reach: see `roll_out`; math.inf clips nothing.
 
     Raises:
         WrongUse: for too few observations, or a lambda that is not above 0.
     """
     y = checked(y, steps)
-    return roll_out(y, ar_weights(y, order, ridge), steps)
+    return roll_out(y, ar_weights(y, order, ridge), steps, reach)
 
 
 def leave_one_out(y: Float[Tensor, "B N"], order: int, ridge: float, skip: int) -> Float[Tensor, "B"]:

@@ -53,11 +53,12 @@ def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
         curves: the last 10 points are extrapolated from the others.
 
     Returns:
-        "mse_lin" and so on: squared error against the noiseless function, context growing. "noisy_mse_": against
-        observations. "sliding_mse_": context sliding. With a window "window": its length. For a relational network
-        also "spread_": standard deviation of the estimates (Table 2); "covered_1_" and "covered_2_": percentage of
-        observations within one and two of them; "spread_error_", by class: rank correlation of the spread with the
-        absolute error against observations.
+        ``mse_lin`` and so on: squared error against the noiseless function, context growing. ``noisy_mse_``: against
+        observations. ``sliding_mse_``: context sliding. With a window ``window``: its length. For a relational
+        network also ``spread_``: standard deviation of the estimates (Table 2); ``covered_1_`` and ``covered_2_``:
+        percentage of observations within one and two of them; ``spread_error_``, by class: rank correlation of the
+        spread with the absolute error against observations, all steps together (both grow with the steps;
+        `analysis.rank_within_steps` keeps them apart).
     """
     seen, truth, y = curves.y[:, :-STEPS], curves.truth[:, -STEPS:], curves.y[:, -STEPS:]
     grown, slid = (extrapolate_all(model, seen, context) for context in CONTEXTS)

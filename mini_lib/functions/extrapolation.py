@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mini_lib.errors import WrongUse, unknown
 from mini_lib.functions.models import FunctionTransformer
-from mini_lib.functions.tasks import SHORTEST, STEPS
+from mini_lib.functions.tasks import STEPS, check_curves
 
 CONTEXTS = ("growing", "sliding")
 
@@ -52,16 +52,14 @@ def extrapolate(
         cached: reuse keys and values of earlier observations, where that is exact.
 
     Raises:
-        WrongUse: for fewer than two observations, no step, values that are not finite, or an unknown context.
+        WrongUse: for what is no batch of curves, fewer than two observations, values that are not finite, no step,
+            or an unknown context.
     """
     if context not in CONTEXTS:
         raise unknown("context", context, CONTEXTS)
-    if y.shape[1] < SHORTEST:
-        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    check_curves(y)
     if not isinstance(steps, int) or steps < 1:
         raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
-    if not y.isfinite().all():
-        raise WrongUse("observations have to be finite numbers")
     reuse = cached and context == "growing" and model.reusable
     memory, points, spreads, ensembles = None, [], [], []
     for _ in range(steps):

@@ -79,13 +79,13 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     The likelihood has a local maximum at every wrong period, so the search starts at the strongest one.
 
     Raises:
-        WrongUse: for a part that is not one of `PARTS`.
+        WrongUse: for a name that is not one of `KERNELS`.
     """
     parts = _parts(len(y), strongest_period(y))
+    if name not in KERNELS:
+        raise unknown("kernel", name, KERNELS)
     kernel = WhiteKernel(NOISE**2, (1e-5, 1.0))
     for part in reversed(name.split("+")):
-        if part not in parts:
-            raise unknown("kernel", part, PARTS)
         kernel = parts[part] + kernel
     return kernel
 

@@ -151,6 +151,19 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
     return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
+def check_curves(y: object) -> None:
+    """WrongUse unless these are curves as every predictor takes them: numbers [B, N], with N of two or more."""
+    if not isinstance(y, torch.Tensor) or y.dim() != 2:
+        shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
+        raise WrongUse(
+            f"curves are a tensor [B, N], got {shape}; own_curve([...]) makes one of your own values"
+        )
+    if y.shape[1] < SHORTEST:
+        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    if not y.isfinite().all():
+        raise WrongUse("observations have to be finite numbers")
+
+
 def own_curve(
     y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
 ) -> Float[Tensor, "1 T"]:
@@ -178,7 +191,7 @@ def own_curve(
             )
     if x is not None and [*x] != [*range(1, len(values) + 1)]:
         raise WrongUse(
-            f"x has to be 1, 2, ..., {len(values)}, one for each value; the networks know equal steps only"
-            " (interpolate your curve onto whole steps first)"
+            f"x has to be the whole steps from 1 to {len(values)}, one for each value, got {[*x]}; equal steps can"
+            " be renumbered from 1, for others interpolate your curve onto whole steps first"
         )
     return values[None]

@@ -19,7 +19,7 @@ from mini_lib.training import LOG_EVERY
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
-ALIKE, UNKNOWN = 0.05, 0.25  # shares of a mean: a difference that is none, and an SE that decides nothing
+ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
 MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
 
 
@@ -194,14 +194,20 @@ def _flat(sides: Iterable) -> list[str]:
 
 
 def _rows(side: str | list[str]) -> str:
-    """A side by its rows; its column too, if it is one cell."""
+    """A side by its rows, with the columns that it names."""
     if isinstance(side, str):
         return side.removesuffix("/*")
-    return " and ".join(dict.fromkeys(pattern.rsplit("/", 1)[0] for pattern in _flat(side)))
+    rows: dict[str, list[str]] = {}
+    for row, column in (pattern.rsplit("/", 1) for pattern in _flat(side)):
+        rows.setdefault(row, []).extend([column] if column != "*" else [])
+    return " and ".join(f"{row} ({', '.join(columns)})" if columns else row for row, columns in rows.items())
 
 
 def _mean(patterns: str | list[str], metric: str, lookup: Lookup) -> Value:
-    """The mean over all cells that the patterns name, and its standard error (cells are independent runs)."""
+    """The mean over all cells that the patterns name, and its standard error.
+
+    Cells are taken for independent, as print allows nothing else, also where they are measured in the same runs.
+    """
     values = [lookup(cell, metric) for pattern in _flat([patterns]) for cell in expand(pattern)]
     return Value(statistics.fmean(v.mean for v in values), math.hypot(*(v.se for v in values)) / len(values))
 
@@ -221,8 +227,8 @@ def _changed(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
 def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, str]:
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
-    A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison
-    (`strict`) needs more than 2 SE either way. In between is a tie.
+    A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
+    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie.
     """
     verdicts = []
     for amount, se in margins.values():
@@ -236,7 +242,8 @@ def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, 
 
 def _threshold(rule: dict, mean: Callable, margin: Callable[[float], float]) -> tuple[str, str]:
     values = {cell: mean(cell) for pattern in rule["cells"] for cell in expand(pattern)}
-    verdict, cell = _worst({cell: (margin(v.mean), v.se) for cell, v in values.items()}, strict=False)
+    margins = {cell: (margin(v.mean), v.se) for cell, v in values.items()}
+    verdict, cell = _worst(margins, strict=rule.get("strict", False))
     return verdict, f"weakest: {cell}, {_number(values[cell].mean)}"
 
 
@@ -271,14 +278,16 @@ def _more(rule: dict, mean: Callable) -> tuple[str, str]:
 def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
     """In every pair the two sides are equal, as far as the runs can tell, and the runs can tell something.
 
-    As in `verdict`: equal if the difference is at most 2 SE or 5 % of their mean; a tie where SE exceeds 25 %.
+    They are alike where even a difference larger by 2 SE than the one found would be less than 25 % of their mean;
+    they are not where the difference exceeds 2 SE and 5 % of their mean. In between nobody can tell: a tie.
     """
     found = []
     for left, right in rule["pairs"]:
         a, b = mean(left), mean(right)
         size, se = (abs(a.mean) + abs(b.mean)) / 2, math.hypot(a.se, b.se)
-        known = "tie" if se > UNKNOWN * size else "holds"
-        verdict = known if abs(a.mean - b.mean) <= max(2 * se, ALIKE * size) else "fails"
+        apart = abs(a.mean - b.mean)
+        known = "holds" if apart + 2 * se <= UNLIKE * size else "tie"
+        verdict = known if apart <= max(2 * se, ALIKE * size) else "fails"
         words = f"{_rows(left)} against {_rows(right)}: {_number(a.mean)} against {_number(b.mean)}"
         found.append((("fails", "tie", "holds").index(verdict), verdict, words))
     _, verdict, words = min(found, key=lambda each: each[0])

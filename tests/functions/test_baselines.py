@@ -108,6 +108,8 @@ def test_a_rollout_is_clipped_at_three_times_the_largest_observation():
     weights = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.5, 0.0]]).double()
     answer = baselines.roll_out(y, weights, 4)
     assert answer.tolist() == [[4, 6, 6, 6], [-40, -60, -60, -60], [1, 0.5, 0.25, 0.125]]
+    free = baselines.roll_out(y, weights, 4, reach=math.inf)
+    assert free.tolist() == [[4, 8, 16, 32], [-40, -80, -160, -320], [1, 0.5, 0.25, 0.125]]
 
 
 def test_clipping_leaves_every_line_of_the_task_alone():

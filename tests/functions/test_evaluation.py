@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from functions.helpers import network
 from mini_lib.functions.evaluation import WEIGHTS, covered, evaluate, extrapolate_all, per_kind
 from mini_lib.functions.extrapolation import Extrapolation, extrapolate
-from mini_lib.functions.models import build_network
 from mini_lib.functions.tasks import KINDS, STEPS, Curves, evaluation_curves
 
 TABLES = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
-SMALL = {"dim": 8, "layers": 2, "heads": 2, "scale": 0.05}
-
-
-def network(name, seed=0):
-    """A small network whose predictions differ from curve to curve."""
-    torch.manual_seed(seed)
-    model = build_network(name, **SMALL)
-    for parameter in model.parameters():
-        if parameter.dim() > 1 and len(parameter) > 1:
-            torch.nn.init.normal_(parameter, std=0.5)
-    return model.eval()
 
 
 # ------------------------------------------------------------------------------------------------ means

@@ -12,6 +12,7 @@ from mini_lib.functions.tasks import (
     KINDS,
     NOISE,
     STEPS,
+    check_curves,
     covariance,
     evaluation_curves,
     own_curve,
@@ -269,6 +270,20 @@ def test_what_is_no_curve_is_refused(y, message):
     "x", [[0, 1, 2], [1, 2], [1, 2, 3, 4], [1, 2, 2.5], [3, 2, 1], [1, 2, math.nan], [2, 4, 6]]
 )
 def test_places_off_the_grid_are_refused(x):
-    message = r"x has to be 1, 2, ..., 3, one for each value.*equal steps only.*interpolate your curve"
+    message = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
     with pytest.raises(WrongUse, match=message):
         unchecked_own_curve([0.1, 0.2, 0.3], x)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, 2.0], "got list; own_curve"),
+        (torch.zeros(3), r"got a tensor of shape \(3,\); own_curve"),
+        (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
+        (torch.tensor([[1.0, math.inf]]), "observations have to be finite numbers"),
+    ],
+)
+def test_what_is_no_batch_of_curves_is_refused(y, message):
+    with pytest.raises(WrongUse, match=message):
+        check_curves(y)

@@ -5,7 +5,6 @@ from mini_lib.functions.analysis.attention import (
     Falling,
     by_distance,
     over_matrix,
-    over_observations,
 )
 from mini_lib.functions.analysis.calibration import (
     MEAN_ERROR,
@@ -16,11 +15,12 @@ from mini_lib.functions.analysis.calibration import (
     coverage,
     error_by_spread,
     normal_coverage,
+    rank_within_steps,
 )
 from mini_lib.functions.analysis.ensembles import Ensemble, ensemble
-from mini_lib.functions.analysis.networks import reader_network
-from mini_lib.functions.analysis.tables import by_step, printed_optimum, rows
-from mini_lib.functions.analysis.window import Fall, Moved, fall, moved
+from mini_lib.functions.analysis.networks import local_weights, reader_network
+from mini_lib.functions.analysis.tables import by_step, place_of_first, printed_optimum, rows
+from mini_lib.functions.analysis.window import Fall, fall
 
 __all__ = [
     "MEAN_ERROR",
@@ -31,7 +31,6 @@ __all__ = [
     "Ensemble",
     "Fall",
     "Falling",
-    "Moved",
     "by_distance",
     "by_step",
     "course",
@@ -39,11 +38,12 @@ __all__ = [
     "ensemble",
     "error_by_spread",
     "fall",
-    "moved",
+    "local_weights",
     "normal_coverage",
     "over_matrix",
-    "over_observations",
+    "place_of_first",
     "printed_optimum",
+    "rank_within_steps",
     "reader_network",
     "rows",
 ]

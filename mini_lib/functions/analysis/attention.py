@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mini_lib.errors import WrongUse
 from mini_lib.functions.analysis.networks import one_curve, relational
-from mini_lib.functions.models import FunctionTransformer, OneDTransformer, RelationalTransformer, Tokens
+from mini_lib.functions.models import FunctionTransformer, RelationalTransformer, Tokens
 from mini_lib.functions.models.window import visible
 
 
@@ -61,25 +61,6 @@ def over_matrix(
     return Attended(query, laid[:-1])
 
 
-def over_observations(
-    model: FunctionTransformer,
-    y: Sequence[int | float] | Float[Tensor, "..."],
-    layer: int | None = None,
-    head: int | None = None,
-) -> Float[Tensor, "T"]:
-    """Where the query of a 1d network looks: its weight on each observation, and last on itself.
-
-    Args and errors are those of `over_matrix`.
-    """
-    y = one_curve(y)
-    if not isinstance(model, OneDTransformer):
-        raise WrongUse(
-            f"only a 1d network looks at observations, this one is a {type(model).__name__}; see over_matrix"
-        )
-    weights, _ = _weights(model, y)
-    return _chosen(weights, layer, head)[-1]
-
-
 @torch.no_grad()
 def _weights(model: FunctionTransformer, y: Float[Tensor, "1 N"]) -> tuple[Float[Tensor, "L H T T"], Tokens]:
     """Attention of all layers and heads in one curve, on the CPU."""
@@ -101,7 +82,7 @@ def _chosen(weights: Float[Tensor, "L H T T"], layer: int | None, head: int | No
 
 
 class Falling(NamedTuple):
-    """Mean attention of queries to what stands at each distance |x - x'|, over all that they may look at.
+    """Mean attention of queries to what stands at each distance, over all that they may look at.
 
     Attributes:
         distance: in steps of x, from 0. [G]

@@ -6,11 +6,13 @@ the function.
 """
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import WrongUse, unknown
@@ -64,7 +66,7 @@ def coverage(found: Extrapolation, curves: Curves, deviations: Sequence[int] = (
 
 
 class Bins(NamedTuple):
-    """Predictions in bins of equal counts, from the least spread to the most.
+    """Predictions in bins of equal counts, from the least spread to the most; every step is sorted by itself.
 
     Attributes:
         spread: mean standard deviation of the estimates. [K]
@@ -78,12 +80,13 @@ class Bins(NamedTuple):
 
 
 def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
-    """Sort all predictions of each class by their spread, and take the mean error of each bin.
+    """Sort the curves of each class by their spread, step by step, and take the mean error of each bin.
 
+    Spread and error both grow with the steps. If steps were sorted together, this alone would make them rise as one.
     A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
 
     Raises:
-        WrongUse: as `coverage`; for fewer predictions of a class than bins.
+        WrongUse: as `coverage`; for fewer curves of a class than bins.
     """
     y = hidden(found, curves).y
     error = (found.point - y).abs()
@@ -93,13 +96,32 @@ def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dic
 
 
 def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int) -> Bins:
-    """Means of both in bins of equal counts (or one more in some), by spread."""
-    if not 1 <= bins <= spread.numel():
-        raise WrongUse(f"{spread.numel()} predictions make 1 to {spread.numel()} bins, got {bins!r}")
-    order = spread.flatten().argsort(stable=True)
-    parts = [(spread.flatten()[part], error.flatten()[part]) for part in order.tensor_split(bins)]
-    means = (torch.stack([part[i].double().mean() for part in parts]) for i in (0, 1))
-    return Bins(*means, torch.tensor([len(part[0]) for part in parts]))
+    """Means of both in bins of equal counts (or one more in some), by spread within each step."""
+    if not 1 <= bins <= len(spread):
+        raise WrongUse(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
+    order = spread.argsort(dim=0, stable=True)
+    parts = [each.gather(0, order).double().tensor_split(bins) for each in (spread, error)]
+    means = (torch.stack([part.mean() for part in each]) for each in parts)
+    return Bins(*means, torch.tensor([part.numel() for part in parts[0]]))
+
+
+def rank_within_steps(found: Extrapolation, curves: Curves) -> dict[str, float]:
+    """Spearman's correlation of spread and absolute error against observations, over curves: mean over the steps.
+
+    1 if, at every step, the curves with the larger spread are those with the larger error; 0 if they have nothing to
+    do with each other.
+
+    Raises:
+        WrongUse: as `coverage`.
+    """
+    error = (found.point - hidden(found, curves).y).abs()
+    return {
+        kind: statistics.fmean(
+            float(spearmanr(spread, off).statistic)
+            for spread, off in zip(found.spread[rows].unbind(1), error[rows].unbind(1), strict=True)
+        )
+        for kind, rows in rows_of(curves.kinds).items()
+    }
 
 
 def hidden(found: Extrapolation, curves: Curves) -> Curves:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer, build_network
 from mini_lib.functions.tasks import own_curve
 from mini_lib.weights import header, load_weights
@@ -52,3 +53,14 @@ def one_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 N"]:
     """
     single = isinstance(y, torch.Tensor) and y.dim() == 2 and len(y) == 1
     return own_curve(y[0] if single else y)
+
+
+def local_weights(model: FunctionTransformer, y: Float[Tensor, "B N"]) -> Float[Tensor, "B N"]:
+    """How much the prediction of y_{N+1} changes with each observation: its derivatives, on the curve as it is.
+
+    A linear autoregression has its own weights here, the same on every curve. Those of a relational network sum to
+    1, since a constant added to a curve is added to its prediction.
+    """
+    y = y.detach().clone().requires_grad_()
+    point, _ = summarise(model.estimates(y, model(y)))
+    return torch.autograd.grad(point.sum(), y)[0]

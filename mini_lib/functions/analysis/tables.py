@@ -10,6 +10,7 @@ from mini_lib.functions.analysis.calibration import rows_of
 from mini_lib.functions.experiments import (
     COLUMNS,
     ROWS,
+    RUNS,
     TABLE1,
     TABLE2,
     UNCERTAIN,
@@ -17,7 +18,7 @@ from mini_lib.functions.experiments import (
     tutorial_settings,
 )
 from mini_lib.functions.tasks import KINDS, Curves
-from mini_lib.results import Measured, Records, printed, settings_hash, verdict
+from mini_lib.results import Cell, Records, compare, printed
 
 SETTINGS = {"paper": paper_settings, "tutorial": tutorial_settings}
 TABLES = {"mse": TABLE1, "sliding_mse": TABLE1, "noisy_mse": TABLE1, "spread": TABLE2}
@@ -60,30 +61,43 @@ def rows(
 
 
 def _row(records: Records, model: str, measure: str, scale: str, bounds: Mapping, column: str) -> dict:
-    runs = records.of(settings_hash(SETTINGS[scale](model).to_dict()))
-    runs = [record for record in runs if record["scale"] == scale]
-    finished = [record for record in runs if not record["diverged"]]
-    values = tuple(record["metrics"][f"{measure}_{column}"] for record in finished)
-    ours = Measured(values, len(runs) - len(finished))
-    paper = printed(TABLES[measure]).get((ROWS[model], column))
+    table, settings = TABLES[measure], SETTINGS[scale](model).to_dict()
+    variant = "" if scale == "paper" else scale
+    cell = Cell(table, ROWS[model], column, settings, RUNS, table, f"{measure}_{column}", variant)
+    (found,) = compare([cell], records)
     return {
         "model": model,
         "name": ROWS[model],
         "class": column,
-        "runs": list(values),
-        "seeds": [record["seed"] for record in finished],
-        "diverged": ours.diverged,
-        "mean": ours.mean,
-        "sem": ours.sem,
-        "paper": None if paper is None else paper.mean,
-        "error": None if paper is None else paper.err,
-        "verdict": verdict(paper, ours),
+        "runs": list(found.ours.values),
+        "seeds": [record["seed"] for record in found.records if not record["diverged"]],
+        "diverged": found.ours.diverged,
+        "mean": found.ours.mean,
+        "sem": found.ours.sem,
+        "paper": None if found.paper is None else found.paper.mean,
+        "error": None if found.paper is None else found.paper.err,
+        "verdict": found.verdict,
         "bounds": {
             name: float(getattr(by_class[column], "mse", by_class[column]))
             for name, by_class in bounds.items()
             if column in by_class
         },
     }
+
+
+def place_of_first(records: Records, model: str, column: str = "even") -> tuple[int, int]:
+    """Where seed 1, the network for readers, stands among the tutorial runs by its error, and how many those are.
+
+    Raises:
+        WrongUse: for a network or class that is not there, or one without a finished run of seed 1.
+    """
+    if model not in ROWS:
+        raise unknown("model", model, ROWS)
+    found = next(row for row in rows(records, "mse", "tutorial", None, (column,)) if row["model"] == model)
+    if 1 not in found["seeds"]:
+        raise WrongUse(f"no finished run of {ROWS[model]!r} with seed 1 is on record at the tutorial scale")
+    own = found["runs"][found["seeds"].index(1)]
+    return 1 + sum(value < own for value in found["runs"]), len(found["runs"])
 
 
 def printed_optimum() -> dict[str, dict[str, float]]:

@@ -1,7 +1,6 @@
-"""The learned window: how it makes attention fall with distance, and how far training moved it."""
+"""The learned window: how it makes attention fall with distance."""
 
 import inspect
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -9,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.functions.experiments import UPDATES, Settings
 from mini_lib.functions.models import MODELS, FunctionTransformer, Window
 
 LENGTH = inspect.signature(Window).parameters["length"].default
@@ -71,41 +69,3 @@ def check(model: FunctionTransformer) -> FunctionTransformer:
         named = [name for name, (_, windowed) in MODELS.items() if windowed]
         raise WrongUse(f"this {type(model).__name__} has no window; give {' or '.join(map(repr, named))}")
     return model
-
-
-class Moved(NamedTuple):
-    """How one run's window changed.
-
-    Attributes:
-        seed: of the run.
-        start: its length a b before training.
-        updates: when it was measured, the end included. [C]
-        lengths: what it was then; the mean where there are several windows. [C]
-    """
-
-    seed: int
-    start: float
-    updates: list[int]
-    lengths: list[float]
-
-
-def moved(records: Iterable[dict]) -> list[Moved]:
-    """The length of the window over the training of each run that has one; diverged runs are left out.
-
-    Raises:
-        WrongUse: if no run has a window.
-    """
-    found = [_moved(record) for record in records if "window" in record["metrics"]]
-    if not found:
-        raise WrongUse(
-            "no finished run here has a window; give records of 'one_d_window' or 'relational_window'"
-        )
-    return found
-
-
-def _moved(record: dict) -> Moved:
-    settings = Settings.from_dict(record["settings"])
-    checks = record.get("checks") or [{"epoch": settings.epochs} | record["metrics"]]
-    updates = [UPDATES * check["epoch"] for check in checks]
-    start = settings.options.get("length", LENGTH)
-    return Moved(record["seed"], start, updates, [check["window"] for check in checks])

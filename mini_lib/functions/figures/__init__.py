@@ -13,7 +13,6 @@ from mini_lib.functions.figures.measuring import by_step, calibration, over_trai
 from mini_lib.functions.figures.networks import (
     attention,
     attention_by_distance,
-    attention_to_observations,
     masks,
     two_networks,
     window,
@@ -27,7 +26,6 @@ __all__ = [
     "MODEL_NAMES",
     "attention",
     "attention_by_distance",
-    "attention_to_observations",
     "by_step",
     "calibration",
     "cloud",

@@ -14,7 +14,6 @@ from mini_lib.functions.figures.looks import (
     MODEL_COLOURS,
     QUIET,
     RULE,
-    Numbers,
     decades,
     label,
     shade,
@@ -167,29 +166,6 @@ def attention(attended: Attended, highest: int | float | None = None) -> Figure:
     limits = {"xlim": (0.5, columns + 0.6), "ylim": (rows + 0.6, 0.4)}
     ax.set(xlabel="later point $j$", ylabel="earlier point $i$", **limits)
     ax.grid(False)
-    return fig
-
-
-def attention_to_observations(weights: Mapping[str, Numbers]) -> Figure:
-    """Draw where the query of each 1d network looks: its weight on x = 1..N, and last on itself, as an open dot.
-
-    Args:
-        weights: name of the network -> `analysis.over_observations`, [N + 1].
-
-    Raises:
-        WrongUse: without networks.
-    """
-    something(weights, "network")
-    with style():
-        fig, ax = figure(size=(6.4, 3.2))
-        for name, values in weights.items():
-            values, own = np.asarray(values), shade(name)
-            x = np.arange(1, len(values) + 1)
-            ax.plot(x, values, "-", color=own, linewidth=1.2)
-            ax.plot(x[:-1], values[:-1], "o", color=own, markersize=4.5, label=label(name))
-            ax.plot(x[-1:], values[-1:], "o", color=own, markersize=5.5, fillstyle="none")
-        ax.set(xlabel="x", ylabel="attention", ylim=(0, None))
-        ax.legend(fontsize="small")
     return fig
 
 

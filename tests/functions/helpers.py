@@ -1,0 +1,142 @@
+"""Small networks, their tokens and windows, and what a figure says: what several test files share."""
+
+import pytest
+import torch
+from matplotlib.colors import to_hex
+
+from functions import oracles
+from mini_lib.functions.models import MODELS, build_network, options_of
+from mini_lib.functions.models.window import GATES, MASKS
+from mini_lib.functions.tasks import Curves
+from mini_lib.seeding import seeded, torch_rng
+
+FORMS = {
+    "default": {},
+    "post gate": {"gate": "post"},
+    "strict": {"mask": "strict"},
+    "strict, post gate": {"mask": "strict", "gate": "post"},
+    "no mask": {"mask": "none"},
+    "no mask, post gate": {"mask": "none", "gate": "post"},
+    "windows by layer": {"own_windows": "layer"},
+    "windows by head": {"own_windows": "head"},
+    "windows by both": {"own_windows": "both", "length": 4.0},
+    "window rate": {"window_rate": 10.0, "length": 3.0},
+    "post norm": {"norm": "post"},
+    "relu": {"activation": "relu"},
+    "wide": {"hidden": 5},
+    "scaled": {"scale": 0.125},
+    "everything": {
+        **{"gate": "post", "mask": "strict", "own_windows": "both", "window_rate": 2.0, "length": 4.0},
+        **{"norm": "post", "activation": "relu", "hidden": 7, "scale": 0.5},
+    },
+}
+ABOUT_WINDOWS = ("post gate", "strict, post gate", "no mask, post gate", "windows by", "window rate")
+CASES = [
+    (name, form)
+    for name in MODELS
+    for form in FORMS
+    if name.endswith("window") or not form.startswith(ABOUT_WINDOWS)
+]
+HEADS = 2
+
+every_model = pytest.mark.parametrize("name", MODELS)
+every_case = pytest.mark.parametrize(("name", "form"), CASES)
+every_kind = pytest.mark.parametrize("kind", ["one_d", "relational"])
+every_mask = pytest.mark.parametrize("mask", MASKS)
+every_gate = pytest.mark.parametrize("gate", GATES)
+
+
+# ---------------------------------------------------------------------------------------- networks and curves
+
+
+def make(name, form="default", seed=0, **options):
+    """A small network in float64 whose weights are large enough for everything to matter."""
+    sizes = {"dim": 6, "layers": 2, "heads": HEADS}
+    wanted = {k: v for k, v in (FORMS[form] | options).items() if k in options_of(name)}
+    with seeded(seed, "test"):
+        network = build_network(name, **(sizes | wanted)).double()
+    generator = torch_rng(seed, "weights")
+    with torch.no_grad():
+        for key, parameter in network.named_parameters():
+            spread = 0.2 / network.window.rate if key.startswith("window") else 0.4
+            parameter.add_(spread * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return network
+
+
+def observations(curves=3, points=6, seed=0):
+    """Multiples of 1/64, so that sums and differences are exact."""
+    drawn = torch.randn(curves, points, generator=torch_rng(seed, "y"), dtype=torch.float64)
+    return (64 * drawn).round() / 64
+
+
+def network(name, **options):
+    """A tiny untrained network; its weights are larger than at first, so that attention is not even."""
+    with seeded(0, "test", name):
+        model = build_network(name, **({"dim": 16, "layers": 2, "heads": 2, "scale": 0.05} | options))
+        for key, parameter in model.named_parameters():
+            if parameter.dim() > 1 and not key.startswith("window"):
+                torch.nn.init.normal_(parameter, std=0.5)
+    return model.eval()
+
+
+# ----------------------------------------------------------------------------------------- tokens and windows
+
+
+def whole(network, y):
+    """Values and tokens of one pass: inputs, then the queries about the next value."""
+    inputs, queries = network.input_tokens(1, y.shape[1]), network.query_tokens(y.shape[1] + 1)
+    values = torch.cat([network.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
+    return values, inputs.joined(queries)
+
+
+def tokens_of(kind, observed=5, places=None):
+    """Inputs of some observations, and queries about the next (or about several points)."""
+    network = build_network(kind, dim=4, layers=1, heads=1)
+    queries = [network.query_tokens(place) for place in places or (observed + 1,)]
+    return network.input_tokens(1, observed).joined(*queries)
+
+
+def spelled_out(tokens):
+    return [
+        oracles.Token(tuple(int(x) for x in places), 0.0, query)
+        for places, query in zip(tokens.places.tolist(), tokens.query.tolist(), strict=True)
+    ]
+
+
+def set_window(window, a, b):
+    with torch.no_grad():
+        window.log_a.copy_(torch.as_tensor(a).log() / window.rate)
+        window.log_b.copy_(torch.as_tensor(b).log() / window.rate)
+    return window
+
+
+# ---------------------------------------------------------------------------------------------------- figures
+
+
+def curves(count=2, points=6):
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randn(3 * count, points, generator=generator)
+    kinds = torch.arange(3).repeat(count)  # lin, rbf, sine, lin, rbf, sine
+    return Curves(truth, truth + 0.1, kinds)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def ticks(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+def legend(of):
+    """Of the axes, or of the whole figure."""
+    found = of.get_legend() if hasattr(of, "get_legend") else of.legends[0]
+    return [text.get_text() for text in found.get_texts()]
+
+
+def of_colour(ax, colour):
+    return [line for line in ax.lines if to_hex(line.get_color()) == colour.lower()]
+
+
+def dots(line):
+    return line.get_xydata().tolist()

@@ -1,0 +1,134 @@
+"""What training relies on: weights at the start, savings that change nothing, gradients, stacks of networks."""
+
+import math
+
+import pytest
+import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from functions.helpers import CASES, every_case, every_model, make, observations, whole
+from mini_lib.functions.models import build_network
+from mini_lib.functions.models.window import make_gate
+
+window_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "window" in case[0]])
+
+
+# ------------------------------------------------------------------------------------------------ initial weights
+
+
+@every_model
+def test_initial_weights_are_those_of_gpt_2(name):
+    torch.manual_seed(0)
+    layers = 6
+    network = build_network(name, dim=64, layers=layers, heads=4)
+    for key, value in network.transformer.state_dict().items():
+        if key.endswith("bias"):
+            assert not value.any()
+        elif "norm" in key:
+            assert (value == 1).all()
+        else:
+            writes = key.split(".")[2] in ("mix", "down")
+            expected = 0.02 / math.sqrt(2 * layers) if writes else 0.02
+            assert value.std().item() == pytest.approx(expected, rel=0.05)
+            assert value.mean().item() == pytest.approx(0, abs=0.1 * expected)
+            assert value.abs().max() > 3 * expected  # normal rather than uniform
+    for layer in (network.read_in, network.read_out):
+        bound = layer.in_features**-0.5
+        assert 0.5 * bound < layer.weight.abs().max() <= bound
+        assert layer.bias.abs().max() <= bound
+
+
+def test_initial_weights_follow_the_seed():
+    torch.manual_seed(1)
+    one, other = (build_network("one_d", dim=8, layers=1, heads=1) for _ in range(2))
+    torch.manual_seed(1)
+    again = build_network("one_d", dim=8, layers=1, heads=1)
+    assert one.read_in.weight.equal(again.read_in.weight)
+    assert one.transformer.blocks[0].up.weight.equal(again.transformer.blocks[0].up.weight)
+    assert not one.read_in.weight.equal(other.read_in.weight)
+
+
+# ------------------------------------------------------------------------------- exact savings, stacks, gradients
+
+
+@every_case
+def test_leaving_tokens_out_of_the_last_block_changes_nothing(name, form):
+    network, y = make(name, form), observations()
+    values, tokens = whole(network, y)
+    queries = int(tokens.query.sum())
+    full, part = network._pass(values, tokens), network._pass(values, tokens, last=queries)
+    assert part.out.shape[1] == queries
+    torch.testing.assert_close(part.out, full.out[:, -queries:], rtol=0, atol=1e-12)
+    for ours, theirs in zip(part.memory, full.memory, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_weights_are_kept_only_when_asked_for():
+    network = make("one_d")
+    values, tokens = whole(network, observations())
+    gate = make_gate(tokens, tokens, network.window)
+    x = torch.randn(2, len(tokens.query), 6, dtype=torch.float64)
+    assert network.transformer(x, gate).weights == []
+    assert len(network._pass(values, tokens, trace=True).weights) == 2
+
+
+@every_case
+def test_gradient_reaches_every_parameter(name, form):
+    """The windows' parameters too."""
+    network, y = make(name, form), observations(3, 5)
+    network(y).square().sum().backward()
+    assert all(p.grad.isfinite().all() for p in network.parameters())
+    without = [key for key, p in network.named_parameters() if not p.grad.any()]
+    assert without == []
+    if network.window is not None:
+        for p in network.window.parameters():
+            assert p.grad.abs().min() > 1e-9  # each layer's and each head's own
+
+
+@window_case
+def test_gradients_of_the_window_equal_differences_of_the_loss(name, form):
+    network, y = make(name, form), observations(2, 5)
+    network(y).square().sum().backward()
+    for parameter in network.window.parameters():
+        values, step = parameter.data.flatten(), 1e-5
+        for place, slope in enumerate(parameter.grad.flatten().tolist()):
+            losses = []
+            for sign in (1, -2):
+                values[place] += sign * step
+                losses.append(network(y).square().sum().item())
+            values[place] += step
+            assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=1e-4, abs=1e-7)
+
+
+@every_case
+def test_stacked_networks_equal_each_alone(name, form):
+    networks = [make(name, form, seed) for seed in range(3)]
+    y = torch.stack([observations(2, 5, seed) for seed in range(3)])
+    skeleton = make(name, form)
+
+    def loss(parameters, buffers, y):
+        answers = functional_call(skeleton, (parameters, buffers), (y,))
+        return answers.square().mean(), answers
+
+    gradients, answers = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), y)
+    for replica, network in enumerate(networks):
+        own = network(y[replica])
+        torch.testing.assert_close(answers[replica], own, rtol=1e-8, atol=1e-10)
+        own.square().mean().backward()
+        for key, parameter in network.named_parameters():
+            assert gradients[key][replica].isfinite().all()
+            torch.testing.assert_close(gradients[key][replica], parameter.grad, rtol=1e-7, atol=1e-10)
+
+
+@every_model
+@pytest.mark.parametrize("form", ["default", "everything"])
+def test_stacked_prefixes_equal_each_alone(name, form):
+    networks, y = [make(name, form, seed) for seed in range(2)], observations(2, 4)
+    skeleton = make(name, form)
+
+    def prefixes(parameters, buffers):
+        return functional_call(skeleton, (parameters, buffers), (y,), {"prefixes": True})
+
+    together = vmap(prefixes)(*stack_module_state(networks))
+    for replica, network in enumerate(networks):
+        torch.testing.assert_close(together[replica], network(y, prefixes=True), rtol=1e-8, atol=1e-10)
