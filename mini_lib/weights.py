@@ -1,6 +1,7 @@
 """Trained weights for readers: small safetensors files that say in their header how they were made."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -14,8 +15,8 @@ from mini_lib.storage import write_atomically
 def save_weights(model: nn.Module, path: Path, **about) -> None:
     """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header."""
     state = {name: value.half().contiguous() for name, value in model.state_dict().items()}
-    header = {name: json.dumps(value) for name, value in about.items()}
-    write_atomically(Path(path), lambda temporary: save_file(state, temporary, metadata=header))
+    told = {name: json.dumps(value) for name, value in about.items()}
+    write_atomically(Path(path), lambda temporary: save_file(state, temporary, metadata=told))
 
 
 def header(path: Path) -> dict:
@@ -52,3 +53,18 @@ def load_weights(model: nn.Module, path: Path) -> dict:
         raise Damaged(f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more")
     model.load_state_dict({name: value.float() for name, value in state.items()})
     return about
+
+
+def read_network(build: Callable[..., nn.Module], path: Path) -> tuple[nn.Module, dict]:
+    """The network of such a file, ready to be asked, and what the header says.
+
+    Args:
+        build: makes the network from the options that the header's settings name.
+        path: the file.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        Damaged: if the file is damaged, or of another network.
+    """
+    network = build(**header(path).get("settings", {}).get("options", {}))
+    return network.eval(), load_weights(network, path)

@@ -81,9 +81,9 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     Raises:
         WrongUse: for a name that is not one of `KERNELS`.
     """
-    parts = _parts(len(y), strongest_period(y))
     if name not in KERNELS:
         raise unknown("kernel", name, KERNELS)
+    parts = _parts(len(y), strongest_period(y))
     kernel = WhiteKernel(NOISE**2, (1e-5, 1.0))
     for part in reversed(name.split("+")):
         kernel = parts[part] + kernel

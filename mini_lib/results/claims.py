@@ -4,7 +4,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
+WORST_FIRST = ("fails", "tie", "holds")
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
 MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
@@ -235,7 +236,7 @@ def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, 
         clear = 2 * se if strict else 0.0
         met = amount > clear if strict else amount >= 0
         verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie")
-    verdict = next(each for each in ("fails", "tie", "holds") if each in verdicts)
+    verdict = min(verdicts, key=WORST_FIRST.index)
     decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
     return verdict, min(decisive, key=lambda name: margins[name][0])
 
@@ -263,16 +264,18 @@ def _within(rule: dict, mean: Callable) -> tuple[str, str]:
     return _threshold(rule, mean, lambda value: rule["by"] - abs(value - rule["level"]))
 
 
-def _more(rule: dict, mean: Callable) -> tuple[str, str]:
-    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said)."""
-    margins, said = {}, {}
+def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, str]]:
+    """Both means of every pair, the standard error of their difference, and the pair in words."""
     for left, right in rule["pairs"]:
         a, b = mean(left), mean(right)
-        name = f"{_rows(left)} against {_rows(right)}"
-        margins[name] = (a.mean - b.mean - rule.get("by", 0.0), math.hypot(a.se, b.se))
-        said[name] = f"{name}: {_number(a.mean)} against {_number(b.mean)}"
-    verdict, name = _worst(margins, strict=True)
-    return verdict, said[name]
+        words = f"{_rows(left)} against {_rows(right)}: {_number(a.mean)} against {_number(b.mean)}"
+        yield a.mean, b.mean, math.hypot(a.se, b.se), words
+
+
+def _more(rule: dict, mean: Callable) -> tuple[str, str]:
+    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said)."""
+    margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, mean)}
+    return _worst(margins, strict=True)
 
 
 def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
@@ -282,16 +285,12 @@ def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
     they are not where the difference exceeds 2 SE and 5 % of their mean. In between nobody can tell: a tie.
     """
     found = []
-    for left, right in rule["pairs"]:
-        a, b = mean(left), mean(right)
-        size, se = (abs(a.mean) + abs(b.mean)) / 2, math.hypot(a.se, b.se)
-        apart = abs(a.mean - b.mean)
+    for a, b, se, words in _pairs(rule, mean):
+        size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
         known = "holds" if apart + 2 * se <= UNLIKE * size else "tie"
         verdict = known if apart <= max(2 * se, ALIKE * size) else "fails"
-        words = f"{_rows(left)} against {_rows(right)}: {_number(a.mean)} against {_number(b.mean)}"
-        found.append((("fails", "tie", "holds").index(verdict), verdict, words))
-    _, verdict, words = min(found, key=lambda each: each[0])
-    return verdict, words
+        found.append((verdict, words))
+    return min(found, key=lambda each: WORST_FIRST.index(each[0]))
 
 
 def _t_test(rule: dict, mean: Callable) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """The trained networks for readers, and the questions that only some networks can be asked."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,7 +12,7 @@ from mini_lib.errors import WrongUse, unknown
 from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer, build_network
 from mini_lib.functions.tasks import own_curve
-from mini_lib.weights import header, load_weights
+from mini_lib.weights import read_network
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
@@ -30,9 +31,7 @@ def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransfor
     """
     if model not in MODELS:
         raise unknown("model", model, MODELS)
-    path = Path(folder) / f"{model}.safetensors"
-    network = build_network(model, **header(path).get("settings", {}).get("options", {}))
-    return network.eval(), load_weights(network, path)
+    return read_network(partial(build_network, model), Path(folder) / f"{model}.safetensors")
 
 
 def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:

@@ -180,8 +180,8 @@ class FunctionTransformer(nn.Module):
         trace: bool = False,
     ) -> Trace:
         """Tokens of these values through the transformer; what `memory` holds is there to be looked at."""
-        keys = tokens if memory is None else memory.tokens.joined(tokens)
-        tokens, keys = (Tokens(*(part.to(values.device) for part in each)) for each in (tokens, keys))
+        tokens = tokens.to(values.device)
+        keys = tokens if memory is None else memory.tokens.to(values.device).joined(tokens)
         gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
         places = (self.scale * tokens.places).expand(len(values), -1, -1)
         x = self.read_in(torch.cat([places, values[..., None]], dim=-1))

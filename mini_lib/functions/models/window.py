@@ -30,6 +30,10 @@ class Tokens(NamedTuple):
         """These tokens, and then the others."""
         return Tokens(*(torch.cat(parts) for parts in zip(self, *others, strict=True)))
 
+    def to(self, device: torch.device) -> "Tokens":
+        """The same on a device."""
+        return Tokens(*(part.to(device) for part in self))
+
 
 class Gate(NamedTuple):
     """What attention does with its scores, for S tokens that look at T tokens.

@@ -4,7 +4,7 @@ Every action is the meaning of one word of its command (`grammar.derive`): of a 
 that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
 """
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from mini_lib.errors import WrongUse
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
 from mini_lib.scan.models import SyntacticAttention, build_network
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
-from mini_lib.weights import header, load_weights
+from mini_lib.weights import read_network
 
 READER = Path(__file__).parents[1] / "weights" / "syntactic_attention_add_jump.safetensors"
 WORD_NAMES, ACTION_NAMES = tuple(WORD_IDS), tuple(ACTION_IDS)
@@ -32,8 +32,7 @@ def reader_network(path: Path = READER) -> tuple[SyntacticAttention, dict]:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged.
     """
-    model = build_network("syntactic_attention", **header(path).get("settings", {}).get("options", {}))
-    return model.eval(), load_weights(model, path)
+    return read_network(partial(build_network, "syntactic_attention"), path)
 
 
 def check(model: nn.Module) -> SyntacticAttention:
