@@ -9,6 +9,7 @@ memory alone.
 """
 
 import inspect
+from collections.abc import Iterable
 
 from mini_lib.errors import unknown
 from mini_lib.kanerva.memory import columns_of
@@ -35,6 +36,7 @@ __all__ = [
     "build_decoder",
     "build_encoder",
     "build_network",
+    "check_options",
     "draw_noise",
     "options_of",
 ]
@@ -50,6 +52,14 @@ def options_of(name: str) -> list[str]:
         raise unknown("model", name, MODELS)
     own, shared = (inspect.signature(model).parameters.values() for model in (MODELS[name], Kanerva))
     return [p.name for p in (*own, *shared) if p.kind is p.KEYWORD_ONLY and p.name != "rule"]
+
+
+def check_options(name: str, options: Iterable[str]) -> None:
+    """WrongUse for an option that a network of `MODELS` does not have."""
+    known = options_of(name)
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
 
 
 def build_network(
@@ -80,10 +90,7 @@ def build_network(
     Raises:
         WrongUse: for a name, an option or a size that cannot be; K has to divide `total`.
     """
-    known = options_of(name)
-    for option in options:
-        if option not in known:
-            raise unknown(f"option of {name}", option, known)
+    check_options(name, options)
     columns = columns_of(total, machines)
     networks = build_encoder(encoder, channels, size, dim), build_decoder(decoder, channels, size, dim)
     return MODELS[name](*networks, dim, machines, columns, **options)

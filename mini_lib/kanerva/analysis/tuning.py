@@ -1,0 +1,119 @@
+"""What each machine of a memory of sprites is tuned to: template matching (A.1.5, Figures 3B, 3D, 3E, 6 and 7)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, Dances
+
+BINS = 8  # of positions along an axis, of orientations, and of the diagonal
+SLACK = 1.5  # how much more alike one sprite has to be than the other
+
+
+class Factor(NamedTuple):
+    """A property of sprites in bins.
+
+    Attributes:
+        name: "position", "shape", "orientation" or "scale".
+        bins: of each sprite. [B, T, S]
+        number: of bins.
+    """
+
+    name: str
+    bins: Int[Tensor, "B T S"]
+    number: int
+
+
+def cosines(
+    pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
+) -> Float[Tensor, "B T K S"]:
+    """C[i, j], how alike machine i's image and sprite j alone are: the cosine of the angle between their pixels.
+
+    Args:
+        pictures: probabilities of each machine's own image.
+        templates: sprites alone, where they were in the stored image.
+    """
+    a, b = pictures.flatten(3), templates.flatten(3).to(pictures)
+    return torch.einsum("btkp,btsp->btks", a, b) / (
+        a.norm(dim=3)[..., None] * b.norm(dim=3)[:, :, None]
+    ).clamp(min=1e-12)
+
+
+def separation(
+    pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
+) -> dict[str, float]:
+    """Whether single machines show single sprites (Figure 3B).
+
+    Returns:
+        ``contrast``: the mean of |C[i, 1] - C[i, 2]| over machines and items.
+        ``contrast_shuffled``: the same with the templates of another episode.
+        ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
+    """
+    found, other = cosines(pictures, templates), cosines(pictures, templates.roll(1, dims=0))
+    small, large = found.min(dim=3).values, found.max(dim=3).values
+    return {
+        "contrast": (large - small).mean().item(),
+        "contrast_shuffled": (other.max(dim=3).values - other.min(dim=3).values).mean().item(),
+        "one_sprite": (large >= SLACK * small).double().mean().item(),
+    }
+
+
+def factors(dances: Dances) -> list[Factor]:
+    """The properties of each sprite in each image, in bins: positions in 8 x 8, orientations in 8."""
+    items = dances.position.shape[1]
+
+    def steady(values: Tensor) -> Tensor:
+        return values[:, None].expand(-1, items, -1)
+
+    x, y = (dances.position * BINS // POSITIONS).unbind(-1)
+    return [
+        Factor("position", y * BINS + x, BINS * BINS),
+        Factor("shape", steady(dances.shape), len(SHAPES)),
+        Factor("orientation", steady(dances.orientation * BINS // ORIENTATIONS), BINS),
+        Factor("scale", steady(dances.scale), len(SCALES)),
+    ]
+
+
+def tuning(found: Float[Tensor, "B T K S"], factor: Factor) -> Float[Tensor, "K J S"]:
+    """Mean cosine of each machine's image and each sprite where the sprite's property is in bin J (Figures 3D, 7).
+
+    Bins without a sprite are NaN.
+    """
+    which = torch.nn.functional.one_hot(factor.bins, factor.number).to(found)
+    number = which.sum(dim=(0, 1))
+    return torch.einsum("btks,btsj->kjs", found, which) / number.T
+
+
+def modulation(found: Float[Tensor, "B T K S"], factor: Factor) -> float:
+    """How much a property moves machines apart: Var over (machine, bin) of the mean cosine without what all share.
+
+    From the mean cosine of both sprites its mean over machines and its mean over bins are taken away. What is left
+    is noise too; so the variance is the product of two halves of the episodes, which share no noise, and may come
+    out below 0.
+
+    Raises:
+        WrongUse: with so few episodes that a bin has none in one half.
+    """
+    halves = []
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        which = torch.nn.functional.one_hot(factor.bins[part], factor.number).to(found)
+        mean = torch.einsum("btks,btsj->kj", found[part], which) / which.sum(dim=(0, 1, 2))
+        if mean.isnan().any():
+            raise WrongUse(f"too few episodes for bins of {factor.name}; draw more")
+        halves.append(mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean())
+    return (halves[0] * halves[1]).mean().item()
+
+
+def diagonal(found: Float[Tensor, "B T K S"], dances: Dances, sprite: int) -> Float[Tensor, "K J"]:
+    """Mean cosine along the diagonal from the lower right to the upper left (Figure 3E), for one sprite.
+
+    Positions count within an eighth of the diagonal, in 8 bins of (x + y) / 2, the first at the lower right.
+    """
+    x, y = dances.place[..., sprite, :].unbind(-1)
+    near = (x - y).abs() < 1 / BINS
+    bins = ((1 - (x + y) / 2) * BINS).long().clamp(max=BINS - 1)
+    which = torch.nn.functional.one_hot(bins, BINS).to(found) * near[..., None]
+    return torch.einsum("btk,btj->kj", found[..., sprite], which) / which.sum(dim=(0, 1))

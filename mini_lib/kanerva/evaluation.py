@@ -1,0 +1,178 @@
+"""What is measured on test episodes of a trained network: all that a record keeps."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.kanerva.analysis import alone, explained, factors, modulation, separation, sharing
+from mini_lib.kanerva.analysis.tuning import cosines
+from mini_lib.kanerva.models import Kanerva, ProductKanerva, draw_noise, generation
+from mini_lib.kanerva.objective import nats, terms
+from mini_lib.kanerva.tasks import Dances, Digits, Triplets
+from mini_lib.kanerva.tasks.rgb import COLOURS
+from mini_lib.seeding import torch_rng
+
+EPISODES_AT_ONCE = 20
+STORED, IMAGINED = 4, 10  # images that are written and imagined for Figure 8
+RETRIEVED, NEW = 0.9, 0.7  # cosines with the nearest stored image, from and below which an imagined one counts so
+Episodes = Digits | Triplets | Dances
+
+
+class Seen(NamedTuple):
+    """What a network made of B test episodes.
+
+    Attributes:
+        logits: of the pixels read out. [B, T, C, H, W]
+        empty: the same of a memory that nothing was written into.
+        codes: those of the images decoded themselves.
+        machines: of what each machine says alone. [B, T, K, C, H, W]
+        gamma: when writing. [B, T, K]
+        gamma_read: when reading. [B, T, K]
+        parts: of the bound, in nats per image; see `objective.terms`. [B] each
+    """
+
+    logits: Float[Tensor, "B T C H W"]
+    empty: Float[Tensor, "B T C H W"]
+    codes: Float[Tensor, "B T C H W"]
+    machines: Float[Tensor, "B T K C H W"]
+    gamma: Float[Tensor, "B T K"]
+    gamma_read: Float[Tensor, "B T K"]
+    parts: dict[str, Float[Tensor, "B"]]
+
+
+@torch.no_grad()
+def see(model: Kanerva, episodes: Episodes) -> Seen:
+    """Write and ask test episodes with the noise of training; the noise is the same for every network.
+
+    The result is on the CPU.
+    """
+    generator = torch_rng(0, "test noise")
+    device = next(model.parameters()).device
+    queries = getattr(episodes, "queries", episodes.images)
+    found = []
+    for images, asked in zip(
+        episodes.images.split(EPISODES_AT_ONCE), queries.split(EPISODES_AT_ONCE), strict=True
+    ):
+        drawn = model.noise(*images.shape[:2], generator)
+        noise = {name: each.to(device) for name, each in drawn.items()}
+        found.append(_see(model, images.to(device), asked.to(device), noise))
+    *tensors, parts = zip(*found, strict=True)
+    joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
+    return Seen(*(torch.cat(each).cpu() for each in tensors), joined)
+
+
+def _see(model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor]) -> Seen:
+    trace = model(images, queries, noise, autoencode=True)
+    unwritten = model.read(model.empty(len(images)), trace.queries, noise).reading.codes
+    return Seen(
+        trace.logits,
+        model.decoder(unwritten),
+        trace.autoencoded,
+        model.machine_logits(trace.reading, trace.weights.gamma),
+        trace.written.gamma,
+        trace.weights.gamma,
+        terms(trace, images),
+    )
+
+
+def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
+    """Everything that a record keeps; figures in nats are means per image.
+
+    Args:
+        model: a product or a mixture.
+        episodes: of test images.
+
+    Returns:
+        ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same asked of a memory that
+        nothing was written into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of
+        `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing.
+        Of the binding task ``nll_red``, ``nll_green``, ``nll_blue``, ``nll_empty_green``, and with more than one
+        machine what `analysis.alone` returns, and ``classes_red`` and so on: the share of gamma's variance that the
+        classes of the red digit explain, when writing; ``read_classes_red`` and so on when reading.
+        Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
+        Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
+        `analysis.modulation`; and of what is imagined (Figure 8) ``nearest``, its mean cosine with the nearest
+        stored image, ``retrieved`` and ``new``, the shares from .9 and below .7.
+    """
+    seen = see(model, episodes)
+    images = episodes.images
+    found = {
+        "nll": seen.parts["reconstruction"].mean().item(),
+        "nll_empty": nats(seen.empty, images).mean().item(),
+        "nll_codes": nats(seen.codes, images).mean().item(),
+    }
+    found |= {
+        f"kl_{name}": part.mean().item() for name, part in seen.parts.items() if name != "reconstruction"
+    }
+    found |= sharing(seen.gamma)
+    if isinstance(episodes, Triplets):
+        return found | _binding(seen, episodes)
+    if isinstance(episodes, Dances):
+        return found | _sprites(model, seen, episodes)
+    if not isinstance(model, ProductKanerva):
+        found["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
+    return found
+
+
+def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
+    found = {}
+    for place, colour in enumerate(COLOURS):
+        only = slice(place, place + 1)
+        found[f"nll_{colour}"] = nats(seen.logits[:, :, only], triplets.images[:, :, only]).mean().item()
+        if colour == "green":
+            found["nll_empty_green"] = (
+                nats(seen.empty[:, :, only], triplets.images[:, :, only]).mean().item()
+            )
+        labels = triplets.labels[..., place].flatten()
+        if seen.gamma.shape[2] > 1:
+            for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
+                found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
+    if seen.gamma.shape[2] > 1:
+        found |= alone(seen.machines, seen.gamma_read, triplets.images)
+    return found
+
+
+def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
+    pictures = torch.sigmoid(seen.machines[:, :, :, 0])
+    found = separation(pictures, dances.templates)
+    like = cosines(pictures, dances.templates)
+    found |= {f"tuned_{factor.name}": modulation(like, factor) for factor in factors(dances)}
+    return found | _imagination(model, dances)
+
+
+@torch.no_grad()
+def imagine_after(
+    model: ProductKanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
+) -> Float[Tensor, "B N C H W"]:
+    """What a network imagines once images are written, each independently of the others (Figure 8)."""
+    generator = torch_rng(0, "imagination")
+    device = next(model.parameters()).device
+    drawn = model.noise(*images.shape[:2], generator)
+    noise = {name: each.to(device) for name, each in drawn.items()}
+    memory = model(images.to(device), noise=noise).memory
+    shapes = generation.noise_shapes(model, len(images), count)
+    imagined = {name: each.to(device) for name, each in draw_noise(shapes, generator).items()}
+    return generation.imagine(model, memory, imagined).images.cpu()
+
+
+def nearest(
+    imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H W"]
+) -> Float[Tensor, "B N"]:
+    """The cosine of each imagined image with the most alike of those stored; 0 for an empty image."""
+    a, b = imagined.flatten(2), stored.flatten(2)
+    sizes = (a.norm(dim=2)[:, :, None] * b.norm(dim=2)[:, None]).clamp(min=1e-12)
+    return (a @ b.transpose(1, 2) / sizes).max(dim=2).values
+
+
+def _imagination(model: Kanerva, dances: Dances) -> dict[str, float]:
+    if not isinstance(model, ProductKanerva):
+        return {}
+    stored = dances.images[:, :STORED]
+    best = nearest(imagine_after(model, stored), stored)
+    return {
+        "nearest": best.mean().item(),
+        "retrieved": (best >= RETRIEVED).double().mean().item(),
+        "new": (best < NEW).double().mean().item(),
+    }

@@ -1,0 +1,343 @@
+"""The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import torch
+
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva import tasks
+from mini_lib.kanerva.evaluation import evaluate
+from mini_lib.kanerva.memory import columns_of
+from mini_lib.kanerva.models import (
+    DECODERS,
+    ENCODERS,
+    MODELS,
+    Kanerva,
+    build_network,
+    check_options,
+)
+from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
+from mini_lib.kanerva.tasks import TASKS
+from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.results.compare import TUTORIAL
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.settings import RunSettings
+from mini_lib.training import Batch, Replica
+
+PAPER = "kanerva"
+TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
+RUNS = 3  # the paper does not say how many are behind its figures
+UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twice
+
+
+@dataclass(frozen=True)
+class Settings(RunSettings):
+    """What a run of this paper is, but for its seed.
+
+    Attributes:
+        task: of `tasks.TASKS`.
+        machines: K.
+        model: of `models.MODELS`.
+        experiment: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
+        total: K M, columns of all machines.
+        items: T of an episode.
+        dim: D, features of a code.
+        source: of digits, "mnist" or "digits"; unused for sprites.
+        size: pixels a side of an image with sprites; unused for digits.
+        encoder: of `models.ENCODERS`.
+        decoder: of `models.DECODERS`.
+        epochs: of 10 updates, each on fresh episodes.
+        batch_size: B, episodes in an update.
+        lr: learning rate.
+        clip: the greatest norm of the gradient.
+        kl_weight: of all divergences, besides their own weights.
+        warm_up: updates over which that weight grows from 0.
+        ae_weight: of the images decoded from their own codes.
+        kl: weights of single divergences that differ from the experiment's.
+        test_episodes: how many.
+        checks: epochs after which the test is made, besides the last.
+        options: of the network; see `models.options_of`.
+    """
+
+    PAPER: ClassVar[str] = PAPER
+
+    task: str
+    machines: int
+    model: str = "product"
+    experiment: str = "mean addresses"
+    total: int = 30
+    items: int = 45
+    dim: int = 50
+    source: str = "mnist"
+    size: int = 28
+    encoder: str = "valid"
+    decoder: str = "conv"
+    epochs: int = 20_000
+    batch_size: int = 24
+    lr: float = 1e-4
+    clip: float = 10.0
+    kl_weight: float = 1.0
+    warm_up: int = 0
+    ae_weight: float = 0.0
+    kl: dict = field(default_factory=dict)
+    test_episodes: int = 100
+    checks: tuple[int, ...] | list[int] = ()
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise WrongUse for values with which no run can be made."""
+        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
+        self.check_known(
+            ("task", "task", TASKS),
+            ("model", "model", MODELS),
+            ("experiment", "experiment", WEIGHTS),
+            ("source of digits", "source", tasks.digits.SIZES),
+            ("encoder", "encoder", ENCODERS),
+            ("decoder", "decoder", DECODERS),
+        )
+        self.check_whole(
+            "machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes"
+        )
+        self.check_positive("lr", "clip", "kl_weight")
+        columns_of(self.total, self.machines)
+        if (self.experiment == "mixture") != (self.model == "mixture"):
+            raise WrongUse(
+                "a mixture, and only a mixture, is trained with experiment='mixture'; "
+                f"got model={self.model!r} and experiment={self.experiment!r}"
+            )
+        if "sample" in self.options:
+            raise WrongUse("the experiment says how addresses are sampled; leave 'sample' out of the options")
+        if self.warm_up < 0:
+            raise WrongUse(f"warm_up is a number of updates from 0, got {self.warm_up!r}")
+        check_options(self.model, self.options)
+        self.loss()
+        for epoch in self.checks:
+            if not 1 <= epoch <= self.epochs:
+                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+
+    @property
+    def episode_options(self) -> dict:
+        """What `tasks.sample` and `tasks.evaluation` take besides numbers."""
+        return {"size": self.size} if self.task == "dsprites" else {"source": self.source}
+
+    def loss(self) -> Loss:
+        """What is minimised."""
+        return Loss(self.experiment, self.ae_weight, tuple(sorted(self.kl.items())))
+
+    def network(self) -> Kanerva:
+        """A fresh network, from torch's global generator."""
+        return build_network(
+            self.model,
+            channels=TASKS[self.task].CHANNELS,
+            size=self.size if self.task == "dsprites" else tasks.digits.SIZES[self.source],
+            dim=self.dim,
+            machines=self.machines,
+            total=self.total,
+            encoder=self.encoder,
+            decoder=self.decoder,
+            sample=SAMPLE[self.experiment],
+            **self.options,
+        )
+
+    def describe(self) -> str:
+        """The settings in a line, without what is the paper's default."""
+        kept = self.to_dict()
+        shown = kept.keys() - {"paper", "task", "model", "machines", "checks", "epochs", "lr"}
+        head = f"{self.model} of {self.machines} on {self.task}"
+        return ", ".join([head] + [f"{name} {kept[name]}" for name in sorted(shown)])
+
+    def to_dict(self) -> dict:
+        """The settings as a record keeps them, in the types of JSON."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in super().to_dict().items()}
+
+
+def digits_settings(machines: int, **changes) -> Settings:
+    """Digits, 45 in 30 columns (Figure 1E)."""
+    return Settings("digits", machines, **changes)
+
+
+def mixture_settings(machines: int, **changes) -> Settings:
+    """The same with a mixture (Figure 4)."""
+    return Settings("digits", machines, **({"model": "mixture", "experiment": "mixture"} | changes))
+
+
+def binding_settings(machines: int, **changes) -> Settings:
+    """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
+    return Settings("rgb", machines, **({"total": 60, "dim": 100, "lr": 1e-3} | changes))
+
+
+def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
+    """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
+    own = {
+        "experiment": "full",
+        "total": total,
+        "items": 15,
+        "encoder": "residual",
+        "epochs": 25_000,
+        "checks": (10_000, 15_000, 20_000),
+        "test_episodes": 200,
+    }
+    return Settings("dsprites", machines, **(own | changes))
+
+
+# What a core learns in an hour or less: the paper's numbers of columns, items and features, on small images, with
+# perceptrons for image networks, fewer episodes an update, and what keeps the memory in use from the start.
+SMALL = {"encoder": "mlp", "decoder": "mlp", "batch_size": 8, "lr": 1e-3, "warm_up": 2000, "ae_weight": 1.0}
+SMALL_DIGITS = SMALL | {"source": "digits", "epochs": 1000}
+SMALL_TRIPLETS = SMALL | {"source": "digits", "epochs": 2000}
+SMALL_SPRITES = SMALL | {"size": 16, "epochs": 2000, "checks": (250, 500, 1000)}
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def build(settings: dict, seed: int) -> Replica:
+    """The replica of a run: its episodes, its network, its loss and its test.
+
+    Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
+    same for every run.
+    """
+    s = Settings.from_dict(settings)
+    with seeded(seed, "weights", s.model, s.machines):
+        model = s.network()
+    return Replica(
+        key=run_key(s.to_dict(), seed),
+        name=f"{s.describe()}, seed {seed}",
+        model=model,
+        epoch=partial(draw, s, seed),
+        examples=UPDATES * s.batch_size,
+        batch_size=s.batch_size,
+        epochs=s.epochs,
+        lr=s.lr,
+        clip=s.clip,
+        loss=s.loss(),
+        noise=partial(_noise, model.noise, seed),
+        evaluate=partial(_test, s),
+        checks=s.checks,
+    )
+
+
+def data_source(settings: dict) -> str:
+    """The digits that episodes are made of, or "rendered" sprites."""
+    s = Settings.from_dict(settings)
+    return "rendered" if s.task == "dsprites" else s.source
+
+
+def draw(s: Settings, seed: int, epoch: int) -> Batch:
+    """The training episodes of one epoch, [N, T, C, H, W], with the weight of divergences in each one's
+    update."""
+    count = UPDATES * s.batch_size
+    episodes = tasks.sample(
+        s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options
+    )
+    update = epoch * UPDATES + torch.arange(count) // s.batch_size
+    batch = {"images": episodes.images, "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
+    if s.task == "rgb":
+        batch["queries"] = episodes.queries
+    if s.model == "mixture":
+        batch["tau"] = temperature(update, s.epochs * UPDATES)
+    return batch
+
+
+def _noise(shapes: Callable, seed: int, update: int, batch: Batch) -> Batch:
+    """The random tensors of one update."""
+    return shapes(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+
+
+def _test(s: Settings, model: torch.nn.Module) -> dict[str, float]:
+    episodes = tasks.evaluation(s.task, s.test_episodes, s.items, **s.episode_options)
+    return evaluate(model, episodes)
+
+
+# ------------------------------------------------------------------------------------------------ all cells
+
+LOSS = {"loss": "nll", "loss, nothing written": "nll_empty"}
+COLUMNS = {
+    "kanerva.fig1e": LOSS,
+    "kanerva.fig2a": {"largest gamma": "largest", "lesser machine": "least_used"},
+    "kanerva.fig2b": {"loss": "nll", "dominant machine's loss": "dominant_nll", "idle variance": "idle_variance"},
+    "kanerva.fig2c": LOSS
+    | {colour: f"nll_{colour}" for colour in tasks.rgb.COLOURS}
+    | {"green, nothing written": "nll_empty_green"},
+    "kanerva.fig2d": {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
+    | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLOURS},
+    "kanerva.fig3b": {
+        "contrast": "contrast",
+        "contrast, other sprites": "contrast_shuffled",
+        "one sprite": "one_sprite",
+        "changes of gamma": "changes",
+        "least used machine": "least_used",
+    },
+    "kanerva.fig3c": LOSS,
+    "kanerva.fig4a": {"classes": "classes", "least used machine": "least_used"},
+    "kanerva.fig4d": LOSS,
+    "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")},
+    "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new"},
+}
+DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
+BINDING = {
+    "k = 1": (1, {}),
+    "k = 2": (2, {}),
+    "k = 2, no gradient to r": (2, {"options": {"stop_grad_r": True}}),
+}
+SPRITES = {f"k = {k}, {m} columns each": (k, k * m) for k, m in ((1, 20), (2, 10), (4, 5), (1, 5))}
+
+
+class _Declared(Declared):
+    """Cells of this paper."""
+
+    def row(self, table: str, row: str, settings: Settings, variant: str = "") -> None:
+        """A cell for every column."""
+        for column, metric in COLUMNS[table].items():
+            self.add(table, row, column, settings.to_dict(), RUNS, metric=metric, variant=variant)
+
+
+def _declare() -> list[Cell]:
+    cells = _Declared()
+    for variant, small in (("", {}), (TUTORIAL, SMALL_DIGITS)):
+        for k in DIVISORS:
+            cells.row("kanerva.fig1e", f"k = {k}", digits_settings(k, **small), variant)
+        for k in (1, 2, 3, 5):
+            cells.row("kanerva.fig4d", f"k = {k}", mixture_settings(k, **small), variant)
+        for k in (2, 3):
+            cells.row("kanerva.fig4a", f"k = {k}", mixture_settings(k, **small), variant)
+    for variant, small in (("", {}), (TUTORIAL, SMALL_TRIPLETS)):
+        _declare_binding(cells, small, variant)
+    for variant, small in (("", {}), (TUTORIAL, SMALL_SPRITES)):
+        _declare_sprites(cells, small, variant)
+    return list(cells)
+
+
+def _declare_binding(cells: _Declared, small: dict, variant: str) -> None:
+    for row, (machines, more) in BINDING.items():
+        cells.row("kanerva.fig2c", row, binding_settings(machines, **small, **more), variant)
+    for table in ("kanerva.fig2a", "kanerva.fig2b", "kanerva.fig2d"):
+        cells.row(table, "k = 2", binding_settings(2, **small), variant)
+
+
+def _declare_sprites(cells: _Declared, small: dict, variant: str) -> None:
+    for row, (machines, total) in SPRITES.items():
+        cells.row("kanerva.fig3c", row, sprites_settings(machines, total, **small), variant)
+    for table in ("kanerva.fig3b", "kanerva.fig7", "kanerva.fig8"):
+        cells.row(table, "k = 4", sprites_settings(4, **small), variant)
+
+
+CELLS = _declare()
+
+
+def bench_cases() -> list[BenchCase]:
+    """A training step of each experiment with the paper's settings; no code of the authors is public."""
+    cases = {
+        "product_digits": [(f"k={k}", digits_settings(k)) for k in (1, 15)],
+        "product_binding": [(f"k={k}", binding_settings(k)) for k in (1, 2)],
+        "product_sprites": [(f"k={k}", sprites_settings(k)) for k in (1, 4)],
+        "mixture_digits": [("k=3", mixture_settings(3))],
+    }
+    return [
+        BenchCase(name, setting, settings.to_dict(), None, 3, False)
+        for name, each in cases.items()
+        for setting, settings in each
+    ]
