@@ -17,6 +17,7 @@ from mini_lib.devices import describe, pick_device, set_precision
 from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
 from mini_lib.functions import experiments as functions
+from mini_lib.kanerva import experiments as kanerva
 from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
@@ -26,7 +27,7 @@ from mini_lib.scan import experiments as scan
 from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
 
-WINGS = [esbn, scan, functions]
+WINGS = [esbn, scan, functions, kanerva]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
 DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 

@@ -16,7 +16,10 @@ from mini_lib.seeding import torch_rng
 
 EPISODES_AT_ONCE = 20
 STORED, IMAGINED = 4, 10  # images that are written and imagined for Figure 8
-RETRIEVED, NEW = 0.9, 0.7  # cosines with the nearest stored image, from and below which an imagined one counts so
+RETRIEVED, NEW = (
+    0.9,
+    0.7,
+)  # cosines with the nearest stored image, from and below which an imagined one counts so
 Episodes = Digits | Triplets | Dances
 
 
@@ -122,9 +125,7 @@ def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
         only = slice(place, place + 1)
         found[f"nll_{colour}"] = nats(seen.logits[:, :, only], triplets.images[:, :, only]).mean().item()
         if colour == "green":
-            found["nll_empty_green"] = (
-                nats(seen.empty[:, :, only], triplets.images[:, :, only]).mean().item()
-            )
+            found["nll_empty_green"] = nats(seen.empty[:, :, only], triplets.images[:, :, only]).mean().item()
         labels = triplets.labels[..., place].flatten()
         if seen.gamma.shape[2] > 1:
             for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
@@ -157,9 +158,7 @@ def imagine_after(
     return generation.imagine(model, memory, imagined).images.cpu()
 
 
-def nearest(
-    imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H W"]
-) -> Float[Tensor, "B N"]:
+def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B N"]:
     """The cosine of each imagined image with the most alike of those stored; 0 for an empty image."""
     a, b = imagined.flatten(2), stored.flatten(2)
     sizes = (a.norm(dim=2)[:, :, None] * b.norm(dim=2)[:, None]).clamp(min=1e-12)

@@ -199,7 +199,9 @@ def optimal(fitted: Fit, m: float) -> float:
         WrongUse: for a fit with other terms than the paper's.
     """
     if set(fitted.value) != set(PAPER):
-        raise WrongUse(f"k_opt is that of the terms {', '.join(PAPER)}; this fit has {', '.join(fitted.value)}")
+        raise WrongUse(
+            f"k_opt is that of the terms {', '.join(PAPER)}; this fit has {', '.join(fitted.value)}"
+        )
     a, b = fitted.value["slope"], fitted.value["cubic"]
     if b <= 0:
         return math.nan
