@@ -190,7 +190,7 @@ SMALL_DIGITS = SMALL | {
     "encoder": "mlp",
     "decoder": "mlp",
     "kl_weight": round(8**2 / 28**2, 4),
-    "epochs": 1500,
+    "epochs": 1000,
 }
 SMALL_TRIPLETS = SMALL_DIGITS | {"epochs": 2000}
 SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
@@ -233,7 +233,8 @@ def data_source(settings: dict) -> str:
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:
     """The training episodes of one epoch, [N, T, C, H, W], with the weight of divergences in each one's
-    update."""
+    update.
+    """
     count = UPDATES * s.batch_size
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
