@@ -195,12 +195,24 @@ def weights(
     path: Annotated[Path, typer.Argument(help="The safetensors file to write.")],
     seed: Annotated[int, typer.Option(min=1, help="Which run of the cell.")] = 1,
     variant: Annotated[str, typer.Option(help="Another reading of the cell, such as tutorial.")] = "",
+    records: RecordsOption = COMMITTED,
+    checkpoints: Annotated[Path, typer.Option(help="Folder for the unfinished run.")] = Path("checkpoints"),
 ) -> None:
-    """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load."""
+    """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load.
+
+    The run goes on record too, unless it is there already.
+    """
     (cell,) = cells(table, [row], [column], [variant])
+    store = Records(records)
+    store.check_writable()
+    code_version()
     replica = BUILD[cell.paper](cell.settings, seed)
     torch.set_num_threads(1)
-    run = train([replica], progress=True)[0]
+    torch.set_flush_denormal(True)
+    run = train([replica], checkpoints=checkpoints, progress=True)[0]
+    if run.key not in store:
+        job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
+        keep(job, run, store, [cell], device=describe(torch.device("cpu")), precision="fp32")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():

@@ -15,7 +15,10 @@ import torch
 from mini_lib import __main__, cli
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.experiments import CELLS, build, paper_settings
+from mini_lib.functions import experiments as functions
+from mini_lib.results import Cell, Records
 from mini_lib.training import train
+from mini_lib.weights import header
 
 
 @pytest.fixture
@@ -341,3 +344,20 @@ def test_training_needs_neither_widgets_nor_downloads():
     )
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
+    size = {"dim": 8, "layers": 1, "heads": 1}
+    small = functions.tutorial_settings("one_d", epochs=1, batch_size=2, test_curves=3, options=size)
+    settings = small.to_dict()
+    cell = Cell("functions.table1", "tiny", "lin", settings, 1, home="functions.table1", metric="mse_lin")
+    monkeypatch.setattr(cli, "cells", lambda *narrowed: [cell])
+    file = tmp_path / "tiny.safetensors"
+    command = ("weights", "functions.table1", "tiny", "lin", file, "--records", tmp_path / "records")
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "as stored" in out
+    (record,) = Records(tmp_path / "records")
+    assert header(file)["settings"] == record["settings"] == settings
+    assert run(*command)[0] == 0
+    assert len(Records(tmp_path / "records")) == 1
