@@ -348,7 +348,9 @@ def test_training_needs_neither_widgets_nor_downloads():
 
 def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
     size = {"dim": 8, "layers": 1, "heads": 1}
-    small = functions.tutorial_settings("one_d", epochs=1, batch_size=2, test_curves=3, options=size)
+    small = functions.tutorial_settings(
+        "one_d", epochs=1, checks=(), batch_size=2, test_curves=3, options=size
+    )
     settings = small.to_dict()
     cell = Cell("functions.table1", "tiny", "lin", settings, 1, home="functions.table1", metric="mse_lin")
     monkeypatch.setattr(cli, "cells", lambda *narrowed: [cell])
