@@ -1,0 +1,38 @@
+"""The trained networks that come with the book."""
+
+from pathlib import Path
+
+from mini_lib.errors import unknown
+from mini_lib.kanerva.experiments import Settings
+from mini_lib.kanerva.models import Kanerva
+from mini_lib.weights import header, load_weights
+
+WEIGHTS = Path(__file__).parent / "weights"
+NETWORKS = {
+    "digits": "a product of 3 machines, digits (Figure 1E)",
+    "binding": "a product of 2 machines, triplets of digits (Figures 2 and 5)",
+    "sprites": "a product of 4 machines, dancing sprites (Figures 3 and 6 to 8)",
+    "mixture": "a mixture of 3 machines, digits (Figure 4)",
+}
+
+
+def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
+    """A trained network for readers, and what its file says of it: settings, seed, metrics, command.
+
+    All are of seed 1 and of the small scale.
+
+    Args:
+        name: a key of `NETWORKS`.
+        folder: where `<name>.safetensors` lies.
+
+    Raises:
+        WrongUse: for a network that is not there; the nearest name is offered.
+        FileNotFoundError: if there is no such file.
+        Damaged: if the file is damaged, or of another network.
+    """
+    if name not in NETWORKS:
+        raise unknown("network", name, NETWORKS)
+    path = Path(folder) / f"{name}.safetensors"
+    network = Settings.from_dict(header(path).get("settings", {})).network()
+    about = load_weights(network, path)
+    return network.eval(), about
