@@ -93,7 +93,8 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing.
         Of the binding task ``nll_red``, ``nll_green``, ``nll_blue``, ``nll_empty_green``, and with more than one
         machine what `analysis.alone` returns, and ``classes_red`` and so on: the share of gamma's variance that the
-        classes of the red digit explain, when writing; ``read_classes_red`` and so on when reading.
+        classes of the red digit explain, when writing, ``classes_most`` and ``classes_next``, the largest of the three
+        and the one after it; ``read_classes_red`` and so on when reading.
         Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
         Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
         `analysis.modulation`; and of what is imagined (Figure 8) ``nearest``, its mean cosine with the nearest
@@ -131,6 +132,8 @@ def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
             for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
                 found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
     if seen.gamma.shape[2] > 1:
+        told = sorted(found[f"classes_{colour}"] for colour in COLOURS)
+        found |= {"classes_most": told[-1], "classes_next": told[-2]}
         found |= alone(seen.machines, seen.gamma_read, triplets.images)
     return found
 

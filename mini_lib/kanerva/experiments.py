@@ -270,7 +270,8 @@ COLUMNS = {
     "kanerva.fig2c": LOSS
     | {colour: f"nll_{colour}" for colour in tasks.rgb.COLOURS}
     | {"green, nothing written": "nll_empty_green"},
-    "kanerva.fig2d": {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
+    "kanerva.fig2d": {"most telling": "classes_most", "next": "classes_next"}
+    | {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
     | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLOURS},
     "kanerva.fig3b": {
         "contrast": "contrast",

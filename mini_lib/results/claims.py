@@ -265,17 +265,29 @@ def _within(rule: dict, mean: Callable) -> tuple[str, str]:
 
 
 def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, str]]:
-    """Both means of every pair, the standard error of their difference, and the pair in words."""
+    """Both means of every pair, the standard error of their difference, and the pair in words.
+
+    The second side counts `times` as much, if the rule says so.
+    """
+    times = rule.get("times", 1)
+    often = "" if times == 1 else f"{times} times "
     for left, right in rule["pairs"]:
         a, b = mean(left), mean(right)
-        words = f"{_rows(left)} against {_rows(right)}: {_number(a.mean)} against {_number(b.mean)}"
-        yield a.mean, b.mean, math.hypot(a.se, b.se), words
+        words = (
+            f"{_rows(left)} against {often}{_rows(right)}: {_number(a.mean)} against {often}{_number(b.mean)}"
+        )
+        yield a.mean, times * b.mean, math.hypot(a.se, times * b.se), words
 
 
 def _more(rule: dict, mean: Callable) -> tuple[str, str]:
     """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said)."""
     margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, mean)}
     return _worst(margins, strict=True)
+
+
+def _no_less(rule: dict, mean: Callable) -> tuple[str, str]:
+    """In every pair the first side's mean is not below the second's; below by more than 2 SE is certain."""
+    return _worst({words: (a - b, se) for a, b, se, words in _pairs(rule, mean)}, strict=False)
 
 
 def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
@@ -317,4 +329,7 @@ def _skewed(rule: dict, mean: Callable) -> tuple[str, str]:
     return verdict, said[cell]
 
 
-KINDS = {each.__name__[1:]: each for each in (_at_least, _at_most, _within, _more, _alike, _t_test, _skewed)}
+KINDS = {
+    each.__name__[1:]: each
+    for each in (_at_least, _at_most, _within, _more, _no_less, _alike, _t_test, _skewed)
+}
