@@ -6,20 +6,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.kanerva.analysis import alone, explained, factors, modulation, separation, sharing
-from mini_lib.kanerva.analysis.tuning import cosines
+from mini_lib.kanerva.analysis import (
+    alone,
+    cosines,
+    explained,
+    factors,
+    modulation,
+    separation,
+    sharing,
+)
 from mini_lib.kanerva.models import Kanerva, ProductKanerva, draw_noise, generation
 from mini_lib.kanerva.objective import nats, terms
 from mini_lib.kanerva.tasks import Dances, Digits, Triplets
-from mini_lib.kanerva.tasks.rgb import COLOURS
+from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN
 from mini_lib.seeding import torch_rng
 
 EPISODES_AT_ONCE = 20
 STORED, IMAGINED = 4, 10  # images that are written and imagined for Figure 8
-RETRIEVED, NEW = (
-    0.9,
-    0.7,
-)  # cosines with the nearest stored image, from and below which an imagined one counts so
+RETRIEVED = 0.9  # cosine with the nearest stored image from which an imagined one counts as retrieved,
+NEW = 0.7  # and below which as new
 Episodes = Digits | Triplets | Dances
 
 
@@ -47,7 +52,7 @@ class Seen(NamedTuple):
 
 @torch.no_grad()
 def see(model: Kanerva, episodes: Episodes) -> Seen:
-    """Write and ask test episodes with the noise of training; the noise is the same for every network.
+    """Write and ask test episodes with noise as in training, the same for all networks with equal noise shapes.
 
     The result is on the CPU.
     """
@@ -93,12 +98,15 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing.
         Of the binding task ``nll_red``, ``nll_green``, ``nll_blue``, ``nll_empty_green``, and with more than one
         machine what `analysis.alone` returns, and ``classes_red`` and so on: the share of gamma's variance that the
-        classes of the red digit explain, when writing, ``classes_most`` and ``classes_next``, the largest of the three
-        and the one after it; ``read_classes_red`` and so on when reading.
+        classes of the red digit explain, when writing; ``classes_most`` and ``classes_next``, the largest of the
+        three and the one after it; ``read_classes_red`` and so on when reading.
         Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
         Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
-        `analysis.modulation`; and of what is imagined (Figure 8) ``nearest``, its mean cosine with the nearest
-        stored image, ``retrieved`` and ``new``, the shares from .9 and below .7.
+        `analysis.modulation`; and of what a product imagines (Figure 8) ``nearest``, its mean cosine with the
+        nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7.
+
+    Raises:
+        WrongUse: for so few episodes of sprites that a position or another property does not occur in half of them.
     """
     seen = see(model, episodes)
     images = episodes.images
@@ -121,21 +129,20 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
 
 
 def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
-    found = {}
-    for place, colour in enumerate(COLOURS):
+    def loss(logits: Tensor, place: int) -> float:
         only = slice(place, place + 1)
-        found[f"nll_{colour}"] = nats(seen.logits[:, :, only], triplets.images[:, :, only]).mean().item()
-        if colour == "green":
-            found["nll_empty_green"] = nats(seen.empty[:, :, only], triplets.images[:, :, only]).mean().item()
-        labels = triplets.labels[..., place].flatten()
-        if seen.gamma.shape[2] > 1:
-            for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
-                found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
-    if seen.gamma.shape[2] > 1:
-        told = sorted(found[f"classes_{colour}"] for colour in COLOURS)
-        found |= {"classes_most": told[-1], "classes_next": told[-2]}
-        found |= alone(seen.machines, seen.gamma_read, triplets.images)
-    return found
+        return nats(logits[:, :, only], triplets.images[:, :, only]).mean().item()
+
+    found = {f"nll_{colour}": loss(seen.logits, place) for place, colour in enumerate(COLOURS)}
+    found["nll_empty_green"] = loss(seen.empty, HIDDEN)
+    if seen.gamma.shape[2] == 1:
+        return found
+    for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
+        for place, colour in enumerate(COLOURS):
+            labels = triplets.labels[..., place].flatten()
+            found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
+    *_, found["classes_next"], found["classes_most"] = sorted(found[f"classes_{each}"] for each in COLOURS)
+    return found | alone(seen.machines, seen.gamma_read, triplets.images)
 
 
 def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
@@ -150,7 +157,14 @@ def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
 def imagine_after(
     model: ProductKanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
 ) -> Float[Tensor, "B N C H W"]:
-    """What a network imagines once images are written, each independently of the others (Figure 8)."""
+    """What a network imagines once images are written, each independently of the others (Figure 8).
+
+    Images are 0 or 1, settled as often as in the paper, with noise that is the same for all networks with equal noise
+    shapes. The result is on the CPU.
+
+    Raises:
+        WrongUse: for a mixture.
+    """
     generator = torch_rng(0, "imagination")
     device = next(model.parameters()).device
     drawn = model.noise(*images.shape[:2], generator)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva import tasks
+from mini_lib.kanerva import tasks, timing
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import (
@@ -200,11 +200,13 @@ SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1
 
 
 def build(settings: dict, seed: int) -> Replica:
-    """The replica of a run: its episodes, its network, its loss and its test.
+    """The replica of a run: its episodes, its network, its loss and its test; of Figure 1D, a timing.
 
     Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
     same for every run.
     """
+    if "form" in settings:
+        return timing.build(settings, seed)
     s = Settings.from_dict(settings)
     with seeded(seed, "weights", s.model, s.machines):
         model = s.network()
@@ -226,7 +228,9 @@ def build(settings: dict, seed: int) -> Replica:
 
 
 def data_source(settings: dict) -> str:
-    """The digits that episodes are made of, or "rendered" sprites."""
+    """The digits that episodes are made of, or "rendered" sprites, or the random codes of a timing, "drawn"."""
+    if "form" in settings:
+        return "drawn"
     s = Settings.from_dict(settings)
     return "rendered" if s.task == "dsprites" else s.source
 
@@ -258,8 +262,14 @@ def _test(s: Settings, model: torch.nn.Module) -> dict[str, float]:
 
 # ------------------------------------------------------------------------------------------------ all cells
 
+SCALING = (
+    {f"R^2, m={m}": f"r2_{m}" for m in (400, 600, 100)}
+    | {f"T(1)/T(2), m={m}": f"speedup_2_{m}" for m in (500, 600)}
+    | {f"best k, m={m}": f"best_k_{m}" for m in (400, 600)}
+)
 LOSS = {"loss": "nll", "loss, nothing written": "nll_empty"}
 COLUMNS = {
+    "kanerva.fig1d": SCALING,
     "kanerva.fig1e": LOSS,
     "kanerva.fig2a": {"largest gamma": "largest", "lesser machine": "least_used"},
     "kanerva.fig2b": {
@@ -298,7 +308,7 @@ SPRITES = {f"k = {k}, {m} columns each": (k, k * m) for k, m in ((1, 20), (2, 10
 class _Declared(Declared):
     """Cells of this paper."""
 
-    def row(self, table: str, row: str, settings: Settings, variant: str = "") -> None:
+    def row(self, table: str, row: str, settings: RunSettings, variant: str = "") -> None:
         """A cell for every column."""
         for column, metric in COLUMNS[table].items():
             self.add(table, row, column, settings.to_dict(), RUNS, metric=metric, variant=variant)
@@ -306,6 +316,8 @@ class _Declared(Declared):
 
 def _declare() -> list[Cell]:
     cells = _Declared()
+    for form in ("loop", "batched"):
+        cells.row("kanerva.fig1d", form, timing.Timing(form))
     for variant, small in (("", {}), (TUTORIAL, SMALL_DIGITS)):
         for k in DIVISORS:
             cells.row("kanerva.fig1e", f"k = {k}", digits_settings(k, **small), variant)

@@ -49,7 +49,7 @@ SAMPLE = {
 def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B"]:
     """-ln p(x | z) of each image, all pixels together: they are Bernoulli."""
     each = F.binary_cross_entropy_with_logits(logits, images, reduction="none")
-    return each.flatten(-3).sum(-1)
+    return each.flatten(-3).sum(-1)  # Eq. 21, of pixels in place of codes
 
 
 def terms(trace: Trace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
@@ -109,7 +109,7 @@ class Loss:
         trace = apply(images, batch.get("queries"), batch.get("noise"), autoencode=self.ae_weight > 0, **how)
         found = terms(trace, images)
         score = found["reconstruction"].mean()
-        loss = score + (batch.get("warm_up", 1.0) * self.divergence(found)).mean()
+        loss = score + (batch.get("warm_up", 1.0) * self.divergence(found)).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:
             loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
         return loss, score

@@ -1,0 +1,63 @@
+"""Figure 1D as runs: the memory is timed, and nothing is trained."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from mini_lib.kanerva.analysis.scaling import evaluate_scaling
+from mini_lib.kanerva.memory import FORMS
+from mini_lib.replica import Batch, Replica
+from mini_lib.results.cells import run_key
+from mini_lib.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Timing(RunSettings):
+    """What is timed; a seed only counts the repetitions.
+
+    Attributes:
+        form: of `memory.FORMS`: the machines in one batched call, or in a loop.
+    """
+
+    PAPER: ClassVar[str] = "kanerva"
+
+    form: str
+
+    def __post_init__(self) -> None:
+        """Raise WrongUse for a form that is not there."""
+        self.check_known(("form", "form", FORMS))
+
+
+class Clock(nn.Module):
+    """In the place of a network, which a timing does not have."""
+
+    def __init__(self):
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(1))
+
+
+def build(settings: dict, seed: int) -> Replica:
+    """A replica that makes no update and whose test is the timing; time it with one worker on an idle machine."""
+    s = Timing.from_dict(settings)
+    return Replica(
+        key=run_key(s.to_dict(), seed),
+        name=f"timing of the memory, {s.form}, repetition {seed}",
+        model=Clock(),
+        epoch=_no_data,
+        examples=1,
+        batch_size=1,
+        epochs=0,
+        lr=1e-3,
+        loss=_no_loss,
+        evaluate=lambda model: evaluate_scaling(s.form),
+    )
+
+
+def _no_data(epoch: int) -> Batch:
+    return {}
+
+
+def _no_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    raise RuntimeError("a timing has no loss")
