@@ -213,6 +213,8 @@ def weights(
     if run.key not in store:
         job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
         keep(job, run, store, [cell], device=describe(torch.device("cpu")), precision="fp32")
+    if run.diverged:
+        raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():
@@ -221,6 +223,7 @@ def weights(
         save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
         load_weights(run.model, path)
         halved = replica.evaluate(run.model)
+    (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
     print(f"{path}: full precision {metrics}, as stored {halved}")
 
 

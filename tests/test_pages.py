@@ -120,7 +120,7 @@ def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
 
 
 def test_tables_have_the_papers_names():
-    assert [name(table) for table in ("esbn.table9", "kanerva.figure2c")] == ["Table 9", "Figure 2c"]
+    assert [name(table) for table in ("esbn.table9", "kanerva.fig2c")] == ["Table 9", "Figure 2C"]
 
 
 def test_the_real_pages_name_every_table_and_claim_and_link_to_the_books_pages(tmp_path):

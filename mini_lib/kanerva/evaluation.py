@@ -106,7 +106,7 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7.
 
     Raises:
-        WrongUse: for so few episodes of sprites that a position or another property does not occur in half of them.
+        WrongUse: for so few episodes of sprites that half of them leave a bin of `analysis.factors` empty.
     """
     seen = see(model, episodes)
     images = episodes.images
@@ -155,12 +155,12 @@ def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
 
 @torch.no_grad()
 def imagine_after(
-    model: ProductKanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
+    model: Kanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
 ) -> Float[Tensor, "B N C H W"]:
     """What a network imagines once images are written, each independently of the others (Figure 8).
 
-    Images are 0 or 1, settled as often as in the paper, with noise that is the same for all networks with equal noise
-    shapes. The result is on the CPU.
+    Images are 0 or 1, settled as often as in the paper. Noise is the same for all networks with equal noise shapes.
+    The result is on the CPU.
 
     Raises:
         WrongUse: for a mixture.

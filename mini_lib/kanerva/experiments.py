@@ -108,8 +108,11 @@ class Settings(RunSettings):
             )
         if "sample" in self.options:
             raise WrongUse("the experiment says how addresses are sampled; leave 'sample' out of the options")
-        if self.warm_up < 0:
-            raise WrongUse(f"warm_up is a number of updates from 0, got {self.warm_up!r}")
+        if not isinstance(self.warm_up, int) or self.warm_up < 0:
+            raise WrongUse(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
+        if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
+            known = ", ".join(map(str, tasks.dsprites.SIZES))
+            raise WrongUse(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
         check_options(self.model, self.options)
         self.loss()
         for epoch in self.checks:
@@ -250,12 +253,13 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     return batch
 
 
-def _noise(shapes: Callable, seed: int, update: int, batch: Batch) -> Batch:
-    """The random tensors of one update."""
-    return shapes(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+def _noise(drawn: Callable, seed: int, update: int, batch: Batch) -> Batch:
+    """The random tensors of one update, as `Kanerva.noise` draws them."""
+    return drawn(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
 
 
-def _test(s: Settings, model: torch.nn.Module) -> dict[str, float]:
+def _test(s: Settings, model: Kanerva) -> dict[str, float]:
+    """What is measured on the test episodes, which are the same for every run."""
     episodes = tasks.evaluation(s.task, s.test_episodes, s.items, **s.episode_options)
     return evaluate(model, episodes)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mini_lib.errors import unknown
+from mini_lib.errors import Damaged, WrongUse, unknown
 from mini_lib.kanerva.experiments import Settings
 from mini_lib.kanerva.models import Kanerva
 from mini_lib.weights import header, load_weights
@@ -25,6 +25,9 @@ def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
         name: a key of `NETWORKS`.
         folder: where `<name>.safetensors` lies.
 
+    Returns:
+        The network, in evaluation mode, and the header of its file.
+
     Raises:
         WrongUse: for a network that is not there; the nearest name is offered.
         FileNotFoundError: if there is no such file.
@@ -33,6 +36,11 @@ def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
     if name not in NETWORKS:
         raise unknown("network", name, NETWORKS)
     path = Path(folder) / f"{name}.safetensors"
-    network = Settings.from_dict(header(path).get("settings", {})).network()
-    about = load_weights(network, path)
-    return network.eval(), about
+    settings = header(path).get("settings", {})
+    try:
+        network = Settings.from_dict(settings).network()
+    except (TypeError, WrongUse) as error:
+        raise Damaged(
+            f"weights {path} are of no network of this wing ({error}); fetch or make the file again"
+        ) from error
+    return network.eval(), load_weights(network, path)

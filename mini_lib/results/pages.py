@@ -81,9 +81,9 @@ def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
 
 
 def name(table: str) -> str:
-    """A table's or figure's name in the paper: "Table 9" for "esbn.table9"."""
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d"."""
     kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
-    return f"{kind.capitalize()} {number}"
+    return f"{'Figure' if kind == 'fig' else kind.capitalize()} {number.upper()}"
 
 
 # ----------------------------------------------------------------------------------------- parts of the page

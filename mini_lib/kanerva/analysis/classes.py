@@ -1,9 +1,10 @@
 """Whether machines are chosen by what a digit shows: class selectivity (Figures 2D, 4A, 4B and 5)."""
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse
 
@@ -32,13 +33,13 @@ def class_means(
         raise WrongUse(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
     if labels.min() < 0 or labels.max() >= CLASSES:
         raise WrongUse("labels are digits from 0 to 9")
-    axes = labels.shape[1]
-    place = (labels * CLASSES ** torch.arange(axes - 1, -1, -1)).sum(1)
-    which = F.one_hot(place, CLASSES**axes).to(values)
-    number = which.sum(0)
-    means = which.T @ values / number[:, None]
-    shape = (CLASSES,) * axes
-    return means.reshape(*shape, -1), number.long().reshape(shape)
+    shape = (CLASSES,) * labels.shape[1]
+    place = torch.zeros_like(labels[:, 0])
+    for axis in labels.unbind(1):
+        place = CLASSES * place + axis
+    number = torch.bincount(place, minlength=math.prod(shape))
+    sums = values.new_zeros(len(number), values.shape[1]).index_add(0, place, values)
+    return (sums / number[:, None]).reshape(*shape, -1), number.reshape(shape)
 
 
 def explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:

@@ -38,7 +38,7 @@ def alone(
         ``dominant_nll``: of the image that the machine with the largest gamma shows, in nats.
         ``idle_variance``: how much the other machines' images vary from item to item, in parts of what the dominant
         ones' do: variances of each pixel's probability, within each machine; 0 for a fixed pattern. NaN for one
-        machine, or where no machine was idle for two items.
+        machine, or where no machine was idle, or none was dominant, for two items.
     """
     top = gamma.argmax(dim=2)
     index = top[..., None, None, None, None].expand(*top.shape, 1, *pictures.shape[3:])

@@ -20,6 +20,8 @@ from mini_lib.kanerva.memory import FORMS, Prior, columns_of, initial_means, wei
 from mini_lib.kanerva.memory.state import whole
 from mini_lib.seeding import torch_rng
 
+Numbers = Sequence | np.ndarray | float | int
+
 MACHINES = (1, 2, 4, 5, 10, 20)
 TOTALS = (100, 200, 300, 400, 500, 600)
 FITTED = 400  # the m that the paper fits; m = 100 and 600 are then explained
@@ -59,7 +61,7 @@ class Times(NamedTuple):
         """Milliseconds of k machines with m columns in all."""
         for kind, number, known in (("number of machines", k, self.machines), ("m", m, self.totals)):
             if number not in known:
-                raise unknown(kind, number, known)
+                raise unknown(kind, number, map(str, known))
         return float(self.milliseconds[self.machines.index(k), self.totals.index(m)])
 
     def of(self, m: int) -> Float[np.ndarray, " k"]:
@@ -82,10 +84,10 @@ class Fit(NamedTuple):
     value: dict[str, float]
     error: dict[str, float]
 
-    def __call__(self, k: Sequence | float, m: Sequence | float) -> np.ndarray:
+    def __call__(self, k: Numbers, m: Numbers) -> np.ndarray:
         """Predicted time, for numbers or for arrays that go together."""
         k, m = np.asarray(k, dtype=float), np.asarray(m, dtype=float)
-        return sum(each * TERMS[name](k, m) for name, each in self.value.items())
+        return np.asarray(sum(each * TERMS[name](k, m) for name, each in self.value.items()))
 
 
 def measure(
@@ -96,7 +98,7 @@ def measure(
     episodes: int = 2,
     items: int = 3,
     dim: int = 50,
-    repeats: int = 9,
+    repeats: int = 31,
     progress: bool = False,
 ) -> Times:
     """Time one pass of the memory, which writes items and reads them, for every k and every m.
@@ -168,7 +170,7 @@ def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:
     )
 
 
-def _design(k: np.ndarray, m: float, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _design(k: np.ndarray, m: int | float, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The terms' values, each divided by its largest so that none is lost in rounding; and these largest values."""
     columns = np.stack([TERMS[name](k, float(m)) for name in terms], axis=1)
     sizes = np.abs(columns).max(axis=0)
@@ -190,7 +192,7 @@ def explain(fitted: Fit, times: Times) -> dict[int, float]:
     return found
 
 
-def optimal(fitted: Fit, m: float) -> float:
+def optimal(fitted: Fit, m: int | float) -> float:
     """k_opt = (3 b m^3 / a)^(1/4), where a + d/dk b (m/k)^3 = 0 (Section 3.1).
 
     Infinite where another machine costs nothing (a <= 0); NaN where columns cost nothing (b <= 0).

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, Dances
@@ -48,8 +49,8 @@ def separation(
     """Whether single machines show single sprites (Figure 3B).
 
     Returns:
-        ``contrast``: the mean of |C[i, 1] - C[i, 2]| over machines and items.
-        ``contrast_shuffled``: the same with the templates of another episode.
+        ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items.
+        ``contrast_shuffled``: the same with the templates of another episode; of one episode, of the same.
         ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
     """
     found, other = cosines(pictures, templates), cosines(pictures, templates.roll(1, dims=0))
@@ -82,7 +83,7 @@ def tuning(found: Float[Tensor, "B T K S"], factor: Factor) -> Float[Tensor, "K 
 
     Bins without a sprite are NaN.
     """
-    which = torch.nn.functional.one_hot(factor.bins, factor.number).to(found)
+    which = F.one_hot(factor.bins, factor.number).to(found)
     number = which.sum(dim=(0, 1))
     return torch.einsum("btks,btsj->kjs", found, which) / number.T
 
@@ -99,7 +100,7 @@ def modulation(found: Float[Tensor, "B T K S"], factor: Factor) -> float:
     """
     halves = []
     for part in (slice(0, None, 2), slice(1, None, 2)):
-        which = torch.nn.functional.one_hot(factor.bins[part], factor.number).to(found)
+        which = F.one_hot(factor.bins[part], factor.number).to(found)
         mean = torch.einsum("btks,btsj->kj", found[part], which) / which.sum(dim=(0, 1, 2))
         if mean.isnan().any():
             raise WrongUse(f"too few episodes for bins of {factor.name}; draw more")
@@ -110,10 +111,11 @@ def modulation(found: Float[Tensor, "B T K S"], factor: Factor) -> float:
 def diagonal(found: Float[Tensor, "B T K S"], dances: Dances, sprite: int) -> Float[Tensor, "K J"]:
     """Mean cosine along the diagonal from the lower right to the upper left (Figure 3E), for one sprite.
 
-    Positions count within an eighth of the diagonal, in 8 bins of (x + y) / 2, the first at the lower right.
+    Of positions with ``|x - y|`` below an eighth, in 8 bins of (x + y) / 2, the first at the lower right. Bins
+    without the sprite are NaN.
     """
     x, y = dances.place[..., sprite, :].unbind(-1)
     near = (x - y).abs() < 1 / BINS
     bins = ((1 - (x + y) / 2) * BINS).long().clamp(max=BINS - 1)
-    which = torch.nn.functional.one_hot(bins, BINS).to(found) * near[..., None]
+    which = F.one_hot(bins, BINS).to(found) * near[..., None]
     return torch.einsum("btk,btj->kj", found[..., sprite], which) / which.sum(dim=(0, 1))

@@ -23,9 +23,10 @@ def addresses(
 ) -> Float[Tensor, "B N K M"]:
     """The columns' weights with which each machine comes nearest to each of N codes.
 
-    "ridge" minimises |z - R w|^2 + lambda |w|^2, so that w = (R^T R + lambda I)^-1 R^T z. "dkm" hands A = R^T R and
-    R^T z to such a solver in place of R and z, as the code of the Dynamic Kanerva Machine does, so that
-    w = (A^2 + lambda I)^-1 A R^T z. A singular value s of R becomes s / (s^2 + lambda) and s^3 / (s^4 + lambda).
+    "ridge" minimises ``|z - R w|^2 + lambda |w|^2``, so that w = (R^T R + lambda I)^-1 R^T z. "dkm" hands
+    A = R^T R and R^T z to such a solver in place of R and z, as the code of the Dynamic Kanerva Machine does, so
+    that w = (A^2 + lambda I)^-1 A R^T z. A singular value s of R becomes s / (s^2 + lambda) and
+    s^3 / (s^4 + lambda).
 
     One factorisation serves all N codes of a memory.
 
@@ -66,4 +67,4 @@ def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
 
     Through logarithms, since 1 / eta^2 may be too large for a number.
     """
-    return torch.softmax(-2 * eta.log(), dim=-1)  # Eq. 45
+    return torch.softmax(-2 * eta.log(), dim=-1)  # Eq. 45; Eq. 52

@@ -13,8 +13,8 @@ KL_MEMORY = ("final", "sum", "steps")
 def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
     """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine.
 
-    1/2 [D tr(V) / psi + |R - R_0|^2 / psi - D M + D (ln det V_0 - ln det V)], whose last term is the running sum of
-    `State.shrinkage`.
+    ``1/2 [D tr(V) / psi + |R - R_0|^2 / psi - D M + D (ln det V_0 - ln det V)]``, whose last term is the running
+    sum of `State.shrinkage`.
     """
     dim, columns = prior.R.shape[-2:]
     trace = state.V.diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -80,7 +80,7 @@ def gaussian_kl(
 def address_kl(w: Float[Tensor, "*B K M"], chi: Float[Tensor, "K"]) -> Float[Tensor, "*B K"]:
     """KL(N(w_i, chi_i^2 I) || N(0, I)) of each machine's address.
 
-    1/2 [M (chi_i^2 - 1 - 2 ln chi_i) + |w_i|^2]; w as least squares gave it, whether or not it was sampled.
+    ``1/2 [M (chi_i^2 - 1 - 2 ln chi_i) + |w_i|^2]``; w as least squares gave it, whether or not it was sampled.
     """
     spread = chi.square() - 1 - 2 * chi.log()
     return 0.5 * (w.shape[-1] * spread + w.square().sum(-1))  # Eq. 23

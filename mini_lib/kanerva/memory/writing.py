@@ -41,7 +41,7 @@ class Weights(NamedTuple):
 
 def weights_of(eta: Float[Tensor, "*B K"]) -> Weights:
     """The weights that follow from the noise; see `machine_weights`."""
-    return Weights(eta, machine_weights(eta))
+    return Weights(eta, machine_weights(eta))  # Eq. 1 and Eq. 51: the powers r are in eta
 
 
 def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[Tensor, "*B K D"]:
@@ -51,7 +51,7 @@ def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[
 
 def combine(parts: Float[Tensor, "*B K D"], gamma: Float[Tensor, "*B K"]) -> Float[Tensor, "*B D"]:
     """mu_z = sum_i gamma_i R_i w_i, what the machines say together."""
-    return (gamma[..., None, :] @ parts)[..., 0, :]  # Eq. 44
+    return (gamma[..., None, :] @ parts)[..., 0, :]  # Eq. 44; Eq. 53, Eq. 58
 
 
 def prediction_errors(
@@ -64,7 +64,7 @@ def prediction_errors(
     if rule not in RULES:
         raise unknown("coupling", rule, RULES)
     said = combine(parts, gamma)[:, None] if rule == "product" else parts
-    return code[:, None] - said  # Eq. 2
+    return code[:, None] - said  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
 
 
 def update(
@@ -91,7 +91,9 @@ def update(
     u = (state.V @ w[..., None])[..., 0]
     known, noise = (w * u).sum(-1), eta.square()
     share = torch.ones_like(known) if share is None else share
-    beta = share / (known + noise)
+    beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma
+    # Of one machine these are Eq. 26 and Eq. 27, of a product Eq. 47 and Eq. 48, with powers Eq. 55 and Eq. 56, with
+    # a share Eq. 62 and Eq. 61. The new V is the inverse of Eq. 34, in the form of Eq. 35.
     R = torch.addcmul(state.R, error[..., None], (beta[..., None] * u)[..., None, :])  # Eq. 3
     V = torch.addcmul(state.V, u[..., None] * u[..., None, :], -beta[..., None, None])  # Eq. 4
     shrunk = torch.log1p(share * known / (noise + (1 - share) * known))
