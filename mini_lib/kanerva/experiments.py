@@ -301,12 +301,29 @@ COLUMNS = {
     "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new"},
 }
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
-BINDING = {
-    "k = 1": (1, {}),
-    "k = 2": (2, {}),
-    "k = 2, no gradient to r": (2, {"options": {"stop_grad_r": True}}),
+SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
+TWO, FOUR = {"k = 2": partial(binding_settings, 2)}, {"k = 4": partial(sprites_settings, 4)}
+ROWS: dict[str, dict[str, Callable[..., Settings]]] = {
+    "kanerva.fig1e": {f"k = {k}": partial(digits_settings, k) for k in DIVISORS},
+    "kanerva.fig2a": TWO,
+    "kanerva.fig2b": TWO,
+    "kanerva.fig2c": {"k = 1": partial(binding_settings, 1)}
+    | TWO
+    | {"k = 2, no gradient to r": partial(binding_settings, 2, options={"stop_grad_r": True})},
+    "kanerva.fig2d": TWO,
+    "kanerva.fig3b": FOUR,
+    "kanerva.fig3c": {f"k = {k}, {m} columns each": partial(sprites_settings, k, k * m) for k, m in SPLITS},
+    "kanerva.fig4a": {f"k = {k}": partial(mixture_settings, k) for k in (2, 3)},
+    "kanerva.fig4d": {f"k = {k}": partial(mixture_settings, k) for k in (1, 2, 3, 5)},
+    "kanerva.fig7": FOUR,
+    "kanerva.fig8": FOUR,
 }
-SPRITES = {f"k = {k}, {m} columns each": (k, k * m) for k, m in ((1, 20), (2, 10), (4, 5), (1, 5))}
+SMALLER = {
+    digits_settings: SMALL_DIGITS,
+    mixture_settings: SMALL_DIGITS,
+    binding_settings: SMALL_TRIPLETS,
+    sprites_settings: SMALL_SPRITES,
+}
 
 
 class _Declared(Declared):
@@ -322,32 +339,11 @@ def _declare() -> list[Cell]:
     cells = _Declared()
     for form in ("loop", "batched"):
         cells.row("kanerva.fig1d", form, timing.Timing(form))
-    for variant, small in (("", {}), (TUTORIAL, SMALL_DIGITS)):
-        for k in DIVISORS:
-            cells.row("kanerva.fig1e", f"k = {k}", digits_settings(k, **small), variant)
-        for k in (1, 2, 3, 5):
-            cells.row("kanerva.fig4d", f"k = {k}", mixture_settings(k, **small), variant)
-        for k in (2, 3):
-            cells.row("kanerva.fig4a", f"k = {k}", mixture_settings(k, **small), variant)
-    for variant, small in (("", {}), (TUTORIAL, SMALL_TRIPLETS)):
-        _declare_binding(cells, small, variant)
-    for variant, small in (("", {}), (TUTORIAL, SMALL_SPRITES)):
-        _declare_sprites(cells, small, variant)
+    for table, rows in ROWS.items():
+        for row, settings in rows.items():
+            cells.row(table, row, settings())
+            cells.row(table, row, settings(**SMALLER[settings.func]), TUTORIAL)
     return list(cells)
-
-
-def _declare_binding(cells: _Declared, small: dict, variant: str) -> None:
-    for row, (machines, more) in BINDING.items():
-        cells.row("kanerva.fig2c", row, binding_settings(machines, **small, **more), variant)
-    for table in ("kanerva.fig2a", "kanerva.fig2b", "kanerva.fig2d"):
-        cells.row(table, "k = 2", binding_settings(2, **small), variant)
-
-
-def _declare_sprites(cells: _Declared, small: dict, variant: str) -> None:
-    for row, (machines, total) in SPRITES.items():
-        cells.row("kanerva.fig3c", row, sprites_settings(machines, total, **small), variant)
-    for table in ("kanerva.fig3b", "kanerva.fig7", "kanerva.fig8"):
-        cells.row(table, "k = 4", sprites_settings(4, **small), variant)
 
 
 CELLS = _declare()
