@@ -5,6 +5,7 @@ import torch
 from mini_lib import bench
 from mini_lib.esbn import experiments as esbn
 from mini_lib.functions import experiments as functions
+from mini_lib.kanerva import experiments as kanerva
 from mini_lib.scan import experiments as scan
 
 
@@ -61,3 +62,29 @@ def test_function_networks_are_timed_too(monkeypatch):
     assert words[:2] == ["relational_window", "N=20"]
     assert float(words[2]) > 0
     assert words[3:] == ["-", "-", "-"]  # no code of the authors, no stack on a CPU
+
+
+def test_passes_of_the_memory_are_timed(monkeypatch):
+    monkeypatch.setattr(bench, "WARM_UP", 1)
+    cases = {(case.network, case.setting): case for case in kanerva.bench_cases()}
+    assert len(cases) == len(kanerva.bench_cases())
+    for network, setting in (
+        ("memory loop", "k=20, m=600"),
+        ("memory batched", "k=20, m=600"),
+        ("memory write", "k=15, m=30"),
+        ("memory read", "k=15, m=30"),
+    ):
+        case = cases[network, setting]._replace(updates=1)
+        words = bench.line(kanerva.build, case, 1.0, torch.device("cpu")).split()
+        assert " ".join(words[:4]) == f"{network} {setting}"
+        assert float(words[4]) > 0
+        assert words[5:] == ["-", "-", "-"]
+
+
+def test_training_steps_of_memories_are_timed(monkeypatch):
+    monkeypatch.setattr(bench, "WARM_UP", 1)
+    trained = [case for case in kanerva.bench_cases() if case.settings]
+    assert {case.network.split()[1] for case in trained} == {"digits", "binding", "sprites"}
+    small = trained[0].settings | {"items": 3, "batch_size": 2, "total": 2, "dim": 4}
+    case = trained[0]._replace(settings=small, updates=1)
+    assert float(bench.line(kanerva.build, case, 1.0, torch.device("cpu")).split()[4]) > 0

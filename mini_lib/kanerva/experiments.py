@@ -350,15 +350,31 @@ CELLS = _declare()
 
 
 def bench_cases() -> list[BenchCase]:
-    """A training step of each experiment with the paper's settings; no code of the authors is public."""
-    cases = {
-        "product_digits": [(f"k={k}", digits_settings(k)) for k in (1, 15)],
-        "product_binding": [(f"k={k}", binding_settings(k)) for k in (1, 2)],
-        "product_sprites": [(f"k={k}", sprites_settings(k)) for k in (1, 4)],
-        "mixture_digits": [("k=3", mixture_settings(3))],
+    """Passes of the memory, and a training step of each experiment; no code of the authors is public.
+
+    Passes are those of Figure 1D, in both forms, and writing and reading with the sizes of Figure 1E. Training on
+    sprites has the paper's sizes; on digits, the small scale's, since these need no data.
+    """
+    cases = []
+
+    def memory(part: str, form: str, k: int, m: int, sizes: dict) -> None:
+        timed = partial(timing.memory_work, part, form, k, m, **sizes)
+        name = f"memory {part if part != 'both' else form}"
+        cases.append(BenchCase(name, f"k={k}, m={m}", {}, None, 20, False, timed))
+
+    for form in ("loop", "batched"):
+        for k in (1, 2, 5, 20):
+            memory("both", form, k, 600, {"episodes": 2, "items": 3, "dim": 50})
+    for part in ("write", "read"):
+        for k in (1, 3, 15):
+            memory(part, "batched", k, 30, {"episodes": 24, "items": 45, "dim": 50})
+    trained = {
+        "product digits": [digits_settings(k, **SMALL_DIGITS) for k in (1, 3, 15)],
+        "mixture digits": [mixture_settings(3, **SMALL_DIGITS)],
+        "product binding": [binding_settings(k, **SMALL_TRIPLETS) for k in (1, 2)],
+        "product sprites": [sprites_settings(k) for k in (1, 4)],
     }
-    return [
-        BenchCase(name, setting, settings.to_dict(), None, 3, False)
-        for name, each in cases.items()
-        for setting, settings in each
-    ]
+    for name, each in trained.items():
+        for s in each:
+            cases.append(BenchCase(name, f"k={s.machines}, m={s.total}", s.to_dict(), None, 3, False))
+    return cases

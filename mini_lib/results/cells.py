@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import torch
 
 
 def settings_hash(settings: dict) -> str:
@@ -74,16 +77,17 @@ class Declared(list[Cell]):
 
 
 class BenchCase(NamedTuple):
-    """An update that `mini-lib bench` times.
+    """An update, or another piece of work, that `mini-lib bench` times.
 
     Attributes:
         network: its name in the list.
         setting: on what, such as "m=95".
-        settings: of the run.
+        settings: of the run; empty where `work` is given.
         authors_ms: median milliseconds of the authors' code for the same update, on one CPU thread beside the
             reference of `mini_lib.bench`; None where it was not timed.
         updates: how many are timed; more where they are of unequal length.
         stacked_on_cpu: whether to time a stack on a CPU too, where stacking gains nothing.
+        work: makes what is timed in the place of an update, for a device.
     """
 
     network: str
@@ -92,3 +96,4 @@ class BenchCase(NamedTuple):
     authors_ms: float | None
     updates: int = 20
     stacked_on_cpu: bool = True
+    work: Callable[[torch.device], Callable[[], object]] | None = None
