@@ -215,3 +215,67 @@ def test_the_original_test_digits_are_read(monkeypatch):
     ours = pool("mnist", "test")
     assert ours.images.float().mean().item() == pytest.approx(0.1342, abs=1e-4)
     assert ours.labels[:5].tolist() == [7, 2, 1, 0, 4]
+
+
+# ------------------------------------------------------------------------------------------ distorted digits
+
+
+def by_hand(grey, turn, shear, high, wide, down, right):
+    """One image of 14 x 14, pixel by pixel: where each comes from, and the four grey levels around that place."""
+    out = np.zeros((14, 14))
+    for row in range(14):
+        for column in range(14):
+            x, y = (column - 6.5) / 12 * 8, (row - 6.5) / 12 * 8  # in pixels of 8, from the centre
+            x, y = x + right * 8 / 12, y + down * 8 / 12
+            x, y = np.cos(turn) * x - np.sin(turn) * y, np.sin(turn) * x + np.cos(turn) * y
+            x, y = wide * (x + shear * y), high * y
+            x, y = x + 3.5, y + 3.5
+            for i in (int(np.floor(y)), int(np.floor(y)) + 1):
+                for j in (int(np.floor(x)), int(np.floor(x)) + 1):
+                    if 0 <= i < 8 and 0 <= j < 8:
+                        out[row, column] += grey[i, j] * (1 - abs(y - i)) * (1 - abs(x - j))
+    return out
+
+
+def test_a_distortion_is_a_turn_a_shear_a_stretch_and_a_move(monkeypatch):
+    grey = load_digits().images[:3] / 16
+    numbers = torch.rand(6, 3, generator=torch_rng(5, "test")).double().numpy() * 2 - 1
+    # The move is made in the result's own axes, so it comes first here only where nothing turns or shears.
+    monkeypatch.setattr(digits, "MOVE", 0.0)
+    found = digits.distort(torch.tensor(grey).float(), torch_rng(5, "test"))
+    for image, one, (turn, shear, high, wide, _, _) in zip(found, grey, numbers.T, strict=True):
+        level = by_hand(one, turn * digits.TURN, shear * 0.2, 1.15**high, 1.15**wide, 0, 0)
+        clear = abs(level - 0.5) > 1e-3
+        assert (image.numpy()[clear] == (level > 0.5)[clear]).all()
+
+
+def test_a_distortion_moves_by_up_to_a_pixel(monkeypatch):
+    for name in ("TURN", "SHEAR", "STRETCH"):
+        monkeypatch.setattr(digits, name, 0.0)
+    grey = load_digits().images[:5] / 16
+    numbers = torch.rand(6, 5, generator=torch_rng(5, "test")).double().numpy() * 2 - 1
+    found = digits.distort(torch.tensor(grey).float(), torch_rng(5, "test"))
+    for image, one, (*_, down, right) in zip(found, grey, numbers.T, strict=True):
+        level = by_hand(one, 0, 0, 1, 1, down, right)
+        clear = abs(level - 0.5) > 1e-3
+        assert (image.numpy()[clear] == (level > 0.5)[clear]).all()
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_distorted_digits_are_the_small_ones_each_time_anew(split):
+    plain = draw(30, 40, split=split)
+    episodes = draw(30, 40, source="distorted", split=split)
+    assert episodes.labels.equal(plain.labels)
+    assert episodes.images.shape == (30, 40, 1, 14, 14)
+    assert set(episodes.images.unique().tolist()) == {0.0, 1.0}
+    assert len(episodes.images.flatten(0, 1).flatten(1).unique(dim=0)) > 1150
+    ink = episodes.images.flatten(2).mean(2) / plain.images.flatten(2).mean(2)
+    assert 0.6 < ink.mean() < 0.9  # 12 x 12 of 14 x 14 pixels are .73
+    assert equal(episodes, draw(30, 40, source="distorted", split=split))
+
+
+def test_there_is_no_pool_of_distorted_digits():
+    with pytest.raises(WrongUse, match="unknown source of whole pools 'distorted'"):
+        pool("distorted")
+    with pytest.raises(WrongUse, match="unknown source of digits 'distorter'; did you mean 'distorted'"):
+        draw(source="distorter")

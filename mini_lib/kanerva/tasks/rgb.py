@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mini_lib.kanerva.tasks.digits import pool
+from mini_lib.kanerva.tasks.digits import labels_of, pictures
 from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
@@ -46,17 +46,17 @@ def sample(
         count: B.
         items: T, 45 in the paper.
         generator: of random numbers, on the CPU.
-        source: see `digits.pool`.
+        source: see `digits.pictures`.
         split: see `digits.pool`.
 
     Raises:
-        WrongUse: for no episode or no item, or as `digits.pool` does.
+        WrongUse: for no episode or no item, or as `digits.pictures` does.
     """
     check_numbers(count, items)
-    digits = pool(source, split)
-    chosen = torch.randint(len(digits.labels), (count, items, CHANNELS), generator=generator)
-    images = digits.images[chosen].float()
-    return Triplets(images, hide(images), digits.labels[chosen])
+    labels = labels_of(source, split)
+    chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
+    images = pictures(chosen, source, split, generator)
+    return Triplets(images, hide(images), labels[chosen])
 
 
 @lru_cache(maxsize=4)
