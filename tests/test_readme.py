@@ -19,6 +19,7 @@ def test_there_is_one_for_each_wing():
         "esbn",
         "scan",
         "functions",
+        "kanerva",
     ]
 
 
@@ -43,3 +44,14 @@ def test_a_curve_goes_on_as_readme_says(capsys):
     assert ahead.point.shape == ahead.spread.shape == (1, 5)
     assert 6.0 < ahead.point.min() <= ahead.point.max() < 7.2
     assert capsys.readouterr().out.startswith("tensor([[6.")
+
+
+def test_a_memory_knows_what_it_has_seen_as_readme_says(capsys):
+    names = run(SNIPPETS[3])
+    error, written, unseen = (
+        float(re.search(r"-?[\d.]+", line)[0]) for line in capsys.readouterr().out.splitlines()
+    )
+    written_digits = names["digits"][:45]
+    variance = (written_digits - written_digits.mean(0)).square().mean().item()
+    assert 0.05 * variance < error < 0.15 * variance
+    assert written > unseen + 3
