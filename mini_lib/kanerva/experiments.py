@@ -113,6 +113,8 @@ class Settings(RunSettings):
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
             raise WrongUse(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
+        if self.task == "dsprites" and self.test_episodes < 2:
+            raise WrongUse("tunings to sprites are measured in two halves; test_episodes has to be 2 or more")
         check_options(self.model, self.options)
         self.loss()
         for epoch in self.checks:
@@ -299,6 +301,7 @@ COLUMNS = {
         "contrast": "contrast",
         "contrast, other sprites": "contrast_shuffled",
         "one sprite": "one_sprite",
+        "one sprite, other sprites": "one_sprite_shuffled",
         "changes of gamma": "changes",
         "least used machine": "least_used",
     },
@@ -319,7 +322,7 @@ ROWS: dict[str, dict[str, Callable[..., Settings]]] = {
     | TWO
     | {"k = 2, no gradient to r": partial(binding_settings, 2, options={"stop_grad_r": True})},
     "kanerva.fig2d": TWO,
-    "kanerva.fig3b": FOUR,
+    "kanerva.fig3b": FOUR | {"k = 1": partial(sprites_settings, 1)},
     "kanerva.fig3c": {f"k = {k}, {m} columns each": partial(sprites_settings, k, k * m) for k, m in SPLITS},
     "kanerva.fig4a": {f"k = {k}": partial(mixture_settings, k) for k in (2, 3)},
     "kanerva.fig4d": {f"k = {k}": partial(mixture_settings, k) for k in (1, 2, 3, 5)},

@@ -50,9 +50,9 @@ def record_of(
     device: str,
     precision: str = "fp32",
 ) -> dict:
-    """The record of a finished run; percentages and losses rounded to 5 significant digits or more."""
+    """The record of a finished run; figures rounded to 6 decimals, or to 5 significant digits where that is more."""
     digest = settings_hash(settings)
-    measured = [{name: round(value, 6) for name, value in check.items()} for check in run.checks]
+    measured = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
     return {
         "key": run_key(settings, seed),
         "hash": digest,
@@ -61,7 +61,7 @@ def record_of(
         "settings": settings,
         "scale": scale,
         "data": data,
-        "metrics": {name: round(value, 6) for name, value in run.metrics.items()},
+        "metrics": {name: _rounded(value) for name, value in run.metrics.items()},
         "diverged": run.diverged,
         "curve": run.curve,
         "updates": run.updates,
@@ -75,6 +75,11 @@ def record_of(
             "date": date.today().isoformat(),
         },
     }
+
+
+def _rounded(value: float) -> float:
+    small = 0 < abs(value) < 0.1
+    return float(f"{value:.5g}") if small else round(value, 6)
 
 
 @cache

@@ -46,11 +46,12 @@ def explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
     """Which share of the variance of N items' values their classes account for: eta squared, from 0 to 1.
 
     All F numbers of an item count together: sums of squares between classes over those of all. For gamma of two
-    machines that is eta squared of gamma_1; for one-hot choices, of the choice. 0 where nothing varies.
+    machines that is eta squared of gamma_1; for one-hot choices, of the choice. 0 where nothing varies, NaN where
+    a value is.
     """
     whole = values.double() - values.double().mean(0)
     total = whole.square().sum()
-    if not total > 1e-12 * len(values):
+    if total <= 1e-12 * len(values):
         return 0.0
     means, number = class_means(whole, labels[:, None])
     between = (number[:, None] * means.nan_to_num().square()).sum()

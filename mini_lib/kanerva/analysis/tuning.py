@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
 from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, Dances
 
 BINS = 8  # of positions along an axis, of orientations, and of the diagonal
@@ -43,6 +42,14 @@ def cosines(
     ).clamp(min=1e-12)
 
 
+def _contrast(found: Float[Tensor, "B T K S"]) -> float:
+    return (found.max(dim=3).values - found.min(dim=3).values).mean().item()
+
+
+def _one_sprite(found: Float[Tensor, "B T K S"]) -> float:
+    return (found.max(dim=3).values >= SLACK * found.min(dim=3).values).double().mean().item()
+
+
 def separation(
     pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
 ) -> dict[str, float]:
@@ -52,13 +59,14 @@ def separation(
         ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items.
         ``contrast_shuffled``: the same with the templates of another episode; of one episode, of the same.
         ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
+        ``one_sprite_shuffled``: the same with the templates of another episode.
     """
     found, other = cosines(pictures, templates), cosines(pictures, templates.roll(1, dims=0))
-    small, large = found.min(dim=3).values, found.max(dim=3).values
     return {
-        "contrast": (large - small).mean().item(),
-        "contrast_shuffled": (other.max(dim=3).values - other.min(dim=3).values).mean().item(),
-        "one_sprite": (large >= SLACK * small).double().mean().item(),
+        "contrast": _contrast(found),
+        "contrast_shuffled": _contrast(other),
+        "one_sprite": _one_sprite(found),
+        "one_sprite_shuffled": _one_sprite(other),
     }
 
 
@@ -93,19 +101,19 @@ def modulation(found: Float[Tensor, "B T K S"], factor: Factor) -> float:
 
     From the mean cosine of both sprites its mean over machines and its mean over bins are taken away. What is left
     is noise too; so the variance is the product of two halves of the episodes, which share no noise, and may come
-    out below 0.
-
-    Raises:
-        WrongUse: with so few episodes that a bin has none in one half.
+    out below 0. Bins that one half does not fill are left out.
     """
     halves = []
     for part in (slice(0, None, 2), slice(1, None, 2)):
         which = F.one_hot(factor.bins[part], factor.number).to(found)
-        mean = torch.einsum("btks,btsj->kj", found[part], which) / which.sum(dim=(0, 1, 2))
-        if mean.isnan().any():
-            raise WrongUse(f"too few episodes for bins of {factor.name}; draw more")
-        halves.append(mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean())
-    return (halves[0] * halves[1]).mean().item()
+        halves.append(torch.einsum("btks,btsj->kj", found[part], which) / which.sum(dim=(0, 1, 2)))
+    first, second = (_apart(half[:, ~torch.stack(halves).isnan().any(dim=(0, 1))]) for half in halves)
+    return (first * second).mean().item()
+
+
+def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
+    """Without what all machines, and all bins, have in common."""
+    return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
 
 
 def diagonal(found: Float[Tensor, "B T K S"], dances: Dances, sprite: int) -> Float[Tensor, "K J"]:

@@ -1,0 +1,327 @@
+"""What a record keeps of a test: every figure against a second computation, and what a test must not depend on."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from kanerva import oracles, whole
+from kanerva.whole import make, pictures
+from mini_lib.errors import WrongUse
+from mini_lib.kanerva import evaluation as module
+from mini_lib.kanerva.analysis import (
+    alone,
+    cosines,
+    explained,
+    factors,
+    modulation,
+    separation,
+    sharing,
+)
+from mini_lib.kanerva.evaluation import evaluate, imagine_after, nearest, see
+from mini_lib.kanerva.models import build_network
+from mini_lib.kanerva.objective import KL_TERMS, nats
+from mini_lib.kanerva.tasks import TASKS, Digits, Triplets, evaluation
+from mini_lib.seeding import seeded, torch_rng
+
+COMMON = {"nll", "nll_empty", "nll_codes", "largest", "least_used", "changes"}
+CHOICE = {"kl_assignment", "kl_assignment_read"}  # a mixture's has no divergence
+BINDING = {"nll_red", "nll_green", "nll_blue", "nll_empty_green"}
+SHARED = {f"{name}_{each}" for name in ("classes", "read_classes") for each in ("red", "green", "blue")} | {
+    "classes_most",
+    "classes_next",
+    "dominant_nll",
+    "idle_variance",
+}
+SPRITES = {"contrast", "contrast_shuffled", "one_sprite", "one_sprite_shuffled"} | {
+    f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")
+}
+IMAGINED = {"nearest", "retrieved", "new"}
+CASES = {
+    ("digits", "product", 1): set(),
+    ("digits", "product", 3): set(),
+    ("digits", "mixture", 1): {"classes"},
+    ("digits", "mixture", 3): {"classes"},
+    ("rgb", "product", 1): BINDING,
+    ("rgb", "product", 2): BINDING | SHARED,
+    ("rgb", "mixture", 2): BINDING | SHARED,
+    ("dsprites", "product", 1): SPRITES | IMAGINED,
+    ("dsprites", "product", 2): SPRITES | IMAGINED,
+    ("dsprites", "mixture", 2): SPRITES,
+}
+TEST = {"digits": (6, 4), "rgb": (6, 4), "dsprites": (80, 8)}  # episodes and items
+every_case = pytest.mark.parametrize(("task", "model", "machines"), CASES)
+
+
+def network(task="digits", model="product", machines=2, seed=0, **options):
+    """A small network whose machines are not used evenly."""
+    with seeded(seed, "network"):
+        made = build_network(
+            model,
+            channels=TASKS[task].CHANNELS,
+            size=14 if task == "dsprites" else 8,
+            dim=5,
+            machines=machines,
+            total=6,
+            encoder="mlp",
+            decoder="mlp",
+            **({"sample": "full"} if task == "dsprites" else {}) | options,
+        )
+        with torch.no_grad():
+            for name, parameter in made.named_parameters():
+                if name.startswith("assignment"):
+                    parameter.add_(0.3 * torch.randn(parameter.shape))
+            made.encoder.code.weight.mul_(5.0)
+    return made
+
+
+def test_episodes(task):
+    return evaluation(task, *TEST[task], **({"size": 14} if task == "dsprites" else {}))
+
+
+test_episodes.__test__ = False
+
+
+def slow_nats(logits, images):
+    """-ln p, mean over images, in numpy."""
+    p = 1 / (1 + np.exp(-logits.double().numpy()))
+    x = images.double().numpy()
+    return -np.sum(x * np.log(p) + (1 - x) * np.log(1 - p)) / (x.shape[0] * x.shape[1])
+
+
+# ------------------------------------------------------------------------------------------------ all that there is
+
+
+@every_case
+def test_every_figure_is_there_and_a_number(task, model, machines):
+    metrics = evaluate(network(task, model, machines), test_episodes(task))
+    divergences = {f"kl_{name}" for name in KL_TERMS} - (CHOICE if model == "mixture" else set())
+    assert metrics.keys() == COMMON | divergences | CASES[task, model, machines]
+    assert all(type(value) is float and math.isfinite(value) for value in metrics.values())
+    assert min(value for name, value in metrics.items() if name.startswith("nll")) > 0
+
+
+@every_case
+def test_every_figure_is_what_its_name_says(task, model, machines):
+    made, episodes = network(task, model, machines), test_episodes(task)
+    metrics, seen = evaluate(made, episodes), see(made, episodes)
+    images = episodes.images
+    expected = {
+        "nll": slow_nats(seen.logits, images),
+        "nll_empty": slow_nats(seen.empty, images),
+        "nll_codes": slow_nats(seen.codes, images),
+    }
+    expected |= {f"kl_{name}": seen.parts[name].mean().item() for name in KL_TERMS if name in seen.parts}
+    expected |= sharing(seen.gamma)
+    if task == "digits" and model == "mixture":
+        expected["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
+    if task == "rgb":
+        for i, colour in enumerate(("red", "green", "blue")):
+            expected[f"nll_{colour}"] = slow_nats(seen.logits[:, :, i], images[:, :, i])
+        expected["nll_empty_green"] = slow_nats(seen.empty[:, :, 1], images[:, :, 1])
+    if task == "rgb" and machines > 1:
+        for i, colour in enumerate(("red", "green", "blue")):
+            labels = episodes.labels[:, :, i].flatten()
+            expected[f"classes_{colour}"] = explained(seen.gamma.flatten(0, 1), labels)
+            expected[f"read_classes_{colour}"] = explained(seen.gamma_read.flatten(0, 1), labels)
+        shares = [expected[f"classes_{colour}"] for colour in ("red", "green", "blue")]
+        expected["classes_most"], expected["classes_next"] = max(shares), np.median(shares)
+        expected |= alone(seen.machines, seen.gamma_read, images)
+    if task == "dsprites":
+        shown = 1 / (1 + (-seen.machines.squeeze(3)).exp())
+        expected |= separation(shown, episodes.templates)
+        like = cosines(shown, episodes.templates)
+        expected |= {f"tuned_{each.name}": modulation(like, each) for each in factors(episodes)}
+    if task == "dsprites" and model == "product":
+        best = [
+            max(like_one(image, stored) for stored in episodes.images[b, :4])
+            for b, new in enumerate(imagine_after(made, images[:, :4]))
+            for image in new
+        ]
+        assert len(best) == len(images) * 10
+        expected["nearest"] = np.mean(best)
+        expected["retrieved"] = np.mean([value >= 0.9 for value in best])
+        expected["new"] = np.mean([value < 0.7 for value in best])
+    assert metrics.keys() == expected.keys()
+    wrong = {name for name in expected if metrics[name] != pytest.approx(expected[name], rel=1e-4, abs=1e-7)}
+    assert not wrong
+
+
+def test_losses_of_the_colours_add_up():
+    metrics = evaluate(network("rgb"), test_episodes("rgb"))
+    assert metrics["nll"] == pytest.approx(sum(metrics[f"nll_{each}"] for each in ("red", "green", "blue")))
+    assert metrics["nll_empty_green"] < metrics["nll_empty"]
+
+
+def test_few_episodes_of_sprites_are_enough_for_numbers():
+    found = evaluate(network("dsprites"), evaluation("dsprites", 4, 8, size=14))
+    assert all(math.isfinite(value) for value in found.values())
+
+
+# ------------------------------------------------------------------------------------------------ what was seen
+
+
+def traced(model, episodes, spans):
+    """The trace of all episodes at once, with the noise of a test that takes them in these parts."""
+    generator = torch_rng(0, "test noise")
+    drawn = [model.noise(len(span), episodes.images.shape[1], generator) for span in spans]
+    noise = {name: torch.cat([each[name] for each in drawn]) for name in drawn[0]}
+    with torch.no_grad():
+        return model(episodes.images, getattr(episodes, "queries", None), noise, autoencode=True)
+
+
+@every_case
+def test_taking_episodes_in_parts_changes_nothing(task, model, machines, monkeypatch):
+    monkeypatch.setattr(module, "EPISODES_AT_ONCE", 3)
+    made = network(task, model, machines)
+    episodes = evaluation(task, 7, 4, **({"size": 14} if task == "dsprites" else {}))
+    seen, trace = see(made, episodes), traced(made, episodes, [range(3), range(3), range(1)])
+    with torch.no_grad():
+        machines_alone = made.machine_logits(trace.reading, trace.weights.gamma)
+    for ours, theirs in (
+        (seen.logits, trace.logits),
+        (seen.codes, trace.autoencoded),
+        (seen.machines, machines_alone),
+        (seen.gamma, trace.written.gamma),
+        (seen.gamma_read, trace.weights.gamma),
+        (seen.parts["memory"], trace.kl["memory"] / 4),
+        (seen.parts["address_read"], trace.kl["address_read"].mean(1)),
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_noise_is_as_in_training_and_the_same_for_every_network():
+    made, other, episodes = network(seed=0), network(seed=1), test_episodes("digits")
+    given = []
+    for each in (made, other):
+        usual = each.forward
+        each.forward = lambda *a, usual=usual, **k: given.append(a[2:]) or usual(*a, **k)
+    seen, _, again = (see(each, episodes) for each in (made, other, made))
+    (first,), (second,), *_ = given
+    assert first.keys() == made.noise_shapes(6, 4).keys()
+    assert all(second[name].equal(each) for name, each in first.items())
+    assert abs(first["assignment"].mean()) < 0.5 < first["assignment"].std()
+    assert seen.logits.equal(again.logits)
+    with torch.no_grad():
+        silent = made(episodes.images)
+    assert not torch.allclose(silent.written.gamma, seen.gamma, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["default", "full", "no h at reading", "mixture"])
+def test_the_empty_memory_is_the_prior_alone(form):
+    """Against numpy: nothing is written, h comes from Omega = 0, and machines are their prior means."""
+    made, images = make(form), pictures(batch=2, items=3)[0]
+    seen = see(made, Digits(images, torch.zeros(2, 3).long()))
+    noise = made.noise(2, 3, torch_rng(0, "test noise"))
+    p = {key: value.numpy() for key, value in made.state_dict().items()}
+    gumbel = "gumbel_read" if form == "mixture" else "assignment_read"
+    for b, t in itertools.product(range(2), range(3)):
+        z = whole.encode(p, images[b, t].numpy())
+        if form == "no h at reading":
+            h = np.zeros(4)
+        else:
+            h, _ = whole.history(p, np.zeros(50), noise["history_read"][b].numpy())
+        _, gamma, _ = whole.assign(p, z, h, noise[gumbel][b, t].numpy())
+        w = [oracles.least_squares(R, z) for R in p["prior_means"]]
+        if form == "full":
+            w = [
+                here + np.exp(p["log_chi"][i]) * noise["address_read"][b, t, i].numpy()
+                for i, here in enumerate(w)
+            ]
+        said = sum(g * R @ here for g, R, here in zip(gamma, p["prior_means"], w, strict=True))
+        np.testing.assert_allclose(seen.empty[b, t].flatten(), whole.decode(p, said), rtol=1e-5, atol=1e-7)
+    assert not torch.allclose(seen.empty, seen.logits, atol=1e-3)
+
+
+def test_what_was_written_cannot_reach_the_empty_memory():
+    made, episodes = network("rgb"), test_episodes("rgb")
+    other = episodes.images.clone()
+    other[:, :, 1] = 1 - other[:, :, 1]
+    before, after = see(made, episodes), see(made, Triplets(other, episodes.queries, episodes.labels))
+    assert before.empty.equal(after.empty)
+    assert not torch.allclose(before.logits, after.logits, atol=1e-3)
+    assert not before.codes.equal(after.codes)
+
+
+@pytest.mark.parametrize("task", ["rgb", "dsprites"])
+def test_a_test_leaves_the_network_as_it_is(task):
+    made, episodes = network(task), test_episodes(task)
+    made.train()
+    before = {name: value.clone() for name, value in made.state_dict().items()}
+    state = torch.get_rng_state()
+    first = evaluate(made, episodes)
+    assert made.training
+    assert all(value.equal(before[name]) for name, value in made.state_dict().items())
+    assert all(each.grad is None and each.requires_grad for each in made.parameters())
+    assert torch.get_rng_state().equal(state)
+    assert evaluate(made.eval(), episodes) == first
+    assert not made.training
+
+
+# ------------------------------------------------------------------------------------------------ imagination
+
+
+def like_one(a, b):
+    """Cosine of two images, 0 if one is empty."""
+    a, b = a.flatten().double().numpy(), b.flatten().double().numpy()
+    size = np.sqrt(a @ a) * np.sqrt(b @ b)
+    return a @ b / size if size else 0.0
+
+
+def test_the_nearest_is_that_of_a_loop():
+    new, stored = ((torch.rand(2, n, 1, 3, 3, generator=torch_rng(n, "x")) > 0.6).float() for n in (5, 4))
+    new[0, 0] = stored[0, 2]
+    new[1, 1], stored[1, 3] = 0, 0
+    found = nearest(new, stored)
+    for b, n in itertools.product(range(2), range(5)):
+        assert found[b, n] == pytest.approx(max(like_one(new[b, n], each) for each in stored[b]), abs=1e-6)
+    assert found[0, 0] == pytest.approx(1.0)
+    assert found[1, 1] == 0.0
+
+
+def test_imagined_images():
+    made, images = network("dsprites", sample="full"), test_episodes("dsprites").images[:3, :4]
+    new = imagine_after(made, images)
+    assert new.shape == (3, 10, 1, 14, 14)
+    assert set(new.unique().tolist()) <= {0.0, 1.0}
+    assert imagine_after(made, images, 2).shape == (3, 2, 1, 14, 14)
+    assert new.equal(imagine_after(made, images))
+    assert not new.requires_grad
+    assert not new[:, 0].equal(new[:, 1])
+
+
+def test_what_is_imagined_depends_on_what_is_stored():
+    made, images = network("dsprites"), test_episodes("dsprites").images[:3, :4]
+    before, after = imagine_after(made, images), imagine_after(made, torch.cat([images[:2], 1 - images[2:]]))
+    assert before[:2].equal(after[:2])
+    assert not before[2].equal(after[2])
+
+
+def test_retrieved_and_new_are_counted_by_cosine(monkeypatch):
+    asked = []
+
+    def near(imagined, stored):
+        asked.append((imagined, stored))
+        return torch.tensor([[0.95, 0.91, 0.89, 0.71], [0.69, 0.5, 0.0, 0.8]])
+
+    monkeypatch.setattr(module, "nearest", near)
+    episodes = test_episodes("dsprites")
+    metrics = evaluate(network("dsprites"), episodes)
+    assert metrics["nearest"] == pytest.approx((0.95 + 0.91 + 0.89 + 0.71 + 0.69 + 0.5 + 0.8) / 8)
+    assert (metrics["retrieved"], metrics["new"]) == (2 / 8, 3 / 8)
+    ((imagined, stored),) = asked
+    assert stored.equal(episodes.images[:, :4])
+    assert imagined.shape == (80, 10, 1, 14, 14)
+
+
+def test_a_mixture_does_not_imagine():
+    with pytest.raises(WrongUse, match="a mixture learns no prior"):
+        imagine_after(network("dsprites", "mixture"), test_episodes("dsprites").images[:1, :4])
+
+
+def test_losses_are_those_of_the_objective():
+    episodes = test_episodes("digits")
+    seen = see(network(), episodes)
+    torch.testing.assert_close(seen.parts["reconstruction"], nats(seen.logits, episodes.images).mean(1))
