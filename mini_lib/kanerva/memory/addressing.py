@@ -37,7 +37,7 @@ def addresses(
         raise unknown("solver", solver, SOLVERS)
     if not 0 < ridge < math.inf:
         raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}")
-    gram, aims = R.mT @ R, R.mT @ codes.mT[:, None]
+    gram, aims = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
     if solver == "dkm":
         gram, aims = gram @ gram, gram @ aims
     return torch.cholesky_solve(aims, root(gram, ridge)).permute(0, 3, 1, 2)

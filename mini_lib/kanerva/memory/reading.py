@@ -51,7 +51,7 @@ def read(
     """
     w = addresses(state.R, queries, solver, ridge)
     sampled = w if noise is None else w + noise
-    parts = (state.R @ sampled.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    parts = (sampled.transpose(1, 2) @ state.R.mT).transpose(1, 2)
     return Reading(combine(parts, gamma), parts, w)
 
 

@@ -46,7 +46,7 @@ def weights_of(eta: Float[Tensor, "*B K"]) -> Weights:
 
 def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[Tensor, "*B K D"]:
     """What each machine says at its address, R_i w_i."""
-    return (R @ w[..., None])[..., 0]
+    return (w[..., None, :] @ R.mT)[..., 0, :]
 
 
 def combine(parts: Float[Tensor, "*B K D"], gamma: Float[Tensor, "*B K"]) -> Float[Tensor, "*B D"]:
@@ -88,7 +88,7 @@ def update(
     Returns:
         The state after the item, and the divergence from the state before it, in nats.
     """
-    u = (state.V @ w[..., None])[..., 0]
+    u = (w[..., None, :] @ state.V)[..., 0, :]  # V is symmetric
     known, noise = (w * u).sum(-1), eta.square()
     share = torch.ones_like(known) if share is None else share
     beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma
