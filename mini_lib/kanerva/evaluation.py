@@ -103,10 +103,8 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
         Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
         `analysis.modulation`; and of what a product imagines (Figure 8) ``nearest``, its mean cosine with the
-        nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7.
-
-    Raises:
-        WrongUse: for so few episodes of sprites that half of them leave a bin of `analysis.factors` empty.
+        nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and ``blank``, that of
+        images without a sprite, which count as neither.
     """
     seen = see(model, episodes)
     images = episodes.images
@@ -186,9 +184,11 @@ def _imagination(model: Kanerva, dances: Dances) -> dict[str, float]:
     if not isinstance(model, ProductKanerva):
         return {}
     stored = dances.images[:, :STORED]
-    best = nearest(imagine_after(model, stored), stored)
+    imagined = imagine_after(model, stored)
+    best, blank = nearest(imagined, stored), imagined.flatten(2).sum(2) == 0
     return {
         "nearest": best.mean().item(),
         "retrieved": (best >= RETRIEVED).double().mean().item(),
-        "new": (best < NEW).double().mean().item(),
+        "new": ((best < NEW) & ~blank).double().mean().item(),
+        "blank": blank.double().mean().item(),
     }

@@ -309,7 +309,7 @@ COLUMNS = {
     "kanerva.fig4a": {"classes": "classes", "least used machine": "least_used"},
     "kanerva.fig4d": LOSSES,
     "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")},
-    "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new"},
+    "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
 }
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
 SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites

@@ -38,7 +38,7 @@ SHARED = {f"{name}_{each}" for name in ("classes", "read_classes") for each in (
 SPRITES = {"contrast", "contrast_shuffled", "one_sprite", "one_sprite_shuffled"} | {
     f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")
 }
-IMAGINED = {"nearest", "retrieved", "new"}
+IMAGINED = {"nearest", "retrieved", "new", "blank"}
 CASES = {
     ("digits", "product", 1): set(),
     ("digits", "product", 3): set(),
@@ -135,15 +135,18 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
         like = cosines(shown, episodes.templates)
         expected |= {f"tuned_{each.name}": modulation(like, each) for each in factors(episodes)}
     if task == "dsprites" and model == "product":
+        drawn = imagine_after(made, images[:, :4])
         best = [
             max(like_one(image, stored) for stored in episodes.images[b, :4])
-            for b, new in enumerate(imagine_after(made, images[:, :4]))
+            for b, new in enumerate(drawn)
             for image in new
         ]
+        blank = [not image.any() for new in drawn for image in new]
         assert len(best) == len(images) * 10
         expected["nearest"] = np.mean(best)
         expected["retrieved"] = np.mean([value >= 0.9 for value in best])
-        expected["new"] = np.mean([value < 0.7 for value in best])
+        new = [value < 0.7 and not empty for value, empty in zip(best, blank, strict=True)]
+        expected |= {"new": np.mean(new), "blank": np.mean(blank)}
     assert metrics.keys() == expected.keys()
     wrong = {name for name in expected if metrics[name] != pytest.approx(expected[name], rel=1e-4, abs=1e-7)}
     assert not wrong

@@ -64,7 +64,7 @@ def test_every_run_is_a_dot_in_its_row_and_the_control_stands_beside_it():
     assert [(text.get_text(), text.get_position()[0]) for text in ax.texts] == [("not run", 1)]
     assert [text.get_text() for text in fig.legends[0].get_texts()] == [LOSS, EMPTY]
     assert ax.get_ylabel() == "nats"
-    assert ax.get_ylim()[0] == 0
+    assert ax.get_ylim() == (0, pytest.approx(1.08 * 31))
     assert len(ax.get_yticks()) > 1
 
 
@@ -126,5 +126,8 @@ def test_learning_draws_the_score_of_every_run():
     (floor,) = (line for line in ax.lines if line.get_linestyle() == ":")
     assert set(floor.get_ydata()) == {5.5}
     assert [text.get_text() for text in ax.texts] == ["nothing written"]
+    none = figures.learning({"k = 1": []}, {"nothing written": 5.5}).axes[0]
+    assert sorted(text.get_text() for text in none.texts) == ["not run", "nothing written"]
+    assert len(none.get_xticks()) == 0
     with pytest.raises(WrongUse, match="at least one row"):
         figures.learning({})

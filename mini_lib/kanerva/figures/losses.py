@@ -94,8 +94,9 @@ def losses(
             _row(ax, place, [_of(found, name) for name in columns])
         names = [row.replace(", ", ",\n") for row in rows]
         ax.set(xticks=range(len(rows)), xticklabels=names, xlim=(-0.6, len(rows) - 0.4), ylabel=ylabel)
-        ax.set_ylim(bottom=0)
-        if not any(_of(found, name).ours.values for found in rows.values() for name in columns):
+        found = [value for row in rows.values() for name in columns for value in _of(row, name).ours.values]
+        ax.set_ylim(0, 1.08 * max(found, default=1.0))
+        if not found:
             ax.set_yticks([])
         handles = [
             Line2D([], [], linewidth=0, label=name, **look)
@@ -165,5 +166,8 @@ def learning(
             at = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "bottom"}
             ax.text(0.99, height, name, color=QUIET, fontsize="small", **at)
         ax.set(xlabel="update", ylabel=ylabel, ylim=limits)
+        if not any(curves.values()):
+            ax.set_xticks([])
+            ax.text(0.5, 0.6, "not run", color=QUIET, ha="center", transform=ax.transAxes)
         fig.legend(loc="outside lower center", ncols=3, fontsize="small")
     return fig
