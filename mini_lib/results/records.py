@@ -77,7 +77,7 @@ def record_of(
     }
 
 
-def _rounded(value: float) -> float:
+def _rounded(value: int | float) -> int | float:
     small = 0 < abs(value) < 0.1
     return float(f"{value:.5g}") if small else round(value, 6)
 
