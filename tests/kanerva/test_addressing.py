@@ -11,11 +11,12 @@ from mini_lib.kanerva.memory import (
     SOLVERS,
     address,
     addresses,
+    addressing,
     columns_of,
     initial_means,
     machine_weights,
 )
-from mini_lib.kanerva.memory.addressing import root
+from mini_lib.kanerva.memory.addressing import firm, root
 from mini_lib.kanerva.memory.state import Prior, State, join
 from mini_lib.seeding import torch_rng
 
@@ -86,8 +87,34 @@ def test_root_is_a_root():
     lower = root(matrix)
     assert torch.allclose(lower @ lower.mT, matrix, rtol=0, atol=1e-12)
     assert not lower.triu(1).any()
-    shifted = root(matrix, 0.5)
-    assert torch.allclose(shifted @ shifted.mT, matrix + 0.5 * torch.eye(4), rtol=0, atol=1e-12)
+    assert torch.allclose(firm(matrix, 0.5), matrix + 0.5 * torch.eye(4), rtol=0, atol=1e-12)
+
+
+@every_solver
+def test_the_way_back_by_hand_is_that_through_the_factorisation(solver, monkeypatch):
+    R, codes = randn(2, 3, 6, 4).requires_grad_(), randn(2, 5, 6, seed=1).requires_grad_()
+    weights = randn(2, 5, 3, 4, seed=2)
+    ours = torch.autograd.grad((addresses(R, codes, solver) * weights).sum(), (R, codes))
+
+    class Plain:
+        @staticmethod
+        def apply(matrix, aims):
+            return (torch.linalg.inv(matrix) @ aims,)
+
+    monkeypatch.setattr(addressing, "_Solved", Plain)
+    plain = torch.autograd.grad((addresses(R, codes, solver) * weights).sum(), (R, codes))
+    assert all(torch.allclose(a, b, rtol=1e-9, atol=1e-10) for a, b in zip(ours, plain, strict=True))
+    assert all(each.abs().max() > 1e-3 for each in ours)
+
+
+def test_addresses_and_their_gradients_in_a_stack():
+    R, codes = randn(4, 1, 2, 5, 3), randn(4, 1, 2, 5, seed=1)
+
+    def total(R, codes):
+        return addresses(R, codes).square().sum()
+
+    alone = torch.stack([torch.func.grad(total)(*each) for each in zip(R, codes, strict=True)])
+    assert torch.allclose(torch.vmap(torch.func.grad(total))(R, codes), alone, rtol=0, atol=1e-12)
 
 
 def test_wrong_options_are_answered():

@@ -40,7 +40,7 @@ def addresses(
     gram, aims = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
     if solver == "dkm":
         gram, aims = gram @ gram, gram @ aims
-    return torch.cholesky_solve(aims, root(gram, ridge)).permute(0, 3, 1, 2)
+    return _Solved.apply(firm(gram, ridge), aims)[0].permute(0, 3, 1, 2)
 
 
 def address(
@@ -50,16 +50,47 @@ def address(
     return addresses(R, code[:, None], solver, ridge)[:, 0]
 
 
-def root(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
-    """L with L L^T = matrix + ridge I, for a matrix without negative eigenvalues.
+def firm(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
+    """Matrix + ridge I, for a matrix without negative eigenvalues.
 
     The diagonal also gets what rounding may have taken from an eigenvalue, the trace times the precision of the
-    numbers: about 1e-14 in float64. Nothing is checked, which would make a GPU wait.
+    numbers: about 1e-14 in float64.
     """
     trace = matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
     added = ridge + torch.finfo(matrix.dtype).eps * trace
     identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-    return torch.linalg.cholesky_ex(matrix + added[..., None, None] * identity, check_errors=False).L
+    return matrix + added[..., None, None] * identity
+
+
+def root(matrix: Float[Tensor, "*B M M"]) -> Float[Tensor, "*B M M"]:
+    """L with L L^T = matrix, made firm; nothing is checked, which would make a GPU wait."""
+    return torch.linalg.cholesky_ex(firm(matrix), check_errors=False).L
+
+
+class _Solved(torch.autograd.Function):
+    """x with A x = b for a symmetric, positive A, and A's Cholesky factor.
+
+    The gradient of b is g = A^-1 dx, that of A is -g x^T: two triangular solves with the factor at hand, where
+    PyTorch's own way back through the factorisation takes several times as long.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(matrix: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
+        factor = torch.linalg.cholesky_ex(matrix, check_errors=False).L
+        return torch.cholesky_solve(aims, factor), factor
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: tuple) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*output)
+
+    @staticmethod
+    def backward(ctx, dx: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
+        x, factor = ctx.saved_tensors
+        g = torch.cholesky_solve(dx, factor)
+        return -(g @ x.mT), g
 
 
 def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
