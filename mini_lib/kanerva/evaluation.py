@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from mini_lib.kanerva.analysis import (
@@ -16,9 +16,10 @@ from mini_lib.kanerva.analysis import (
     sharing,
 )
 from mini_lib.kanerva.models import Kanerva, ProductKanerva, draw_noise, generation
+from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import nats, terms
 from mini_lib.kanerva.tasks import Dances, Digits, Triplets
-from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN
+from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN, route
 from mini_lib.seeding import torch_rng
 
 EPISODES_AT_ONCE = 20
@@ -60,15 +61,21 @@ def see(model: Kanerva, episodes: Episodes) -> Seen:
     device = next(model.parameters()).device
     queries = getattr(episodes, "queries", episodes.images)
     found = []
-    for images, asked in zip(
-        episodes.images.split(EPISODES_AT_ONCE), queries.split(EPISODES_AT_ONCE), strict=True
-    ):
+    for place in range(0, len(queries), EPISODES_AT_ONCE):
+        images, asked = (each[place : place + EPISODES_AT_ONCE] for each in (episodes.images, queries))
         drawn = model.noise(*images.shape[:2], generator)
+        if GIVEN in drawn:
+            drawn |= routes(episodes.labels[place : place + EPISODES_AT_ONCE], model.machines)
         noise = {name: each.to(device) for name, each in drawn.items()}
         found.append(_see(model, images.to(device), asked.to(device), noise))
     *tensors, parts = zip(*found, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return Seen(*(torch.cat(each).cpu() for each in tensors), joined)
+
+
+def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
+    """What a network whose assignment is given gets beside its noise, for writing and for reading."""
+    return {GIVEN + end: route(labels, machines) for end in ("", "_read")}
 
 
 def _see(model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor]) -> Seen:

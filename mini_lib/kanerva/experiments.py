@@ -9,7 +9,7 @@ import torch
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva import tasks, timing
-from mini_lib.kanerva.evaluation import evaluate, see
+from mini_lib.kanerva.evaluation import evaluate, routes, see
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import (
     DECODERS,
@@ -19,6 +19,7 @@ from mini_lib.kanerva.models import (
     build_network,
     check_options,
 )
+from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
@@ -116,10 +117,17 @@ class Settings(RunSettings):
         if self.task == "dsprites" and self.test_episodes < 2:
             raise WrongUse("tunings to sprites are measured in two halves; test_episodes has to be 2 or more")
         check_options(self.model, self.options)
+        if self.given and self.task != "rgb":
+            raise WrongUse("machines can be given by the red digit on the task 'rgb' only")
         self.loss()
         for epoch in self.checks:
             if not 1 <= epoch <= self.epochs:
                 raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+
+    @property
+    def given(self) -> bool:
+        """Whether machines are chosen by the red digit's class, in the place of an assignment network."""
+        return self.options.get("assignment") == GIVEN
 
     @property
     def episode_options(self) -> dict:
@@ -250,14 +258,19 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     batch = {"images": episodes.images, "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
     if s.task == "rgb":
         batch["queries"] = episodes.queries
+    if s.given:
+        batch["labels"] = episodes.labels
     if s.model == "mixture":
         batch["tau"] = temperature(update, s.epochs * UPDATES)
     return batch
 
 
 def _noise(drawn: Callable, seed: int, update: int, batch: Batch) -> Batch:
-    """The random tensors of one update, as `Kanerva.noise` draws them."""
-    return drawn(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+    """The random tensors of one update, as `Kanerva.noise` draws them, and what is given to some networks."""
+    noise = drawn(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+    if GIVEN in noise:
+        noise |= routes(batch["labels"], noise[GIVEN].shape[-1])
+    return noise
 
 
 def _test(s: Settings, model: Kanerva) -> dict[str, float]:
@@ -354,6 +367,8 @@ def _declare() -> list[Cell]:
         for row, settings in rows.items():
             cells.row(table, row, settings())
             cells.row(table, row, settings(**SMALLER[settings.func]), TUTORIAL)
+    given = {"options": {"assignment": GIVEN}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
+    cells.row("kanerva.fig2c", "k = 2", TWO["k = 2"](**SMALL_TRIPLETS, **given), f"{TUTORIAL}, machine given")
     for row, settings in ROWS["kanerva.fig2c"].items():
         changes = SMALL_TRIPLETS | {"ae_weight": 0.0}
         cells.row("kanerva.fig2c", row, settings(**changes), f"{TUTORIAL}, no autoencoder term")

@@ -8,9 +8,9 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.models.assignment import Assignment, perceptron
+from mini_lib.kanerva.models.assignment import IDLE, Assignment, Given, perceptron
 from mini_lib.kanerva.models.history import History
-from mini_lib.kanerva.models.noise import Normal, at, draw_noise, pick
+from mini_lib.kanerva.models.noise import GIVEN, Normal, at, draw_noise, pick
 from mini_lib.seeding import seeded, torch_rng
 
 DIM, MACHINES, SIZE = 5, 3, 4
@@ -175,3 +175,17 @@ def test_noise_is_picked_by_name_and_shape():
         pick({}, shapes, "history")
     with pytest.raises(WrongUse, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
         pick({"history": torch.zeros(3, 2)}, shapes, "history")
+
+
+def test_weights_that_are_given():
+    network = Given(3)
+    shares = torch.eye(3)[[2, 0]]
+    found = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE), shares)
+    quiet = np.log(2) + 1e-3
+    assert found.eta.tolist() == pytest.approx(quiet * np.where(shares, 1, IDLE))
+    assert found.gamma.detach().numpy() == pytest.approx(np.where(shares, 1, IDLE**-2) / (1 + 2 * IDLE**-2), abs=1e-6)
+    alike = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
+    assert alike.gamma.detach().numpy() == pytest.approx(1 / 3)
+    nobody = draw_noise({GIVEN: (2, 5, 4)}, torch_rng(0, "x"))[GIVEN]
+    assert nobody.shape == (2, 5, 4)
+    assert (nobody == 0.25).all()

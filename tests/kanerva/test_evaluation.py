@@ -330,3 +330,13 @@ def test_losses_are_those_of_the_objective():
     episodes = test_episodes("digits")
     seen = see(network(), episodes)
     torch.testing.assert_close(seen.parts["reconstruction"], nats(seen.logits, episodes.images).mean(1))
+
+
+def test_a_network_is_given_the_machine_of_each_item():
+    made, episodes = network("rgb", assignment="given"), test_episodes("rgb")
+    seen = see(made, episodes)
+    low = episodes.labels[..., 0] < 5
+    for gamma in (seen.gamma, seen.gamma_read):
+        assert (gamma.argmax(-1) == 0).equal(low)
+        assert gamma.max(-1).values.min() > 0.999
+    assert evaluate(made, episodes)["classes_red"] > 0.99

@@ -161,6 +161,7 @@ def test_hashes_stay_what_records_are_kept_by():
         ({"dim": -1}, "dim has to be a whole number from 1"),
         ({"batch_size": True}, "batch_size has to be a whole number from 1"),
         ({"test_episodes": 0}, "test_episodes has to be a whole number from 1"),
+        ({"options": {"assignment": "given"}}, "can be given by the red digit on the task 'rgb' only"),
         ({"task": "dsprites", "test_episodes": 1}, "test_episodes has to be 2 or more"),
         ({"epochs": 0}, "epochs has to be a whole number from 1"),
         ({"lr": 0.0}, "lr has to be above 0"),
@@ -245,10 +246,11 @@ def test_ids_are_unique_and_every_figure_has_its_columns():
 def test_a_tutorial_cell_stands_for_every_cell():
     plain = {cell.id for cell in TRAINED if not cell.variant}
     assert {cell.id.removesuffix("/tutorial") for cell in TRAINED if cell.variant == TUTORIAL} == plain
-    reading = f"{TUTORIAL}, no autoencoder term"
-    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, reading}
-    told = [Settings.from_dict(cell.settings) for cell in TRAINED if cell.variant == reading]
-    assert {(s.ae_weight, s.source) for s in told} == {(0.0, "distorted")}
+    plain, given = f"{TUTORIAL}, no autoencoder term", f"{TUTORIAL}, machine given"
+    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given}
+    told = {cell.variant: Settings.from_dict(cell.settings) for cell in TRAINED}
+    assert (told[plain].ae_weight, told[plain].given) == (0.0, False)
+    assert (told[given].ae_weight, told[given].given) == (1.0, True)
 
 
 @pytest.mark.parametrize("variant", SCALES)
@@ -492,3 +494,15 @@ def test_training_lowers_the_loss(kind, monkeypatch):
     scores = run.curve["score"]
     assert scores[-1] < 0.8 * scores[0]
     assert not run.diverged
+
+
+def test_machines_are_given_by_the_red_digits_of_a_batch():
+    kl = {"assignment": 0.0, "assignment_read": 0.0}
+    made = build(small("binding", options={"assignment": "given"}, kl=kl).to_dict(), 1)
+    batch = {name: each[:2] for name, each in made.epoch(0).items()}
+    noise = made.noise(3, batch)
+    assert (noise["given"].argmax(-1) == 1).equal(batch["labels"][..., 0] >= 5)
+    assert noise["given_read"].equal(noise["given"])
+    (run,) = train([made])
+    assert run.finished
+    assert "labels" not in build(small("binding").to_dict(), 1).epoch(0)

@@ -92,3 +92,14 @@ def test_evaluation_is_fixed_and_of_test_digits():
 def test_wrong_use_is_answered(options, message):
     with pytest.raises(WrongUse, match=message):
         draw(**options)
+
+
+@pytest.mark.parametrize(
+    ("machines", "expected"), [(2, [0] * 5 + [1] * 5), (3, [0, 0, 0, 0, 1, 1, 1, 2, 2, 2])]
+)
+def test_a_route_follows_the_red_digit_alone(machines, expected):
+    labels = torch.stack([torch.arange(10), torch.arange(10).flip(0), torch.full((10,), 3)], dim=1)
+    chosen = rgb.route(labels, machines)
+    assert chosen.argmax(1).tolist() == expected
+    assert (chosen.sum(1) == 1).all()
+    assert set(chosen.unique().tolist()) == {0.0, 1.0}

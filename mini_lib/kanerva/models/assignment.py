@@ -8,11 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.kanerva.memory import Weights, assignment_kl, weights_of
-from mini_lib.kanerva.models.noise import Normal
+from mini_lib.kanerva.models.noise import GIVEN, Normal
 
 HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
 LEAST_SD = 1e-4  # of what is drawn; the paper takes a linear layer's output for a standard deviation
 LEAST_NOISE = 1e-3  # of eta, so that 1 / eta^2 stays a number
+IDLE = 40.0  # times as much noise has a machine that an item is not given to: a weight of 1 / 1,600
 
 
 def perceptron(*sizes: int) -> nn.Sequential:
@@ -86,3 +87,34 @@ class Assignment(nn.Module):
         if self.stop_grad:
             return torch.zeros_like(features)
         return assignment_kl(*self.posterior(features, h), *self.prior(h))
+
+
+class Given(nn.Module):
+    """Weights that somebody else has chosen, in the place of the assignment network; not the paper's.
+
+    A control: it shows what a memory could do if it knew which machine is to have an item.
+
+    Args:
+        machines: K.
+    """
+
+    noise_name = GIVEN
+
+    def __init__(self, machines: int):
+        super().__init__()
+        self.machines = machines
+        self.u = nn.Parameter(torch.zeros(()))  # of the noise of a machine that has an item
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+        """Nothing: the choice does not depend on codes."""
+        return codes.new_zeros(*codes.shape[:-1], self.machines)
+
+    def weights(
+        self,
+        features: Float[Tensor, "*B K"],
+        h: Float[Tensor, "*B H"],
+        noise: Float[Tensor, "*B K"] | None = None,
+    ) -> Weights:
+        """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it."""
+        share = torch.full_like(features, 1 / self.machines) if noise is None else noise
+        return weights_of((F.softplus(self.u) + LEAST_NOISE) * (share + IDLE * (1 - share)))

@@ -1,7 +1,8 @@
 """Random numbers that come from outside: what is drawn in a forward pass is an argument of it.
 
 A network names the tensors that it wants and their shapes. All are standard normal, but those whose names begin with
-"gumbel", which have the standard Gumbel distribution. Where there is no noise at all, variables are at their mean.
+"gumbel", which have the standard Gumbel distribution, and "given", which are no noise but weights of machines that
+somebody has chosen. Where there is no noise at all, variables are at their mean.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from mini_lib.errors import WrongUse
 
 Noise = Mapping[str, Tensor]
 Shapes = Mapping[str, tuple[int, ...]]
-GUMBEL = "gumbel"
+GUMBEL, GIVEN = "gumbel", "given"
 
 
 class Normal(NamedTuple):
@@ -39,6 +40,8 @@ def draw_noise(shapes: Shapes, generator: torch.Generator) -> dict[str, Tensor]:
 
 
 def _draw(name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    if name.startswith(GIVEN):
+        return torch.full(shape, 1 / shape[-1])  # nobody has chosen yet
     if not name.startswith(GUMBEL):
         return torch.randn(shape, generator=generator)
     waiting = torch.empty(shape).exponential_(generator=generator)

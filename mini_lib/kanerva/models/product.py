@@ -4,8 +4,10 @@ from torch import nn
 
 from mini_lib.errors import unknown
 from mini_lib.kanerva.memory import COUPLINGS
-from mini_lib.kanerva.models.assignment import Assignment
+from mini_lib.kanerva.models.assignment import Assignment, Given
 from mini_lib.kanerva.models.network import Kanerva
+
+ASSIGNMENTS = ("learned", "given")
 
 
 class ProductKanerva(Kanerva):
@@ -23,6 +25,7 @@ class ProductKanerva(Kanerva):
         columns: M, of each machine, the paper's m_i.
         coupling: "product", or "independent", which is exact under Equation 37; see `memory.writing`.
         stop_grad_r: nothing is learned through r; the assignment network stays as it was initialised (Figure 2C).
+        assignment: "learned", or "given": the noise named "given" says which machine has an item; see `Given`.
         options: those of `Kanerva`.
 
     Raises:
@@ -39,9 +42,14 @@ class ProductKanerva(Kanerva):
         *,
         coupling: str = "product",
         stop_grad_r: bool = False,
+        assignment: str = "learned",
         **options,
     ):
-        if coupling not in COUPLINGS:
-            raise unknown("coupling", coupling, COUPLINGS)
+        for kind, name, known in (("coupling", coupling, COUPLINGS), ("assignment", assignment, ASSIGNMENTS)):
+            if name not in known:
+                raise unknown(kind, name, known)
         super().__init__(encoder, decoder, dim, machines, columns, rule=coupling, **options)
-        self.assignment = Assignment(dim, machines, self.history.size, stop_grad_r)
+        learned = assignment == "learned"
+        self.assignment = (
+            Assignment(dim, machines, self.history.size, stop_grad_r) if learned else Given(machines)
+        )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from mini_lib.kanerva.tasks.digits import labels_of, pictures
 from mini_lib.kanerva.tasks.episodes import check_numbers
@@ -13,6 +14,7 @@ from mini_lib.seeding import torch_rng
 
 COLOURS = ("red", "green", "blue")
 CHANNELS = len(COLOURS)
+CLASSES = 10
 HIDDEN = COLOURS.index("green")  # the channel that a query lacks
 
 
@@ -35,6 +37,11 @@ def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]
     shown = torch.ones(CHANNELS, 1, 1, dtype=images.dtype, device=images.device)
     shown[HIDDEN] = 0
     return images * shown
+
+
+def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
+    """A choice of machines by the class of the red digit: each has as many classes as the others, or one more."""
+    return F.one_hot(labels[..., COLOURS.index("red")] * machines // CLASSES, machines).float()
 
 
 def sample(
