@@ -183,7 +183,8 @@ def test_weights_that_are_given():
     found = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE), shares)
     quiet = np.log(2) + 1e-3
     assert found.eta.tolist() == pytest.approx(quiet * np.where(shares, 1, IDLE))
-    assert found.gamma.detach().numpy() == pytest.approx(np.where(shares, 1, IDLE**-2) / (1 + 2 * IDLE**-2), abs=1e-6)
+    wanted = np.where(shares, 1, IDLE**-2) / (1 + 2 * IDLE**-2)
+    assert found.gamma.detach().numpy() == pytest.approx(wanted, abs=1e-6)
     alike = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
     assert alike.gamma.detach().numpy() == pytest.approx(1 / 3)
     nobody = draw_noise({GIVEN: (2, 5, 4)}, torch_rng(0, "x"))[GIVEN]
