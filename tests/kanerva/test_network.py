@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_told():
 
 def test_options_by_name():
     shared = {"solver", "ridge", "kl_memory", "sample", "h_read", "history", "width", "stop_grad_r"}
-    assert set(options_of("product")) == shared | {"coupling"}
+    assert set(options_of("product")) == shared | {"coupling", "assignment"}
     assert set(options_of("mixture")) == shared | {"sigma"}
     for sample in SAMPLE.values():
         assert make(sample=sample).sample == sample
