@@ -27,13 +27,14 @@ class RunSettings:
         return cls(**given)
 
     def to_dict(self) -> dict:
-        """The settings as a record keeps them."""
+        """The settings as a record keeps them, in the types of JSON."""
         kept = asdict(self)
         for field in fields(self):
             default = field.default if field.default_factory is MISSING else field.default_factory()
             if kept[field.name] == default:
                 del kept[field.name]
-        return {"paper": self.PAPER} | kept
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+        return {"paper": self.PAPER} | listed
 
     def check_known(self, *choices: tuple[str, str, Iterable[str]]) -> None:
         """WrongUse unless each (what it is, its field, known names) holds a known name."""
@@ -47,6 +48,13 @@ class RunSettings:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise WrongUse(f"{name} has to be a whole number from 1, got {value!r}")
+
+    def check_checks(self) -> None:
+        """Put `checks` in order, each once; WrongUse unless all are epochs of the run."""
+        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
+        for epoch in self.checks:
+            if not 1 <= epoch <= self.epochs:
+                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
 
     def check_positive(self, *names: str) -> None:
         """WrongUse unless these fields are above 0."""

@@ -67,7 +67,6 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
-        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
         self.check_known(("model", "model", MODELS))
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
@@ -81,19 +80,13 @@ class Settings(RunSettings):
         if self.test_curves < 3:
             raise WrongUse(f"a test needs a curve of each class; got test_curves={self.test_curves}")
         check_options(self.model, self.options)
-        for epoch in self.checks:
-            if not 1 <= epoch <= self.epochs:
-                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+        self.check_checks()
 
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
         kept = self.to_dict()
         shown = kept.keys() - {"paper", "model", "checks", "epochs", "lr"}
         return ", ".join([self.model] + [f"{name} {kept[name]}" for name in sorted(shown)])
-
-    def to_dict(self) -> dict:
-        """The settings as a record keeps them, in the types of JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in super().to_dict().items()}
 
 
 def paper_settings(model: str, **changes) -> Settings:

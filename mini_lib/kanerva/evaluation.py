@@ -66,11 +66,15 @@ def see(model: Kanerva, episodes: Episodes) -> Seen:
         drawn = model.noise(*images.shape[:2], generator)
         if GIVEN in drawn:
             drawn |= routes(episodes.labels[place : place + EPISODES_AT_ONCE], model.machines)
-        noise = {name: each.to(device) for name, each in drawn.items()}
+        noise = _on(device, drawn)
         found.append(_see(model, images.to(device), asked.to(device), noise))
     *tensors, parts = zip(*found, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return Seen(*(torch.cat(each).cpu() for each in tensors), joined)
+
+
+def _on(device: torch.device, noise: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: each.to(device) for name, each in noise.items()}
 
 
 def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
@@ -172,11 +176,10 @@ def imagine_after(
     """
     generator = torch_rng(0, "imagination")
     device = next(model.parameters()).device
-    drawn = model.noise(*images.shape[:2], generator)
-    noise = {name: each.to(device) for name, each in drawn.items()}
+    noise = _on(device, model.noise(*images.shape[:2], generator))
     memory = model(images.to(device), noise=noise).memory
     shapes = generation.noise_shapes(model, len(images), count)
-    imagined = {name: each.to(device) for name, each in draw_noise(shapes, generator).items()}
+    imagined = _on(device, draw_noise(shapes, generator))
     return generation.imagine(model, memory, imagined).images.cpu()
 
 

@@ -9,6 +9,7 @@ import torch
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva import tasks, timing
+from mini_lib.kanerva.analysis.scaling import memory_work
 from mini_lib.kanerva.evaluation import evaluate, routes, see
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import (
@@ -90,7 +91,6 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
-        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
         self.check_known(
             ("task", "task", TASKS),
             ("model", "model", MODELS),
@@ -120,9 +120,7 @@ class Settings(RunSettings):
         if self.given and self.task != "rgb":
             raise WrongUse("machines can be given by the red digit on the task 'rgb' only")
         self.loss()
-        for epoch in self.checks:
-            if not 1 <= epoch <= self.epochs:
-                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+        self.check_checks()
 
     @property
     def given(self) -> bool:
@@ -159,10 +157,6 @@ class Settings(RunSettings):
         shown = kept.keys() - {"paper", "task", "model", "machines", "checks", "epochs", "lr"}
         head = f"{self.model} of {self.machines} on {self.task}"
         return ", ".join([head] + [f"{name} {kept[name]}" for name in sorted(shown)])
-
-    def to_dict(self) -> dict:
-        """The settings as a record keeps them, in the types of JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in super().to_dict().items()}
 
 
 def digits_settings(machines: int, **changes) -> Settings:
@@ -249,9 +243,7 @@ def data_source(settings: dict) -> str:
 
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:
-    """The training episodes of one epoch, [N, T, C, H, W], with the weight of divergences in each one's
-    update.
-    """
+    """The training episodes of one epoch, [N, T, C, H, W], each with the weight of divergences in its update."""
     count = UPDATES * s.batch_size
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
@@ -387,7 +379,7 @@ def bench_cases() -> list[BenchCase]:
     cases = []
 
     def memory(part: str, form: str, k: int, m: int, sizes: dict) -> None:
-        timed = partial(timing.memory_work, part, form, k, m, **sizes)
+        timed = partial(memory_work, part, form, k, m, **sizes)
         name = f"memory {part if part != 'both' else form}"
         cases.append(BenchCase(name, f"k={k}, m={m}", {}, None, 20, False, timed))
 

@@ -1,27 +1,15 @@
 """Figure 1D as runs: the memory is timed, and nothing is trained."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from mini_lib.errors import unknown
 from mini_lib.kanerva.analysis.scaling import evaluate_scaling
-from mini_lib.kanerva.memory import (
-    FORMS,
-    Prior,
-    columns_of,
-    initial_means,
-    read,
-    weights_of,
-    write_and_read,
-    write_episode,
-)
+from mini_lib.kanerva.memory import FORMS
 from mini_lib.replica import Batch, Replica
 from mini_lib.results.cells import run_key
-from mini_lib.seeding import torch_rng
 from mini_lib.settings import RunSettings
 
 
@@ -48,47 +36,6 @@ class Clock(nn.Module):
     def __init__(self):
         super().__init__()
         self.nothing = nn.Parameter(torch.zeros(1))
-
-
-def memory_work(
-    part: str,
-    form: str,
-    machines: int,
-    total: int,
-    device: torch.device,
-    *,
-    episodes: int,
-    items: int,
-    dim: int,
-) -> Callable[[], object]:
-    """A call that writes all items of B episodes, or asks for all of them, to be timed.
-
-    Args:
-        part: "write", "read", or "both", one after the other.
-        form: of `memory.FORMS`; parts apart are timed batched.
-        machines: K.
-        total: K M.
-        device: where.
-        episodes: B.
-        items: T.
-        dim: D.
-
-    Raises:
-        WrongUse: for another part or form, or a K that does not divide `total`.
-    """
-    generator = torch_rng(0, "timing")
-    means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
-    state = Prior(means, torch.ones(machines, device=device)).state(episodes)
-    codes = torch.randn(episodes, items, dim, generator=generator).to(device)
-    weights = weights_of(torch.ones(episodes, items, machines, device=device))
-    works = {
-        "write": lambda: write_episode(state, codes, weights),
-        "read": lambda: read(state, codes, weights.gamma),
-        "both": lambda: write_and_read(state, codes, codes, weights, weights.gamma, form),
-    }
-    if part not in works:
-        raise unknown("part", part, works)
-    return torch.inference_mode()(works[part])
 
 
 def build(settings: dict, seed: int) -> Replica:

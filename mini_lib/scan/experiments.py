@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import unknown
 from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
@@ -60,7 +60,6 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
-        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
         get_split(self.split)
         self.check_known(
             ("model", "model", MODELS),
@@ -74,19 +73,13 @@ class Settings(RunSettings):
         known = inspect.signature(MODELS[self.model]).parameters
         kept = {k: v for k, v in self.options.items() if k not in known or known[k].default != v}
         object.__setattr__(self, "options", kept)
-        for epoch in self.checks:
-            if not 1 <= epoch <= self.epochs:
-                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+        self.check_checks()
 
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
         kept = self.to_dict()
         shown = {"validation", "source", "clip", "options"} & kept.keys()
         return ", ".join([self.model, self.split] + [f"{name} {kept[name]}" for name in sorted(shown)])
-
-    def to_dict(self) -> dict:
-        """The settings as a record keeps them, in the types of JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in super().to_dict().items()}
 
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:

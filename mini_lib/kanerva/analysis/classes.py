@@ -7,8 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-
-CLASSES = 10
+from mini_lib.kanerva.tasks.digits import CLASSES
 
 
 def class_means(

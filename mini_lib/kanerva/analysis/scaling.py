@@ -16,7 +16,16 @@ from jaxtyping import Float
 from tqdm.auto import tqdm
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.kanerva.memory import FORMS, Prior, columns_of, initial_means, weights_of, write_and_read
+from mini_lib.kanerva.memory import (
+    FORMS,
+    Prior,
+    columns_of,
+    initial_means,
+    read,
+    weights_of,
+    write_and_read,
+    write_episode,
+)
 from mini_lib.kanerva.memory.state import whole
 from mini_lib.seeding import torch_rng
 
@@ -124,27 +133,58 @@ def measure(
         raise unknown("form", form, FORMS)
     if not machines or not totals:
         raise WrongUse("there is nothing to time: give at least one k and one m")
-    tasks = {(k, m): _task(k, m, form, episodes, items, dim) for k, m in product(machines, totals)}
+    device, sizes = torch.device("cpu"), {"episodes": episodes, "items": items, "dim": dim}
+    tasks = {(k, m): memory_work("both", form, k, m, device, **sizes) for k, m in product(machines, totals)}
     found = {pair: [] for pair in tasks}
-    with torch.inference_mode():
-        for turn in tqdm(range(repeats + 1), desc=form, unit="round", leave=False, disable=not progress):
-            for pair, task in tasks.items():
-                start = time.perf_counter()
-                task()
-                if turn:
-                    found[pair].append(1000 * (time.perf_counter() - start))
+    for turn in tqdm(range(repeats + 1), desc=form, unit="round", leave=False, disable=not progress):
+        for pair, task in tasks.items():
+            start = time.perf_counter()
+            task()
+            if turn:
+                found[pair].append(1000 * (time.perf_counter() - start))
     medians = [[float(np.median(found[k, m])) for m in totals] for k in machines]
     return Times(tuple(machines), tuple(totals), np.array(medians))
 
 
-def _task(k: int, m: int, form: str, episodes: int, items: int, dim: int) -> Callable:
-    """What is timed: everything else is made beforehand."""
-    generator = torch_rng(0, "scaling")
-    prior = Prior(initial_means(k, dim, columns_of(m, k), generator), torch.ones(k))
-    codes = torch.randn(episodes, items, dim, generator=generator)
-    weights = weights_of(torch.ones(episodes, items, k))
-    state = prior.state(episodes)
-    return lambda: write_and_read(state, codes, codes, weights, weights.gamma, form)
+def memory_work(
+    part: str,
+    form: str,
+    machines: int,
+    total: int,
+    device: torch.device,
+    *,
+    episodes: int,
+    items: int,
+    dim: int,
+) -> Callable[[], object]:
+    """A call that writes all items of B episodes, or asks for all of them, to be timed.
+
+    Args:
+        part: "write", "read", or "both", one after the other.
+        form: of `memory.FORMS`; parts apart are timed batched.
+        machines: K.
+        total: K M.
+        device: where.
+        episodes: B.
+        items: T.
+        dim: D.
+
+    Raises:
+        WrongUse: for another part or form, or a K that does not divide `total`.
+    """
+    generator = torch_rng(0, "timing")
+    means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
+    state = Prior(means, torch.ones(machines, device=device)).state(episodes)
+    codes = torch.randn(episodes, items, dim, generator=generator).to(device)
+    weights = weights_of(torch.ones(episodes, items, machines, device=device))
+    works = {
+        "write": lambda: write_episode(state, codes, weights),
+        "read": lambda: read(state, codes, weights.gamma),
+        "both": lambda: write_and_read(state, codes, codes, weights, weights.gamma, form),
+    }
+    if part not in works:
+        raise unknown("part", part, works)
+    return torch.inference_mode()(works[part])
 
 
 def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:

@@ -10,12 +10,11 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
-from mini_lib.kanerva.figures.sprites import Numbers, frame
+from mini_lib.kanerva.figures.parts import Numbers, band, ink
 from mini_lib.plotting import OKABE_ITO, diagram, figure, style
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 RULE, QUIET = "#444444", "#6b6b6b"
-INK = "gray_r"
 ACROSS = 10  # pictures in a row
 KINDS = {"retrieved": GREEN, "between": QUIET, "new": VERMILION}
 
@@ -76,9 +75,8 @@ def imagined(stored: Numbers, pictures: Numbers, cosines: Numbers | None = None)
         fig, axes = figure(len(blocks), across, size=(0.98 * across + 0.9, tall * len(blocks)), squeeze=False)
         for line, (name, block) in zip(axes, blocks, strict=True):
             for place, ax in enumerate(line):
-                frame(ax)
                 if place < len(block):
-                    ax.imshow(block[place], cmap=INK, vmin=0, vmax=1, interpolation="nearest")
+                    ink(ax, block[place])
                 else:
                     ax.set_axis_off()
             line[0].set_ylabel(name, fontsize="small")
@@ -111,8 +109,8 @@ def settling(cosines: Mapping[str, Numbers]) -> Figure:
     with style():
         fig, (left, right) = figure(1, 2, size=(8.4, 3.5))
         for name, each in found.items():
-            steps, look = np.arange(each.shape[2]), {"color": colours[name]}
-            _band(left, steps, each.mean(axis=1), name, colours[name])
+            steps, look = np.arange(each.shape[2], dtype=float), {"color": colours[name]}
+            band(left, steps, each.mean(axis=1), name, colours[name])
             right.plot(steps, 100 * (each >= RETRIEVED).mean(axis=(0, 1)), **look)
             right.plot(steps, 100 * (each < NEW).mean(axis=(0, 1)), linestyle="--", **look)
         left.set(xlabel="times settled", ylabel="cosine with nearest stored")
@@ -123,14 +121,6 @@ def settling(cosines: Mapping[str, Numbers]) -> Figure:
             names.append(f"right: {words}")
         fig.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")
     return fig
-
-
-def _band(ax: Axes, x: np.ndarray, runs: np.ndarray, name: str, colour: str) -> None:
-    mean = runs.mean(axis=0)
-    ax.plot(x, mean, color=colour, label=name)
-    if len(runs) > 1:
-        wide = 2 * runs.std(axis=0, ddof=1) / len(runs) ** 0.5
-        ax.fill_between(x, mean - wide, mean + wide, color=colour, alpha=0.18, linewidth=0)
 
 
 def orbits(paths: Numbers, stored: Numbers, cosines: Numbers | None = None) -> Figure:

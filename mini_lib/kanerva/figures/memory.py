@@ -9,12 +9,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
+from mini_lib.kanerva.figures.parts import Numbers, band, ink
 from mini_lib.kanerva.memory.state import State
-from mini_lib.plotting import OKABE_ITO, Values, figure, strip, style
+from mini_lib.plotting import OKABE_ITO, figure, strip, style
 
-Numbers = Values | Tensor
 RULE = "#444444"  # lines to compare with, and the address
-INK = "gray_r"  # 1 is ink
 SIGNED = "PuOr"  # white is 0
 BESIDE = 4  # lines whose names have room within the axes
 ROWS = 3  # rows of a memory that `geometry` draws at most
@@ -59,19 +58,11 @@ def pictures(
         fig, axes = figure(len(shown), count, size=(0.72 * count + 1.5, 0.82 * len(shown)), squeeze=False)
         for line, (name, each) in zip(axes, shown.items(), strict=True):
             for ax, picture in zip(line, each, strict=True):
-                _picture(ax, picture, limits)
+                ink(ax, picture, limits)
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
         for ax, title in zip(axes[0], titles, strict=False):
             ax.set_title(title, fontsize="small")
     return fig
-
-
-def _picture(ax: Axes, picture: Float[np.ndarray, "H W"], limits: tuple[float, float] = (0.0, 1.0)) -> None:
-    ax.imshow(picture, cmap=INK, vmin=limits[0], vmax=limits[1], interpolation="nearest")
-    ax.set(xticks=[], yticks=[])
-    ax.grid(False)
-    for side in ax.spines.values():
-        side.set(visible=True, color="#c8c8c8", linewidth=0.6)
 
 
 # ------------------------------------------------------------------------------------------------------ courses
@@ -108,7 +99,7 @@ def courses(
     with style():
         fig, ax = figure()
         for name, values in lines.items():
-            _course(ax, x, _of_length(values, x, name), name, colours[name])
+            band(ax, x, _of_length(values, x, name), name, colours[name])
         for name, values in (floors or {}).items():
             least = _of_length(values, x, name).mean(0)
             ax.plot(x, least, color=colours[name], linestyle=":", linewidth=1.3)
@@ -137,16 +128,6 @@ def _of_length(values: Numbers, x: Float[np.ndarray, "P"], name: str) -> Float[n
     if found.ndim != 2 or found.shape[1] != len(x):
         raise WrongUse(f"{name!r} has the shape {[*found.shape]} where x has {len(x)} points")
     return found
-
-
-def _course(
-    ax: Axes, x: Float[np.ndarray, "P"], runs: Float[np.ndarray, "B P"], name: str, colour: str
-) -> None:
-    mean = runs.mean(0)
-    ax.plot(x, mean, color=colour, label=name)
-    if len(runs) > 1:
-        wide = 2 * runs.std(0, ddof=1) / len(runs) ** 0.5
-        ax.fill_between(x, mean - wide, mean + wide, color=colour, alpha=0.18, linewidth=0)
 
 
 # ---------------------------------------------------------------------------------------------- what is known
@@ -278,7 +259,7 @@ def one_item(
     with style():
         fig, axes = figure(1, 3, size=(8.0, 2.6), gridspec_kw={"width_ratios": (1, 1, 2.2)})
         for ax, picture, title in zip(axes, (asked, answer), ("asked", "answered"), strict=False):
-            _picture(ax, np.asarray(picture, dtype=float))
+            ink(ax, picture)
             ax.set_title(title)
         ax = axes[2]
         for values, name, colour in zip(

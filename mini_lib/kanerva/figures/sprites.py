@@ -8,35 +8,21 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from mini_lib.errors import WrongUse
+from mini_lib.kanerva.figures.parts import Numbers, frame, ink
 from mini_lib.kanerva.tasks.dsprites import Dances
-from mini_lib.plotting import OKABE_ITO, Values, figure, style
+from mini_lib.plotting import OKABE_ITO, figure, style
 
-Numbers = Values | Tensor
 SPRITES = ("#5D3A9B", "#E69F00")  # one colour a sprite, in every figure
 MACHINES = tuple(OKABE_ITO[i] for i in (0, 1, 2, 3, 5, 6))  # one a machine
-INK, RULE = "gray_r", "#444444"
+RULE = "#444444"
 ROWS, ACROSS = 12, 15  # pictures that there is room for
 
 
 def shade(machine: int) -> str:
     """The colour of a machine, counted from 0; from the seventh on they begin again."""
     return MACHINES[machine % len(MACHINES)]
-
-
-def frame(ax: Axes) -> None:
-    """Axes of a picture: a thin frame, no ticks."""
-    ax.set(xticks=[], yticks=[])
-    ax.grid(False)
-    for side in ax.spines.values():
-        side.set(visible=True, color="#c8c8c8", linewidth=0.6)
-
-
-def _ink(ax: Axes, picture: Numbers) -> None:
-    ax.imshow(np.asarray(picture, dtype=float), cmap=INK, vmin=0, vmax=1, interpolation="nearest")
-    frame(ax)
 
 
 # ----------------------------------------------------------------------------------------------------- the task
@@ -63,7 +49,7 @@ def dance(dances: Dances, episode: int = 0, items: int = 8) -> Figure:
     with style():
         fig, axes = figure(2, items, size=(0.86 * items + 0.9, 2.0), squeeze=False)
         for t in range(items):
-            _ink(axes[0, t], dances.images[episode, t, 0])
+            ink(axes[0, t], dances.images[episode, t, 0])
             axes[1, t].imshow(_coloured(dances.templates[episode, t].numpy()), interpolation="nearest")
             frame(axes[1, t])
             axes[0, t].set_title(str(t + 1), fontsize="small")
@@ -116,10 +102,10 @@ def single_machines(
     with style():
         fig, axes = figure(rows, count + 2, size=(1.05 * (count + 2), tall * rows + 0.3), squeeze=False)
         for row, line in enumerate(axes):
-            _ink(line[0], given[0][row])
-            _ink(line[-1], given[2][row])
+            ink(line[0], given[0][row])
+            ink(line[-1], given[2][row])
             for machine, ax in enumerate(line[1:-1]):
-                _ink(ax, given[1][row, machine])
+                ink(ax, given[1][row, machine])
                 if templates is not None:
                     _outlines(ax, np.asarray(templates[row], dtype=float))
                 if cosines is not None:

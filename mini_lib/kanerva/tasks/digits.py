@@ -25,6 +25,7 @@ from mini_lib.seeding import torch_rng
 
 SIZES = {"digits": 8, "distorted": 14, "mnist": 28}  # pixels a side, by source
 SPLITS = ("train", "test")
+CLASSES = 10
 CHANNELS = 1
 HELD_OUT = 360  # test digits of the 1,797 small ones: the last, since they are in the order of their writers
 FULL = {"digits": 16, "mnist": 255}  # the darkest grey level

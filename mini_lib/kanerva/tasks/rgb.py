@@ -8,13 +8,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.kanerva.tasks.digits import labels_of, pictures
+from mini_lib.kanerva.tasks.digits import CLASSES, labels_of, pictures
 from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
 COLOURS = ("red", "green", "blue")
 CHANNELS = len(COLOURS)
-CLASSES = 10
 HIDDEN = COLOURS.index("green")  # the channel that a query lacks
 
 
