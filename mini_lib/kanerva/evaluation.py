@@ -6,16 +6,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mini_lib.errors import WrongUse
 from mini_lib.kanerva.analysis import (
     alone,
     cosines,
     explained,
     factors,
+    fixed,
     modulation,
     separation,
     sharing,
 )
-from mini_lib.kanerva.models import Kanerva, ProductKanerva, draw_noise, generation
+from mini_lib.kanerva.memory.state import join
+from mini_lib.kanerva.models import Kanerva, Memory, ProductKanerva, draw_noise, generation
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import nats, terms
 from mini_lib.kanerva.tasks import Dances, Digits, Triplets
@@ -52,10 +55,15 @@ class Seen(NamedTuple):
 
 
 @torch.no_grad()
-def see(model: Kanerva, episodes: Episodes) -> Seen:
+def see(model: Kanerva, episodes: Episodes, forgotten: int | None = None) -> Seen:
     """Write and ask test episodes with noise as in training, the same for all networks with equal noise shapes.
 
     The result is on the CPU.
+
+    Args:
+        model: a product or a mixture.
+        episodes: of test images.
+        forgotten: a machine that is put back to its prior before the memory is asked.
     """
     generator = torch_rng(0, "test noise")
     device = next(model.parameters()).device
@@ -67,7 +75,7 @@ def see(model: Kanerva, episodes: Episodes) -> Seen:
         if GIVEN in drawn:
             drawn |= routes(episodes.labels[place : place + EPISODES_AT_ONCE], model.machines)
         noise = _on(device, drawn)
-        found.append(_see(model, images.to(device), asked.to(device), noise))
+        found.append(_see(model, images.to(device), asked.to(device), noise, forgotten))
     *tensors, parts = zip(*found, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return Seen(*(torch.cat(each).cpu() for each in tensors), joined)
@@ -82,9 +90,15 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
     return {GIVEN + end: route(labels, machines) for end in ("", "_read")}
 
 
-def _see(model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor]) -> Seen:
+def _see(
+    model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor], forgotten: int | None
+) -> Seen:
     trace = model(images, queries, noise, autoencode=True)
     unwritten = model.read(model.empty(len(images)), trace.queries, noise).reading.codes
+    if forgotten is not None:
+        found = model.read(forget(model, trace.memory, forgotten), trace.queries, noise)
+        logits = model.decoder(found.reading.codes)
+        trace = trace._replace(logits=logits, reading=found.reading, weights=found.weights)
     return Seen(
         trace.logits,
         model.decoder(unwritten),
@@ -94,6 +108,19 @@ def _see(model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tenso
         trace.weights.gamma,
         terms(trace, images),
     )
+
+
+def forget(model: Kanerva, memory: Memory, machine: int) -> Memory:
+    """The memory with one machine put back to its prior, as if it had never met the episode.
+
+    Raises:
+        WrongUse: for a machine that is not there.
+    """
+    if machine not in range(model.machines):
+        raise WrongUse(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
+    machines = memory.state.split()
+    machines[machine] = model.prior.state(len(memory.omega)).split()[machine]
+    return memory._replace(state=join(machines))
 
 
 def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
@@ -106,15 +133,19 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     Returns:
         ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same asked of a memory that
         nothing was written into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of
-        `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing.
+        `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing, and the same with
+        ``read_``, at reading.
         Of the binding task ``nll_red``, ``nll_green``, ``nll_blue``, ``nll_empty_green``, and with more than one
-        machine what `analysis.alone` returns, and ``classes_red`` and so on: the share of gamma's variance that the
-        classes of the red digit explain, when writing; ``classes_most`` and ``classes_next``, the largest of the
-        three and the one after it; ``read_classes_red`` and so on when reading.
+        machine what `analysis.alone` returns, ``nll_green_forgotten``: that of green where the machine that is
+        missed least has forgotten the episode, and ``classes_red`` and so on: the share of gamma's variance that
+        the classes of the red digit explain, when writing; ``classes_most`` and ``classes_next``, the largest of
+        the three and the one after it; ``classes_shown`` and ``classes_least_shown``, the larger and the smaller of
+        the two that are in the query; ``read_classes_red`` and so on when reading.
         Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
         Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
-        `analysis.modulation`; and of what a product imagines (Figure 8) ``nearest``, its mean cosine with the
-        nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and ``blank``, that of
+        `analysis.modulation`; ``tuned_position_fixed``, where each machine always shows its mean image, and with
+        more than one ``tuned_position_rest``, without the machine that counts most; and of what a product
+        imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and ``blank``, that of
         images without a sprite, which count as neither.
     """
     seen = see(model, episodes)
@@ -127,9 +158,9 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     found |= {
         f"kl_{name}": part.mean().item() for name, part in seen.parts.items() if name != "reconstruction"
     }
-    found |= sharing(seen.gamma)
+    found |= sharing(seen.gamma) | {f"read_{name}": v for name, v in sharing(seen.gamma_read).items()}
     if isinstance(episodes, Triplets):
-        return found | _binding(seen, episodes)
+        return found | _binding(model, seen, episodes)
     if isinstance(episodes, Dances):
         return found | _sprites(model, seen, episodes)
     if not isinstance(model, ProductKanerva):
@@ -137,7 +168,7 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     return found
 
 
-def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
+def _binding(model: Kanerva, seen: Seen, triplets: Triplets) -> dict[str, float]:
     def loss(logits: Tensor, place: int) -> float:
         only = slice(place, place + 1)
         return nats(logits[:, :, only], triplets.images[:, :, only]).mean().item()
@@ -146,11 +177,16 @@ def _binding(seen: Seen, triplets: Triplets) -> dict[str, float]:
     found["nll_empty_green"] = loss(seen.empty, HIDDEN)
     if seen.gamma.shape[2] == 1:
         return found
+    found["nll_green_forgotten"] = min(
+        loss(see(model, triplets, forgotten=i).logits, HIDDEN) for i in range(model.machines)
+    )
     for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
         for place, colour in enumerate(COLOURS):
             labels = triplets.labels[..., place].flatten()
             found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
     *_, found["classes_next"], found["classes_most"] = sorted(found[f"classes_{each}"] for each in COLOURS)
+    shown = sorted(found[f"classes_{each}"] for place, each in enumerate(COLOURS) if place != HIDDEN)
+    found["classes_least_shown"], found["classes_shown"] = shown
     return found | alone(seen.machines, seen.gamma_read, triplets.images)
 
 
@@ -158,7 +194,13 @@ def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
     pictures = torch.sigmoid(seen.machines[:, :, :, 0])
     found = separation(pictures, dances.templates)
     like = cosines(pictures, dances.templates)
-    found |= {f"tuned_{factor.name}": modulation(like, factor) for factor in factors(dances)}
+    position, *others = factors(dances)
+    found |= {f"tuned_{factor.name}": modulation(like, factor) for factor in (position, *others)}
+    found["tuned_position_fixed"] = modulation(cosines(fixed(pictures), dances.templates), position)
+    if model.machines > 1:
+        most = seen.gamma_read.mean(dim=(0, 1)).argmax().item()
+        rest = [i for i in range(model.machines) if i != most]
+        found["tuned_position_rest"] = modulation(like[:, :, rest], position)
     return found | _imagination(model, dances)
 
 

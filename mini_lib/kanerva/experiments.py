@@ -290,7 +290,14 @@ LOSSES = LOSS | {"loss, training digits": "nll_training"}
 COLUMNS = {
     "kanerva.fig1d": SCALING,
     "kanerva.fig1e": LOSSES,
-    "kanerva.fig2a": {"largest gamma": "largest", "lesser machine": "least_used"},
+    "kanerva.fig2a": {
+        "largest gamma": "largest",
+        "lesser machine": "least_used",
+        "largest gamma, reading": "read_largest",
+        "lesser machine, reading": "read_least_used",
+        "green": "nll_green",
+        "green, a machine forgotten": "nll_green_forgotten",
+    },
     "kanerva.fig2b": {
         "loss": "nll",
         "dominant machine's loss": "dominant_nll",
@@ -299,21 +306,25 @@ COLUMNS = {
     "kanerva.fig2c": LOSSES
     | {colour: f"nll_{colour}" for colour in tasks.rgb.COLOURS}
     | {"green, nothing written": "nll_empty_green"},
-    "kanerva.fig2d": {"most telling": "classes_most", "next": "classes_next"}
+    "kanerva.fig2d": {"red or blue": "classes_shown", "red and blue": "classes_least_shown"}
+    | {"most telling": "classes_most", "next": "classes_next"}
     | {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
     | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLOURS},
     "kanerva.fig3b": {
         "contrast": "contrast",
         "contrast, other sprites": "contrast_shuffled",
+        "contrast, mean images": "contrast_fixed",
         "one sprite": "one_sprite",
         "one sprite, other sprites": "one_sprite_shuffled",
+        "one sprite, mean images": "one_sprite_fixed",
         "changes of gamma": "changes",
         "least used machine": "least_used",
     },
     "kanerva.fig3c": LOSS,
     "kanerva.fig4a": {"classes": "classes", "least used machine": "least_used"},
     "kanerva.fig4d": LOSSES,
-    "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")},
+    "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")}
+    | {"position, mean images": "tuned_position_fixed", "position, lesser machines": "tuned_position_rest"},
     "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
 }
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E

@@ -20,24 +20,29 @@ from mini_lib.kanerva.analysis import (
     separation,
     sharing,
 )
-from mini_lib.kanerva.evaluation import evaluate, imagine_after, nearest, see
+from mini_lib.kanerva.evaluation import evaluate, forget, imagine_after, nearest, see
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.objective import KL_TERMS, nats
 from mini_lib.kanerva.tasks import TASKS, Digits, Triplets, evaluation
 from mini_lib.seeding import seeded, torch_rng
 
-COMMON = {"nll", "nll_empty", "nll_codes", "largest", "least_used", "changes"}
+USE = {"largest", "least_used", "changes"}
+COMMON = {"nll", "nll_empty", "nll_codes"} | USE | {f"read_{name}" for name in USE}
 CHOICE = {"kl_assignment", "kl_assignment_read"}  # a mixture's has no divergence
 BINDING = {"nll_red", "nll_green", "nll_blue", "nll_empty_green"}
 SHARED = {f"{name}_{each}" for name in ("classes", "read_classes") for each in ("red", "green", "blue")} | {
     "classes_most",
     "classes_next",
+    "classes_shown",
+    "classes_least_shown",
+    "nll_green_forgotten",
     "dominant_nll",
     "idle_variance",
 }
-SPRITES = {"contrast", "contrast_shuffled", "one_sprite", "one_sprite_shuffled"} | {
-    f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")
+SPRITES = {f"{name}{kind}" for name in ("contrast", "one_sprite") for kind in ("", "_shuffled", "_fixed")} | {
+    f"tuned_{name}" for name in ("position", "shape", "orientation", "scale", "position_fixed")
 }
+REST = {"tuned_position_rest"}
 IMAGINED = {"nearest", "retrieved", "new", "blank"}
 CASES = {
     ("digits", "product", 1): set(),
@@ -48,8 +53,8 @@ CASES = {
     ("rgb", "product", 2): BINDING | SHARED,
     ("rgb", "mixture", 2): BINDING | SHARED,
     ("dsprites", "product", 1): SPRITES | IMAGINED,
-    ("dsprites", "product", 2): SPRITES | IMAGINED,
-    ("dsprites", "mixture", 2): SPRITES,
+    ("dsprites", "product", 3): SPRITES | REST | IMAGINED,
+    ("dsprites", "mixture", 2): SPRITES | REST,
 }
 TEST = {"digits": (6, 4), "rgb": (6, 4), "dsprites": (80, 8)}  # episodes and items
 every_case = pytest.mark.parametrize(("task", "model", "machines"), CASES)
@@ -115,6 +120,7 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
     }
     expected |= {f"kl_{name}": seen.parts[name].mean().item() for name in KL_TERMS if name in seen.parts}
     expected |= sharing(seen.gamma)
+    expected |= {f"read_{name}": value for name, value in sharing(seen.gamma_read).items()}
     if task == "digits" and model == "mixture":
         expected["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
     if task == "rgb":
@@ -128,12 +134,23 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
             expected[f"read_classes_{colour}"] = explained(seen.gamma_read.flatten(0, 1), labels)
         shares = [expected[f"classes_{colour}"] for colour in ("red", "green", "blue")]
         expected["classes_most"], expected["classes_next"] = max(shares), np.median(shares)
+        expected["classes_shown"] = max(shares[0], shares[2])
+        expected["classes_least_shown"] = min(shares[0], shares[2])
+        expected["nll_green_forgotten"] = min(
+            slow_nats(see(made, episodes, forgotten=i).logits[:, :, 1], images[:, :, 1])
+            for i in range(machines)
+        )
         expected |= alone(seen.machines, seen.gamma_read, images)
     if task == "dsprites":
         shown = 1 / (1 + (-seen.machines.squeeze(3)).exp())
         expected |= separation(shown, episodes.templates)
         like = cosines(shown, episodes.templates)
         expected |= {f"tuned_{each.name}": modulation(like, each) for each in factors(episodes)}
+        position, mean = factors(episodes)[0], torch.zeros_like(shown) + shown.mean(dim=(0, 1))
+        expected["tuned_position_fixed"] = modulation(cosines(mean, episodes.templates), position)
+        if machines > 1:
+            rest = sorted(set(range(machines)) - {int(seen.gamma_read.sum(dim=(0, 1)).argmax())})
+            expected["tuned_position_rest"] = modulation(like[:, :, rest], position)
     if task == "dsprites" and model == "product":
         drawn = imagine_after(made, images[:, :4])
         best = [
@@ -340,3 +357,38 @@ def test_a_network_is_given_the_machine_of_each_item():
         assert (gamma.argmax(-1) == 0).equal(low)
         assert gamma.max(-1).values.min() > 0.999
     assert evaluate(made, episodes)["classes_red"] > 0.99
+
+
+# ------------------------------------------------------------------------------------------------ forgetting
+
+
+@pytest.mark.parametrize("machine", [0, 1])
+def test_a_forgotten_machine_is_at_its_prior_and_the_others_are_as_they_were(machine):
+    made, episodes = network("rgb"), test_episodes("rgb")
+    with torch.no_grad():
+        memory = made.write(made.encoder(episodes.images)).memory
+        left = forget(made, memory, machine)
+    prior = made.prior.state(len(episodes.images))
+    for now, before, empty in zip(left.state, memory.state, prior, strict=True):
+        assert torch.equal(now[:, machine], empty[:, machine])
+        assert not torch.equal(before[:, machine], empty[:, machine])
+        assert torch.equal(now[:, 1 - machine], before[:, 1 - machine])
+    assert torch.equal(left.omega, memory.omega)
+
+
+def test_what_is_said_after_forgetting_is_read_from_what_is_left():
+    made, episodes = network("rgb"), test_episodes("rgb")
+    whole = see(made, episodes)
+    for machine in (0, 1):
+        less = see(made, episodes, forgotten=machine)
+        assert not torch.allclose(less.logits, whole.logits)
+        assert torch.allclose(less.machines[:, :, 1 - machine], whole.machines[:, :, 1 - machine])
+        assert torch.equal(less.gamma, whole.gamma)
+        assert torch.equal(less.empty, whole.empty)
+
+
+@pytest.mark.parametrize("machine", [-1, 2])
+def test_only_a_machine_that_is_there_can_forget(machine):
+    made = network("rgb")
+    with pytest.raises(WrongUse, match="machines 0 to 1"):
+        forget(made, made.empty(1), machine)

@@ -357,14 +357,46 @@ def test_gradients_are_finite_after_45_writes_in_single_precision(coupling, solv
     assert all(part.isfinite().all() and part.abs().max() > 0 for part in found)
 
 
-def test_covariances_stay_positive_over_45_writes_in_single_precision():
-    prior = Prior(randn(3, 50, 10).float(), torch.ones(3))
-    eta = (2 * randn(4, 45, 3, seed=1)).exp().float().clamp(min=1e-3)
-    state = write_episode(prior.state(4), randn(4, 45, 50, seed=2).float(), weights_of(eta)).state
-    assert state.V.equal(state.V.mT)
-    assert state.V.diagonal(dim1=-2, dim2=-1).min() > 0
-    assert torch.linalg.eigvalsh(state.V.double()).min() > -1e-6
-    assert state.R.isfinite().all()
+def single(psi, eta, size=1.0, columns=30):
+    """An episode of 45 codes, written in single and in double precision, at the addresses of the latter."""
+    means, codes = randn(2, 50, columns), size * randn(2, 45, 50, seed=2)
+    exact = Prior(means, torch.full((2,), float(psi), dtype=torch.float64))
+    rough = Prior(*(part.float() for part in exact))
+    noise = torch.full((2, 45, 2), float(eta))
+    wanted = write_episode(exact.state(2), codes, weights_of(noise.double()))
+    written = write_episode(rough.state(2), codes.float(), weights_of(noise), w=wanted.w.float())
+    return written, wanted
+
+
+@pytest.mark.parametrize("columns", [8, 30, 60])
+@pytest.mark.parametrize("eta", [1e-4, 1e-3, 1e-2, 0.1, 1.0])
+@pytest.mark.parametrize("psi", [1, 16, 60])
+def test_memories_stay_sound_over_45_writes_in_single_precision(psi, eta, columns):
+    written, _ = single(psi, eta, size=3.0, columns=columns)
+    assert all(part.isfinite().all() for part in (*written.state, written.kl))
+    assert written.kl.min() > -1e-3
+    assert written.state.V.equal(written.state.V.mT)
+    assert torch.linalg.eigvalsh(written.state.V.double()).min() > 0
+
+
+@pytest.mark.parametrize(("psi", "eta"), [(1, 0.05), (16, 0.2), (60, 0.3), (60, 1.0)])
+def test_single_precision_is_double_precision_where_the_noise_is_above_its_floor(psi, eta):
+    written, wanted = single(psi, eta)
+    floor = 64 * torch.finfo(torch.float32).eps * psi * wanted.w.square().sum(-1).max()
+    assert eta**2 > floor
+    assert torch.allclose(written.state.R.double(), wanted.state.R, rtol=0, atol=0.02)
+    assert torch.allclose(written.state.V.double(), wanted.state.V, rtol=0, atol=1e-4 * psi)
+    assert torch.allclose(written.state.shrinkage.double(), wanted.state.shrinkage, rtol=1e-3)
+
+
+def test_no_noise_is_taken_for_less_than_rounding():
+    """An item without noise would leave no variance at all along its address; some of the prior's has to remain."""
+    written, _ = single(psi=4, eta=1e-12, columns=30)
+    w, V = written.w[:, -1].double(), written.state.V.double()
+    left = torch.einsum("bkm,bkmn,bkn->bk", w, V, w) / w.square().sum(-1)
+    least = 64 * torch.finfo(torch.float32).eps * 4
+    assert left.max() < 2 * least
+    assert left.min() > least / 50
 
 
 @every_rule

@@ -57,17 +57,23 @@ def separation(
 
     Returns:
         ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items.
-        ``contrast_shuffled``: the same with the templates of another episode; of one episode, of the same.
         ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
-        ``one_sprite_shuffled``: the same with the templates of another episode.
+        Both with ``_shuffled``: with the templates of another episode; of one episode, of the same. Both with
+        ``_fixed``: each machine shows its mean image always.
     """
-    found, other = cosines(pictures, templates), cosines(pictures, templates.roll(1, dims=0))
-    return {
-        "contrast": _contrast(found),
-        "contrast_shuffled": _contrast(other),
-        "one_sprite": _one_sprite(found),
-        "one_sprite_shuffled": _one_sprite(other),
+    found = {
+        "": cosines(pictures, templates),
+        "_shuffled": cosines(pictures, templates.roll(1, dims=0)),
+        "_fixed": cosines(fixed(pictures), templates),
     }
+    return {f"contrast{kind}": _contrast(each) for kind, each in found.items()} | {
+        f"one_sprite{kind}": _one_sprite(each) for kind, each in found.items()
+    }
+
+
+def fixed(pictures: Float[Tensor, "B T K H W"]) -> Float[Tensor, "B T K H W"]:
+    """Each machine's mean image in the place of every one: what is tuned then has nothing to do with the items."""
+    return pictures.mean(dim=(0, 1), keepdim=True).expand_as(pictures)
 
 
 def factors(dances: Dances) -> list[Factor]:

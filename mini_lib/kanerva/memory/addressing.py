@@ -28,7 +28,8 @@ def addresses(
     that w = (A^2 + lambda I)^-1 A R^T z. A singular value s of R becomes s / (s^2 + lambda) and
     s^3 / (s^4 + lambda).
 
-    One factorisation serves all N codes of a memory.
+    One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see `firm`), with
+    "dkm" in float32 and columns of many large numbers even more than lambda itself; there, take float64.
 
     Raises:
         WrongUse: for an unknown solver, or a lambda that is not above 0.
@@ -40,7 +41,7 @@ def addresses(
     gram, aims = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
     if solver == "dkm":
         gram, aims = gram @ gram, gram @ aims
-    return _Solved.apply(firm(gram, ridge), aims)[0].permute(0, 3, 1, 2)
+    return solve(firm(gram, ridge), aims).permute(0, 3, 1, 2)
 
 
 def address(
@@ -67,30 +68,35 @@ def root(matrix: Float[Tensor, "*B M M"]) -> Float[Tensor, "*B M M"]:
     return torch.linalg.cholesky_ex(firm(matrix), check_errors=False).L
 
 
-class _Solved(torch.autograd.Function):
-    """x with A x = b for a symmetric, positive A, and A's Cholesky factor.
+def solve(matrix: Float[Tensor, "*B M M"], aims: Float[Tensor, "*B M N"]) -> Float[Tensor, "*B M N"]:
+    """Solve A x = b for x, for a symmetric A without eigenvalues of 0 or below; nothing is checked."""
+    factor = torch.linalg.cholesky_ex(matrix.detach(), check_errors=False).L
+    return _Solved.apply(matrix, factor, aims)
 
-    The gradient of b is g = A^-1 dx, that of A is -g x^T: two triangular solves with the factor at hand, where
-    PyTorch's own way back through the factorisation takes several times as long.
+
+class _Solved(torch.autograd.Function):
+    """x with A x = b, where A's Cholesky factor is at hand.
+
+    The gradient of b is g = A^-1 dx, that of A is -g x^T: two triangular solves with the factor, where PyTorch's own
+    way back through the factorisation takes several times as long. As g is solved for by the same function,
+    derivatives of any order are right.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(matrix: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
-        factor = torch.linalg.cholesky_ex(matrix, check_errors=False).L
-        return torch.cholesky_solve(aims, factor), factor
+    def forward(matrix: Tensor, factor: Tensor, aims: Tensor) -> Tensor:
+        return torch.cholesky_solve(aims, factor)
 
     @staticmethod
-    def setup_context(ctx, inputs: tuple, output: tuple) -> None:
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(*output)
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2], output)
 
     @staticmethod
-    def backward(ctx, dx: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
-        x, factor = ctx.saved_tensors
-        g = torch.cholesky_solve(dx, factor)
-        return -(g @ x.mT), g
+    def backward(ctx, dx: Tensor) -> tuple[Tensor, None, Tensor]:
+        matrix, factor, x = ctx.saved_tensors
+        g = _Solved.apply(matrix, factor, dx)
+        return -(g @ x.mT), None, g
 
 
 def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:

@@ -88,11 +88,15 @@ class ProductMemory:
         shape = machines, dim, columns
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
+        try:
+            means = torch.as_tensor(means, dtype=dtype)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise WrongUse(f"means have to be an array of numbers [K, D, M] = {[*shape]}; {error}") from error
         if tuple(means.shape) != shape or not means.isfinite().all():
             raise WrongUse(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.options = coupling, {"solver": solver, "ridge": ridge}
-        self.prior = Prior(means.to(dtype), torch.full((machines,), psi, dtype=dtype, device=means.device))
+        self.prior = Prior(means, torch.full((machines,), psi, dtype=dtype, device=means.device))
         self.reset()
 
     def reset(self) -> None:
@@ -119,7 +123,8 @@ class ProductMemory:
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
         with torch.no_grad():
-            written = write_episode(self.state, codes, weights, coupling=self.coupling, **self.options)
+            options = {"coupling": self.coupling, "psi": self.prior.psi, **self.options}
+            written = write_episode(self.state, codes, weights, **options)
         if not all(part.isfinite().all() for part in written.state):
             raise WrongUse("these codes are too large for this memory's numbers; divide them, or use float64")
         self.state, self.items = written.state, self.items + codes.shape[1]

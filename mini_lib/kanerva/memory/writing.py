@@ -25,6 +25,7 @@ from mini_lib.kanerva.memory.state import State, Written
 
 COUPLINGS = ("product", "independent")
 RULES = (*COUPLINGS, "mixture")
+PRECISION = 64  # times what rounding takes from a variance of the prior: no noise is taken for less than that
 
 
 class Weights(NamedTuple):
@@ -73,10 +74,12 @@ def update(
     w: Float[Tensor, "B K M"],
     eta: Float[Tensor, "B K"],
     share: Float[Tensor, "B K"] | None = None,
+    floor: Float[Tensor, "*B K"] | None = None,
 ) -> tuple[State, Float[Tensor, "B K"]]:
     """Move every machine by an error, given addresses and noise.
 
-    Both lines start from the old V. The product u u^T keeps V symmetric to the last bit.
+    Both lines start from the old V. The product u u^T keeps V symmetric to the last bit. V would lose its positive
+    eigenvalues if an item left less variance than rounding does; `floor` prevents that.
 
     Args:
         state: before the item.
@@ -84,12 +87,15 @@ def update(
         w: addresses.
         eta: noise.
         share: factor of each machine's corrections; by default 1.
+        floor: the least variance of the noise, for an address of length 1; by default none.
 
     Returns:
         The state after the item, and the divergence from the state before it, in nats.
     """
     u = (w[..., None, :] @ state.V)[..., 0, :]  # V is symmetric
-    known, noise = (w * u).sum(-1), eta.square()
+    known, noise = (w * u).sum(-1).clamp(min=0), eta.square()
+    if floor is not None:
+        noise = torch.maximum(noise, floor * w.square().sum(-1))
     share = torch.ones_like(known) if share is None else share
     beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma
     # Of one machine these are Eq. 26 and Eq. 27, of a product Eq. 47 and Eq. 48, with powers Eq. 55 and Eq. 56, with
@@ -107,8 +113,9 @@ def write_item(
     w: Float[Tensor, "B K M"],
     weights: Weights,
     coupling: str = "product",
+    floor: Float[Tensor, "*B K"] | None = None,
 ) -> tuple[State, Float[Tensor, "B K"]]:
-    """Write one code at given addresses.
+    """Write one code at given addresses; `floor` as in `update`.
 
     Returns:
         The state after it, and each machine's divergence from the state before it, in nats.
@@ -117,7 +124,8 @@ def write_item(
         WrongUse: for an unknown coupling.
     """
     error = prediction_errors(code, readouts(state.R, w), weights.gamma, coupling)
-    return update(state, error, w, weights.eta, weights.gamma if coupling == "mixture" else None)
+    share = weights.gamma if coupling == "mixture" else None
+    return update(state, error, w, weights.eta, share, floor)
 
 
 def write_episode(
@@ -130,8 +138,12 @@ def write_episode(
     ridge: float = RIDGE,
     noise: Float[Tensor, "B T K M"] | None = None,
     w: Float[Tensor, "B T K M"] | None = None,
+    psi: Float[Tensor, "K"] | None = None,
 ) -> Written:  # Algorithm 1
     """Write T codes, one after the other.
+
+    The noise eta^2 of an item counts for no less than 64 times what rounding takes from the prior's variance, in
+    float32 8e-6 psi |w|^2, in float64 1e-14 psi |w|^2: a memory cannot be surer than its numbers are exact.
 
     Args:
         state: to begin with, such as `Prior.state`.
@@ -143,18 +155,21 @@ def write_episode(
         ridge: lambda.
         noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
         w: addresses to write at, in place of those of least squares.
+        psi: variance of the prior; by default the state is taken for one to which nothing has been written.
 
     Raises:
         WrongUse: for an option that is not there, or an episode without items.
     """
     if codes.shape[1] < 1:
         raise WrongUse("an episode needs at least one item")
+    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
+    floor = PRECISION * torch.finfo(psi.dtype).eps * psi.detach()
     states, found, used, moved = [state], [], [], []
     for t, code in enumerate(codes.unbind(1)):
         given = weights(t, code) if callable(weights) else Weights(weights.eta[:, t], weights.gamma[:, t])
         here = address(states[-1].R, code, solver, ridge) if w is None else w[:, t]
         sampled = here if noise is None else here + noise[:, t]
-        after, kl = write_item(states[-1], code, sampled, given, coupling)
+        after, kl = write_item(states[-1], code, sampled, given, coupling, floor)
         for kept, new in ((states, after), (found, here), (used, given), (moved, kl)):
             kept.append(new)
     eta, gamma = (torch.stack(parts, dim=1) for parts in zip(*used, strict=True))

@@ -16,6 +16,7 @@ from mini_lib.kanerva.memory import (
     write_episode,
 )
 from mini_lib.kanerva.memory.state import whole
+from mini_lib.kanerva.models.assignment import Assignment
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
 from mini_lib.kanerva.models.product import ProductKanerva
@@ -104,6 +105,8 @@ def imagine(
     """
     if not isinstance(network, ProductKanerva):
         raise WrongUse("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
+    if not isinstance(network.assignment, Assignment):
+        raise WrongUse("where machines are given there is no p(r | h) to imagine with; learn the assignment")
     if "address" not in noise:
         raise WrongUse("noise lacks 'address'; it needs what generation.noise_shapes names")
     shapes = noise_shapes(network, len(memory.omega), noise["address"].shape[1], settle=settle, draw=draw)
@@ -182,8 +185,7 @@ def _rounded(logits: Tensor) -> Tensor:
 
 def _written(network: Kanerva, memory: Memory, new: Imagined) -> Memory:
     """The memory with one imagined item of each episode written."""
-    state = write_episode(
-        memory.state, new.codes, new.weights, coupling=network.rule, **network.solving
-    ).state
+    options = {"coupling": network.rule, "psi": network.prior.psi, **network.solving}
+    state = write_episode(memory.state, new.codes, new.weights, **options).state
     omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
     return Memory(state, omega, memory.items + 1)

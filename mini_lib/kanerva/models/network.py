@@ -199,7 +199,8 @@ class Kanerva(nn.Module):
         features = self.assignment.features(codes)
         q, h, weights, omega = self.assign(codes, features, memory, noise, **how)
         added = self._address_noise(noise, self.noise_shapes(*codes.shape[:2]), "address")
-        written = write_episode(memory.state, codes, weights, coupling=self.rule, noise=added, **self.solving)
+        options = {"coupling": self.rule, "psi": self.prior.psi, **self.solving}
+        written = write_episode(memory.state, codes, weights, noise=added, **options)
         kl = {
             "memory": episode_kl(written, self.prior, self.kl_memory).sum(-1),
             "address": address_kl(written.w, self.chi).sum(-1),
