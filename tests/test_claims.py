@@ -9,7 +9,7 @@ import pytest
 
 from mini_lib.cli import WINGS
 from mini_lib.results import Cell, Claim, Measured, Records, compare, judge, load_claims, printed, summary
-from mini_lib.results.claims import Value, expand, measured, updates_to
+from mini_lib.results.claims import Judgement, Value, expand, measured, tell, updates_to
 from mini_lib.results.compare import TABLES, Comparison, Printed
 
 CELLS = [cell for wing in WINGS for cell in wing.CELLS]
@@ -113,7 +113,7 @@ def test_comparisons_need_two_standard_errors_either_way(a, b, by, expected):
         ((10, 0.0), (10.6, 0.0), "fails"),
         ((10, 3.0), (10, 0.0), "tie"),  # runs that could not have told
         ((10, 3.0), (30, 0.0), "fails"),
-        ((10, math.inf), (10, 0.0), "tie"),
+        ((10, math.inf), (10, 0.0), "open"),
         ((math.nan, 0.0), (10, 0.0), "fails"),
         ((0, 0.0), (0, 0.0), "holds"),
     ],
@@ -211,7 +211,14 @@ def test_a_star_is_every_column_that_is_printed():
 
 
 def compared(values=(), curves=(), paper=None):
-    records = tuple({"curve": {"update": list(range(1, 10 * len(c), 10)), "score": list(c)}} for c in curves)
+    records = tuple(
+        {
+            "key": f"x-s{n}",
+            "diverged": False,
+            "curve": {"update": list(range(1, 10 * len(c), 10)), "score": list(c)},
+        }
+        for n, c in enumerate(curves)
+    )
     return Comparison(Cell("esbn.table13", "r", "c", {}, 10, "h"), paper, Measured(tuple(values)), records)
 
 
@@ -269,6 +276,43 @@ def test_every_claim_of_accuracy_holds_on_the_papers_own_numbers(each):
     found, detail = each.judge(lookup_printed)
     untold = "metric" in each.rule or each.paper in FIGURES
     assert found == ("not run" if untold else "tie" if each.id in TIES else "holds"), detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "a", "expected"),
+    [
+        ("at_least", {"level": 95}, 90, "open"),
+        ("at_least", {"level": 95}, 99, "holds"),
+        ("at_least", {"level": 95, "strict": True}, 99, "open"),
+        ("more", {}, 99, "open"),
+        ("no_less", {}, 40, "open"),
+    ],
+)
+def test_too_few_runs_leave_a_claim_open(kind, rule, a, expected):
+    """Nothing can fail without a standard error, and only a lenient threshold be met."""
+    rule |= {"pairs": [[A, B]]} if kind in ("more", "no_less") else {"cells": [A]}
+    assert verdict(claim(kind, **rule), a=(a, math.inf), b=(50, math.inf)) == expected
+    if "pairs" in rule:
+        assert verdict(claim(kind, **rule), a=(a, 1.0), b=(50, 1.0)) in ("holds", "fails")
+
+
+def test_two_cells_of_the_same_runs_are_compared_run_by_run():
+    """Runs differ by far more than each run's two numbers do; in other runs nothing could be told."""
+    a, b = [10.0, 20.0, 30.0], [9.0, 18.5, 28.7]  # differences 1, 1.5, 1.3: SE .145, apart 5.8 each
+    same = ["x-s1", "x-s2", "x-s3"]
+
+    def values(numbers, runs):
+        return Value(sum(numbers) / 3, 5.8, dict(zip(runs, numbers, strict=True)))
+
+    def judged(runs):
+        found = {A: values(a, same), B: values(b, runs)}
+        return claim("more", pairs=[[A, B]]).judge(lambda cell, metric: found[cell])[0]
+
+    assert judged(same) == "holds"
+    assert judged(["y-s1", "y-s2", "y-s3"]) == "tie"
+    measured_runs = measured(compared((90.0, 91.0, 92.0), [[0.0] * 6] * 3), "").runs
+    assert sorted(measured_runs.values()) == [90.0, 91.0, 92.0]
+    assert len(measured_runs) == 3
 
 
 def test_claims_where_classes_count_equally_are_about_the_mean_of_the_three():
@@ -368,3 +412,20 @@ def test_the_summary_judges_the_claims_that_its_cells_decide(tmp_path):
         "scan.C9",
         "scan.C10",
     ]
+
+
+def test_what_is_told_of_claims_names_every_scale_and_breaks_lines():
+    long, short = Claim("esbn.C1", "It is so. " * 20, "", {}), Claim("esbn.C2", "It is not.", "", {})
+    judged = [
+        Judgement(long, "paper", "not run", "no runs"),
+        Judgement(long, "tutorial", "tie", "weakest: esbn.table9/a/b, 90"),
+        Judgement(short, "paper", "holds", "2 against 1"),
+    ]
+    text = tell(judged, width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.count("esbn.C1: ") == text.count("esbn.C2: ") == 1
+    assert "@paper: not run (no runs)" in text
+    assert "@tutorial: tie (weakest: table9/a/b, 90)" in text
+    assert tell(judged, ["esbn.C2"]) == "esbn.C2: It is not.\n    @paper: holds (2 against 1)"
+    with pytest.raises(ValueError, match="did you mean 'esbn"):
+        tell(judged, ["esbn.C22"])

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
+from mini_lib.kanerva import tasks
 from mini_lib.kanerva.analysis import (
     alone,
     cosines,
@@ -110,6 +111,22 @@ def _see(
     )
 
 
+def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
+    """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
+
+    What a network without a memory, and without a look at the query, could at best say of a digit.
+
+    Args:
+        source: of digits; see `tasks.digits.pictures`.
+        episodes: of training digits, and as many of test digits.
+        items: of an episode.
+    """
+    known = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
+    asked = tasks.evaluation("digits", episodes, items, source=source).images
+    share = known.mean(dim=(0, 1)).clamp(1e-3, 1 - 1e-3)
+    return nats(torch.logit(share).expand_as(asked), asked).mean().item()
+
+
 def forget(model: Kanerva, memory: Memory, machine: int) -> Memory:
     """The memory with one machine put back to its prior, as if it had never met the episode.
 
@@ -145,8 +162,8 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
         `analysis.modulation`; ``tuned_position_fixed``, where each machine always shows its mean image, and with
         more than one ``tuned_position_rest``, without the machine that counts most; and of what a product
-        imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and ``blank``, that of
-        images without a sprite, which count as neither.
+        imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``,
+        the shares from .9 and below .7, and ``blank``, that of images without a sprite, which count as neither.
     """
     seen = see(model, episodes)
     images = episodes.images

@@ -4,10 +4,12 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import fill
+from types import MappingProxyType
 from typing import NamedTuple
 
 from scipy import stats
@@ -18,17 +20,18 @@ from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
-WORST_FIRST = ("fails", "tie", "holds")
+WORST_FIRST = ("fails", "open", "tie", "holds")
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
 MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
 
 
 class Value(NamedTuple):
-    """A mean and its standard error."""
+    """A mean and its standard error, infinite where too few runs can tell; and, by run, what it is a mean of."""
 
     mean: float
     se: float
+    runs: Mapping[str, float] = MappingProxyType({})
 
 
 Lookup = Callable[[str, str], Value | None]  # of a cell's id and a metric; None where there are no runs
@@ -62,7 +65,7 @@ class Claim:
         return list(dict.fromkeys(cell for pattern in patterns for cell in expand(pattern)))
 
     def judge(self, lookup: Lookup) -> tuple[str, str]:
-        """The verdict, "holds", "fails", "tie" or "not run", and the figure that decided it."""
+        """The verdict, "holds", "fails", "tie", "open" or "not run", and the figure that decided it."""
         metric = self.rule.get("metric", "")
         missing = [cell for cell in self.cells() if lookup(cell, metric) is None]
         if missing:
@@ -117,6 +120,36 @@ def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = No
     return judgements
 
 
+def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int = 84) -> str:
+    """Each claim in words, and beneath it its verdict at each scale with the figure that decided it.
+
+    Args:
+        judgements: as `judge` returns them.
+        claims: how the ids of those wanted begin, such as "kanerva.fig2"; all without any.
+        width: characters of a line.
+
+    Raises:
+        ValueError: if there is no such claim; the nearest name is offered.
+    """
+    judgements, claims = list(judgements), tuple(claims)
+    ids = dict.fromkeys(each.claim.id for each in judgements)
+    for wanted in claims:
+        if not any(known.startswith(wanted) for known in ids):
+            raise unknown("claim", wanted, ids)
+    told: dict[Claim, list[Judgement]] = {}
+    for each in judgements:
+        if not claims or each.claim.id.startswith(claims):
+            told.setdefault(each.claim, []).append(each)
+    lines = []
+    for claim, found in told.items():
+        lines.append(fill(f"{claim.id}: {claim.statement}", width))
+        for each in found:
+            detail = each.detail.replace(f"{claim.paper}.", "")
+            text = f"@{each.scale}: {each.verdict} ({detail})"
+            lines.append(fill(text, width, initial_indent="    ", subsequent_indent="      "))
+    return "\n".join(lines)
+
+
 def _lookup(found: dict[str, Comparison], suffix: str) -> Lookup:
     return lambda cell, metric: measured(found.get(cell + suffix), metric)
 
@@ -141,7 +174,9 @@ def measured(comparison: Comparison | None, metric: str) -> Value | None:
     se = sd / math.sqrt(len(values))
     if metric == "median":
         return Value(statistics.median(values), MEDIAN_SE * se)
-    return Value(statistics.fmean(values), se)
+    finished = (record["key"] for record in comparison.records if not record["diverged"])
+    runs = {} if metric else dict(zip(finished, values, strict=False))
+    return Value(statistics.fmean(values), se, runs)
 
 
 def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int | None:
@@ -210,7 +245,8 @@ def _mean(patterns: str | list[str], metric: str, lookup: Lookup) -> Value:
     Cells are taken for independent, as print allows nothing else, also where they are measured in the same runs.
     """
     values = [lookup(cell, metric) for pattern in _flat([patterns]) for cell in expand(pattern)]
-    return Value(statistics.fmean(v.mean for v in values), math.hypot(*(v.se for v in values)) / len(values))
+    mean, se = statistics.fmean(v.mean for v in values), math.hypot(*(v.se for v in values)) / len(values)
+    return Value(mean, se, values[0].runs if len(values) == 1 else {})
 
 
 def _changed(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
@@ -229,13 +265,15 @@ def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, 
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
     A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
-    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie.
+    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie; where there are
+    too few runs for a standard error, and no printed one stands in, it is open.
     """
     verdicts = []
     for amount, se in margins.values():
         clear = 2 * se if strict else 0.0
         met = amount > clear if strict else amount >= 0
-        verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie")
+        between = "open" if math.isinf(se) else "tie"
+        verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else between)
     verdict = min(verdicts, key=WORST_FIRST.index)
     decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
     return verdict, min(decisive, key=lambda name: margins[name][0])
@@ -267,7 +305,8 @@ def _within(rule: dict, mean: Callable) -> tuple[str, str]:
 def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, str]]:
     """Both means of every pair, the standard error of their difference, and the pair in words.
 
-    The second side counts `times` as much, if the rule says so.
+    The second side counts `times` as much, if the rule says so. Two cells that are measured in the same runs are
+    compared run by run.
     """
     times = rule.get("times", 1)
     often = "" if times == 1 else f"{times} times "
@@ -276,7 +315,15 @@ def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, st
         words = (
             f"{_rows(left)} against {often}{_rows(right)}: {_number(a.mean)} against {often}{_number(b.mean)}"
         )
-        yield a.mean, times * b.mean, math.hypot(a.se, times * b.se), words
+        yield a.mean, times * b.mean, _apart(a, b, times), words
+
+
+def _apart(a: Value, b: Value, times: int | float) -> float:
+    """The standard error of a - times b."""
+    if len(a.runs) >= ENOUGH and a.runs.keys() == b.runs.keys():
+        found = [value - times * b.runs[run] for run, value in a.runs.items()]
+        return statistics.stdev(found) / math.sqrt(len(found))
+    return math.hypot(a.se, times * b.se)
 
 
 def _more(rule: dict, mean: Callable) -> tuple[str, str]:
@@ -294,12 +341,13 @@ def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
     """In every pair the two sides are equal, as far as the runs can tell, and the runs can tell something.
 
     They are alike where even a difference larger by 2 SE than the one found would be less than 25 % of their mean;
-    they are not where the difference exceeds 2 SE and 5 % of their mean. In between nobody can tell: a tie.
+    they are not where the difference exceeds 2 SE and 5 % of their mean. In between nobody can tell: a tie, or
+    open where there are too few runs for a standard error.
     """
     found = []
     for a, b, se, words in _pairs(rule, mean):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
-        known = "holds" if apart + 2 * se <= UNLIKE * size else "tie"
+        known = "holds" if apart + 2 * se <= UNLIKE * size else "open" if math.isinf(se) else "tie"
         verdict = known if apart <= max(2 * se, ALIKE * size) else "fails"
         found.append((verdict, words))
     return min(found, key=lambda each: WORST_FIRST.index(each[0]))

@@ -130,7 +130,8 @@ def _claims(found: list[Comparison]) -> list[str]:
     ]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
-        "comparison is within two standard errors, or a threshold missed by less. It is *not run* until every one "
+        "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
+        "runs, and no printed error, cannot tell. It is *not run* until every one "
         "of these cells has runs. The paper's scale and the smaller one of the tutorials are judged apart."
     )
     return [text, ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)]

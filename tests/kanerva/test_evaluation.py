@@ -20,7 +20,7 @@ from mini_lib.kanerva.analysis import (
     separation,
     sharing,
 )
-from mini_lib.kanerva.evaluation import evaluate, forget, imagine_after, nearest, see
+from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, see
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.objective import KL_TERMS, nats
 from mini_lib.kanerva.tasks import TASKS, Digits, Triplets, evaluation
@@ -392,3 +392,14 @@ def test_only_a_machine_that_is_there_can_forget(machine):
     made = network("rgb")
     with pytest.raises(WrongUse, match="machines 0 to 1"):
         forget(made, made.empty(1), machine)
+
+
+# ------------------------------------------------------------------------------------------------ a fixed answer
+
+
+def test_a_fixed_answer_is_the_best_one_of_the_training_digits():
+    """No other single picture answers them better, and test digits are told about as well."""
+    digits = evaluation("digits", 20, 45, source="digits").images
+    best = digits.mean(dim=(0, 1)).clamp(1e-3, 1 - 1e-3)
+    least = slow_nats(torch.logit(best).expand_as(digits), digits)
+    assert least < fixed_loss("digits", episodes=20) < 1.1 * least
