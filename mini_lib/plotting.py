@@ -19,12 +19,14 @@ from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
+Numbers = Values | Tensor
 DPI = 110
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
 FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
 
 # Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+QUIET, RULE = "#6b6b6b", "#444444"  # what stands aside; frames, and lines to compare with
 COLOURS = {
     "esbn": "#0072B2",
     "esbn_no_confidence": "#56B4E9",

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from mini_lib.esbn.models import ESBNTrace
 from mini_lib.esbn.tasks import Problems, get_task
-from mini_lib.plotting import OKABE_ITO, figure
+from mini_lib.plotting import OKABE_ITO, QUIET, figure
 
-RIGHT, BLANK, QUIET = OKABE_ITO[2], "#bdbdbd", "#6b6b6b"
+RIGHT, BLANK = OKABE_ITO[2], "#bdbdbd"
 # Where the images of a problem stand, (column, row) from the top left, in units of one image with its margin.
 PLACES = {
     "same_different": [(1, 0.6), (2.2, 0.6)],

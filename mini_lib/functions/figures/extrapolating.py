@@ -13,16 +13,13 @@ from mini_lib.errors import WrongUse
 from mini_lib.functions.analysis import Ensemble
 from mini_lib.functions.figures.looks import (
     EARLY_TO_LATE,
-    QUIET,
-    RULE,
     TRUTH,
-    Numbers,
     label,
     looks,
     shade,
     something,
 )
-from mini_lib.plotting import figure, style
+from mini_lib.plotting import QUIET, RULE, Numbers, figure, style
 
 COLUMNS = 3  # panels side by side
 

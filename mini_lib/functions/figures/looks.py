@@ -8,19 +8,13 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
 from matplotlib.ticker import LogLocator, NullFormatter
-from torch import Tensor
 
 from mini_lib.errors import WrongUse
 from mini_lib.functions.experiments import ROWS
-from mini_lib.plotting import OKABE_ITO, Values
+from mini_lib.plotting import OKABE_ITO, QUIET
 
-Numbers = Values | Tensor  # one a point
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
-TRUTH, QUIET, RULE = (
-    BLACK,
-    "#6b6b6b",
-    "#444444",
-)  # the function itself; what stands aside; lines to compare with
+TRUTH = BLACK  # the function itself
 ASKED = VERMILION  # queries, and the column that they ask for
 OTHERS = ("#8C5A2B", "#A6A6A6", "#2F7D7A", "#C4A0E0")  # predictors that are no networks, dashed
 EARLY_TO_LATE = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.15, 1, 256)))  # no yellow: too faint

@@ -13,16 +13,13 @@ from mini_lib.functions.analysis import MEAN_ERROR, Bins, Course, Coverage, norm
 from mini_lib.functions.figures.looks import (
     KIND_COLOURS,
     OTHERS,
-    QUIET,
-    RULE,
-    Numbers,
     decades,
     label,
     looks,
     shade,
     something,
 )
-from mini_lib.plotting import figure, strip, style
+from mini_lib.plotting import QUIET, RULE, Numbers, figure, strip, style
 
 NAMED = {"-": "solid", "--": "dashed", "-.": "dash-dotted", ":": "dotted"}
 LINES = tuple(NAMED)  # of bounds or of deviations, in the order in which they are given

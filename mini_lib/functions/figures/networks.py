@@ -12,8 +12,6 @@ from mini_lib.functions.analysis import Attended, Fall, Falling
 from mini_lib.functions.figures.looks import (
     ASKED,
     MODEL_COLOURS,
-    QUIET,
-    RULE,
     decades,
     label,
     shade,
@@ -22,7 +20,7 @@ from mini_lib.functions.figures.looks import (
 from mini_lib.functions.figures.problems import asked_column, token_set
 from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
-from mini_lib.plotting import diagram, figure, style
+from mini_lib.plotting import QUIET, RULE, diagram, figure, style
 
 VALUES, DIFFERENCES, PLAIN = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"], "#444444"
 BOXES = {

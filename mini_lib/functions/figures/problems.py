@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.functions.figures.looks import ASKED, KIND_COLOURS, KIND_NAMES, QUIET, RULE, TRUTH
+from mini_lib.functions.figures.looks import ASKED, KIND_COLOURS, KIND_NAMES, TRUTH
 from mini_lib.functions.models import FunctionTransformer, Tokens, build_network
 from mini_lib.functions.tasks import KINDS, STEPS, Curves, own_curve
-from mini_lib.plotting import figure, style
+from mini_lib.plotting import QUIET, RULE, figure, style
 from mini_lib.seeding import seeded
 
 OBSERVED, HIDDEN = {"markersize": 4.5}, {"markersize": 4.5, "fillstyle": "none"}

@@ -6,38 +6,35 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import OKABE_ITO, Values, diagram, figure, strip, style
+from mini_lib.plotting import OKABE_ITO, QUIET, RULE, Numbers, diagram, figure, strip, style
 
 BLUE, VERMILION, GREEN, PINK, *_ = OKABE_ITO
-QUIET, PLAIN = "#6b6b6b", "#444444"
 CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}  # of the task
-Numbers = Values | Tensor
 
 BOXES = {
-    "image $x$": ((0.6, 3.0), 1.2, PLAIN),
-    "encoder $e$": ((2.5, 3.0), 1.3, PLAIN),
+    "image $x$": ((0.6, 3.0), 1.2, RULE),
+    "encoder $e$": ((2.5, 3.0), 1.3, RULE),
     "address\n$w_i$": ((4.7, 3.9), 1.3, BLUE),
     "machines\n$R_i,\\ V_i$": ((7.0, 3.9), 1.5, BLUE),
     "history\n$\\Omega,\\ h$": ((2.5, 1.0), 1.3, PINK),
     "assignment\n$u \\rightarrow \\eta_i$": ((4.7, 1.9), 1.6, VERMILION),
     "weights\n$\\gamma_i$": ((7.0, 1.9), 1.3, VERMILION),
-    "$\\sum_i\\gamma_i R_i w_i$": ((9.4, 3.0), 1.6, PLAIN),
-    "decoder": ((11.5, 3.0), 1.2, PLAIN),
+    "$\\sum_i\\gamma_i R_i w_i$": ((9.4, 3.0), 1.6, RULE),
+    "decoder": ((11.5, 3.0), 1.2, RULE),
 }
 ARROWS = {
-    "": ((1.2, 3.0), (1.83, 3.0), (1.5, 3.3), PLAIN),
-    "$z$": ((3.17, 3.1), (4.03, 3.75), (3.45, 3.62), PLAIN),
-    "$z$ ": ((3.17, 2.9), (3.9, 2.2), (3.4, 2.4), PLAIN),
+    "": ((1.2, 3.0), (1.83, 3.0), (1.5, 3.3), RULE),
+    "$z$": ((3.17, 3.1), (4.03, 3.75), (3.45, 3.62), RULE),
+    "$z$ ": ((3.17, 2.9), (3.9, 2.2), (3.4, 2.4), RULE),
     "$h$": ((3.17, 1.15), (3.9, 1.65), (3.65, 1.2), PINK),
     " ": ((5.37, 3.9), (6.23, 3.9), (5.8, 4.1), BLUE),
     "$1/\\eta_i^2$": ((5.52, 1.9), (6.33, 1.9), (5.93, 2.25), VERMILION),
     "$\\eta_i$ when writing": ((5.2, 2.3), (6.6, 3.48), (4.95, 3.05), VERMILION),
     "$R_i w_i$": ((7.77, 3.8), (8.7, 3.4), (8.4, 3.85), BLUE),
     "$\\gamma_i$ ": ((7.67, 2.1), (8.7, 2.65), (8.4, 2.2), VERMILION),
-    "  ": ((10.22, 3.0), (10.88, 3.0), (10.5, 3.3), PLAIN),
+    "  ": ((10.22, 3.0), (10.88, 3.0), (10.5, 3.3), RULE),
     "$z, \\gamma$ of the items before": ((6.5, 1.48), (3.17, 0.85), (5.4, 0.75), PINK),
 }
 
@@ -119,7 +116,7 @@ def answering(
             ax.set_title(title)
         axes[3].plot(course, color=GREEN)
         axes[3].plot(now, course[now], "o", color=GREEN)
-        axes[3].axvline(written, color=PLAIN, linestyle="--", linewidth=0.8)
+        axes[3].axvline(written, color=RULE, linestyle="--", linewidth=0.8)
         axes[3].set(xlabel="items written", ylabel="green (nats)", ylim=(0, None))
     return fig
 
@@ -146,7 +143,7 @@ def thorns(panels: Mapping[str, Numbers]) -> Figure:
             x = np.arange(1, len(gamma) + 1)
             ax.vlines(x, 0, gamma[:, 0], color=BLUE, linewidth=2.2)
             ax.vlines(x, -gamma[:, 1], 0, color=VERMILION, linewidth=2.2)
-            ax.axhline(0, color=PLAIN, linewidth=0.8)
+            ax.axhline(0, color=RULE, linewidth=0.8)
             ax.set(title=title, ylim=(-1.08, 1.08), yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
             ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")
         axes[-1, 0].set_xlabel("item")

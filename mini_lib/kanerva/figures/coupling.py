@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import OKABE_ITO, Values, figure, images, style
+from mini_lib.plotting import OKABE_ITO, QUIET, Values, figure, images, style
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
-QUIET = "#6b6b6b"
 COLOURS = {
     "shared error": BLUE,
     "own error": VERMILION,

@@ -10,11 +10,10 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
-from mini_lib.kanerva.figures.parts import Numbers, band, ink
-from mini_lib.plotting import OKABE_ITO, diagram, figure, style
+from mini_lib.kanerva.figures.parts import band, ink
+from mini_lib.plotting import OKABE_ITO, QUIET, RULE, Numbers, diagram, figure, style
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
-RULE, QUIET = "#444444", "#6b6b6b"
 ACROSS = 10  # pictures in a row
 KINDS = {"retrieved": GREEN, "between": QUIET, "new": VERMILION}
 

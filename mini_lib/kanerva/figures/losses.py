@@ -8,11 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.plotting import OKABE_ITO, figure, style
+from mini_lib.plotting import OKABE_ITO, QUIET, figure, style
 from mini_lib.results import Comparison
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
-QUIET = "#6b6b6b"
 LOSS, EMPTY = "loss", "loss, nothing written"
 NATS = "loss (nats per image)"
 LOOKS = (  # of the first column, of its control, and of others

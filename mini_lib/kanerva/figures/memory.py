@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.figures.parts import Numbers, band, ink
+from mini_lib.kanerva.figures.parts import band, ink
 from mini_lib.kanerva.memory.state import State
-from mini_lib.plotting import OKABE_ITO, figure, strip, style
+from mini_lib.plotting import OKABE_ITO, Numbers, figure, strip, style
 
 RULE = "#444444"  # lines to compare with, and the address
 SIGNED = "PuOr"  # white is 0

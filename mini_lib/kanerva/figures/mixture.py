@@ -5,14 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import OKABE_ITO, Values, figure, style
+from mini_lib.plotting import OKABE_ITO, QUIET, RULE, Numbers, Values, figure, style
 
 BLUE, VERMILION, GREEN, *_ = OKABE_ITO
-Numbers = Values | Tensor
-QUIET, PLAIN = "#6b6b6b", "#444444"
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the triangle on which three weights lie
 MARKS = {  # filled, then the same network with nothing written
     True: {"marker": "o", "linestyle": "-"},
@@ -40,7 +37,7 @@ def choices(panels: Mapping[str, Numbers]) -> Figure:
             ax.plot(*(weights @ CORNERS).T, "o", color=BLUE, markersize=3, alpha=0.25, markeredgewidth=0)
             for number, (x, y) in enumerate(CORNERS, start=1):
                 outward = 1.16 * (np.array([x, y]) - CORNERS.mean(0)) + CORNERS.mean(0)
-                ax.text(*outward, str(number), ha="center", va="center", fontsize="small", color=PLAIN)
+                ax.text(*outward, str(number), ha="center", va="center", fontsize="small", color=RULE)
             ax.set(title=title, xlim=(-0.2, 1.2), ylim=(-0.2, 1.08), aspect="equal")
             ax.set_axis_off()
     return fig

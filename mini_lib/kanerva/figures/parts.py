@@ -3,11 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from torch import Tensor
 
-from mini_lib.plotting import Values
+from mini_lib.plotting import Numbers
 
-Numbers = Values | Tensor
 INK = "gray_r"  # 1 is ink
 
 

@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.analysis.tuning import BINS
-from mini_lib.kanerva.figures.parts import Numbers, frame
+from mini_lib.kanerva.figures.parts import frame
 from mini_lib.kanerva.figures.sprites import shade
-from mini_lib.plotting import figure, style
+from mini_lib.plotting import Numbers, figure, style
 
 HEAT, SIGNED = "viridis", "PuOr"  # of cosines; of differences, white is 0
 

@@ -8,10 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import OKABE_ITO, colour, figure
+from mini_lib.plotting import OKABE_ITO, QUIET, colour, figure
 from mini_lib.scan.analysis import Dictionary, Share, Table
-
-QUIET = "#6b6b6b"
 
 
 def _heat(ax: Axes, values: Float[np.ndarray, "R C"], rows: Sequence[str], columns: Sequence[str]) -> None:

@@ -6,11 +6,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from mini_lib.plotting import OKABE_ITO
+from mini_lib.plotting import OKABE_ITO, QUIET
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 Number = float | int
-END, QUIET = "#d4d4d4", "#6b6b6b"
+END = "#d4d4d4"
 # action: (colour, sign); the verbs' signs are their first letters, left and right are arrows
 LOOKS = {
     "WALK": (BLUE, "W"),
