@@ -190,7 +190,7 @@ def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
 
 # What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
 # small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
-# one of 28 x 28; so divergences weigh a quarter, which leaves their balance with the pixels as it was.
+# one of 28 x 28; so divergences weigh a quarter.
 SMALL = {"batch_size": 8, "lr": 1e-3}
 SMALL_DIGITS = SMALL | {
     "source": "distorted",
@@ -199,7 +199,7 @@ SMALL_DIGITS = SMALL | {
     "kl_weight": 14**2 / 28**2,
     "epochs": 1000,
 }
-SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # without it the memory stays unused
+SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
 SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
 
 

@@ -15,19 +15,30 @@ from mini_lib.settings import RunSettings
 
 @dataclass(frozen=True)
 class Timing(RunSettings):
-    """What is timed; a seed only counts the repetitions.
+    """What is timed, always on the CPU; a seed only counts the repetitions.
+
+    The paper names a machine with 8 CPU cores, but neither B nor T nor D: these, and one thread, are ours.
 
     Attributes:
         form: of `memory.FORMS`: the machines in one batched call, or in a loop.
+        episodes: B.
+        items: T.
+        dim: D.
+        threads: that torch may use.
     """
 
     PAPER: ClassVar[str] = "kanerva"
 
     form: str
+    episodes: int = 2
+    items: int = 3
+    dim: int = 50
+    threads: int = 1
 
     def __post_init__(self) -> None:
-        """Raise WrongUse for a form that is not there."""
+        """Raise WrongUse for a form that is not there, or numbers below 1."""
         self.check_known(("form", "form", FORMS))
+        self.check_whole("episodes", "items", "dim", "threads")
 
 
 class Clock(nn.Module):
@@ -51,8 +62,18 @@ def build(settings: dict, seed: int) -> Replica:
         epochs=0,
         lr=1e-3,
         loss=_no_loss,
-        evaluate=lambda model: evaluate_scaling(s.form),
+        evaluate=lambda model: _timed(s),
     )
+
+
+def _timed(s: Timing) -> dict[str, float]:
+    """What `evaluate_scaling` finds with so many threads, and no more than these."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(s.threads)
+    try:
+        return evaluate_scaling(s.form, episodes=s.episodes, items=s.items, dim=s.dim)
+    finally:
+        torch.set_num_threads(before)
 
 
 def _no_data(epoch: int) -> Batch:

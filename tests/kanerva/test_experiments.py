@@ -29,6 +29,7 @@ from mini_lib.kanerva.experiments import (
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.tasks import sample
 from mini_lib.kanerva.tasks.digits import SIZES
+from mini_lib.kanerva.timing import Timing
 from mini_lib.results.cells import run_key, settings_hash
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.seeding import torch_rng
@@ -331,15 +332,21 @@ def test_every_small_cell_builds_and_has_a_loss():
 
 def test_a_timing_is_a_run_without_updates(monkeypatch):
     monkeypatch.setattr(
-        "mini_lib.kanerva.timing.evaluate_scaling", lambda form: {"timed": float(form == "loop")}
+        "mini_lib.kanerva.timing.evaluate_scaling",
+        lambda form, **sizes: {"timed": float(form == "loop"), "threads": torch.get_num_threads()} | sizes,
     )
     timings = {cell.hash: cell.settings for cell in CELLS if cell.table == TIMED}
     assert sorted(settings["form"] for settings in timings.values()) == ["batched", "loop"]
+    before = torch.get_num_threads()
     for settings in timings.values():
         (run,) = train([build(settings, 2)])
-        assert run.metrics == {"timed": float(settings["form"] == "loop")}
+        expected = {"timed": float(settings["form"] == "loop"), "threads": 1}
+        assert run.metrics == expected | {"episodes": 2, "items": 3, "dim": 50}
         assert (run.key, run.updates, run.diverged) == (run_key(settings, 2), 0, False)
         assert data_source(settings) == "drawn"
+    (run,) = train([build(Timing("loop", items=5, threads=2).to_dict(), 1)])
+    assert (run.metrics["items"], run.metrics["threads"]) == (5, 2)
+    assert torch.get_num_threads() == before
 
 
 def test_bench_times_the_memory_and_every_experiment():

@@ -180,6 +180,7 @@ def test_an_empty_memory_imagines_and_expects_what_its_prior_says():
         ({"psi": float("nan")}, "psi has to be above 0"),
         ({"means": torch.zeros(2, 5, 4)}, r"\[K, D, M\] = \[2, 4, 5\], got \[2, 5, 4\]"),
         ({"means": torch.full((2, 4, 5), torch.nan)}, "means have to be finite"),
+        ({"means": [["a"]]}, "means have to be an array of numbers"),
     ],
 )
 def test_sizes_and_options_that_cannot_be(options, message):
@@ -198,6 +199,7 @@ def test_sizes_and_options_that_cannot_be(options, message):
         (torch.full((6, 4), torch.inf), "finite numbers"),
         ([["a"]], "codes have to be an array of numbers"),
         ([[1.0, 2.0], [3.0]], "codes have to be an array of numbers"),
+        (torch.zeros(6, 4, dtype=torch.complex64), "codes have to be an array of numbers; complex"),
     ],
 )
 def test_codes_that_cannot_be_written(codes, message):
@@ -212,6 +214,16 @@ def test_codes_that_cannot_be_written(codes, message):
         memory.read(codes)
     assert memory.state is before
     assert memory.items == items
+
+
+def test_numbers_may_come_in_any_form():
+    codes = randn(6, 4, seed=5).numpy()
+    means = randn(2, 4, 5, seed=6).numpy()
+    given = codes, codes.tolist(), codes, torch.from_numpy(codes)
+    memories = [make(means=form) for form in (means, means.tolist(), torch.from_numpy(means), means)]
+    for memory, form in zip(memories, given, strict=True):
+        memory.write(form)
+        assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
 
 
 def test_episodes_that_cannot_be_written():

@@ -299,8 +299,13 @@ def assignments(machines: Sequence[int] = MACHINES, m: int = FITTED) -> list[Ass
 # ------------------------------------------------------------------------------------------------ the record
 
 
-def evaluate_scaling(form: str = "batched", progress: bool = False) -> dict[str, float]:
+def evaluate_scaling(form: str = "batched", progress: bool = False, **sizes) -> dict[str, float]:
     """Measure everything once, as plain numbers.
+
+    Args:
+        form: see `measure`.
+        progress: show a bar.
+        sizes: `measure`'s episodes, items and dim.
 
     Returns:
         "ms_k{K}_m{M}": milliseconds of each pair. "constant_us", "slope_us" (of a machine) and "cubic_ns" (times
@@ -308,7 +313,7 @@ def evaluate_scaling(form: str = "batched", progress: bool = False) -> dict[str,
         well they explain these m. "speedup_2_500", "speedup_2_600": T(1) / T(2). "best_k_400", "best_k_600": the k
         with the least time.
     """
-    times = measure(form=form, progress=progress)
+    times = measure(form=form, progress=progress, **sizes)
     fitted = fit(times)
     r2 = explain(fitted, times)
     micro = {f"{name}_us": 1e3 * fitted.value[name] for name in ("constant", "slope")}

@@ -69,7 +69,7 @@ class ProductMemory:
         solver: str = "ridge",
         ridge: float = RIDGE,
         psi: float = 1.0,
-        means: Float[Tensor, "K D M"] | None = None,
+        means: Array | None = None,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
     ):
@@ -89,7 +89,7 @@ class ProductMemory:
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
         try:
-            means = torch.as_tensor(means, dtype=dtype)
+            means = torch.as_tensor(_array(means), dtype=dtype)
         except (TypeError, ValueError, RuntimeError) as error:
             raise WrongUse(f"means have to be an array of numbers [K, D, M] = {[*shape]}; {error}") from error
         if tuple(means.shape) != shape or not means.isfinite().all():
@@ -217,8 +217,11 @@ class ProductMemory:
         return result[0] if self.episodes is None else result
 
     def _numbers(self, given: Numbers) -> Tensor:
-        """As a tensor of this memory's kind, straight away: a list would lose digits on the way through float32."""
-        return torch.as_tensor(given, dtype=self.prior.R.dtype, device=self.prior.R.device)
+        """As a tensor of this memory's kind; through numpy, where a list keeps its digits and a table is known."""
+        found = torch.as_tensor(_array(given), device=self.prior.R.device)
+        if found.is_complex():
+            raise TypeError("complex numbers are none of its kind")
+        return found.to(self.prior.R.dtype)
 
     def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
         """Codes as [B, T, D], checked."""
@@ -264,3 +267,7 @@ class ProductMemory:
         if not spread.isfinite().all():
             raise WrongUse(f"{name} has to be finite numbers")
         return spread
+
+
+def _array(given: Numbers) -> Tensor | np.ndarray:
+    return given if isinstance(given, Tensor) else np.asarray(given)
