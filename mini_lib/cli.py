@@ -144,9 +144,10 @@ def reproduce(
     runs = launch(
         jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
     )
-    finished = 0
+    begun = finished = 0
     with closing(runs):
         for job, run in runs:
+            begun += 1
             if not run.finished:
                 print(
                     f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
@@ -158,6 +159,8 @@ def reproduce(
                 "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
             )
             print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    if jobs and not begun:
+        print(f"the budget of {budget} was over before a training could begin; give it more")
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 

@@ -18,7 +18,7 @@ class Damaged(ValueError):
 
 INTERRUPTED = "mini-lib: interrupted; `mini-lib reproduce` goes on where it was when it is run again"
 INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
-LISTED = 20  # names printed in full; longer lists are cut, since a wall of names hides the suggestion
+LISTED = 20  # names printed; of longer lists those that look most alike, since a wall of names hides the suggestion
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
@@ -36,7 +36,8 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
     nearest = _nearest(str(name), names)
     hint = f"; did you mean {nearest!r}?" if nearest else ";"
     rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    listed = ", ".join(names[:LISTED]) or "none"
+    shown = difflib.get_close_matches(str(name), names, n=LISTED, cutoff=0) if rest else names
+    listed = ", ".join(shown) or "none"
     return WrongUse(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 

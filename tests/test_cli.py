@@ -234,6 +234,14 @@ def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
     assert told[0] == updates > 0
 
 
+def test_a_budget_that_is_over_before_training_says_so(run, tmp_path):
+    where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
+    code, out, _ = run("reproduce", *LONG, *where, "--budget", "0.01s")
+    assert code == 0
+    assert "the budget of 0.01s was over before a training could begin; give it more" in out
+    assert "0 runs finished, 1 left" in out
+
+
 def gone(group):
     """Whether a process group has ended, within some seconds."""
     for _ in range(50):

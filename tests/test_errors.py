@@ -11,10 +11,12 @@ def test_offers_nothing_where_nothing_is_near():
     assert str(unknown("model", "zzzz", ["esbn", "lstm"])) == "unknown model 'zzzz'; known: esbn, lstm"
 
 
-def test_cuts_long_lists_but_not_the_suggestion():
-    text = str(unknown("cell", "cell-98x", (f"cell-{i}" for i in range(100))))
-    assert "did you mean 'cell-98'?" in text
-    assert text.endswith("cell-19, and 80 more")
+def test_cuts_long_lists_to_what_looks_most_alike():
+    names = [f"{paper}.table{i}" for paper in ("esbn", "kanerva") for i in range(19)]
+    text = str(unknown("table", "kanerva.table99", names))
+    assert "did you mean 'kanerva.table9'?" in text
+    assert text.endswith(", and 18 more")
+    assert text.split("known: ")[1].count("kanerva.table") == 19
 
 
 def test_says_so_when_there_is_nothing_to_choose_from():
