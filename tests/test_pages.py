@@ -10,6 +10,7 @@ from samples import cell, record
 
 from mini_lib import ledger
 from mini_lib.cli import WINGS
+from mini_lib.kanerva import experiments as kanerva
 from mini_lib.results import Records, compare, load_claims, write_pages
 from mini_lib.results.pages import comparison_page, measured_effects, name
 
@@ -71,6 +72,29 @@ def test_verdicts_are_counted_and_variants_stand_beneath(page):
     assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")
     assert page.index("Table 11: ") < page.index("Figure 8: Training accuracy")
     assert "`mini-lib reproduce esbn.table11`" in page
+
+
+def test_a_paper_without_printed_numbers_is_counted_by_what_was_measured(tmp_path):
+    rows = ("k = 1", "k = 2")
+    cells = [cell("kanerva.fig1e", row, "loss", m=row) for row in rows]
+    cells += [cell("kanerva.fig1e", row, "loss", variant="tutorial", small=row) for row in rows]
+    store = Records(tmp_path)
+    store.add(record(1, 3.0, scale="tutorial", small="k = 1"), "kanerva.fig1e")
+    text = comparison_page([("T", ledger.Ledger("kanerva", (), (), (), ()), compare(cells, store))])
+    assert "prints no numbers" in text
+    assert "| [Figure\N{NO-BREAK SPACE}1E](#kanerva-fig1e) | 0 of 2 | 1 of 2 |" in text
+
+
+def test_settings_of_the_smaller_scale_stand_once_beneath_the_claims(tmp_path):
+    text = write_pages(tmp_path, [kanerva], Records(tmp_path / "none"))[0].read_text(encoding="utf-8")
+    (line,) = (
+        line for line in text.splitlines() if line.startswith("What differs from the paper's settings")
+    )
+    notes = re.findall(r"\((.)\) [a-z_]+=", line)
+    assert notes == sorted(set(notes))
+    assert "(a)" in line
+    assert "not run (a)<br>no runs |" in text
+    assert text.count("source=distorted") == line.count("source=distorted")
 
 
 def test_provenance_tells_devices_versions_and_hours(page):

@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from string import ascii_lowercase
 from types import ModuleType
 
 from mini_lib import ledger
 from mini_lib.results.claims import SCALES, Claim, Judgement, judge
-from mini_lib.results.compare import VERDICTS, Comparison, caption, compare, counts, reading_of
+from mini_lib.results.compare import TUTORIAL, VERDICTS, Comparison, caption, compare, counts, reading_of
 from mini_lib.results.records import Records
 
 HOW_TO_READ = """\
@@ -90,6 +91,8 @@ def name(table: str) -> str:
 
 
 def _counts_table(found: list[Comparison]) -> str:
+    if all(each.paper is None for each in found):
+        return _measured_table(found)
     told = [verdict for verdict in VERDICTS if verdict != "not printed"]
     rows = [
         (
@@ -99,6 +102,21 @@ def _counts_table(found: list[Comparison]) -> str:
         for table, count in sorted(counts(found).items(), key=lambda item: _order(item[0]))
     ]
     return ledger.table(("", *told, "of these partial"), rows)
+
+
+def _measured_table(found: list[Comparison]) -> str:
+    """Of a paper that prints no numbers, how many cells have runs, at each scale."""
+    rows = []
+    for table in sorted({each.cell.table for each in found}, key=_order):
+        here = [each for each in found if each.cell.table == table]
+        scales = [
+            [each.ours.n > 0 for each in here if each.cell.variant == scale] for scale in ("", TUTORIAL)
+        ]
+        told = (f"{sum(some)} of {len(some)}" if some else "" for some in scales)
+        rows.append((f"[{_solid(name(table))}](#{_anchor(table)})", *told))
+    note = "The paper prints no numbers in its figures: nothing can match, and the claims below are what is judged."
+    columns = ("", "cells measured at the paper's scale", "at the smaller scale")
+    return f"{note}\n\n{ledger.table(columns, rows)}"
 
 
 def _order(table: str) -> tuple:
@@ -119,26 +137,32 @@ def _claims(found: list[Comparison]) -> list[str]:
     if not told:
         return []
     scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in told.values())]
+    changed = dict.fromkeys(each.settings for by_scale in told.values() for each in by_scale.values())
+    letters = dict(zip((settings for settings in changed if settings), ascii_lowercase, strict=False))
     rows = [
         (
             claim.id,
             claim.statement,
             claim.source,
-            *(_judgement(by_scale[scale]) if scale in by_scale else "" for scale in scales),
+            *(_judgement(by_scale[scale], letters) if scale in by_scale else "" for scale in scales),
         )
         for claim, by_scale in told.items()
     ]
+    notes = [f"({letter}) {settings}" for settings, letter in letters.items()]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
         "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
         "runs, and no printed error, cannot tell. It is *not run* until every one "
         "of these cells has runs. The paper's scale and the smaller one of the tutorials are judged apart."
     )
-    return [text, ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)]
+    table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
+    return [text, table] + (
+        ["What differs from the paper's settings: " + "; ".join(notes) + "."] if notes else []
+    )
 
 
-def _judgement(judgement: Judgement) -> str:
-    settings = f" ({judgement.settings})" if judgement.settings else ""
+def _judgement(judgement: Judgement, letters: dict[str, str]) -> str:
+    settings = f" ({letters[judgement.settings]})" if judgement.settings else ""
     return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
 
 
