@@ -1,162 +1,21 @@
 """The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
-import torch
-
-from mini_lib.errors import WrongUse
 from mini_lib.kanerva import tasks, timing
 from mini_lib.kanerva.analysis.scaling import memory_work
-from mini_lib.kanerva.evaluation import evaluate, routes, see
-from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import (
-    DECODERS,
-    ENCODERS,
-    MODELS,
-    Kanerva,
-    build_network,
-    check_options,
-)
 from mini_lib.kanerva.models.noise import GIVEN
-from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
-from mini_lib.kanerva.tasks import TASKS
-from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.kanerva.runs import PAPER as PAPER
+from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.runs import build as build
+from mini_lib.kanerva.runs import data_source as data_source
+from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.results.compare import TUTORIAL
-from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
-from mini_lib.training import Batch, Replica
 
-PAPER = "kanerva"
 TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
-UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twice
-
-
-@dataclass(frozen=True)
-class Settings(RunSettings):
-    """What a run of this paper is, but for its seed.
-
-    Attributes:
-        task: of `tasks.TASKS`.
-        machines: K.
-        model: of `models.MODELS`.
-        experiment: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
-        total: K M, columns of all machines.
-        items: T of an episode.
-        dim: D, features of a code.
-        source: of digits; see `tasks.digits.pictures`; unused for sprites.
-        size: pixels a side of an image with sprites; unused for digits.
-        encoder: of `models.ENCODERS`.
-        decoder: of `models.DECODERS`.
-        epochs: of 10 updates, each on fresh episodes.
-        batch_size: B, episodes in an update.
-        lr: learning rate.
-        clip: the greatest norm of the gradient.
-        kl_weight: of all divergences, besides their own weights.
-        warm_up: updates over which that weight grows from 0.
-        ae_weight: of the images decoded from their own codes.
-        kl: weights of single divergences that differ from the experiment's.
-        test_episodes: how many.
-        checks: epochs after which the test is made, besides the last.
-        options: of the network; see `models.options_of`.
-    """
-
-    PAPER: ClassVar[str] = PAPER
-
-    task: str
-    machines: int
-    model: str = "product"
-    experiment: str = "mean addresses"
-    total: int = 30
-    items: int = 45
-    dim: int = 50
-    source: str = "mnist"
-    size: int = 28
-    encoder: str = "valid"
-    decoder: str = "conv"
-    epochs: int = 20_000
-    batch_size: int = 24
-    lr: float = 1e-4
-    clip: float = 10.0
-    kl_weight: float = 1.0
-    warm_up: int = 0
-    ae_weight: float = 0.0
-    kl: dict = field(default_factory=dict)
-    test_episodes: int = 100
-    checks: tuple[int, ...] | list[int] = ()
-    options: dict = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Raise WrongUse for values with which no run can be made."""
-        self.check_known(
-            ("task", "task", TASKS),
-            ("model", "model", MODELS),
-            ("experiment", "experiment", WEIGHTS),
-            ("source of digits", "source", tasks.digits.SIZES),
-            ("encoder", "encoder", ENCODERS),
-            ("decoder", "decoder", DECODERS),
-        )
-        self.check_whole("machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes")
-        self.check_positive("lr", "clip", "kl_weight")
-        columns_of(self.total, self.machines)
-        if (self.experiment == "mixture") != (self.model == "mixture"):
-            raise WrongUse(
-                "a mixture, and only a mixture, is trained with experiment='mixture'; "
-                f"got model={self.model!r} and experiment={self.experiment!r}"
-            )
-        if "sample" in self.options:
-            raise WrongUse("the experiment says how addresses are sampled; leave 'sample' out of the options")
-        if not isinstance(self.warm_up, int) or self.warm_up < 0:
-            raise WrongUse(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
-        if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
-            known = ", ".join(map(str, tasks.dsprites.SIZES))
-            raise WrongUse(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
-        if self.task == "dsprites" and self.test_episodes < 2:
-            raise WrongUse("tunings to sprites are measured in two halves; test_episodes has to be 2 or more")
-        check_options(self.model, self.options)
-        if self.given and self.task != "rgb":
-            raise WrongUse("machines can be given by the red digit on the task 'rgb' only")
-        self.loss()
-        self.check_checks()
-
-    @property
-    def given(self) -> bool:
-        """Whether machines are chosen by the red digit's class, in the place of an assignment network."""
-        return self.options.get("assignment") == GIVEN
-
-    @property
-    def episode_options(self) -> dict:
-        """What `tasks.sample` and `tasks.evaluation` take besides numbers."""
-        return {"size": self.size} if self.task == "dsprites" else {"source": self.source}
-
-    def loss(self) -> Loss:
-        """What is minimised."""
-        return Loss(self.experiment, self.ae_weight, tuple(sorted(self.kl.items())))
-
-    def network(self) -> Kanerva:
-        """A fresh network, from torch's global generator."""
-        return build_network(
-            self.model,
-            channels=TASKS[self.task].CHANNELS,
-            size=self.size if self.task == "dsprites" else tasks.digits.SIZES[self.source],
-            dim=self.dim,
-            machines=self.machines,
-            total=self.total,
-            encoder=self.encoder,
-            decoder=self.decoder,
-            sample=SAMPLE[self.experiment],
-            **self.options,
-        )
-
-    def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        shown = kept.keys() - {"paper", "task", "model", "machines", "checks", "epochs", "lr"}
-        head = f"{self.model} of {self.machines} on {self.task}"
-        return ", ".join([head] + [f"{name} {kept[name]}" for name in sorted(shown)])
 
 
 def digits_settings(machines: int, **changes) -> Settings:
@@ -201,81 +60,6 @@ SMALL_DIGITS = SMALL | {
 }
 SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
 SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
-
-
-# ------------------------------------------------------------------------------------------------ one run
-
-
-def build(settings: dict, seed: int) -> Replica:
-    """The replica of a run: its episodes, its network, its loss and its test; of Figure 1D, a timing.
-
-    Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
-    same for every run.
-    """
-    if "form" in settings:
-        return timing.build(settings, seed)
-    s = Settings.from_dict(settings)
-    with seeded(seed, "weights", s.model, s.machines):
-        model = s.network()
-    return Replica(
-        key=run_key(s.to_dict(), seed),
-        name=f"{s.describe()}, seed {seed}",
-        model=model,
-        epoch=partial(draw, s, seed),
-        examples=UPDATES * s.batch_size,
-        batch_size=s.batch_size,
-        epochs=s.epochs,
-        lr=s.lr,
-        clip=s.clip,
-        loss=s.loss(),
-        noise=partial(_noise, model.noise, seed),
-        evaluate=partial(_test, s),
-        checks=s.checks,
-    )
-
-
-def data_source(settings: dict) -> str:
-    """The digits that episodes are made of, or "rendered" sprites, or the random codes of a timing, "drawn"."""
-    if "form" in settings:
-        return "drawn"
-    s = Settings.from_dict(settings)
-    return "rendered" if s.task == "dsprites" else s.source
-
-
-def draw(s: Settings, seed: int, epoch: int) -> Batch:
-    """The training episodes of one epoch, [N, T, C, H, W], each with the weight of divergences in its update."""
-    count = UPDATES * s.batch_size
-    episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
-    update = epoch * UPDATES + torch.arange(count) // s.batch_size
-    batch = {"images": episodes.images, "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
-    if s.task == "rgb":
-        batch["queries"] = episodes.queries
-    if s.given:
-        batch["labels"] = episodes.labels
-    if s.model == "mixture":
-        batch["tau"] = temperature(update, s.epochs * UPDATES)
-    return batch
-
-
-def _noise(drawn: Callable, seed: int, update: int, batch: Batch) -> Batch:
-    """The random tensors of one update, as `Kanerva.noise` draws them, and what is given to some networks."""
-    noise = drawn(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
-    if GIVEN in noise:
-        noise |= routes(batch["labels"], noise[GIVEN].shape[-1])
-    return noise
-
-
-def _test(s: Settings, model: Kanerva) -> dict[str, float]:
-    """What is measured on the test episodes, which are the same for every run.
-
-    Of digits also ``nll_training``, the loss on episodes of training digits; sprites have no such split.
-    """
-    found = evaluate(model, tasks.evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
-    if s.task != "dsprites":
-        generator = torch_rng(0, "training episodes", s.task, s.source)
-        known = tasks.sample(s.task, s.test_episodes, s.items, generator, **s.episode_options)
-        found["nll_training"] = see(model, known).parts["reconstruction"].mean().item()
-    return found
 
 
 # ------------------------------------------------------------------------------------------------ all cells

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mini_lib.errors import Damaged, WrongUse, unknown
-from mini_lib.kanerva.experiments import Settings
 from mini_lib.kanerva.models import Kanerva
+from mini_lib.kanerva.runs import Settings
 from mini_lib.weights import header, load_weights
 
 WEIGHTS = Path(__file__).parent / "weights"

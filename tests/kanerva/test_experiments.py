@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva import experiments
+from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.experiments import (
     CELLS,
@@ -22,11 +22,11 @@ from mini_lib.kanerva.experiments import (
     build,
     data_source,
     digits_settings,
-    draw,
     mixture_settings,
     sprites_settings,
 )
 from mini_lib.kanerva.objective import KL_TERMS
+from mini_lib.kanerva.runs import draw
 from mini_lib.kanerva.tasks import sample
 from mini_lib.kanerva.tasks.digits import SIZES
 from mini_lib.kanerva.timing import Timing
@@ -46,7 +46,7 @@ every_kind = pytest.mark.parametrize("kind", ["digits", "mixture", "binding", "s
 @pytest.fixture
 def short(monkeypatch):
     """Epochs of three updates."""
-    monkeypatch.setattr(experiments, "UPDATES", 3)
+    monkeypatch.setattr(runs, "UPDATES", 3)
 
 
 def small(kind="digits", machines=2, **changes):
@@ -84,7 +84,7 @@ def test_the_paper_settings_are_the_papers():
     assert [s.dim for s in (digits, triplets, sprites)] == [50, 100, 50]
     assert triplets.lr == 1e-3
     assert all(5e-5 <= s.lr <= 1e-3 for s in (digits, triplets, sprites))
-    assert [s.epochs * experiments.UPDATES for s in (digits, triplets, sprites)] == [
+    assert [s.epochs * runs.UPDATES for s in (digits, triplets, sprites)] == [
         200_000,
         200_000,
         250_000,
@@ -372,7 +372,7 @@ def test_episodes_depend_on_seed_and_epoch_and_not_on_the_network():
         assert images.equal(three.epoch(1)["images"])
         assert not images.equal(one.epoch(0)["images"])
         assert not images.equal(build(small(kind).to_dict(), 4).epoch(1)["images"])
-        assert len(images) == experiments.UPDATES * 2 == one.examples
+        assert len(images) == runs.UPDATES * 2 == one.examples
         assert images.shape[1] == small(kind).items
     assert one.epoch(0).keys() == {"images", "warm_up"}
     mixed = build(small("mixture").to_dict(), 3)
@@ -413,7 +413,7 @@ def test_noise_belongs_to_seed_and_update():
 
 def test_the_test_is_the_same_for_every_seed_and_not_what_was_trained_on(monkeypatch):
     tested = []
-    monkeypatch.setattr(experiments, "evaluate", lambda model, episodes: tested.append(episodes.images) or {})
+    monkeypatch.setattr(runs, "evaluate", lambda model, episodes: tested.append(episodes.images) or {})
     replicas = [build(small(machines=k).to_dict(), seed) for k, seed in ((2, 1), (2, 2), (3, 1))]
     for replica in replicas:
         replica.evaluate(replica.model)
@@ -448,7 +448,7 @@ def test_a_replica_is_what_the_settings_say():
     s = small(lr=0.03, clip=2.0, epochs=4, checks=(2,), ae_weight=0.5, kl={"memory": 0.0})
     replica = build(s.to_dict(), 5)
     assert (replica.lr, replica.clip, replica.epochs, replica.checks) == (0.03, 2.0, 4, (2,))
-    assert replica.updates == 4 * experiments.UPDATES
+    assert replica.updates == 4 * runs.UPDATES
     assert replica.key == run_key(s.to_dict(), 5)
     assert replica.loss.ae_weight == 0.5
     assert replica.loss.weights.keys() == set(KL_TERMS) - {"memory", "address"}
@@ -496,7 +496,7 @@ def test_resumed_equals_uninterrupted(kind, tmp_path, short):
 
 @every_kind
 def test_training_lowers_the_loss(kind, monkeypatch):
-    monkeypatch.setattr(experiments, "UPDATES", 60)
+    monkeypatch.setattr(runs, "UPDATES", 60)
     (run,) = train([build(small(kind, batch_size=4, kl_weight=0.01).to_dict(), 1)])
     scores = run.curve["score"]
     assert scores[-1] < 0.8 * scores[0]

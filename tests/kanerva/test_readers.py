@@ -115,7 +115,7 @@ def test_a_file_without_a_header(tmp_path):
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Trains a tiny network as `mini-lib weights` does, and leaves its file in tmp_path."""
-    monkeypatch.setattr("mini_lib.kanerva.experiments.UPDATES", 3)
+    monkeypatch.setattr("mini_lib.kanerva.runs.UPDATES", 3)
     monkeypatch.setattr(torch, "set_flush_denormal", lambda flush: None)
 
     def make(**changes):
