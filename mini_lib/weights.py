@@ -8,7 +8,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from mini_lib.errors import Damaged
+from mini_lib.errors import Damaged, WrongUse
 from mini_lib.storage import write_atomically
 
 
@@ -55,16 +55,22 @@ def load_weights(model: nn.Module, path: Path) -> dict:
     return about
 
 
-def read_network(build: Callable[..., nn.Module], path: Path) -> tuple[nn.Module, dict]:
+def read_network(build: Callable[[dict], nn.Module], path: Path) -> tuple[nn.Module, dict]:
     """The network of such a file, ready to be asked, and what the header says.
 
     Args:
-        build: makes the network from the options that the header's settings name.
+        build: makes the network from the settings in the header.
         path: the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged, or of another network.
     """
-    network = build(**header(path).get("settings", {}).get("options", {}))
+    settings = header(path).get("settings", {})
+    try:
+        network = build(settings)
+    except (TypeError, WrongUse) as error:
+        raise Damaged(
+            f"weights {path} are of no network of this wing ({error}); fetch or make the file again"
+        ) from error
     return network.eval(), load_weights(network, path)

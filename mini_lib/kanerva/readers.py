@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from mini_lib.errors import Damaged, WrongUse, unknown
+from mini_lib.errors import unknown
 from mini_lib.kanerva.models import Kanerva
 from mini_lib.kanerva.runs import Settings
-from mini_lib.weights import header, load_weights
+from mini_lib.weights import read_network
 
 WEIGHTS = Path(__file__).parent / "weights"
 NETWORKS = {
@@ -36,11 +36,4 @@ def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
     if name not in NETWORKS:
         raise unknown("network", name, NETWORKS)
     path = Path(folder) / f"{name}.safetensors"
-    settings = header(path).get("settings", {})
-    try:
-        network = Settings.from_dict(settings).network()
-    except (TypeError, WrongUse) as error:
-        raise Damaged(
-            f"weights {path} are of no network of this wing ({error}); fetch or make the file again"
-        ) from error
-    return network.eval(), load_weights(network, path)
+    return read_network(lambda settings: Settings.from_dict(settings).network(), path)

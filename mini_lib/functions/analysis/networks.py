@@ -1,7 +1,6 @@
 """The trained networks for readers, and the questions that only some networks can be asked."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -31,7 +30,11 @@ def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransfor
     """
     if model not in MODELS:
         raise unknown("model", model, MODELS)
-    return read_network(partial(build_network, model), Path(folder) / f"{model}.safetensors")
+
+    def build(settings: dict) -> FunctionTransformer:
+        return build_network(model, **settings.get("options", {}))
+
+    return read_network(build, Path(folder) / f"{model}.safetensors")
 
 
 def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:

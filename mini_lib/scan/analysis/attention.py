@@ -4,7 +4,7 @@ Every action is the meaning of one word of its command (`grammar.derive`): of a 
 that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
 """
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,11 @@ def reader_network(path: Path = READER) -> tuple[SyntacticAttention, dict]:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged.
     """
-    return read_network(partial(build_network, "syntactic_attention"), path)
+
+    def build(settings: dict) -> nn.Module:
+        return build_network("syntactic_attention", **settings.get("options", {}))
+
+    return read_network(build, path)
 
 
 def check(model: nn.Module) -> SyntacticAttention:
