@@ -286,6 +286,7 @@ def test_every_claim_of_accuracy_holds_on_the_papers_own_numbers(each):
         ("at_least", {"level": 95, "strict": True}, 99, "open"),
         ("more", {}, 99, "open"),
         ("no_less", {}, 40, "open"),
+        ("no_less", {}, 60, "open"),
     ],
 )
 def test_too_few_runs_leave_a_claim_open(kind, rule, a, expected):

@@ -333,8 +333,12 @@ def _more(rule: dict, mean: Callable) -> tuple[str, str]:
 
 
 def _no_less(rule: dict, mean: Callable) -> tuple[str, str]:
-    """In every pair the first side's mean is not below the second's; below by more than 2 SE is certain."""
-    return _worst({words: (a - b, se) for a, b, se, words in _pairs(rule, mean)}, strict=False)
+    """In every pair the first side's mean is not below the second's; below by more than 2 SE is certain.
+
+    Without a standard error it is open.
+    """
+    margins = {words: (a - b, se) for a, b, se, words in _pairs(rule, mean)}
+    return _worst(margins, strict=any(math.isinf(se) for _, se in margins.values()))
 
 
 def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
