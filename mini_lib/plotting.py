@@ -22,6 +22,7 @@ Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
 DPI = 110
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
+WIDE = 7.5  # inches, above which a figure is not made to fit a narrow screen, but scrolls there
 FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
 
 # Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
@@ -197,10 +198,14 @@ def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | No
 
     finding = _checked(finding)
     text = html.escape(f"{finding} {alt or ''}".strip(), quote=True)
+    width = fig.get_figwidth()
     source = f"data:image/png;base64,{b64encode(png(fig)).decode()}"
     image = f'<img src="{source}" alt="{text}" style="max-width:100%;height:auto;background:#fff">'
     words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
-    display(HTML(f'<figure class="mini-figure">{image}{words}</figure>'))
+    if width > WIDE:
+        display(HTML(f'<figure class="mini-figure wide"><div>{image}</div>{words}</figure>'))
+    else:
+        display(HTML(f'<figure class="mini-figure">{image}{words}</figure>'))
 
 
 def slider(

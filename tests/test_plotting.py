@@ -72,6 +72,17 @@ def test_show_writes_finding_caption_and_alt_text(shown):
     assert not plt.fignum_exists(fig.number)
 
 
+def test_only_a_wide_figure_scrolls_on_a_narrow_screen(shown):
+    for width in (7.5, 8.0):
+        fig = drawing()
+        fig.set_figwidth(width)
+        plotting.show(fig, FINDING)
+    narrow, wide = (output.data for output in shown)
+    assert "wide" not in narrow.split("base64")[0]
+    assert wide.startswith('<figure class="mini-figure wide"><div><img ')
+    assert "</div><figcaption>" in wide
+
+
 def test_show_embeds_an_opaque_palette_picture(shown):
     plotting.show(drawing(), FINDING)
     source = re.search(r"base64,([^\"]+)", shown[0].data).group(1)

@@ -9,6 +9,7 @@ from mini_lib.errors import WrongUse
 from mini_lib.kanerva import figures
 from mini_lib.kanerva.experiments import CELLS
 from mini_lib.kanerva.figures.losses import EMPTY, LOSS
+from mini_lib.plotting import OKABE_ITO
 from mini_lib.results import Comparison, Measured
 
 pytestmark = pytest.mark.usefixtures("headless")
@@ -66,6 +67,21 @@ def test_every_run_is_a_dot_in_its_row_and_the_control_stands_beside_it():
     assert ax.get_ylabel() == "nats"
     assert ax.get_ylim() == (0, pytest.approx(1.08 * 31))
     assert len(ax.get_yticks()) > 1
+
+
+def test_a_channel_is_drawn_in_its_colour_and_its_control_open():
+    binding = [cell for cell in CELLS if cell.table == "kanerva.fig2c" and cell.variant == "tutorial"]
+    columns = ["loss", "green", "green, nothing written"]
+    made = [
+        Comparison(cell, None, Measured((1.0 + columns.index(cell.column),)))
+        for cell in binding
+        if cell.row == "k = 1" and cell.column in columns
+    ]
+    ax = figures.losses(made, columns).axes[0]
+    found = {y: (line.get_color(), line.get_fillstyle()) for line in ax.lines for y in line.get_ydata()}
+    assert found[2.0] == (OKABE_ITO[2], "full")
+    assert found[3.0] == (OKABE_ITO[2], "none")
+    assert found[1.0][0] not in (OKABE_ITO[2], found[2.0][0])
 
 
 def test_a_table_without_any_run_is_drawn_all_the_same():

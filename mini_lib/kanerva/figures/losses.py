@@ -20,6 +20,7 @@ LOOKS = (  # of the first column, of its control, and of others
     {"color": VERMILION, "marker": "s", "fillstyle": "full"},
     {"color": GREEN, "marker": "^", "fillstyle": "full"},
 )
+CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}
 SHADES = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 APART = 0.16  # between the dots of neighbouring columns, in rows
 
@@ -47,6 +48,18 @@ def _of(columns: Mapping[str, Comparison], name: str) -> Comparison:
     if name not in columns:
         raise unknown("column", name, columns)
     return columns[name]
+
+
+def _looks(columns: Sequence[str]) -> list[dict]:
+    """How dots are drawn: a channel in its colour, what nothing was written for open."""
+    looks = []
+    for name, look in zip(columns, LOOKS, strict=False):
+        channel, *rest = name.split(", ")
+        if channel in CHANNELS:
+            marker, fill = ("D", "none") if rest else ("s", "full")
+            look = {"color": CHANNELS[channel], "marker": marker, "fillstyle": fill}
+        looks.append(look)
+    return looks
 
 
 def in_rows(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EMPTY)) -> str:
@@ -87,10 +100,11 @@ def losses(
     rows, columns = by_row(comparisons), list(columns)
     if not 1 <= len(columns) <= len(LOOKS):
         raise WrongUse(f"give one to {len(LOOKS)} columns, got {len(columns)}")
+    looks = _looks(columns)
     with style():
         fig, ax = figure(size=(max(4.4, 1.05 * len(rows) + 1.6), 3.6))
         for place, found in enumerate(rows.values()):
-            _row(ax, place, [_of(found, name) for name in columns])
+            _row(ax, place, [_of(found, name) for name in columns], looks)
         names = [row.replace(", ", ",\n") for row in rows]
         ax.set(xticks=range(len(rows)), xticklabels=names, xlim=(-0.6, len(rows) - 0.4), ylabel=ylabel)
         found = [value for row in rows.values() for name in columns for value in _of(row, name).ours.values]
@@ -98,18 +112,17 @@ def losses(
         if not found:
             ax.set_yticks([])
         handles = [
-            Line2D([], [], linewidth=0, label=name, **look)
-            for name, look in zip(columns, LOOKS, strict=False)
+            Line2D([], [], linewidth=0, label=name, **look) for name, look in zip(columns, looks, strict=True)
         ]
         fig.legend(handles=handles, loc="outside lower center", ncols=2, fontsize="small")
     return fig
 
 
-def _row(ax: Axes, place: int, cells: Sequence[Comparison]) -> None:
+def _row(ax: Axes, place: int, cells: Sequence[Comparison], looks: Sequence[dict]) -> None:
     if not any(each.ours.n for each in cells):
         at = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "center"}
         ax.text(place, 0.5, "not run", color=QUIET, fontsize="small", **at)
-    for number, (each, look) in enumerate(zip(cells, LOOKS, strict=False)):
+    for number, (each, look) in enumerate(zip(cells, looks, strict=True)):
         middle = place + APART * (number - (len(cells) - 1) / 2)
         values = np.asarray(each.ours.values, dtype=float)
         spots = middle + np.linspace(-0.05, 0.05, len(values)) * (len(values) > 1)
