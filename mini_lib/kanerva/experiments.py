@@ -59,6 +59,7 @@ SMALL_DIGITS = SMALL | {
     "epochs": 1000,
 }
 SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
+LONG_TRIPLETS = SMALL_TRIPLETS | {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
 SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
 
 
@@ -159,6 +160,9 @@ def _declare() -> list[Cell]:
     for row, settings in ROWS["kanerva.fig2c"].items():
         changes = SMALL_TRIPLETS | {"ae_weight": 0.0}
         cells.row("kanerva.fig2c", row, settings(**changes), f"{TUTORIAL}, no autoencoder term")
+    for table in ("kanerva.fig2a", "kanerva.fig2c", "kanerva.fig2d"):
+        for row in (row for row in ("k = 1", "k = 2") if row in ROWS[table]):
+            cells.row(table, row, ROWS[table][row](**LONG_TRIPLETS), f"{TUTORIAL}, six times as long")
     return list(cells)
 
 

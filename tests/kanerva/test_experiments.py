@@ -248,10 +248,13 @@ def test_a_tutorial_cell_stands_for_every_cell():
     plain = {cell.id for cell in TRAINED if not cell.variant}
     assert {cell.id.removesuffix("/tutorial") for cell in TRAINED if cell.variant == TUTORIAL} == plain
     plain, given = f"{TUTORIAL}, no autoencoder term", f"{TUTORIAL}, machine given"
-    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given}
+    long = f"{TUTORIAL}, six times as long"
+    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given, long}
     told = {cell.variant: Settings.from_dict(cell.settings) for cell in TRAINED}
     assert (told[plain].ae_weight, told[plain].given) == (0.0, False)
     assert (told[given].ae_weight, told[given].given) == (1.0, True)
+    assert told[long].epochs == 6 * told[given].epochs
+    assert {cell.row for cell in TRAINED if cell.variant == long} == {"k = 1", "k = 2"}
 
 
 @pytest.mark.parametrize("variant", SCALES)
