@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.analysis import scaling
+from mini_lib.kanerva.analysis import footnote, scaling
 from mini_lib.kanerva.figures import coupling
 from mini_lib.kanerva.figures import scaling as drawn
 
@@ -22,7 +22,7 @@ def headless():
     plt.close("all")
 
 
-READ = scaling.printed()
+READ = footnote.printed()
 
 
 def dots(line):
@@ -93,8 +93,8 @@ def test_scaling_times_says_what_is_wrong():
 
 
 def test_footnote_draws_all_readings_and_colours_the_likeliest():
-    found = scaling.assignments()
-    forced = {"a": scaling.error_ratios(), "b": (5.0, 1e-7)}
+    found = footnote.assignments()
+    forced = {"a": footnote.error_ratios(), "b": (5.0, 1e-7)}
     ax = drawn.footnote(found, forced).axes[0]
     *rings, crosses = ax.lines
     assert [dots(line)[0] for line in rings] == [list(each.ratios) for each in found]

@@ -9,23 +9,25 @@ from sklearn.metrics import r2_score
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.analysis import scaling
-from mini_lib.kanerva.analysis.scaling import (
+from mini_lib.kanerva.analysis.footnote import (
     AS_PRINTED,
     AS_READ,
+    PRINTED,
+    assignments,
+    error_ratios,
+    printed,
+)
+from mini_lib.kanerva.analysis.scaling import (
     MACHINES,
     PAPER,
-    PRINTED,
     TOTALS,
     Fit,
     Times,
-    assignments,
-    error_ratios,
     evaluate_scaling,
     explain,
     fit,
     measure,
     optimal,
-    printed,
 )
 
 COSTS = {"constant": 0.3, "slope": 0.05, "cubic": 4e-8}

@@ -1,13 +1,13 @@
-"""Time of the memory against machines and columns: the paper's model, its printed constants, and our clock.
+"""Time of the memory against machines and columns: the paper's model, and our clock (Figures 1C and 1D).
 
-Figures 1C and 1D and footnote 1. The model is T(k, m) = c + a k + b (m/k)^3 for k machines that share m columns:
+The model is T(k, m) = c + a k + b (m/k)^3 for k machines that share m columns:
 something fixed, something for each machine, and one Cholesky factorisation of m/k columns.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from itertools import permutations, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +45,6 @@ TERMS: dict[str, Callable] = {
     "serial": lambda k, m: m**3 / k**2,
 }
 PAPER = ("constant", "slope", "cubic")
-
-# Footnote 1 of Marblestone, Wu and Wayne (2020): value and standard error, in a unit that is not given.
-PRINTED = {"a": (3.318e-08, 1.035e-09), "b": (2.176e-01, 3.913e-02), "c": (3.676e-02, 3.787e-03)}
-PRINTED_R2 = {400: 0.996, 600: 0.992, 100: 0.958}
-AS_PRINTED = {"a": "slope", "b": "cubic", "c": "constant"}  # by the formula of Section 3.1
-AS_READ = {"a": "cubic", "b": "constant", "c": "slope"}  # by the errors; see `assignments`
 
 
 class Times(NamedTuple):
@@ -199,25 +193,25 @@ def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:
     y, k = times.of(m), np.array(times.machines, dtype=float)
     if len(k) < len(terms):
         raise WrongUse(f"{len(k)} times cannot fix {len(terms)} terms; measure more numbers of machines")
-    columns, sizes = _design(k, m, terms)
+    columns, sizes = design(k, m, terms)
     scaled, *_ = np.linalg.lstsq(columns, y, rcond=None)
     freedom = len(k) - len(terms)
     noise = math.sqrt(((y - columns @ scaled) ** 2).sum() / freedom) if freedom else math.nan
-    errors = noise * _spreads(columns) / sizes
+    errors = noise * spreads(columns) / sizes
     return Fit(
         dict(zip(terms, (scaled / sizes).tolist(), strict=True)),
         dict(zip(terms, errors.tolist(), strict=True)),
     )
 
 
-def _design(k: np.ndarray, m: int | float, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def design(k: np.ndarray, m: int | float, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The terms' values, each divided by its largest so that none is lost in rounding; and these largest values."""
     columns = np.stack([TERMS[name](k, float(m)) for name in terms], axis=1)
     sizes = np.abs(columns).max(axis=0)
     return columns / sizes, sizes
 
 
-def _spreads(columns: np.ndarray) -> np.ndarray:
+def spreads(columns: np.ndarray) -> np.ndarray:
     """Standard errors of the coefficients where the noise is 1."""
     return np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
 
@@ -248,52 +242,6 @@ def optimal(fitted: Fit, m: int | float) -> float:
     if b <= 0:
         return math.nan
     return (3 * b * m**3 / a) ** 0.25 if a > 0 else math.inf
-
-
-# ------------------------------------------------------------------------------------------------ footnote 1
-
-
-class Assignment(NamedTuple):
-    """One way to say which printed number is which coefficient.
-
-    Attributes:
-        roles: printed letter -> term.
-        fit: the coefficients and errors, so assigned.
-        ratios: SE(constant) / SE(slope) and SE(cubic) / SE(slope).
-        distance: of the ratios from those that least squares forces: root mean square of ln(ratio / forced).
-    """
-
-    roles: dict[str, str]
-    fit: Fit
-    ratios: tuple[float, float]
-    distance: float
-
-
-def printed(roles: dict[str, str] = AS_READ) -> Fit:
-    """Footnote 1 as a fit."""
-    return Fit(*({role: PRINTED[letter][place] for letter, role in roles.items()} for place in (0, 1)))
-
-
-def error_ratios(machines: Sequence[int] = MACHINES, m: int = FITTED) -> tuple[float, float]:
-    """SE(constant) / SE(slope) and SE(cubic) / SE(slope) of any fit of the paper's terms, whatever the times.
-
-    Standard errors are those of the design, times one number for the noise.
-    """
-    columns, sizes = _design(np.array(machines, dtype=float), m, PAPER)
-    constant, slope, cubic = _spreads(columns) / sizes
-    return float(constant / slope), float(cubic / slope)
-
-
-def assignments(machines: Sequence[int] = MACHINES, m: int = FITTED) -> list[Assignment]:
-    """All six assignments of footnote 1's three numbers to the three roles, the likeliest first."""
-    forced, found = error_ratios(machines, m), []
-    for order in permutations(PAPER):
-        roles = dict(zip(PRINTED, order, strict=True))
-        read = printed(roles)
-        ratios = tuple(read.error[name] / read.error["slope"] for name in ("constant", "cubic"))
-        logs = [math.log(ratio / right) for ratio, right in zip(ratios, forced, strict=True)]
-        found.append(Assignment(roles, read, ratios, math.hypot(*logs) / math.sqrt(2)))
-    return sorted(found, key=lambda each: each.distance)
 
 
 # ------------------------------------------------------------------------------------------------ the record

@@ -11,9 +11,8 @@ from torch import Tensor
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.figures.parts import band, ink
 from mini_lib.kanerva.memory.state import State
-from mini_lib.plotting import OKABE_ITO, Numbers, figure, strip, style
+from mini_lib.plotting import OKABE_ITO, RULE, Numbers, figure, strip, style
 
-RULE = "#444444"  # lines to compare with, and the address
 SIGNED = "PuOr"  # white is 0
 BESIDE = 4  # lines whose names have room within the axes
 ROWS = 3  # rows of a memory that `geometry` draws at most

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.analysis.scaling import TOTALS, Assignment, Fit, Times, optimal
-from mini_lib.plotting import OKABE_ITO, figure, style
+from mini_lib.kanerva.analysis.footnote import Assignment
+from mini_lib.kanerva.analysis.scaling import TOTALS, Fit, Times, optimal
+from mini_lib.plotting import OKABE_ITO, RULE, figure, style
 
 MARK = OKABE_ITO[1]  # what a figure is about
-RULE = "#444444"
 
 
 def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, unit: str = "time") -> Figure:

@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva.figures.parts import frame, ink
 from mini_lib.kanerva.tasks.dsprites import Dances
-from mini_lib.plotting import OKABE_ITO, Numbers, figure, style
+from mini_lib.plotting import OKABE_ITO, RULE, Numbers, figure, style
 
 SPRITES = ("#5D3A9B", "#E69F00")  # one colour a sprite, in every figure
 MACHINES = tuple(OKABE_ITO[i] for i in (0, 1, 2, 3, 5, 6))  # one a machine
-RULE = "#444444"
 ROWS, ACROSS = 12, 15  # pictures that there is room for
 
 
