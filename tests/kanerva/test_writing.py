@@ -389,6 +389,16 @@ def test_single_precision_is_double_precision_where_the_noise_is_above_its_floor
     assert torch.allclose(written.state.shrinkage.double(), wanted.state.shrinkage, rtol=1e-3)
 
 
+def test_the_loop_knows_the_same_floor():
+    """Where the noise is next to none, the floor decides; without it the two forms would part."""
+    prior = Prior(randn(3, 6, 5).float(), torch.full((3,), 9.0))
+    codes, weights = randn(2, 20, 6, seed=1).float(), weights_of(torch.full((2, 20, 3), 1e-4))
+    loop = write_looped(prior.state(2), codes, weights)
+    batched = write_episode(prior.state(2), codes, weights).state
+    assert torch.allclose(loop.shrinkage, batched.shrinkage, rtol=1e-3)
+    assert torch.linalg.eigvalsh(loop.V.double()).min() > 0
+
+
 def test_no_noise_is_taken_for_less_than_rounding():
     """An item without noise would leave no variance at all along its address; some of the prior's has to remain."""
     written, _ = single(psi=4, eta=1e-12, columns=30)

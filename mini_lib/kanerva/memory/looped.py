@@ -14,6 +14,7 @@ from mini_lib.kanerva.memory.state import State, join
 from mini_lib.kanerva.memory.writing import (
     Weights,
     combine,
+    least_noise,
     prediction_errors,
     readouts,
     update,
@@ -35,13 +36,13 @@ def write_looped(
     """The last state of `write_episode`, machine by machine."""
     if codes.shape[1] < 1:
         raise WrongUse("an episode needs at least one item")
-    machines = state.split()
+    machines, floor = state.split(), least_noise(state).split(1, dim=1)
     for code, eta, gamma in zip(codes.unbind(1), weights.eta.unbind(1), weights.gamma.unbind(1), strict=True):
         w = [address(each.R, code, solver, ridge) for each in machines]
         parts = torch.cat([readouts(each.R, here) for each, here in zip(machines, w, strict=True)], dim=1)
         error = prediction_errors(code, parts, gamma, coupling).expand(parts.shape).split(1, dim=1)
         share = gamma.split(1, dim=1) if coupling == "mixture" else [None] * len(machines)
-        given = zip(machines, error, w, eta.split(1, dim=1), share, strict=True)
+        given = zip(machines, error, w, eta.split(1, dim=1), share, floor, strict=True)
         machines = [update(*each)[0] for each in given]
     return join(machines)
 

@@ -128,6 +128,15 @@ def write_item(
     return update(state, error, w, weights.eta, share, floor)
 
 
+def least_noise(state: State, psi: Float[Tensor, "K"] | None = None) -> Float[Tensor, "*B K"]:
+    """The least variance of noise that the precision of these numbers allows, for an address of length 1.
+
+    In proportion to psi, the variance of the prior; without it the state is taken for the prior.
+    """
+    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
+    return PRECISION * torch.finfo(psi.dtype).eps * psi.detach()
+
+
 def write_episode(
     state: State,
     codes: Float[Tensor, "B T D"],
@@ -162,8 +171,7 @@ def write_episode(
     """
     if codes.shape[1] < 1:
         raise WrongUse("an episode needs at least one item")
-    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
-    floor = PRECISION * torch.finfo(psi.dtype).eps * psi.detach()
+    floor = least_noise(state, psi)
     states, found, used, moved = [state], [], [], []
     for t, code in enumerate(codes.unbind(1)):
         given = weights(t, code) if callable(weights) else Weights(weights.eta[:, t], weights.gamma[:, t])
