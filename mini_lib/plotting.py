@@ -203,7 +203,7 @@ def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | No
     image = f'<img src="{source}" alt="{text}" style="max-width:100%;height:auto;background:#fff">'
     words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
     if width > WIDE:
-        display(HTML(f'<figure class="mini-figure wide"><div>{image}</div>{words}</figure>'))
+        display(HTML(f'<figure class="mini-figure wide"><div tabindex="0">{image}</div>{words}</figure>'))
     else:
         display(HTML(f'<figure class="mini-figure">{image}{words}</figure>'))
 

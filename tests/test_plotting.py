@@ -79,7 +79,7 @@ def test_only_a_wide_figure_scrolls_on_a_narrow_screen(shown):
         plotting.show(fig, FINDING)
     narrow, wide = (output.data for output in shown)
     assert "wide" not in narrow.split("base64")[0]
-    assert wide.startswith('<figure class="mini-figure wide"><div><img ')
+    assert wide.startswith('<figure class="mini-figure wide"><div tabindex="0"><img ')
     assert "</div><figcaption>" in wide
 
 

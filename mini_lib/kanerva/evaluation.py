@@ -99,7 +99,9 @@ def _see(
     if forgotten is not None:
         found = model.read(forget(model, trace.memory, forgotten), trace.queries, noise)
         logits = model.decoder(found.reading.codes)
-        trace = trace._replace(logits=logits, reading=found.reading, weights=found.weights)
+        trace = trace._replace(
+            logits=logits, reading=found.reading, weights=found.weights, kl=trace.kl | found.kl
+        )
     return Seen(
         trace.logits,
         model.decoder(unwritten),
@@ -114,7 +116,7 @@ def _see(
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
     """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
 
-    What a network without a memory, and without a look at the query, could at best say of a digit.
+    It is what a network would say that has neither a memory nor a look at the query.
 
     Args:
         source: of digits; see `tasks.digits.pictures`.
@@ -128,7 +130,7 @@ def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
 
 
 def forget(model: Kanerva, memory: Memory, machine: int) -> Memory:
-    """The memory with one machine put back to its prior, as if it had never met the episode.
+    """The memory with one machine put back to its prior; the history, and with it all weights, stays.
 
     Raises:
         WrongUse: for a machine that is not there.

@@ -150,7 +150,8 @@ class _Declared(Declared):
 def _declare() -> list[Cell]:
     cells = _Declared()
     for form in ("loop", "batched"):
-        cells.row("kanerva.fig1d", form, timing.Timing(form))
+        cells.row("kanerva.fig1d", form, timing.Timing(form, threads=8))
+        cells.row("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
     for table, rows in ROWS.items():
         for row, settings in rows.items():
             cells.row(table, row, settings())

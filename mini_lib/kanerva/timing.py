@@ -17,7 +17,8 @@ from mini_lib.settings import RunSettings
 class Timing(RunSettings):
     """What is timed, always on the CPU; a seed only counts the repetitions.
 
-    The paper names a machine with 8 CPU cores, but neither B nor T nor D: these, and one thread, are ours.
+    The paper names a machine with 8 CPU cores, but neither B nor T nor D: these are ours, and the small scale's one
+    thread is.
 
     Attributes:
         form: of `memory.FORMS`: the machines in one batched call, or in a loop.

@@ -125,7 +125,7 @@ def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int
 
     Args:
         judgements: as `judge` returns them.
-        claims: how the ids of those wanted begin, such as "kanerva.fig2"; all without any.
+        claims: ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
         width: characters of a line.
 
     Raises:
@@ -133,12 +133,10 @@ def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int
     """
     judgements, claims = list(judgements), tuple(claims)
     ids = dict.fromkeys(each.claim.id for each in judgements)
-    for wanted in claims:
-        if not any(known.startswith(wanted) for known in ids):
-            raise unknown("claim", wanted, ids)
+    chosen = {known for wanted in claims for known in _chosen(wanted, ids)}
     told: dict[Claim, list[Judgement]] = {}
     for each in judgements:
-        if not claims or each.claim.id.startswith(claims):
+        if not claims or each.claim.id in chosen:
             told.setdefault(each.claim, []).append(each)
     lines = []
     for claim, found in told.items():
@@ -148,6 +146,15 @@ def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int
             text = f"@{each.scale}: {each.verdict} ({detail})"
             lines.append(fill(text, width, initial_indent="    ", subsequent_indent="      "))
     return "\n".join(lines)
+
+
+def _chosen(wanted: str, ids: Iterable[str]) -> list[str]:
+    """The id itself if there is one, else those that begin so; ValueError if none does."""
+    ids = list(ids)
+    found = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
+    if not found:
+        raise unknown("claim", wanted, ids)
+    return found
 
 
 def _lookup(found: dict[str, Comparison], suffix: str) -> Lookup:
@@ -174,8 +181,8 @@ def measured(comparison: Comparison | None, metric: str) -> Value | None:
     se = sd / math.sqrt(len(values))
     if metric == "median":
         return Value(statistics.median(values), MEDIAN_SE * se)
-    finished = (record["key"] for record in comparison.records if not record["diverged"])
-    runs = {} if metric else dict(zip(finished, values, strict=False))
+    finished = [record["key"] for record in comparison.records if not record["diverged"]]
+    runs = dict(zip(finished, values, strict=True)) if finished and not metric else {}
     return Value(statistics.fmean(values), se, runs)
 
 

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from string import ascii_lowercase
 from types import ModuleType
 
 from mini_lib import ledger
@@ -138,17 +137,17 @@ def _claims(found: list[Comparison]) -> list[str]:
         return []
     scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in told.values())]
     changed = dict.fromkeys(each.settings for by_scale in told.values() for each in by_scale.values())
-    letters = dict(zip((settings for settings in changed if settings), ascii_lowercase, strict=False))
+    numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
     rows = [
         (
             claim.id,
             claim.statement,
             claim.source,
-            *(_judgement(by_scale[scale], letters) if scale in by_scale else "" for scale in scales),
+            *(_judgement(by_scale[scale], numbers) if scale in by_scale else "" for scale in scales),
         )
         for claim, by_scale in told.items()
     ]
-    notes = [f"({letter}) {settings}" for settings, letter in letters.items()]
+    notes = [f"({number}) {settings}" for settings, number in numbers.items()]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
         "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
@@ -161,8 +160,8 @@ def _claims(found: list[Comparison]) -> list[str]:
     )
 
 
-def _judgement(judgement: Judgement, letters: dict[str, str]) -> str:
-    settings = f" ({letters[judgement.settings]})" if judgement.settings else ""
+def _judgement(judgement: Judgement, numbers: dict[str, int]) -> str:
+    settings = f" ({numbers[judgement.settings]})" if judgement.settings else ""
     return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
 
 

@@ -82,6 +82,20 @@ def test_gradients_through_the_solver(solver):
     assert torch.autograd.gradgradcheck(lambda *given: addresses(*given, solver), (R, codes))
 
 
+def test_third_derivatives_are_those_of_the_inverse():
+    made, b = randn(4, 4), randn(4, 2, seed=1)
+
+    def third(solve):
+        def total(matrix):
+            return solve(matrix @ matrix.mT + torch.eye(4), b).pow(3).sum()
+
+        first = torch.func.grad(total)
+        second = torch.func.grad(lambda matrix: first(matrix).sin().sum())
+        return torch.func.grad(lambda matrix: second(matrix).cos().sum())(made)
+
+    assert torch.allclose(third(addressing.solve), third(torch.linalg.solve), rtol=1e-6, atol=1e-8)
+
+
 def test_root_is_a_root():
     made = randn(2, 5, 4)
     matrix = made.mT @ made

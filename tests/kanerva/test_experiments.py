@@ -339,11 +339,13 @@ def test_a_timing_is_a_run_without_updates(monkeypatch):
         lambda form, **sizes: {"timed": float(form == "loop"), "threads": torch.get_num_threads()} | sizes,
     )
     timings = {cell.hash: cell.settings for cell in CELLS if cell.table == TIMED}
-    assert sorted(settings["form"] for settings in timings.values()) == ["batched", "loop"]
+    told = sorted((settings["form"], settings.get("threads", 1)) for settings in timings.values())
+    assert told == [("batched", 1), ("batched", 8), ("loop", 1), ("loop", 8)]
+    assert {cell.variant for cell in CELLS if cell.table == TIMED and "threads" in cell.settings} == {""}
     before = torch.get_num_threads()
     for settings in timings.values():
         (run,) = train([build(settings, 2)])
-        expected = {"timed": float(settings["form"] == "loop"), "threads": 1}
+        expected = {"timed": float(settings["form"] == "loop"), "threads": settings.get("threads", 1)}
         assert run.metrics == expected | {"episodes": 2, "items": 3, "dim": 50}
         assert (run.key, run.updates, run.diverged) == (run_key(settings, 2), 0, False)
         assert data_source(settings) == "drawn"

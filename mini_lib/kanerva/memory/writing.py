@@ -153,6 +153,7 @@ def write_episode(
 
     The noise eta^2 of an item counts for no less than 64 times what rounding takes from the prior's variance, in
     float32 ``8e-6 psi |w|^2``, in float64 ``1e-14 psi |w|^2``: a memory cannot be surer than its numbers are exact.
+    The weights gamma are taken as they are given.
 
     Args:
         state: to begin with, such as `Prior.state`.
