@@ -134,10 +134,7 @@ def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int
     judgements, claims = list(judgements), tuple(claims)
     ids = dict.fromkeys(each.claim.id for each in judgements)
     chosen = {known for wanted in claims for known in _chosen(wanted, ids)}
-    told: dict[Claim, list[Judgement]] = {}
-    for each in judgements:
-        if not claims or each.claim.id in chosen:
-            told.setdefault(each.claim, []).append(each)
+    told = _by_claim(each for each in judgements if not claims or each.claim.id in chosen)
     lines = []
     for claim, found in told.items():
         lines.append(fill(f"{claim.id}: {claim.statement}", width))
@@ -146,6 +143,13 @@ def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int
             text = f"@{each.scale}: {each.verdict} ({detail})"
             lines.append(fill(text, width, initial_indent="    ", subsequent_indent="      "))
     return "\n".join(lines)
+
+
+def _by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
+    told: dict[Claim, list[Judgement]] = {}
+    for each in judgements:
+        told.setdefault(each.claim, []).append(each)
+    return told
 
 
 def _chosen(wanted: str, ids: Iterable[str]) -> list[str]:
@@ -204,9 +208,7 @@ def summary(comparisons: list[Comparison]) -> str:
     lines = ["table           " + "".join(f"{name:>14}" for name in (*VERDICTS, "partial"))]
     for table, count in counts(comparisons).items():
         lines.append(f"{table:16}" + "".join(f"{count[name]:14}" for name in (*VERDICTS, "partial")))
-    told: dict[Claim, list[Judgement]] = {}
-    for judgement in judge(comparisons):
-        told.setdefault(judgement.claim, []).append(judgement)
+    told = _by_claim(judge(comparisons))
     lines += [""] if told else []
     for claim, judgements in told.items():
         lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judgements))}")

@@ -22,9 +22,9 @@ from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
 from mini_lib.plotting import QUIET, RULE, diagram, figure, style
 
-VALUES, DIFFERENCES, PLAIN = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"], "#444444"
+VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
 BOXES = {
-    "observations\n$y_1,\\ldots,y_N$": ((1.0, 2.0), 1.7, PLAIN),
+    "observations\n$y_1,\\ldots,y_N$": ((1.0, 2.0), 1.7, RULE),
     "tokens $(x_i,\\ y_i)$\nquery $(x_{N+1},\\ 0)$": ((3.9, 3.0), 2.2, VALUES),
     "tokens $(i,\\ j,\\ y_j-y_i)$\nqueries $(i,\\ N+1,\\ 0)$": ((3.9, 1.0), 2.4, DIFFERENCES),
     "transformer ": ((6.7, 3.0), 1.5, VALUES),
@@ -41,7 +41,7 @@ ARROWS = {
     "one answer": ((7.5, 3.0), (11.4, 3.0), (9.4, 3.2), VALUES),
     "$z_i$": ((7.5, 1.0), (8.25, 1.0), (7.85, 1.25), DIFFERENCES),
     "median": ((10.35, 1.0), (11.4, 1.0), (10.87, 1.22), DIFFERENCES),
-    "$y_i$ come back only here": ((1.9, 2.0), (9.3, 1.44), (6.5, 2.0), PLAIN),
+    "$y_i$ come back only here": ((1.9, 2.0), (9.3, 1.44), (6.5, 2.0), RULE),
 }
 
 
