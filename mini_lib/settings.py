@@ -1,20 +1,47 @@
-"""What a wing's settings have in common: how they are read from a record, and how they are kept in one."""
+"""What a wing's settings have in common: how they are read, kept, checked and named, and what they make."""
 
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import ClassVar
 
+from torch import nn
+
 from mini_lib.errors import WrongUse, unknown
+from mini_lib.replica import Replica
+from mini_lib.results.cells import run_key
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
 
-    A wing derives its own dataclass from this one and sets `PAPER`.
+    A wing derives its own dataclass from this one, sets `PAPER` and `UNNAMED`, and writes `headline` and `network`.
     """
 
     PAPER: ClassVar[str]
+    UNNAMED: ClassVar[
+        frozenset[str]
+    ]  # fields that `describe` leaves out, as the headline says or nobody asks them
+
+    def headline(self) -> str:
+        """What matters most, in a few words."""
+        raise NotImplementedError
+
+    def network(self) -> nn.Module:
+        """A fresh network, from torch's global generator."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The settings in a line, without what is the paper's default."""
+        kept = self.to_dict()
+        named = sorted(kept.keys() - {"paper"} - self.UNNAMED)
+        return ", ".join([self.headline()] + [f"{name} {kept[name]}" for name in named])
+
+    def replica(self, seed: int, model: nn.Module, **parts) -> Replica:
+        """The replica of a run of these settings; `parts` are what `Replica` takes besides, or takes instead."""
+        own = {"batch_size": self.batch_size, "epochs": self.epochs, "lr": self.lr}
+        name = f"{self.describe()}, seed {seed}"
+        return Replica(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
 
     @classmethod
     def from_dict(cls, settings: dict) -> "RunSettings":

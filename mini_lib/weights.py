@@ -1,7 +1,6 @@
 """Trained weights for readers: small safetensors files that say in their header how they were made."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -9,6 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from mini_lib.errors import Damaged, WrongUse
+from mini_lib.settings import RunSettings
 from mini_lib.storage import write_atomically
 
 
@@ -55,11 +55,11 @@ def load_weights(model: nn.Module, path: Path) -> dict:
     return about
 
 
-def read_network(build: Callable[[dict], nn.Module], path: Path) -> tuple[nn.Module, dict]:
+def read_network(wing: type[RunSettings], path: Path) -> tuple[nn.Module, dict]:
     """The network of such a file, ready to be asked, and what the header says.
 
     Args:
-        build: makes the network from the settings in the header.
+        wing: the class of the settings in the header.
         path: the file.
 
     Raises:
@@ -68,7 +68,7 @@ def read_network(build: Callable[[dict], nn.Module], path: Path) -> tuple[nn.Mod
     """
     settings = header(path).get("settings", {})
     try:
-        network = build(settings)
+        network = wing.from_dict(settings).network()
     except (TypeError, WrongUse) as error:
         raise Damaged(
             f"weights {path} are of no network of this wing ({error}); fetch or make the file again"

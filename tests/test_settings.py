@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, dataclass, field
 from typing import ClassVar
 
 import pytest
+from torch import nn
 
 from mini_lib.errors import WrongUse
 from mini_lib.results import settings_hash
@@ -14,16 +15,23 @@ from mini_lib.settings import RunSettings
 @dataclass(frozen=True)
 class Made(RunSettings):
     PAPER: ClassVar[str] = "made"
+    UNNAMED: ClassVar = frozenset({"task"})
 
     task: str
     size: int
     kind: str = "plain"
     rate: float | None = None
     options: dict = field(default_factory=dict)
+    epochs: int = 5
+    batch_size: int = 8
+    lr: float = 0.1
 
     def __post_init__(self):
         self.check_known(("task", "task", ("sort", "copy")), ("kind of network", "kind", ("plain", "deep")))
         self.check_positive("size")
+
+    def headline(self):
+        return f"to {self.task}"
 
 
 def test_fields_at_their_default_are_left_out():
@@ -52,6 +60,27 @@ def test_what_is_kept_is_a_copy():
     assert settings.options == {"a": 1}
     with pytest.raises(FrozenInstanceError):
         settings.size = 5
+
+
+def test_a_description_leaves_out_defaults_and_what_the_headline_says():
+    assert Made("copy", 4).describe() == "to copy, size 4"
+    assert (
+        Made("copy", 4, rate=0.5, options={"a": 1}).describe()
+        == "to copy, options {'a': 1}, rate 0.5, size 4"
+    )
+
+
+def test_a_replica_is_trained_as_its_settings_say_or_as_its_parts_do():
+    settings, model = Made("copy", 4, epochs=3), nn.Linear(1, 1)
+    parts = {"epoch": dict, "examples": 6, "loss": max, "evaluate": dict}
+    made = settings.replica(7, model, **parts)
+    assert (made.key, made.name) == (
+        f"{settings_hash(settings.to_dict())}-s7",
+        "to copy, epochs 3, size 4, seed 7",
+    )
+    assert (made.batch_size, made.epochs, made.lr) == (8, 3, 0.1)
+    assert made.model is model
+    assert settings.replica(7, model, **parts, batch_size=2).batch_size == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.errors import unknown
 from mini_lib.esbn.models import ENCODERS, MODELS, build_network
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
-from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, Replica
@@ -79,6 +79,7 @@ class Settings(RunSettings):
     """
 
     PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
     task: str
     m: int
@@ -108,12 +109,22 @@ class Settings(RunSettings):
         self.check_positive("lr", "width")
         self.check_whole("epochs", "train_size", "test_size", "batch_size")
 
-    def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        extra = {"encoder", "images", "balance", "width", "batch_size", "train_size", "options"} & kept.keys()
-        words = [self.model + ("" if self.tcn else " without TCN"), self.task, f"m={self.m}"]
-        return ", ".join(words + [f"{name} {kept[name]}" for name in sorted(extra)])
+    def headline(self) -> str:
+        """Network, task and withheld images."""
+        return f"{self.model}{'' if self.tcn else ' without TCN'}, {self.task}, m={self.m}"
+
+    def network(self) -> nn.Module:
+        """A fresh network, from torch's global generator."""
+        task = get_task(self.task)
+        return build_network(
+            self.model,
+            classes=task.classes,
+            windows=task.windows,
+            encoder=self.encoder,
+            tcn=self.tcn,
+            width=self.width,
+            **self.options,
+        )
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
@@ -163,28 +174,15 @@ def build(settings: dict, seed: int) -> Replica:
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
     s = Settings.from_dict(settings)
-    task = get_task(s.task)
     data = make_problems(s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance)
     with seeded(seed, "weights", s.model):
-        model = build_network(
-            s.model,
-            classes=task.classes,
-            windows=task.windows,
-            encoder=s.encoder,
-            tcn=s.tcn,
-            width=s.width,
-            **s.options,
-        )
+        model = s.network()
     images = glyphs(s.images)
-    return Replica(
-        key=run_key(s.to_dict(), seed),
-        name=f"{s.describe()}, seed {seed}",
-        model=model,
+    return s.replica(
+        seed,
+        model,
         epoch=partial(shuffled, data.train, seed),
         examples=len(data.train.answers),
-        batch_size=s.batch_size,
-        epochs=s.epochs,
-        lr=s.lr,
         loss=loss,
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},

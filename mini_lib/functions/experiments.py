@@ -10,9 +10,15 @@ from torch import Tensor
 
 from mini_lib.errors import WrongUse
 from mini_lib.functions.evaluation import evaluate
-from mini_lib.functions.models import MODELS, RelationalTransformer, build_network, check_options
+from mini_lib.functions.models import (
+    MODELS,
+    FunctionTransformer,
+    RelationalTransformer,
+    build_network,
+    check_options,
+)
 from mini_lib.functions.tasks import NOISE, SHORTEST, STEPS, evaluation_curves, sample
-from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -52,6 +58,7 @@ class Settings(RunSettings):
     """
 
     PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
 
     model: str
     observed: int = 20
@@ -82,11 +89,13 @@ class Settings(RunSettings):
         check_options(self.model, self.options)
         self.check_checks()
 
-    def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        shown = kept.keys() - {"paper", "model", "checks", "epochs", "lr"}
-        return ", ".join([self.model] + [f"{name} {kept[name]}" for name in sorted(shown)])
+    def headline(self) -> str:
+        """The network."""
+        return self.model
+
+    def network(self) -> FunctionTransformer:
+        """A fresh network, from torch's global generator."""
+        return build_network(self.model, **self.options)
 
 
 def paper_settings(model: str, **changes) -> Settings:
@@ -119,16 +128,12 @@ def build(settings: dict, seed: int) -> Replica:
     """
     s = Settings.from_dict(settings)
     with seeded(seed, "weights", s.model):
-        model = build_network(s.model, **s.options)
-    return Replica(
-        key=run_key(s.to_dict(), seed),
-        name=f"{s.describe()}, seed {seed}",
-        model=model,
+        model = s.network()
+    return s.replica(
+        seed,
+        model,
         epoch=partial(draw, s, seed),
         examples=UPDATES * s.batch_size,
-        batch_size=s.batch_size,
-        epochs=s.epochs,
-        lr=s.lr,
         loss=Loss(isinstance(model, RelationalTransformer), s.prefixes, s.observed),
         evaluate=partial(evaluate, curves=evaluation_curves(s.test_curves, s.observed + STEPS, s.intercept)),
         checks=s.checks,

@@ -36,4 +36,4 @@ def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
     if name not in NETWORKS:
         raise unknown("network", name, NETWORKS)
     path = Path(folder) / f"{name}.safetensors"
-    return read_network(lambda settings: Settings.from_dict(settings).network(), path)
+    return read_network(Settings, path)

@@ -22,7 +22,6 @@ from mini_lib.kanerva.models import (
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
-from mini_lib.results.cells import run_key
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, Replica
@@ -61,6 +60,7 @@ class Settings(RunSettings):
     """
 
     PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
 
     task: str
     machines: int
@@ -147,12 +147,9 @@ class Settings(RunSettings):
             **self.options,
         )
 
-    def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        shown = kept.keys() - {"paper", "task", "model", "machines", "checks", "epochs", "lr"}
-        head = f"{self.model} of {self.machines} on {self.task}"
-        return ", ".join([head] + [f"{name} {kept[name]}" for name in sorted(shown)])
+    def headline(self) -> str:
+        """Network and task."""
+        return f"{self.model} of {self.machines} on {self.task}"
 
 
 def build(settings: dict, seed: int) -> Replica:
@@ -166,15 +163,11 @@ def build(settings: dict, seed: int) -> Replica:
     s = Settings.from_dict(settings)
     with seeded(seed, "weights", s.model, s.machines):
         model = s.network()
-    return Replica(
-        key=run_key(s.to_dict(), seed),
-        name=f"{s.describe()}, seed {seed}",
-        model=model,
+    return s.replica(
+        seed,
+        model,
         epoch=partial(draw, s, seed),
         examples=UPDATES * s.batch_size,
-        batch_size=s.batch_size,
-        epochs=s.epochs,
-        lr=s.lr,
         clip=s.clip,
         loss=s.loss(),
         noise=partial(_noise, model.noise, seed),

@@ -7,10 +7,11 @@ from functools import partial
 from typing import ClassVar
 
 import torch
+from torch import nn
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import unknown
-from mini_lib.results.cells import BenchCase, Cell, Declared, run_key
+from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.results.compare import TUTORIAL
 from mini_lib.scan.models import MODELS, build_network
 from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, evaluate, noise
@@ -46,6 +47,7 @@ class Settings(RunSettings):
     """
 
     PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
 
     split: str
     model: str
@@ -75,11 +77,14 @@ class Settings(RunSettings):
         object.__setattr__(self, "options", kept)
         self.check_checks()
 
-    def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        shown = {"validation", "source", "clip", "options"} & kept.keys()
-        return ", ".join([self.model, self.split] + [f"{name} {kept[name]}" for name in sorted(shown)])
+    def headline(self) -> str:
+        """Network and split."""
+        return f"{self.model}, {self.split}"
+
+    def network(self) -> nn.Module:
+        """A fresh network, from torch's global generator."""
+        vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if self.split == "add_dax" else {}
+        return build_network(self.model, **vocabulary, **self.options)
 
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
@@ -140,21 +145,17 @@ def build(settings: dict, seed: int) -> Replica:
     """
     s = Settings.from_dict(settings)
     parts = make_parts(s, seed)
-    vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if s.split == "add_dax" else {}
     with seeded(seed, "weights", s.model):
-        model = build_network(s.model, **vocabulary, **s.options)
+        model = s.network()
     recipe = RECIPES[s.model]
     feed = recipe.feed(parts.train, s.batch_size, seed)
     schedule = recipe.schedule and partial(recipe.schedule, math.ceil(feed.examples / feed.batch_size))
-    return Replica(
-        key=run_key(s.to_dict(), seed),
-        name=f"{s.describe()}, seed {seed}",
-        model=model,
+    return s.replica(
+        seed,
+        model,
         epoch=feed.epoch,
         examples=feed.examples,
         batch_size=feed.batch_size,
-        epochs=s.epochs,
-        lr=s.lr,
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
         constants=feed.constants,

@@ -9,6 +9,7 @@ from mini_lib.errors import Damaged, WrongUse
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis import Share
 from mini_lib.scan.analysis.steps import KIND_OF
+from mini_lib.scan.experiments import paper_settings
 from mini_lib.scan.grammar import derive, interpret, phrases
 from mini_lib.scan.recipes import accuracy, answers
 from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
@@ -54,10 +55,8 @@ def test_analysis_is_of_syntactic_attention_alone():
 
 def test_the_readers_network_is_built_from_its_header(tmp_path):
     model, path = network(nonlinear_semantics=True), tmp_path / "reader.safetensors"
-    settings = {
-        "model": "syntactic_attention",
-        "options": {"syntax": 8, "semantics": 6, "nonlinear_semantics": True},
-    }
+    options = {"syntax": 8, "semantics": 6, "nonlinear_semantics": True}
+    settings = paper_settings("add_jump", options=options).to_dict()
     save_weights(model, path, settings=settings, seed=3)
     loaded, about = analysis.reader_network(path)
     assert about == {"settings": settings, "seed": 3}

@@ -8,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import WrongUse, unknown
+from mini_lib.functions.experiments import Settings
 from mini_lib.functions.extrapolation import summarise
-from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer, build_network
+from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer
 from mini_lib.functions.tasks import own_curve
 from mini_lib.weights import read_network
 
@@ -30,11 +31,7 @@ def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransfor
     """
     if model not in MODELS:
         raise unknown("model", model, MODELS)
-
-    def build(settings: dict) -> FunctionTransformer:
-        return build_network(model, **settings.get("options", {}))
-
-    return read_network(build, Path(folder) / f"{model}.safetensors")
+    return read_network(Settings, Path(folder) / f"{model}.safetensors")
 
 
 def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:

@@ -13,8 +13,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import WrongUse
+from mini_lib.scan.experiments import Settings
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
-from mini_lib.scan.models import SyntacticAttention, build_network
+from mini_lib.scan.models import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
 from mini_lib.weights import read_network
 
@@ -32,11 +33,7 @@ def reader_network(path: Path = READER) -> tuple[SyntacticAttention, dict]:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged.
     """
-
-    def build(settings: dict) -> nn.Module:
-        return build_network("syntactic_attention", **settings.get("options", {}))
-
-    return read_network(build, path)
+    return read_network(Settings, path)
 
 
 def check(model: nn.Module) -> SyntacticAttention:
