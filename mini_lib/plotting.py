@@ -46,10 +46,10 @@ COLOURS = {
     "gru_attention": "#E69F00",
     "li": "#8C5A2B",
     "cnn": "#7F7F7F",
-    "paper": "#444444",
+    "paper": RULE,
 }
 STYLE = {
-    "axes.edgecolor": "#444444",
+    "axes.edgecolor": RULE,
     "axes.labelcolor": "#222222",
     "axes.linewidth": 0.8,
     "axes.spines.right": False,

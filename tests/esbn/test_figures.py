@@ -8,7 +8,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.esbn.figures import diagram, learning, problems
 from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, Problems, make_problems
-from mini_lib.plotting import COLOURS, OKABE_ITO
+from mini_lib.plotting import COLOURS, OKABE_ITO, RULE
 from mini_lib.results import Cell, Comparison, Measured, Printed
 from mini_lib.training import Run
 
@@ -264,4 +264,4 @@ def test_the_streams_meet_only_in_memory():
         assert len(touched) == 2
         if {shades[name] for name in touched} == {diagram.KEYS, diagram.VALUES}:
             assert touched == {"values $M_v$", "keys $M_k$"}
-            assert shade == diagram.PLAIN
+            assert shade == RULE

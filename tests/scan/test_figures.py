@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import DPI, FRAME_BYTES, png
+from mini_lib.plotting import DPI, FRAME_BYTES, RULE, png
 from mini_lib.scan import figures
 from mini_lib.scan.analysis import Attended, Dictionary, Share, Table
 from mini_lib.scan.analysis.attention import own_places
@@ -166,7 +166,7 @@ def test_syntax_reaches_semantics_through_attention_alone():
         assert len(touched) == 2
         if {shades[name] for name in touched} == {diagram.SYNTAX, diagram.SEMANTICS}:
             crossing.append(label)
-            assert shade == diagram.PLAIN
+            assert shade == RULE
     assert len(crossing) == 1
     assert crossing[0].startswith("attention")
 

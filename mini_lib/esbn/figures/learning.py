@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.esbn.analysis import mean_curve
-from mini_lib.plotting import colour, figure, style
+from mini_lib.plotting import RULE, colour, figure, style
 from mini_lib.results import Comparison
 from mini_lib.results.compare import caption
 from mini_lib.training import Run
@@ -44,7 +44,7 @@ def accuracy_by_regime(
             ax.set(title=caption(table), ylabel="test accuracy (%)", ylim=(-4, 104))
             _chance(ax, (chance or {}).get(table))
         handles = [_mark(row, shade, mark) for row, (shade, mark) in looks.items()]
-        handles.append(_mark("the paper's mean", "#444444", "D", fillstyle="none"))
+        handles.append(_mark("the paper's mean", RULE, "D", fillstyle="none"))
         fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
     return fig
 

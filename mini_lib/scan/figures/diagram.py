@@ -6,17 +6,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mini_lib.plotting import OKABE_ITO, diagram, figure
+from mini_lib.plotting import OKABE_ITO, RULE, diagram, figure
 from mini_lib.scan.figures.squares import QUIET, Number, square
 
-SYNTAX, SEMANTICS, PLAIN = OKABE_ITO[0], OKABE_ITO[1], "#444444"
+SYNTAX, SEMANTICS = OKABE_ITO[:2]
 BOXES = {
-    "words $x_j$": ((0.95, 1.9), 1.5, PLAIN),
+    "words $x_j$": ((0.95, 1.9), 1.5, RULE),
     "roles $h_j$\n(biLSTM, neighbours only)": ((3.6, 3.1), 2.7, SYNTAX),
     "decoder $s_i$\n(LSTM)": ((6.9, 3.1), 1.7, SYNTAX),
     "meanings $m_j$\n(each word by itself)": ((3.6, 0.7), 2.7, SEMANTICS),
     "sum $d_i=\\sum_j\\alpha_{ij}m_j$": ((6.9, 0.7), 2.4, SEMANTICS),
-    "action $y_i$": ((9.6, 0.7), 1.3, PLAIN),
+    "action $y_i$": ((9.6, 0.7), 1.3, RULE),
 }
 ARROWS = {
     "": ((1.2, 2.28), (2.3, 2.75), (1.5, 2.7), SYNTAX),
@@ -24,7 +24,7 @@ ARROWS = {
     "$e_{ij}=s_i\\cdot h_j$": ((4.95, 3.25), (6.05, 3.25), (5.5, 3.52), SYNTAX),
     "$c_i=\\sum_j\\alpha_{ij}h_j$": ((4.95, 2.9), (6.05, 2.9), (5.5, 2.52), SYNTAX),
     "  ": ((4.95, 0.7), (5.7, 0.7), (5.3, 0.9), SEMANTICS),
-    "attention $\\alpha_{ij}$:\nwhere to look, nothing else": ((6.9, 2.72), (6.9, 1.08), (8.15, 1.9), PLAIN),
+    "attention $\\alpha_{ij}$:\nwhere to look, nothing else": ((6.9, 2.72), (6.9, 1.08), (8.15, 1.9), RULE),
     "$f$": ((8.1, 0.7), (8.95, 0.7), (8.5, 0.95), SEMANTICS),
 }
 
@@ -55,7 +55,7 @@ def two_problems() -> Figure:
     """
     fig, ax = figure(size=(9.4, 2.9))
     _grid(ax)
-    ax.annotate("", (9.1, 2.5), (8.0, 2.5), arrowprops={"arrowstyle": "-|>", "color": PLAIN, "linewidth": 2})
+    ax.annotate("", (9.1, 2.5), (8.0, 2.5), arrowprops={"arrowstyle": "-|>", "color": RULE, "linewidth": 2})
     _parts(ax)
     ax.set(xlim=(-0.1, 16.6), ylim=(5.6, -1.1))
     ax.set_axis_off()

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse
-from mini_lib.plotting import Values, colour, curves, figure, strip, style
+from mini_lib.plotting import RULE, Values, colour, curves, figure, strip, style
 from mini_lib.results import Comparison
 
-PAPER, ABSENT, OWN = "#444444", "#8a8a8a", colour("syntactic_attention")
+PAPER, ABSENT, OWN = RULE, "#8a8a8a", colour("syntactic_attention")
 DOT = {"alpha": 0.65, "markersize": 6, "markeredgewidth": 0}
 WIDE = 0.32  # half a group's width, as `plotting.strip` has it
 
