@@ -122,6 +122,12 @@ def test_sides_are_alike_if_runs_that_could_tell_do_not(a, b, expected):
     assert verdict(claim("alike", pairs=[[A, B]]), a=a, b=b) == expected
 
 
+@pytest.mark.parametrize(("b", "expected"), [(10.2, "holds"), (10.4, "tie"), (10.7, "fails")])
+def test_how_alike_two_sides_have_to_be_is_said_by_the_rule(b, expected):
+    rule = claim("alike", pairs=[[A, B]], within=0.05)
+    assert verdict(rule, a=(10, 0.1), b=(b, 0.1)) == expected
+
+
 @pytest.mark.parametrize(
     ("a", "expected"), [((10, 3.0), "holds"), ((9, 0.6), "tie"), ((7.9, 0.6), "fails"), ((9.9, 0.0), "fails")]
 )
@@ -133,6 +139,12 @@ def test_no_less_allows_what_chance_does(a, expected):
 def test_the_second_side_and_its_error_can_count_several_times(a, expected):
     rule = claim("more", pairs=[[A, B]], times=3)  # 30 with an SE of 3 x 0.5; together 1.7
     assert verdict(rule, a=a, b=(10, 0.5)) == expected
+
+
+@pytest.mark.parametrize(("a", "expected"), [(0.02, "holds"), (0.01, "tie"), (-0.03, "fails")])
+def test_an_amount_below_nothing_counts_as_nothing_where_it_is_multiplied(a, expected):
+    assert verdict(claim("more", pairs=[[A, B]], times=3), a=(a, 0.006), b=(-0.5, 0.001)) == expected
+    assert verdict(claim("more", pairs=[[A, B]]), a=(a, 0.006), b=(-0.5, 0.001)) == "holds"
 
 
 def test_of_several_pairs_the_least_alike_decides():
@@ -412,6 +424,16 @@ def test_every_scale_is_judged_by_its_own_cells(tmp_path):
     assert str(judgements[1]).startswith("fails @tutorial (width=0.5; weakest: ")
     assert judgements[1].to_dict()["claim"] == "esbn.C99"
     assert judge([small], [rule]) == []
+
+
+@pytest.mark.parametrize(("values", "expected"), [((99.0,) * 3, "open"), ((10.0,) * 3, "fails")])
+def test_a_claim_cannot_hold_where_runs_diverged(values, expected):
+    cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
+    records = tuple({"key": f"x-s{n}", "diverged": n > 3} for n in range(1, 6))
+    found = Comparison(cell, None, Measured(values, 2), records)
+    (judged,) = judge([found], [claim("at_least", cells=[A], level=95)])
+    assert judged.verdict == expected
+    assert judged.detail.endswith("; 2 of 5 runs diverged")
 
 
 def test_the_summary_judges_the_claims_that_its_cells_decide(tmp_path):

@@ -116,8 +116,19 @@ def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = No
             if suffix and not any(cell + suffix in found for cell in claim.cells()):
                 continue  # nobody has declared this claim at a smaller scale
             settings = _changed(claim, found, suffix) if suffix else ""
-            judgements.append(Judgement(claim, scale, *claim.judge(_lookup(found, suffix)), settings))
+            verdict, detail = claim.judge(_lookup(found, suffix))
+            lost = _diverged(claim, found, suffix) if verdict != "not run" else ""
+            verdict = "open" if lost and verdict == "holds" else verdict
+            judgements.append(Judgement(claim, scale, verdict, detail + lost, settings))
     return judgements
+
+
+def _diverged(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
+    """How many runs behind a claim diverged: what the others did says nothing of these, so the claim cannot hold."""
+    comparisons = [found[cell + suffix] for cell in claim.cells()]
+    runs = {record["key"]: record["diverged"] for each in comparisons for record in each.records}
+    lost = sum(runs.values())
+    return f"; {lost} of {len(runs)} runs diverged" if lost else ""
 
 
 def tell(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int = 84) -> str:
@@ -314,8 +325,8 @@ def _within(rule: dict, mean: Callable) -> tuple[str, str]:
 def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, str]]:
     """Both means of every pair, the standard error of their difference, and the pair in words.
 
-    The second side counts `times` as much, if the rule says so. Two cells that are measured in the same runs are
-    compared run by run.
+    The second side counts `times` as much, if the rule says so; then both are amounts, and one that is estimated
+    below 0 counts as 0. Two cells that are measured in the same runs are compared run by run.
     """
     times = rule.get("times", 1)
     often = "" if times == 1 else f"{times} times "
@@ -324,7 +335,8 @@ def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, st
         words = (
             f"{_rows(left)} against {often}{_rows(right)}: {_number(a.mean)} against {often}{_number(b.mean)}"
         )
-        yield a.mean, times * b.mean, _apart(a, b, times), words
+        second = b.mean if times == 1 else times * max(b.mean, 0.0)
+        yield a.mean, second, _apart(a, b, times), words
 
 
 def _apart(a: Value, b: Value, times: int | float) -> float:
@@ -353,14 +365,15 @@ def _no_less(rule: dict, mean: Callable) -> tuple[str, str]:
 def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
     """In every pair the two sides are equal, as far as the runs can tell, and the runs can tell something.
 
-    They are alike where even a difference larger by 2 SE than the one found would be less than 25 % of their mean;
-    they are not where the difference exceeds 2 SE and 5 % of their mean. In between nobody can tell: a tie, or
-    open where there are too few runs for a standard error.
+    They are alike where even a difference larger by 2 SE than the one found would be no more than 25 % of their
+    mean, or than the share `within` that the rule names; they are not where the difference exceeds 2 SE and 5 % of
+    their mean. In between nobody can tell: a tie, or open where there are too few runs for a standard error.
     """
+    within = rule.get("within", UNLIKE)
     found = []
     for a, b, se, words in _pairs(rule, mean):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
-        known = "holds" if apart + 2 * se <= UNLIKE * size else "open" if math.isinf(se) else "tie"
+        known = "holds" if apart + 2 * se <= within * size else "open" if math.isinf(se) else "tie"
         verdict = known if apart <= max(2 * se, ALIKE * size) else "fails"
         found.append((verdict, words))
     return min(found, key=lambda each: WORST_FIRST.index(each[0]))
