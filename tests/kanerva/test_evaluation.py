@@ -21,7 +21,7 @@ from mini_lib.kanerva.analysis import (
     sharing,
 )
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, see
-from mini_lib.kanerva.models import build_network
+from mini_lib.kanerva.models import build_network, draw_noise, generation
 from mini_lib.kanerva.objective import KL_TERMS, nats
 from mini_lib.kanerva.tasks import TASKS, Digits, Triplets, evaluation
 from mini_lib.seeding import seeded, torch_rng
@@ -310,6 +310,18 @@ def test_imagined_images():
     assert new.equal(imagine_after(made, images))
     assert not new.requires_grad
     assert not new[:, 0].equal(new[:, 1])
+
+
+def test_imagined_images_have_settled_as_often_as_in_the_paper_after_a_noisy_writing():
+    made, images = network("dsprites", sample="full"), test_episodes("dsprites").images[:3, :4]
+    generator = torch_rng(0, "imagination")
+    noise = made.noise(3, 4, generator)
+    with torch.no_grad():
+        memory = made.write(made.encoder(images), noise).memory
+    drawn = draw_noise(generation.noise_shapes(made, 3, 5, settle=12), generator)
+    expected = generation.imagine(made, memory, drawn, settle=12)
+    assert imagine_after(made, images, 5).equal(expected.path[:, :, 12])
+    assert not expected.path[:, :, 12].equal(expected.path[:, :, 0])
 
 
 def test_what_is_imagined_depends_on_what_is_stored():

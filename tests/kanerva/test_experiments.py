@@ -10,7 +10,6 @@ from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.experiments import (
     CELLS,
-    COLUMNS,
     DIVISORS,
     RUNS,
     SMALL_DIGITS,
@@ -233,12 +232,66 @@ def of_table(table, variant=""):
     }
 
 
+LOSSES = {"loss": "nll", "loss, nothing written": "nll_empty", "loss, training digits": "nll_training"}
+COLOURS = ("red", "green", "blue")
+MEASURED = {  # what each column of a figure shows, by the name that a record has for it
+    "fig1d": {f"R^2, m={m}": f"r2_{m}" for m in (100, 400, 600)}
+    | {f"T(1)/T(2), m={m}": f"speedup_2_{m}" for m in (500, 600)}
+    | {f"best k, m={m}": f"best_k_{m}" for m in (400, 600)},
+    "fig1e": LOSSES,
+    "fig2a": {
+        "largest gamma": "largest",
+        "lesser machine": "least_used",
+        "largest gamma, reading": "read_largest",
+        "lesser machine, reading": "read_least_used",
+        "green": "nll_green",
+        "green, a machine forgotten": "nll_green_forgotten",
+    },
+    "fig2b": {"loss": "nll", "dominant machine's loss": "dominant_nll", "idle variance": "idle_variance"},
+    "fig2c": LOSSES
+    | {colour: f"nll_{colour}" for colour in COLOURS}
+    | {"green, nothing written": "nll_empty_green"},
+    "fig2d": {
+        "red or blue": "classes_shown",
+        "red and blue": "classes_least_shown",
+        "most telling": "classes_most",
+        "next": "classes_next",
+    }
+    | {colour: f"classes_{colour}" for colour in COLOURS}
+    | {f"{colour}, reading": f"read_classes_{colour}" for colour in COLOURS},
+    "fig3b": {
+        "contrast": "contrast",
+        "contrast, other sprites": "contrast_shuffled",
+        "contrast, mean images": "contrast_fixed",
+        "one sprite": "one_sprite",
+        "one sprite, other sprites": "one_sprite_shuffled",
+        "one sprite, mean images": "one_sprite_fixed",
+        "changes of gamma": "changes",
+        "changes of gamma, reading": "read_changes",
+        "least used machine": "least_used",
+        "least used machine, reading": "read_least_used",
+    },
+    "fig3c": {"loss": "nll", "loss, nothing written": "nll_empty"},
+    "fig4a": {"classes": "classes", "least used machine, reading": "read_least_used"},
+    "fig4d": LOSSES,
+    "fig7": {
+        "position": "tuned_position",
+        "shape": "tuned_shape",
+        "orientation": "tuned_orientation",
+        "scale": "tuned_scale",
+        "position, mean images": "tuned_position_fixed",
+        "position, lesser machines": "tuned_position_rest",
+    },
+    "fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
+}
+
+
 def test_ids_are_unique_and_every_figure_has_its_columns():
     ids = [cell.id for cell in CELLS]
     assert len(ids) == len(set(ids))
-    assert {cell.table for cell in CELLS} == COLUMNS.keys()
-    for table, columns in COLUMNS.items():
-        mine = [cell for cell in CELLS if cell.table == table]
+    assert {cell.table for cell in CELLS} == {f"kanerva.{figure}" for figure in MEASURED}
+    for figure, columns in MEASURED.items():
+        mine = [cell for cell in CELLS if cell.table == f"kanerva.{figure}"]
         assert {(cell.column, cell.metric) for cell in mine} == set(columns.items())
         assert len(mine) == len({(cell.row, cell.variant) for cell in mine}) * len(columns)
         assert {cell.runs for cell in mine} == {RUNS}

@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex
 
 from mini_lib.errors import WrongUse
 from mini_lib.kanerva import figures
-from mini_lib.kanerva.figures.binding import BLUE, CHANNELS, GREEN, VERMILION
+from mini_lib.kanerva.figures.binding import BLUE, GREEN, VERMILION
+from mini_lib.kanerva.figures.parts import CHANNELS
 from mini_lib.kanerva.tasks.rgb import COLOURS
 
 pytestmark = pytest.mark.usefixtures("headless")

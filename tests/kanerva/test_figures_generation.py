@@ -29,9 +29,10 @@ def names(fig):
 def test_what_an_image_counts_as():
     assert kind(RETRIEVED) == "retrieved" == kind(1.0)
     assert kind(NEW) == "between" == kind(RETRIEVED - 0.01)
-    assert kind(NEW - 0.01) == "new" == kind(0.0)
-    assert list(KINDS) == ["retrieved", "between", "new"]
-    assert len(set(KINDS.values())) == 3
+    assert kind(NEW - 0.01) == "new" == kind(0.01)
+    assert kind(0.0) == "blank"
+    assert list(KINDS) == ["retrieved", "between", "new", "blank"]
+    assert len(set(KINDS.values())) == 4
 
 
 def test_the_generative_model_has_its_arrows():
@@ -99,7 +100,8 @@ def test_imagined_that_does_not_fit_is_refused():
 
 def test_settling_draws_means_and_shares():
     a, b = torch.rand(4, 5, 3), torch.rand(4, 5, 3)
-    a[0, 0] = torch.tensor([NEW, RETRIEVED, 0.0])  # a limit counts as retrieved, and not as new
+    a[0, 0] = torch.tensor([NEW, RETRIEVED, 0.01])  # a limit counts as retrieved, and not as new
+    b[0, :2, 1] = 0.0  # blank
     fig = figures.settling({"a": a, "b": b})
     left, right = fig.axes
     for place, given in enumerate((a, b)):
@@ -113,7 +115,7 @@ def test_settling_draws_means_and_shares():
         assert np.isclose(band.max(), (by_memory.mean(dim=0) + wide).max(), atol=1e-5)
         solid, dashed = right.lines[2 * place : 2 * place + 2]
         assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
-        retrieved, new = (given.double() >= RETRIEVED), (given.double() < NEW)
+        retrieved, new = (given.double() >= RETRIEVED), ((given.double() < NEW) & (given > 0))
         assert np.allclose(solid.get_ydata(), 100 * retrieved.double().mean(dim=(0, 1)))
         assert np.allclose(dashed.get_ydata(), 100 * new.double().mean(dim=(0, 1)))
     assert names(fig) == ["a", "b", "right: from 0.9: retrieved", "right: below 0.7: new"]
@@ -136,6 +138,7 @@ def test_orbits_go_from_the_first_look_to_the_end():
     fig = figures.orbits(paths, stored, [0.95, 0.8, 0.1])
     (ax,) = fig.axes
     assert len(ax.lines) == 3 * 3 + 1
+    assert names(fig) == ["stored", "first look", "settled", "retrieved", "between", "new"]
     drawn = np.concatenate([ax.lines[3 * n].get_xydata() for n in range(3)])
     crosses = ax.lines[-1].get_xydata()
     assert ax.lines[-1].get_marker() == "x"
@@ -143,7 +146,7 @@ def test_orbits_go_from_the_first_look_to_the_end():
     found = np.concatenate([drawn, crosses])
     apart = [np.linalg.norm(each[:, None] - each[None], axis=2) for each in (given, found)]
     assert np.allclose(*apart)
-    for number, colour in enumerate(KINDS.values()):
+    for number, colour in enumerate([*KINDS.values()][:3]):
         line, first, last = ax.lines[3 * number : 3 * number + 3]
         assert np.allclose(first.get_xydata()[0], line.get_xydata()[0])
         assert np.allclose(last.get_xydata()[0], line.get_xydata()[-1])

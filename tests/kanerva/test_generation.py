@@ -25,8 +25,8 @@ def filled(network, items=4):
         return network(pictures(items=items)[0]).memory
 
 
-def slow_image(network, R, omega, items, noise, settle=2, machines=None):
-    """One image of one memory: the path and the last z, eta, gamma."""
+def slow_image(network, R, omega, items, noise, settle=2, machines=None, **solved):
+    """One image of one memory: the path and the last z, eta, gamma. `solved` is how addresses are found."""
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     h = whole.history(p, omega, noise["history"])[0] if items else noise["history"]
     mean = whole.linear(p, "assignment.prior_mean", h)
@@ -39,7 +39,7 @@ def slow_image(network, R, omega, items, noise, settle=2, machines=None):
     for step in range(settle):
         asked = whole.encode(p, path[-1])
         eta, gamma, _ = whole.assign(p, asked, h, noise["settle"][step])
-        z = sum(g * r @ oracles.ridge(r, asked, 0.35) for g, r in zip(gamma, R, strict=True))
+        z = sum(g * r @ oracles.least_squares(r, asked, **solved) for g, r in zip(gamma, R, strict=True))
         path.append(np.round(1 / (1 + np.exp(-whole.decode(p, z)))))
     return path, z, eta, gamma
 
@@ -48,10 +48,17 @@ def of_one(noise, b, n):
     return {name: each[b, n].numpy() for name, each in noise.items()}
 
 
+SOLVED = {
+    "default": {},
+    "independent": {},
+    "dkm": {"solver": "dkm", "strength": 0.5},
+}  # forms of `whole.make`
+
+
 @pytest.mark.parametrize("draw", [False, True])
-@pytest.mark.parametrize("items", [0, 4])
-def test_equals_numpy(items, draw):
-    network = make()
+@pytest.mark.parametrize(("form", "items"), [("default", 0), ("default", 4), ("dkm", 4)])
+def test_equals_numpy(form, items, draw):
+    network = make(form)
     memory = filled(network) if items else network.empty(2)
     noise = noise_for(network, settle=2, draw=draw)
     ours = imagine(network, memory, noise, settle=2, draw=draw)
@@ -65,7 +72,8 @@ def test_equals_numpy(items, draw):
                 machines = [
                     r + e @ np.linalg.cholesky(v).T for r, v, e in zip(R, V, own["machines"], strict=True)
                 ]
-            path, z, eta, gamma = slow_image(network, R, memory.omega[b].numpy(), items, own, 2, machines)
+            omega = memory.omega[b].numpy()
+            path, z, eta, gamma = slow_image(network, R, omega, items, own, 2, machines, **SOLVED[form])
             np.testing.assert_array_equal(ours.path[b, n].flatten(1).numpy(), path)
             for mine, theirs in ((ours.codes, z), (ours.weights.eta, eta), (ours.weights.gamma, gamma)):
                 np.testing.assert_allclose(mine[b, n].numpy(), theirs, rtol=1e-6, atol=1e-8)
@@ -105,8 +113,10 @@ def test_addresses_are_at_their_mean_while_settling():
     torch.testing.assert_close(imagine(full, memory, noise), imagine(plain, memory, noise), **TIGHT)
 
 
-def test_an_episode_writes_each_image_before_the_next():
-    network = make()
+@pytest.mark.parametrize("form", SOLVED)
+def test_an_episode_writes_each_image_before_the_next(form):
+    network, solved = make(form), SOLVED[form]
+    coupling = "independent" if form == "independent" else "product"
     noise = noise_for(network, settle=2)
     ours, memory = imagine_episode(network, noise, settle=2)
     assert memory.items == 3
@@ -116,10 +126,10 @@ def test_an_episode_writes_each_image_before_the_next():
         p = {key: value.numpy() for key, value in network.state_dict().items()}
         embedded, omega = [], np.zeros(50)
         for t in range(3):
-            path, z, eta, gamma = slow_image(network, R, omega, t, of_one(noise, b, t))
+            path, z, eta, gamma = slow_image(network, R, omega, t, of_one(noise, b, t), **solved)
             np.testing.assert_array_equal(ours.path[b, t].flatten(1).numpy(), path)
             np.testing.assert_allclose(ours.codes[b, t].numpy(), z, rtol=1e-6, atol=1e-8)
-            done = oracles.write(R, V, [z], [eta], [gamma])
+            done = oracles.write(R, V, [z], [eta], [gamma], coupling, **solved)
             R, V = done.R, done.V
             embedded.append(whole.linear(p, "history.psi", np.concatenate([z, gamma])))
             omega = np.mean(embedded, axis=0)

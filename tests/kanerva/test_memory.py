@@ -58,6 +58,18 @@ def test_items_may_come_one_by_one():
     assert all(same(*parts, atol=1e-12) for parts in zip(memory.state, other.state, strict=True))
 
 
+def test_however_sure_it_is_items_may_come_one_by_one_in_float32():
+    """The least noise is that of the prior's variance, not of what is left of it."""
+    codes = randn(12, 4, seed=1).float()
+    memory, other = (make(machines=1, dtype=torch.float32) for _ in range(2))
+    memory.write(codes, eta=1e-4)
+    for code in codes:
+        other.write(code[None], eta=1e-4)
+    assert other.state.V.diagonal(dim1=-2, dim2=-1).max() < 1e-2  # nothing of the prior is left
+    for one, several in zip(other.state, memory.state, strict=True):
+        torch.testing.assert_close(one, several, rtol=1e-3, atol=1e-6)
+
+
 def test_episodes_never_meet():
     codes = randn(3, 6, 4, seed=1)
     memory = make(episodes=3)
@@ -136,6 +148,12 @@ def test_samples_are_drawn_as_the_paper_says():
     for _ in range(3):
         asked = memory.read(asked).codes
     assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
+
+
+def test_samples_are_weighed_by_each_machines_noise():
+    memory = filled()
+    assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
+    assert not same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5), atol=1e-3)
 
 
 def test_samples_have_the_variance_that_the_memory_implies():

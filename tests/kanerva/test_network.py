@@ -6,8 +6,9 @@ import torch
 from kanerva import whole
 from kanerva.whole import FORMS, make, noise_of, pictures
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.memory import memory_kl
-from mini_lib.kanerva.models import MODELS, build_encoder, build_network, options_of
+from mini_lib.kanerva.memory import memory_kl, writing
+from mini_lib.kanerva.memory.writing import least_noise
+from mini_lib.kanerva.models import MODELS, build_encoder, build_network, draw_noise, generation, options_of
 from mini_lib.kanerva.objective import SAMPLE
 from mini_lib.seeding import seeded, torch_rng
 
@@ -30,6 +31,27 @@ def test_starts_from_the_values_of_the_paper():
 
 
 # ------------------------------------------------------------------------------------------------- parts
+
+
+def test_the_least_noise_is_that_of_the_learned_prior(monkeypatch):
+    """Also of a memory that something has been written into, by the network or by its imagination."""
+    told = []
+
+    def spy(state, psi=None):
+        told.append(psi)
+        return least_noise(state, psi)
+
+    monkeypatch.setattr(writing, "least_noise", spy)
+    network = make()
+    with torch.no_grad():
+        network.log_psi.copy_(torch.tensor([0.5, -0.5]))
+        memory = network.write(torch.zeros(2, 3, 3).double()).memory
+        network.write(torch.zeros(2, 3, 3).double(), memory=memory)
+    noise = draw_noise(generation.noise_shapes(network, 2, 2), torch_rng(0, "imagination"))
+    generation.imagine_episode(network, {name: each.double() for name, each in noise.items()}, memory)
+    assert len(told) == 2 + 2
+    for psi in told:
+        torch.testing.assert_close(psi, torch.tensor([0.5, -0.5]).exp().double(), rtol=1e-6, atol=0)
 
 
 @every_form

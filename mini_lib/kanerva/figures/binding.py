@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mini_lib.errors import WrongUse
+from mini_lib.kanerva.figures.parts import CHANNELS, rows_of_pictures
 from mini_lib.plotting import OKABE_ITO, QUIET, RULE, Numbers, diagram, figure, strip, style
 
 BLUE, VERMILION, GREEN, PINK, *_ = OKABE_ITO
-CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}  # of the task
 
 BOXES = {
     "image $x$": ((0.6, 3.0), 1.2, RULE),
@@ -62,23 +62,12 @@ def triplets(rows: Mapping[str, Numbers], titles: Sequence[str] = ()) -> Figure:
     Raises:
         WrongUse: for no rows, rows of another or several shapes, or titles that are not one a column.
     """
-    shown = {name: np.asarray(each, dtype=float) for name, each in rows.items()}
-    sizes = {each.shape[:2] for each in shown.values() if each.ndim == 4}
-    if len(sizes) != 1 or any(each.ndim != 4 or each.shape[1] != 3 for each in shown.values()):
-        found = {name: [*each.shape] for name, each in shown.items()}
+    found = {name: [*np.shape(each)] for name, each in rows.items()}
+    if len({tuple(shape[:2]) for shape in found.values()}) != 1 or any(
+        len(shape) != 4 or shape[1] != 3 for shape in found.values()
+    ):
         raise WrongUse(f"give rows of the same number of pictures [N, 3, H, W] each, got {found}")
-    count = sizes.pop()[0]
-    if titles and len(titles) != count:
-        raise WrongUse(f"{count} columns of pictures with {len(titles)} titles; give one for each")
-    with style():
-        fig, axes = figure(len(shown), count, size=(0.72 * count + 1.6, 0.82 * len(shown)), squeeze=False)
-        for line, (name, each) in zip(axes, shown.items(), strict=True):
-            for ax, picture in zip(line, each, strict=True):
-                _picture(ax, picture)
-            line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
-        for ax, title in zip(axes[0], titles, strict=False):
-            ax.set_title(title, fontsize="small", loc="center")
-    return fig
+    return rows_of_pictures(rows, titles, _picture)
 
 
 def _picture(ax: Axes, picture: Float[np.ndarray, "3 H W"]) -> None:

@@ -15,11 +15,16 @@ from mini_lib.plotting import OKABE_ITO, QUIET, RULE, Numbers, diagram, figure, 
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 ACROSS = 10  # pictures in a row
-KINDS = {"retrieved": GREEN, "between": QUIET, "new": VERMILION}
+KINDS = {"retrieved": GREEN, "between": QUIET, "new": VERMILION, "blank": ORANGE}
 
 
 def kind(cosine: float) -> str:
-    """What an imagined image counts as, by its cosine with the nearest stored one: a key of `KINDS`."""
+    """What an imagined image counts as, by its cosine with the nearest stored one: a key of `KINDS`.
+
+    An image without ink has a cosine of 0 (see `evaluation.nearest`).
+    """
+    if cosine == 0:
+        return "blank"
     return "retrieved" if cosine >= RETRIEVED else "new" if cosine < NEW else "between"
 
 
@@ -55,7 +60,7 @@ def imagined(stored: Numbers, pictures: Numbers, cosines: Numbers | None = None)
         stored: [T, H, W]
         pictures: [N, H, W]
         cosines: of each imagined picture with the nearest stored one, [N]: it is written below, and the frame is
-            green where it counts as retrieved, vermilion where it counts as new.
+            green where it counts as retrieved, vermilion where it counts as new, orange where it is blank.
 
     Raises:
         WrongUse: for no picture, or cosines that are not one a picture.
@@ -95,6 +100,8 @@ def _labels(axes: Sequence[Axes], cosines: Sequence[float]) -> None:
 def settling(cosines: Mapping[str, Numbers]) -> Figure:
     """Draw over steps of settling the mean cosine with the nearest stored image, and how many are retrieved or new.
 
+    Blank images, whose cosine is 0, are neither.
+
     Args:
         cosines: name -> [B, N, S + 1], from the first look on; the band is two standard errors over B memories.
 
@@ -111,7 +118,7 @@ def settling(cosines: Mapping[str, Numbers]) -> Figure:
             steps, look = np.arange(each.shape[2], dtype=float), {"color": colours[name]}
             band(left, steps, each.mean(axis=1), name, colours[name])
             right.plot(steps, 100 * (each >= RETRIEVED).mean(axis=(0, 1)), **look)
-            right.plot(steps, 100 * (each < NEW).mean(axis=(0, 1)), linestyle="--", **look)
+            right.plot(steps, 100 * ((each < NEW) & (each != 0)).mean(axis=(0, 1)), linestyle="--", **look)
         left.set(xlabel="times settled", ylabel="cosine with nearest stored")
         right.set(xlabel="times settled", ylabel="of imagined images (%)", ylim=(-3, 103))
         handles, names = left.get_legend_handles_labels()
@@ -159,6 +166,7 @@ def orbits(paths: Numbers, stored: Numbers, cosines: Numbers | None = None) -> F
             Line2D([], [], marker="o", label="settled", **marker),
         ]
         if cosines is not None:
-            handles += [Line2D([], [], color=colour, label=name) for name, colour in KINDS.items()]
+            found = {kind(float(cosine)) for cosine in cosines}
+            handles += [Line2D([], [], color=KINDS[name], label=name) for name in KINDS if name in found]
         fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
     return fig

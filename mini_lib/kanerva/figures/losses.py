@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.errors import WrongUse, unknown
+from mini_lib.kanerva.figures.parts import CHANNELS
 from mini_lib.plotting import OKABE_ITO, QUIET, figure, style
 from mini_lib.results import Comparison
 
@@ -20,7 +21,6 @@ LOOKS = (  # of the first column, of its control, and of others
     {"color": VERMILION, "marker": "s", "fillstyle": "full"},
     {"color": GREEN, "marker": "^", "fillstyle": "full"},
 )
-CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}
 SHADES = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 APART = 0.16  # between the dots of neighbouring columns, in rows
 

@@ -1,6 +1,7 @@
 """One memory at work: what it reads, what it knows of each row, how sure it is, and what is new to it."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import WrongUse
-from mini_lib.kanerva.figures.parts import band, ink
+from mini_lib.kanerva.figures.parts import band, ink, rows_of_pictures
 from mini_lib.kanerva.memory.state import State
 from mini_lib.plotting import OKABE_ITO, RULE, Numbers, figure, strip, style
 
@@ -46,22 +47,10 @@ def pictures(
         WrongUse: for no rows, rows of several lengths, or titles that are not one a column.
     """
     _some(rows, "row of pictures, by name")
-    shown = {name: np.asarray(each, dtype=float) for name, each in rows.items()}
-    if any(each.ndim != 3 for each in shown.values()) or len({len(each) for each in shown.values()}) > 1:
-        sizes = {name: each.shape for name, each in shown.items()}
+    sizes = {name: [*np.shape(each)] for name, each in rows.items()}
+    if any(len(shape) != 3 for shape in sizes.values()) or len({shape[0] for shape in sizes.values()}) > 1:
         raise WrongUse(f"every row has to hold the same number of pictures [N, H, W], got {sizes}")
-    count = len(next(iter(shown.values())))
-    if titles and len(titles) != count:
-        raise WrongUse(f"{count} columns of pictures with {len(titles)} titles; give one for each")
-    with style():
-        fig, axes = figure(len(shown), count, size=(0.72 * count + 1.5, 0.82 * len(shown)), squeeze=False)
-        for line, (name, each) in zip(axes, shown.items(), strict=True):
-            for ax, picture in zip(line, each, strict=True):
-                ink(ax, picture, limits)
-            line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
-        for ax, title in zip(axes[0], titles, strict=False):
-            ax.set_title(title, fontsize="small")
-    return fig
+    return rows_of_pictures(rows, titles, partial(ink, limits=limits))
 
 
 # ------------------------------------------------------------------------------------------------------ courses

@@ -1,12 +1,18 @@
-"""What several figures of this wing are made of: small pictures, and means in their bands."""
+"""What several figures of this wing are made of: small pictures, rows of them, and means in their bands."""
+
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from mini_lib.plotting import Numbers
+from mini_lib.errors import WrongUse
+from mini_lib.plotting import OKABE_ITO, Numbers, figure, style
 
 INK = "gray_r"  # 1 is ink
+BLUE, VERMILION, GREEN, *_ = OKABE_ITO
+CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}  # of the binding task
 
 
 def frame(ax: Axes) -> None:
@@ -22,6 +28,33 @@ def ink(ax: Axes, picture: Numbers, limits: tuple[float, float] = (0.0, 1.0)) ->
     shown = np.asarray(picture, dtype=float)
     ax.imshow(shown, cmap=INK, vmin=limits[0], vmax=limits[1], interpolation="nearest")
     frame(ax)
+
+
+def rows_of_pictures(
+    rows: Mapping[str, Numbers], titles: Sequence[str], paint: Callable[[Axes, np.ndarray], None]
+) -> Figure:
+    """Draw rows of small pictures, each row with its name on the left.
+
+    Args:
+        rows: name -> N pictures; all rows have the same N.
+        titles: of the columns, or none.
+        paint: draws one picture.
+
+    Raises:
+        WrongUse: for titles that are not one a column.
+    """
+    count = len(next(iter(rows.values())))
+    if titles and len(titles) != count:
+        raise WrongUse(f"{count} columns of pictures with {len(titles)} titles; give one for each")
+    with style():
+        fig, axes = figure(len(rows), count, size=(0.72 * count + 1.5, 0.82 * len(rows)), squeeze=False)
+        for line, (name, each) in zip(axes, rows.items(), strict=True):
+            for ax, picture in zip(line, np.asarray(each, dtype=float), strict=True):
+                paint(ax, picture)
+            line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
+        for ax, title in zip(axes[0], titles, strict=False):
+            ax.set_title(title, fontsize="small", loc="center")
+    return fig
 
 
 def band(ax: Axes, x: Float[np.ndarray, "P"], runs: Float[np.ndarray, "B P"], name: str, colour: str) -> None:

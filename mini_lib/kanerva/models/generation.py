@@ -185,7 +185,6 @@ def _rounded(logits: Tensor) -> Tensor:
 
 def _written(network: Kanerva, memory: Memory, new: Imagined) -> Memory:
     """The memory with one imagined item of each episode written."""
-    options = {"coupling": network.rule, "psi": network.prior.psi, **network.solving}
-    state = write_episode(memory.state, new.codes, new.weights, **options).state
+    state = write_episode(memory.state, new.codes, new.weights, **network.writing).state
     omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
     return Memory(state, omega, memory.items + 1)

@@ -111,6 +111,11 @@ class Kanerva(nn.Module):
         self.log_chi = nn.Parameter(torch.full((machines,), CHI).log())
 
     @property
+    def writing(self) -> dict:
+        """How items are written: `write_episode`'s options."""
+        return {"coupling": self.rule, "psi": self.prior.psi, **self.solving}
+
+    @property
     def prior(self) -> Prior:
         """The machines before anything is written."""
         return Prior(self.prior_means, self.log_psi.exp())
@@ -199,8 +204,7 @@ class Kanerva(nn.Module):
         features = self.assignment.features(codes)
         q, h, weights, omega = self.assign(codes, features, memory, noise, **how)
         added = self._address_noise(noise, self.noise_shapes(*codes.shape[:2]), "address")
-        options = {"coupling": self.rule, "psi": self.prior.psi, **self.solving}
-        written = write_episode(memory.state, codes, weights, noise=added, **options)
+        written = write_episode(memory.state, codes, weights, noise=added, **self.writing)
         kl = {
             "memory": episode_kl(written, self.prior, self.kl_memory).sum(-1),
             "address": address_kl(written.w, self.chi).sum(-1),

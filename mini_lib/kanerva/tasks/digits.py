@@ -116,8 +116,9 @@ def pictures(
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, read it off at 14 x 14 places between its pixels, and round.
 
-    Angles up to 15 degrees, shears up to .2, either side from 1/1.15 to 1.15 times as long, up to a pixel of 14 in
-    either direction; all evenly distributed (lengths in their logarithm).
+    Angles up to 15 degrees, shears up to .2, either side from 1/1.15 to 1.15 times as long, moves up to a pixel of
+    14 along either axis of the digit itself; all evenly distributed (lengths in their logarithm). A digit that is
+    turned and sheared as well moves up to 1.4 pixels along an axis of the result.
 
     Args:
         grey: 0 to 1.
