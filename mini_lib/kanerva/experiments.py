@@ -108,7 +108,7 @@ COLUMNS = {
         "least used machine, reading": "read_least_used",
     },
     "kanerva.fig3c": LOSS,
-    "kanerva.fig4a": {"classes": "classes", "least used machine, reading": "read_least_used"},
+    "kanerva.fig4a": {"classes": "classes", "least used machine": "least_used"},
     "kanerva.fig4d": LOSSES,
     "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")}
     | {"position, mean images": "tuned_position_fixed", "position, lesser machines": "tuned_position_rest"},

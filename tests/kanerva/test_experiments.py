@@ -272,7 +272,7 @@ MEASURED = {  # what each column of a figure shows, by the name that a record ha
         "least used machine, reading": "read_least_used",
     },
     "fig3c": {"loss": "nll", "loss, nothing written": "nll_empty"},
-    "fig4a": {"classes": "classes", "least used machine, reading": "read_least_used"},
+    "fig4a": {"classes": "classes", "least used machine": "least_used"},
     "fig4d": LOSSES,
     "fig7": {
         "position": "tuned_position",
