@@ -49,8 +49,10 @@ RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of record
 
 
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list[Cell]:
-    """The cells of a table (of all, without one), narrowed by name; WrongUse on unknown names."""
+    """The cells of a table, or of a paper (of all, without one), narrowed by name; WrongUse on unknown names."""
     chosen = [cell for wing in WINGS for cell in wing.CELLS]
+    if table in BUILD:
+        chosen, table = [cell for cell in chosen if cell.paper == table], None
     for name, wanted in (
         ("table", [table] if table is not None else None),
         ("row", rows),
@@ -63,7 +65,9 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
 
 @app.command("list")
 def list_(
-    table: Annotated[str | None, typer.Argument(help="Such as scan.table1; all without one.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(help="Such as scan.table1, or a paper's, such as scan; all without one.")
+    ] = None,
     records: RecordsOption = COMMITTED,
 ) -> None:
     """Papers, tables, cells, and how many runs each has."""
@@ -107,7 +111,7 @@ def reproduce(
     variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
     variant: VariantOption = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs a cell; the paper's number by default.")
+        int | None, typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
@@ -160,7 +164,10 @@ def reproduce(
             )
             print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
     if jobs and not begun:
-        print(f"the budget of {budget} was over before a training could begin; give it more")
+        print(
+            f"the budget of {budget} was over before a training could begin (starting alone took "
+            f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
+        )
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 

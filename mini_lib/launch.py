@@ -144,6 +144,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.raise_signal(heard[0])
 
 
+def _shut(pool: ProcessPoolExecutor) -> None:
+    """End the workers. Another interrupt has to wait: the workers of a pool that is left while it ends never end."""
+    with _interrupts_held():
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
     if _past(deadline):
         return
@@ -157,7 +163,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
             pool = ProcessPoolExecutor(
                 workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt)
             )
-            ending.callback(pool.shutdown, wait=True, cancel_futures=True)
+            ending.callback(_shut, pool)
             bar = ending.enter_context(
                 tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
             )

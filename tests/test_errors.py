@@ -11,6 +11,10 @@ def test_offers_nothing_where_nothing_is_near():
     assert str(unknown("model", "zzzz", ["esbn", "lstm"])) == "unknown model 'zzzz'; known: esbn, lstm"
 
 
+def test_names_with_commas_are_told_apart():
+    assert str(unknown("column", "z", ["loss", "loss, training"])).endswith("known: loss; loss, training")
+
+
 def test_cuts_long_lists_to_what_looks_most_alike():
     names = [f"{paper}.table{i}" for paper in ("esbn", "kanerva") for i in range(19)]
     text = str(unknown("table", "kanerva.table99", names))

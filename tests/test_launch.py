@@ -62,6 +62,22 @@ def test_an_interrupt_while_processes_start_comes_after_them_and_not_to_them():
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
+@pytest.mark.usefixtures("hears_interrupts")
+def test_an_interrupt_while_workers_end_waits_for_them(tmp_path, monkeypatch):
+    ended = []
+
+    class Interrupted(launching.ProcessPoolExecutor):
+        def shutdown(self, **how):
+            signal.raise_signal(signal.SIGINT)
+            super().shutdown(**how)
+            ended.append(how)
+
+    monkeypatch.setattr(launching, "ProcessPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(launch([job(1)], device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+    assert ended == [{"wait": True, "cancel_futures": True}]
+
+
 def test_after_the_deadline_nothing_starts(tmp_path):
     found = launch(
         [job(1), job(2)],

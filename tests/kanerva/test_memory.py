@@ -212,7 +212,7 @@ def test_sizes_and_options_that_cannot_be(options, message):
         (torch.zeros(6, 3), "codes have 3 features; this memory holds codes of 4"),
         (torch.zeros(0, 4), "there are no codes"),
         (torch.zeros(4), r"codes have to be \[T, D\], got \[4\]"),
-        (torch.zeros(2, 6, 4), r"got \[2, 6, 4\]; for several episodes at once say episodes=B"),
+        (torch.zeros(2, 6, 4), r"got \[2, 6, 4\]; one code alone is codes\[None\], and several episodes"),
         (torch.full((6, 4), torch.nan), "finite numbers; there is NaN"),
         (torch.full((6, 4), torch.inf), "finite numbers"),
         ([["a"]], "codes have to be an array of numbers"),
@@ -260,8 +260,8 @@ def test_episodes_that_cannot_be_written():
         ({"eta": [1.0, 1.0, 1.0]}, r"one number, \[K\] or \[T, K\], here T = 6 and K = 2"),
         ({"gamma": [0.5, 0.6]}, "gamma has to be from 0 to 1, with a sum of 1"),
         ({"gamma": [1.5, -0.5]}, "gamma has to be from 0 to 1, with a sum of 1"),
-        ({"gamma": [[0.5, 0.5]] * 5}, "gamma has to be one number"),
-        ({"gamma": [["a", "b"]]}, "gamma has to be one number"),
+        ({"gamma": [[0.5, 0.5]] * 5}, r"gamma has to be \[K\] or \[T, K\], here T = 6 and K = 2"),
+        ({"gamma": [["a", "b"]]}, r"gamma has to be \[K\] or \[T, K\], here T = 6 and K = 2"),
     ],
 )
 def test_weights_that_cannot_be(given, message):
@@ -272,9 +272,15 @@ def test_weights_that_cannot_be(given, message):
     assert memory.items == 6
 
 
-def test_an_empty_memory_cannot_be_read():
-    with pytest.raises(WrongUse, match="the memory is empty: write codes before reading"):
+def test_an_empty_memory_is_read_only_if_that_is_meant():
+    with pytest.raises(WrongUse, match="the memory is empty: write codes before reading, or say empty=True"):
         make().read(torch.zeros(1, 4))
+    memory, queries = make(), randn(3, 4, seed=2)
+    found = memory.read(queries, eta=[1.0, 2.0], empty=True)
+    gamma = torch.tensor([0.8, 0.2], dtype=torch.float64).expand(1, 3, 2)
+    assert same(found.codes, functions.read(memory.prior.state(1), queries[None], gamma).codes[0], atol=1e-12)
+    memory.write(randn(6, 4, seed=1))
+    assert memory.read(queries, empty=True).codes.equal(memory.read(queries).codes)
 
 
 def test_a_mixture_needs_a_choice():

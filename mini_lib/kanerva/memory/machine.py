@@ -130,8 +130,16 @@ class ProductMemory:
         self.state, self.items = written.state, self.items + codes.shape[1]
         return self._plain(written.kl)
 
-    def read(self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None) -> Reading:
+    def read(
+        self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
+    ) -> Reading:
         """Ask N queries, [N, D]; nothing is written.
+
+        Args:
+            queries: [N, D]
+            eta: each machine's noise; it sets gamma.
+            gamma: each machine's weight.
+            empty: ask even if nothing has been written, and the prior answers: the control of every reading.
 
         Returns:
             `codes` is what the memory answers, [N, D]; `parts` what each machine says, [N, K, D]; `w` where it
@@ -140,8 +148,10 @@ class ProductMemory:
         Raises:
             WrongUse: if nothing has been written, or for queries or weights that do not fit.
         """
-        if not self.items:
-            raise WrongUse("the memory is empty: write codes before reading")
+        if not self.items and not empty:
+            raise WrongUse(
+                "the memory is empty: write codes before reading, or say empty=True to ask its prior"
+            )
         queries = self._codes(queries, "queries")
         with torch.no_grad():
             found = reading.read(
@@ -231,7 +241,10 @@ class ProductMemory:
             raise WrongUse(f"{name} have to be an array of numbers; {error}") from error
         lead, wanted = ((), "[T, D]") if self.episodes is None else ((self.episodes,), "[B, T, D]")
         if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead:
-            hint = f" with B = {self.episodes}" if lead else "; for several episodes at once say episodes=B"
+            several = (
+                "; one code alone is codes[None], and several episodes at once need ProductMemory(episodes=B)"
+            )
+            hint = f" with B = {self.episodes}" if lead else several
             raise WrongUse(f"{name} have to be {wanted}, got {[*codes.shape]}{hint}")
         if codes.shape[-1] != self.dim:
             raise WrongUse(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
@@ -261,8 +274,9 @@ class ProductMemory:
         try:
             spread = self._numbers(given).expand(shape)
         except (TypeError, ValueError, RuntimeError) as error:
+            forms = "[K] or [T, K]" if name == "gamma" else "one number, [K] or [T, K]"
             raise WrongUse(
-                f"{name} has to be one number, [K] or [T, K], here T = {shape[1]} and K = {shape[2]}; got {given!r}"
+                f"{name} has to be {forms}, here T = {shape[1]} and K = {shape[2]}; got {given!r}"
             ) from error
         if not spread.isfinite().all():
             raise WrongUse(f"{name} has to be finite numbers")
