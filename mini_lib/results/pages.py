@@ -152,7 +152,7 @@ def _claims(found: list[Comparison]) -> list[str]:
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
         "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
         "runs, and no printed error, cannot tell. It is *not run* until every one "
-        "of these cells has runs. The paper's scale and the smaller one of the tutorials are judged apart."
+        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart."
     )
     table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
     return [text, table] + (
