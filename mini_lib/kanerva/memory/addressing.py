@@ -103,5 +103,8 @@ def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
     """gamma_i = eta_i^-2 / sum_j eta_j^-2, where eta_i stands for sigma_i / sqrt(r_i) (A.3.3).
 
     Through logarithms, since 1 / eta^2 may be too large for a number.
+
+    Args:
+        eta: each machine's noise, above 0; anything else gives NaN.
     """
     return torch.softmax(-2 * eta.log(), dim=-1)  # Eq. 45; Eq. 52
