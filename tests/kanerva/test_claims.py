@@ -97,6 +97,10 @@ EXPECTED = {
         {"k = 1, 20 columns each/loss": 20, "k = 4, 5 columns each/loss": 15},
         {"k = 4, 5 columns each/loss": 25},
     ),
+    "fig3c.3": (
+        {"k = 1, 5 columns each/loss": 20, "k = 4, 5 columns each/loss": 15},
+        {"k = 4, 5 columns each/loss": 25},
+    ),
     "fig3c.2": unused("k = 1, 20 columns each", "k = 4, 5 columns each"),
     "fig7.1": ({"k = 4/position": 0.1} | TUNED, TOO_MUCH),
     "fig7.2": (
