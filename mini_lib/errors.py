@@ -37,7 +37,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
     hint = f"; did you mean {nearest!r}?" if nearest else ";"
     rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
     shown = difflib.get_close_matches(str(name), names, n=LISTED, cutoff=0) if rest else names
-    listed = ("; " if any("," in each for each in shown) else ", ").join(dict.fromkeys(shown)) or "none"
+    listed = ("; " if any("," in each for each in shown) else ", ").join(shown) or "none"
     return WrongUse(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 

@@ -19,9 +19,7 @@ class RunSettings:
     """
 
     PAPER: ClassVar[str]
-    UNNAMED: ClassVar[
-        frozenset[str]
-    ]  # fields that `describe` leaves out, as the headline says or nobody asks them
+    UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def headline(self) -> str:
         """What matters most, in a few words."""
