@@ -32,7 +32,11 @@ def test_seed_everything_seeds_all_three_generators():
     assert draws[0] == draws[1]
 
 
-@pytest.mark.parametrize("seed", [-1, True])
+def test_whole_numbers_of_numpy_name_the_same_streams():
+    assert stream_seed(np.int64(3), "data", np.uint8(2)) == stream_seed(3, "data", 2)
+
+
+@pytest.mark.parametrize("seed", [-1, True, np.int64(-1)])
 def test_a_seed_is_a_whole_number_from_zero(seed):
     with pytest.raises(ValueError, match="a seed is a whole number from 0"):
         stream_seed(seed, "data")
