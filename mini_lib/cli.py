@@ -13,7 +13,7 @@ import torch
 import typer
 
 from mini_lib import results
-from mini_lib.devices import describe, pick_device, set_precision
+from mini_lib.devices import check_precision, describe, pick_device
 from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, Damaged, WrongUse, unknown
 from mini_lib.esbn import experiments as esbn
 from mini_lib.functions import experiments as functions
@@ -139,7 +139,7 @@ def reproduce(
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
     where, store = pick_device(device), Records(records)
-    set_precision(precision, where)
+    check_precision(precision, where)
     store.check_writable()
     code_version()
     jobs = unfinished(chosen, store, seeds)
@@ -157,7 +157,7 @@ def reproduce(
                     f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
                 )
                 continue
-            keep(job, run, store, chosen, device=describe(where), precision=precision)
+            keep(job, run, store, chosen)
             finished += 1
             outcome = (
                 "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
@@ -171,7 +171,7 @@ def reproduce(
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 
-def keep(job: Job, run: Run, store: Records, chosen: list[Cell], **provenance: str) -> None:
+def keep(job: Job, run: Run, store: Records, chosen: list[Cell]) -> None:
     """Put a finished run on record, in the file of the table that declares it first."""
     cell = next(cell for cell in chosen if cell.settings == job.settings)
     record = record_of(
@@ -181,7 +181,8 @@ def keep(job: Job, run: Run, store: Records, chosen: list[Cell], **provenance: s
         paper=cell.paper,
         scale=scale_of(cell),
         data=DATA[cell.paper](job.settings),
-        **provenance,
+        device=describe(run.device),
+        precision=run.precision,
     )
     store.add(record, cell.home)
 
@@ -222,7 +223,7 @@ def weights(
     run = train([replica], checkpoints=checkpoints, progress=True)[0]
     if run.key not in store:
         job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
-        keep(job, run, store, [cell], device=describe(torch.device("cpu")), precision="fp32")
+        keep(job, run, store, [cell])
     if run.diverged:
         raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]

@@ -1,5 +1,7 @@
 """Where to compute, and how exactly."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -24,17 +26,37 @@ def pick_device(name: str = "auto") -> torch.device:
     return device
 
 
-def set_precision(precision: str, device: torch.device) -> None:
-    """Choose "fp32", full precision everywhere, or "tf32", faster matrix products and convolutions on a GPU.
-
-    PyTorch's own default on a GPU is TF32 convolutions. WrongUse for tf32 elsewhere than on a GPU.
-    """
+def check_precision(precision: str, device: torch.device) -> None:
+    """Raise WrongUse for a precision that is unknown, or that the device does not have."""
     if precision not in ("fp32", "tf32"):
         raise unknown("precision", precision, ("fp32", "tf32"))
     if precision == "tf32" and device.type != "cuda":
         raise WrongUse("tf32 is a precision of GPUs; leave it out, or use --device cuda")
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+@contextmanager
+def use_precision(precision: str, device: torch.device) -> Iterator[None]:
+    """Compute a block in "fp32", full precision, or in "tf32", faster matrix products and convolutions on a GPU.
+
+    PyTorch's own default on a GPU is TF32 convolutions. Its settings are put back at the end, and on a CPU they stay
+    untouched. In the block its older settings (`allow_tf32`) cannot be read: PyTorch refuses to mix the two kinds.
+
+    Raises:
+        WrongUse: for an unknown precision, or tf32 elsewhere than on a GPU.
+    """
+    check_precision(precision, device)
+    if device.type != "cuda":
+        yield
+        return
+    operations = torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+    before = [operation.fp32_precision for operation in operations]
+    try:
+        for operation in operations:
+            operation.fp32_precision = "tf32" if precision == "tf32" else "ieee"
+        yield
+    finally:
+        for operation, setting in zip(operations, before, strict=True):
+            operation.fp32_precision = setting
 
 
 def describe(device: torch.device) -> str:

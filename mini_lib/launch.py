@@ -9,14 +9,15 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 import torch
-from tqdm.auto import tqdm
 
+from mini_lib.progress import open_bar
 from mini_lib.training import Replica, Run, train
 
 Build = Callable[[dict, int], Replica]
@@ -35,7 +36,7 @@ class Job:
 
 
 class JobsFailed(RuntimeError):
-    """Some jobs ended in an error; the others are done."""
+    """Some jobs ended in an error; the others are done, unless a worker process died."""
 
 
 def default_workers() -> int:
@@ -47,7 +48,7 @@ def launch(
     jobs: Iterable[Job],
     *,
     device: torch.device,
-    checkpoints: Path,
+    checkpoints: Path | str,
     deadline: float | None = None,
     workers: int | None = None,
     precision: str = "fp32",
@@ -62,13 +63,14 @@ def launch(
         deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
             begun one, is checkpointed and yielded unfinished; what has not begun is left out.
         workers: processes on a CPU, one a core unless given.
-        precision: see `devices.set_precision`.
+        precision: see `devices.use_precision`.
         progress: show a bar over updates.
 
     Raises:
-        JobsFailed: after the last run, if some jobs ended in an error; it names them.
+        JobsFailed: after the last run, if some jobs ended in an error; it names them. Or if a worker process died,
+            since no more can be trained then.
     """
-    jobs = list(jobs)
+    jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":
         runs = _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
     else:
@@ -157,7 +159,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
     # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
     counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
     workers = max(1, min(workers, len(jobs)))
-    ended, failed = 0, []
+    ended, failed, lost = 0, [], 0
     with ExitStack() as ending:  # the flag first, then the bar, then the workers
         with _interrupts_held():
             pool = ProcessPoolExecutor(
@@ -165,7 +167,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
             )
             ending.callback(_shut, pool)
             bar = ending.enter_context(
-                tqdm(total=None, unit=" updates", disable=not progress, desc=f"0 of {len(jobs)} runs")
+                open_bar(f"0 of {len(jobs)} runs", None, " updates", leave=True, shown=progress)
             )
             ending.callback(setattr, halt, "value", 1)
             waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
@@ -174,14 +176,24 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
             bar.update(counter.value - bar.n)
             for future in done:
                 job = waiting.pop(future)
-                if (error := future.exception()) is not None:
+                if isinstance(error := future.exception(), BrokenProcessPool):
+                    lost += 1
+                elif error is not None:
                     failed.append(f"{job.settings}, seed {job.seed}: {error}")
                 elif (run := future.result()) is not None:
                     ended += run.finished
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
+    messages = []
     if failed:
-        raise JobsFailed(f"{len(failed)} of {len(jobs)} runs failed:\n" + "\n".join(failed))
+        messages += [f"{len(failed)} of {len(jobs)} runs failed:", *failed]
+    if lost:
+        messages += [
+            f"a worker process died, perhaps for want of memory; {lost} of {len(jobs)} runs are not done.",
+            "Finished runs are kept; the same command goes on, with fewer --workers if memory is short.",
+        ]
+    if messages:
+        raise JobsFailed("\n".join(messages))
 
 
 # ------------------------------------------------------------------------------------------------ GPU

@@ -1,23 +1,81 @@
 """What is told of a training while it runs, and what is kept of it: the bar and the learning curve."""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
+from time import monotonic as now
 
 from tqdm.auto import tqdm
+from tqdm.std import tqdm as text_bar
 
+LINE_SECONDS = 60.0  # between lines where no bar can move
 CURVE_HEAD = 150  # logged points kept one by one; later ones are averaged in blocks
 CURVE_TAIL = 100
 
 
+class Lines:
+    """What stands for a bar in a file: a line a minute, and one at the end."""
+
+    def __init__(self, label: str, total: int | None, unit: str):
+        self.label, self.total, self.unit = label, total, unit
+        self.n = 0
+        self.started = self.said = now()
+
+    def __enter__(self) -> "Lines":
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+    def set_description_str(self, label: str) -> None:
+        """Change the label, as a bar does."""
+        self.label = label
+
+    def update(self, new: int) -> None:
+        """So many more are done."""
+        self.n += new
+        if now() - self.said >= LINE_SECONDS:
+            self.say()
+
+    def close(self) -> None:
+        """Write the last line."""
+        self.say()
+
+    def say(self) -> None:
+        """Write a line: how many are done, in what time."""
+        self.said = now()
+        line = tqdm.format_meter(
+            self.n, self.total, self.said - self.started, prefix=self.label, unit=self.unit, ncols=0
+        )
+        print(line, file=sys.stderr, flush=True)
+
+
+def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True) -> tqdm | Lines:
+    """A tqdm bar on a terminal or in a notebook; elsewhere, where a bar would only repeat itself, `Lines`.
+
+    Args:
+        label: what the numbers are of.
+        total: how many there will be, if that is known.
+        unit: one of them.
+        leave: whether a bar stays where it was, once it is closed.
+        shown: False for a bar that shows nothing.
+    """
+    # In a notebook a bar is a widget, and no text:
+    in_notebook = tqdm.status_printer is not text_bar.status_printer
+    if shown and not in_notebook and not sys.stderr.isatty():
+        return Lines(label, total, unit)
+    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=not shown)
+
+
 class Progress:
-    """A tqdm bar over updates, or the caller's own function told of the updates since the last call."""
+    """A bar over updates, or the caller's own function told of the updates since the last call."""
 
     def __init__(self, label: str, total: int, progress: bool | Callable[[int], None]):
         self.done = 0
         self.progress = progress
         self.bar = None
         if progress is True:
-            self.bar = tqdm(total=total, desc=label, unit="update", leave=False)
+            self.bar = open_bar(label, total, "update", leave=False)
 
     def __enter__(self) -> Callable[[int], None]:
         return self.tell

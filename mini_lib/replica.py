@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+CPU = torch.device("cpu")
 Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
 
 
@@ -49,12 +50,14 @@ class Replica:
         constants: tensors that every batch gets besides its examples (such as the pool of images).
         noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
             like, from a stream that the update's number names; the batch gets them as "noise".
-        compact: an exact saving with data-dependent shapes, used only where a replica is trained alone.
+        compact: an exact saving with data-dependent shapes, used only where a replica is trained alone on a CPU:
+            on a GPU every such shape is waited for.
         optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
         schedule: the learning rate of an update, as a factor of `lr`.
         clip: the greatest norm of all gradients together, or none.
         checks: epochs after which `evaluate` measures on the way; it always does at the end.
         report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
     """
 
     key: str
@@ -75,6 +78,7 @@ class Replica:
     clip: float | None = None
     checks: tuple[int, ...] = ()
     report: Callable[[list[dict]], dict[str, float]] = last_check
+    cpu_only: bool = False
 
     @property
     def updates_per_epoch(self) -> int:
@@ -90,8 +94,10 @@ class Replica:
         """Replicas with equal keys can be trained as one stack: equal shapes, options, schedule, loss and constants.
 
         A stack runs the first network's code with every network's parameters, so that whatever else a module keeps,
-        such as a dropout rate, has to be equal too.
+        such as a dropout rate, has to be equal too. What runs on the CPU only shares a stack with nothing.
         """
+        if self.cpu_only:
+            return (self.key,)
         shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
         kinds = tuple((type(module).__name__, plain_attributes(module)) for module in self.model.modules())
         shared = tuple(
@@ -114,10 +120,12 @@ class Run:
         diverged: its loss stopped being a number at the last update of its curve.
         metrics: what `evaluate` measured; empty if unfinished or diverged.
         curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
-        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
         updates: updates done.
         seconds: training and evaluation time; in a stack, this replica's share.
         model: the trained network, on the CPU.
+        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
+        device: where it was trained and measured.
+        precision: in which; see `devices.use_precision`.
     """
 
     key: str
@@ -130,3 +138,5 @@ class Run:
     seconds: float
     model: nn.Module
     checks: list[dict] = field(default_factory=list)
+    device: torch.device = CPU
+    precision: str = "fp32"

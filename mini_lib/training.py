@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
-from mini_lib.devices import pick_device, set_precision
+from mini_lib.devices import pick_device, use_precision
 from mini_lib.errors import Damaged
 from mini_lib.progress import Progress, thin
-from mini_lib.replica import Batch, Replica, Run, adam
+from mini_lib.replica import CPU, Batch, Replica, Run, adam
 from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
@@ -33,7 +33,7 @@ def train(
     *,
     device: torch.device | str = "cpu",
     stacked: bool | None = None,
-    checkpoints: Path | None = None,
+    checkpoints: Path | str | None = None,
     stop: Callable[[int], bool] = lambda update: False,
     progress: bool | Callable[[int], None] = False,
     precision: str = "fp32",
@@ -42,13 +42,13 @@ def train(
 
     Args:
         replicas: one or more; to be stacked they need equal `stack_key`.
-        device: where to train.
+        device: where to train; a replica that is `cpu_only` is trained on the CPU all the same.
         stacked: as one program, or in turn; by default stacked on a GPU.
         checkpoints: a folder. Every minute and on stopping each replica leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told of updates done since it was last told.
-        precision: see `devices.set_precision`.
+        precision: see `devices.use_precision`.
 
     Returns:
         A `Run` for each replica, in order. A replica whose loss is not finite is stopped, the others go on.
@@ -57,7 +57,7 @@ def train(
         ValueError: if the replicas cannot be stacked, or a checkpoint is damaged or of another run.
     """
     replicas, device = list(replicas), pick_device(str(device))
-    set_precision(precision, device)
+    checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
     if stacked and len({replica.stack_key() for replica in replicas}) > 1:
         raise ValueError(
@@ -69,13 +69,16 @@ def train(
         update = found[replica.key]["update"] if found[replica.key] else 0
         groups[update if stacked else replica.key].append(replica)
     runs = {}
-    for group in groups.values():
-        trainee = Trainee(group, device, stacked)
-        if found[group[0].key]:
-            trainee.load([found[replica.key] for replica in group])
-        label = group[0].name if len(group) == 1 else f"{len(group)} networks"
-        with Progress(label, group[0].updates, progress) as tell:
-            runs |= {run.key: run for run in trainee.run(checkpoints, stop, tell)}
+    with use_precision(precision, device):
+        for group in groups.values():
+            trainee = Trainee(group, device, stacked)
+            if found[group[0].key]:
+                trainee.load([found[replica.key] for replica in group])
+            label = group[0].name if len(group) == 1 else f"{len(group)} networks"
+            with Progress(label, group[0].updates, progress) as tell:
+                runs |= {run.key: run for run in trainee.run(checkpoints, stop, tell)}
+    for run in runs.values():
+        run.precision = precision if run.device == device else "fp32"
     return [runs[replica.key] for replica in replicas]
 
 
@@ -103,8 +106,9 @@ class Trainee:
     """
 
     def __init__(self, replicas: list[Replica], device: torch.device, stacked: bool):
-        self.replicas, self.device, self.stacked = replicas, device, stacked
+        self.replicas, self.stacked = replicas, stacked
         self.first = replicas[0]
+        self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
         self.epoch, self.data = -1, {}
         self.update, self.seconds = 0, 0.0
@@ -228,7 +232,7 @@ class Trainee:
         loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
-            if self.first.compact is not None:
+            if self.first.compact is not None and self.device.type == "cpu":
                 whole = self.first.compact(whole)
             one, score = loss(self.base, whole)
             return one[None], score[None]
@@ -268,6 +272,7 @@ class Trainee:
             self.seconds,
             model,
             self.checks[i],
+            self.device,
         )
 
     def save(self, folder: Path) -> None:

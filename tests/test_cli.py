@@ -12,10 +12,11 @@ import time
 import pytest
 import torch
 
-from mini_lib import __main__, cli
+from mini_lib import __main__, cli, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.experiments import CELLS, build, paper_settings
 from mini_lib.functions import experiments as functions
+from mini_lib.kanerva import timing
 from mini_lib.results import Cell, Records
 from mini_lib.training import train
 from mini_lib.weights import header
@@ -381,3 +382,17 @@ def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
     assert header(file)["settings"] == record["settings"] == settings
     assert run(*command)[0] == 0
     assert len(Records(tmp_path / "records")) == 1
+
+
+def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, tmp_path):
+    for module in (cli, training):  # PyTorch's "meta" in the place of a GPU
+        monkeypatch.setattr(module, "pick_device", lambda name: torch.device("meta"))
+    monkeypatch.setattr(cli, "describe", lambda device: f"{device.type}: its name")
+    monkeypatch.setattr(timing, "evaluate_scaling", lambda *form, **sizes: {"r2_400": 0.5})
+    code, out, _ = run(
+        "reproduce", "kanerva.fig1d", "--variant", "tutorial", "--seeds", 2, "--records", tmp_path
+    )
+    assert code == 0
+    assert "runs to make on meta: its name" in out
+    assert {record["provenance"]["device"] for record in Records(tmp_path)} == {"cpu: its name"}
+    assert len(Records(tmp_path)) == 4

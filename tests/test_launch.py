@@ -1,6 +1,8 @@
 """Spreading runs over cores, and grouping them into stacks."""
 
+import os
 import signal
+import sys
 import time
 from types import SimpleNamespace
 
@@ -125,12 +127,35 @@ def test_no_replica_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatc
     assert len(built) == 1
 
 
-def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd):
+def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
     said = capfd.readouterr().err
-    assert "0 of 2 runs: " in said
-    assert "2 of 2 runs: " in said
+    assert "\r0 of 2 runs: " in said
+    assert "\r2 of 2 runs: " in said
     assert ": :" not in said
+
+
+def test_in_a_file_one_line_says_how_many_runs_have_ended(tmp_path, capfd):
+    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("2 of 2 runs: 6 updates")
+    assert "\r" not in line
+
+
+def end_process(settings, seed):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_told_in_two_lines(tmp_path):
+    jobs = [job(1)] + [Job(end_process, {"many": "settings"}, seed, str(seed)) for seed in range(30)]
+    found = []
+    with pytest.raises(JobsFailed) as stop:
+        found.extend(launch(jobs, device=CPU, checkpoints=str(tmp_path), workers=1, progress=False))
+    first, second = str(stop.value).splitlines()
+    assert first == "a worker process died, perhaps for want of memory; 30 of 31 runs are not done."
+    assert second.startswith("Finished runs are kept; the same command goes on")
+    assert [run.finished for _, run in found] == [True]
 
 
 def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from mini_lib.devices import pick_device, set_precision
+from mini_lib import training
+from mini_lib.devices import check_precision, pick_device, use_precision
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.progress import thin
 from mini_lib.seeding import seeded, torch_rng
@@ -418,19 +419,89 @@ def test_absent_and_unknown_devices_are_refused():
         pick_device("meta")
 
 
-def test_precision_is_full_unless_asked():
-    try:
-        set_precision("tf32", torch.device("cuda"))
-        assert torch.backends.cuda.matmul.allow_tf32
-        assert torch.backends.cudnn.allow_tf32
-    finally:
-        set_precision("fp32", CPU)
-    assert not torch.backends.cuda.matmul.allow_tf32
-    assert not torch.backends.cudnn.allow_tf32
-    with pytest.raises(ValueError, match="unknown precision 'bf16'"):
-        set_precision("bf16", CPU)
+def precisions():
+    """PyTorch's settings, newer and older ones."""
+    backends = torch.backends
+    newer = [part.fp32_precision for part in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)]
+    return newer, backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
+
+
+@pytest.fixture(params=[False, True])
+def own_choice(request):
+    """The user's own precision for convolutions, both ways."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = request.param
+    yield precisions()
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def test_training_on_a_cpu_leaves_the_users_precision_alone(own_choice):
+    during = []
+    replica = toy(1)
+    measured = replica.evaluate
+    train([replace(replica, evaluate=lambda net: during.append(precisions()) or measured(net))])
+    assert during == [own_choice]
+    assert precisions() == own_choice
+
+
+@pytest.mark.parametrize(("precision", "setting"), [("fp32", "ieee"), ("tf32", "tf32")])
+def test_a_gpu_computes_in_the_precision_asked_for_and_then_in_the_users(precision, setting, own_choice):
+    def fail():
+        with use_precision(precision, torch.device("cuda")):
+            backends = torch.backends
+            for part in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
+                assert part.fp32_precision == setting
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert precisions() == own_choice
+
+
+def test_unknown_precisions_and_tf32_on_a_cpu_are_refused():
+    with pytest.raises(WrongUse, match="unknown precision 'bf16'"):
+        check_precision("bf16", CPU)
     with pytest.raises(WrongUse, match="tf32 is a precision of GPUs"):
         train([toy(1)], precision="tf32")
+
+
+# ------------------------------------------------------------------- devices, with PyTorch's "meta" for a GPU
+
+
+@pytest.mark.parametrize(("device", "compacted"), [("cpu", 1), ("meta", 0)])
+def test_a_batch_is_compacted_on_a_cpu_only(device, compacted):
+    seen = []
+    replica = replace(toy(1), compact=lambda batch: seen.append(1) or batch)
+    trainee = Trainee([replica], torch.device(device), stacked=False)
+    losses, _ = trainee.losses(trainee.batch(0))
+    assert losses.device.type == device
+    assert len(seen) == compacted
+
+
+def test_a_run_says_where_it_was_trained(monkeypatch):
+    monkeypatch.setattr(training, "pick_device", torch.device)
+    (here,) = train([toy(1)])
+    (timed,) = train([replace(toy(1), cpu_only=True)], device="meta")
+    assert here.device == timed.device == CPU
+    assert here.metrics == timed.metrics
+    there = Trainee([toy(1)], torch.device("meta"), stacked=False)
+    monkeypatch.setattr(
+        there.base, "to", lambda device: there.base
+    )  # the weights of "meta" cannot be fetched
+    assert there.result(0, finished=False).device == torch.device("meta")
+
+
+def test_what_runs_on_the_cpu_only_is_never_stacked():
+    timings = [replace(toy(seed), cpu_only=True) for seed in (1, 2)]
+    with pytest.raises(ValueError, match="cannot be stacked"):
+        train(timings, stacked=True)
+
+
+def test_checkpoints_may_lie_in_a_folder_named_by_a_string(tmp_path):
+    train([toy(1)], checkpoints=str(tmp_path), stop=lambda update: update == 4)
+    (run,) = train([toy(1)], checkpoints=str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["toy-1.pt"]
+    assert weights(run).equal(weights(train([toy(1)])[0]))
 
 
 def test_a_checkpoint_of_an_older_version_is_named(tmp_path):

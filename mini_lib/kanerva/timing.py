@@ -64,6 +64,7 @@ def build(settings: dict, seed: int) -> Replica:
         lr=1e-3,
         loss=_no_loss,
         evaluate=lambda model: _timed(s),
+        cpu_only=True,
     )
 
 

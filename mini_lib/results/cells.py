@@ -83,8 +83,8 @@ class BenchCase(NamedTuple):
         network: its name in the list.
         setting: on what, such as "m=95".
         settings: of the run; empty where `work` is given.
-        authors_ms: median milliseconds of the authors' code for the same update, on one CPU thread beside the
-            reference of `mini_lib.bench`; None where it was not timed.
+        times_faster: CPU time of the authors' code for the same update over ours, timed side by side on one CPU
+            thread; None where it was not.
         updates: how many are timed; more where they are of unequal length.
         stacked_on_cpu: whether to time a stack on a CPU too, where stacking gains nothing.
         work: makes what is timed in the place of an update, for a device.
@@ -93,7 +93,7 @@ class BenchCase(NamedTuple):
     network: str
     setting: str
     settings: dict
-    authors_ms: float | None
+    times_faster: float | None
     updates: int = 20
     stacked_on_cpu: bool = True
     work: Callable[[torch.device], Callable[[], object]] | None = None

@@ -1,0 +1,44 @@
+"""What is told of a training: a bar where it can move, lines where it cannot."""
+
+import sys
+
+import pytest
+
+from mini_lib import progress
+from mini_lib.progress import Progress, open_bar
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only the test moves."""
+    now = [100.0]
+    monkeypatch.setattr(progress, "now", lambda: now[0])
+    return now
+
+
+def test_in_a_file_there_is_a_line_a_minute_and_one_at_the_end(clock, capsys):
+    with Progress("a network", 1000, True) as tell:
+        for update in range(0, 1001, 10):
+            clock[0] += 1.3  # 131.3 s in all
+            tell(update)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("a network: ") and "\r" not in line for line in lines)
+    assert "460/1000" in lines[0]
+    assert "930/1000" in lines[1]
+    assert "1000/1000" in lines[2]
+
+
+def test_on_a_terminal_a_bar_moves(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with open_bar("runs", 2, "run", leave=True) as bar:
+        bar.update(2)
+    said = capsys.readouterr().err
+    assert "\rruns:" in said
+    assert "2/2" in said
+
+
+def test_a_bar_that_is_not_shown_says_nothing(capsys):
+    with open_bar("runs", 2, "run", leave=True, shown=False) as bar:
+        bar.update(2)
+    assert capsys.readouterr().err == ""
