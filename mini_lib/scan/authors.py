@@ -5,7 +5,7 @@ Their parameters and ours are the same ones under other names; `paper.toml` has 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -51,8 +51,11 @@ def load_li(
     itself. Kernels are transposed, and gates brought from TensorFlow's order (i, g, f, o) into PyTorch's.
 
     Args:
-        network: built with the sizes and ablations of the run.
-        variables: as `session.run` gives them; ":0" at the end of a name is ignored.
+        network: built with the sizes and ablations of the run: `representations="one"` is their
+            --single_representation, which leaves no trace in the variables if both embeddings have one size;
+            `decoder_input="gold"` is --use_decoder_input.
+        variables: `tf.trainable_variables()` by name, as `session.run` gives them; ":0" at the end of a name is
+            ignored.
         words: their words 1, 2, ...; 0 is the end.
         actions: their actions 1, 2, ...; 0 is the end.
 
@@ -76,8 +79,8 @@ def load_li(
 
 def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
     """Rows in our order, kernels transposed, gates in PyTorch's order."""
-    if "embeddings" in name:
-        rows = word_rows if "word_embeddings" in name else action_rows
+    if "/Variable" in name:  # their tables of embeddings have no names of their own
+        rows = word_rows if name.startswith("word_embeddings/") else action_rows
         return value[rows] if len(value) == len(rows) else value
     value = value.mT if value.dim() == 2 else value
     if "lstm_cell" in name:
@@ -99,7 +102,7 @@ def _load(network: nn.Module, model: str, theirs: dict[str, Tensor]) -> nn.Modul
     state = {name: value.clone() for name, value in own.items()}
     missing, problems = {name: value.numel() for name, value in own.items()}, []
     for name, value in theirs.items():
-        target = _ours(model, name)
+        target = _ours(model, name, own)
         if target == "":
             continue
         base, _, half = (target or "").partition("[")
@@ -127,10 +130,14 @@ def _load(network: nn.Module, model: str, theirs: dict[str, Tensor]) -> nn.Modul
     return network
 
 
-def _ours(model: str, name: str) -> str | None:
-    """Our name of a parameter of theirs: "" where it has no part in the function, None where it is unknown."""
+def _ours(model: str, name: str, own: Collection[str]) -> str | None:
+    """Our name of a parameter of theirs: "" where it has no part in the function, None where it is unknown.
+
+    `own` are the names of the network to be filled.
+    """
     for row in renaming():
         pattern = re.escape(row.theirs).replace(r"\*", r"([^./]+)")
         if row.model == model and (match := re.fullmatch(pattern, name)):
-            return row.ours.replace("*", match[1]) if match.groups() else row.ours
+            ours = row.ours.replace("*", match[1]) if match.groups() else row.ours
+            return "" if row.dead == "if absent" and ours not in own else ours
     return None

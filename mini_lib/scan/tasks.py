@@ -61,6 +61,10 @@ class Examples(NamedTuple):
         """The examples of a slice, or of a tensor of numbers."""
         return Examples(*(part[which] for part in tuple(self)))
 
+    def to(self, device: torch.device | str) -> "Examples":
+        """The same examples on a device."""
+        return Examples(*(part.to(device) for part in tuple(self)))
+
     def trimmed(self) -> "Examples":
         """Without padding that no command here needs."""
         steps = int((self.actions != NO_ACTION).sum(dim=1).max())
@@ -105,10 +109,20 @@ def padded(examples: Examples) -> Examples:
 
 
 def decode(actions: Int[Tensor, " L"]) -> list[str]:
-    """The names of actions up to <EOS>."""
-    names = list(ACTION_IDS)
-    found = [names[number] for number in actions.tolist()]
-    return found[: found.index(EOS)] if EOS in found else found
+    """The names of actions up to <EOS>.
+
+    Raises:
+        WrongUse: for a number before <EOS> that is no action's, such as the -1 of a step that is not there.
+    """
+    numbers, names = actions.tolist(), {number: action for action, number in ACTION_IDS.items()}
+    if ACTION_IDS[EOS] in numbers:
+        numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
+    for number in numbers:
+        if number not in range(len(names)):
+            raise WrongUse(
+                f"{number} is no action; give the actions of one command as numbers from 0 to {len(names) - 1}"
+            )
+    return [names[number] for number in numbers]
 
 
 def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) -> Bool[Tensor, " N"]:

@@ -66,5 +66,10 @@ class ByHand(SyntacticAttention):
 
 
 def network(**options):
+    """A small network that tells commands apart: with its first weights it says one action throughout."""
     with seeded(0, "test"):
-        return SyntacticAttention(syntax=8, semantics=6, **options)
+        made = SyntacticAttention(syntax=8, semantics=6, **options)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter *= 4
+    return made

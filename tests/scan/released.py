@@ -1,4 +1,8 @@
-"""The released networks, written anew from the authors' codes: names, shapes and functions."""
+"""The released networks, written anew from the authors' codes: names, shapes and functions.
+
+Syntactic Attention is `SynAttnEncoder` and `SynAttnDecoder` of SyntacticAttention.py. The graph of Li et al. is that
+of `RandRegModel` in extended_model.py, on top of simple_model.py; `li_shapes` says which function makes what.
+"""
 
 import numpy as np
 import torch
@@ -84,37 +88,53 @@ THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
 SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
 FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
 WRAPPER = f"{SCOPE}/decoder/attention_wrapper"
+PLACES, ANSWER = f"{SCOPE}/attention_network/dense", "prediction/prediction_network/dense"
 N = 10
 
 
-def li_shapes(gold=False):
-    """Names and shapes of the graph's variables: kernels are [inputs, outputs]."""
-    given = 8 if gold else 1
+def li_shapes(gold=False, single=False, primitive=16, function=8):
+    """Names and shapes of the graph's trainable variables: kernels are [inputs, outputs].
+
+    `gold` is --use_decoder_input, `single` --single_representation, the sizes --embedding_size and
+    --function_embedding_size. A `tf.Variable` without a name is "Variable", then "Variable_1", of the scope that it
+    is made in. `SimpleModel.create_model` opens the scopes word_embeddings, generate_attention and prediction.
+    """
+    read, given = primitive if single else function, 8 if gold else 1
     shapes = {
-        "word_embeddings/Variable": (14, 16),
-        "word_embeddings/Variable_1": (14, 8),
+        # RandRegModel.get_representations: three calls of get_embeddings, the last in compute_switch
+        "word_embeddings/Variable": (14, primitive),
+        "word_embeddings/Variable_1": (
+            14,
+            function,
+        ),  # made with `single` too, which then takes the first for both
         "word_embeddings/compute_switch/Variable": (14, 1),
-        f"{FW}/kernel": (8 + 32, 4 * 32),
+        # S2SModel.get_encoder_bidirectional, by tf.nn.bidirectional_dynamic_rnn
+        f"{FW}/kernel": (read + 32, 4 * 32),
         f"{FW}/bias": (4 * 32,),
-        f"{BW}/kernel": (8 + 32, 4 * 32),
+        f"{BW}/kernel": (read + 32, 4 * 32),
         f"{BW}/bias": (4 * 32,),
+        # S2SAttentionModel.get_decoder_cell: LuongAttention, which makes its layer at once ...
         f"{SCOPE}/memory_layer/kernel": (64, 64),
+        # ... and AttentionWrapper, which makes its parts in the scope "decoder" of dynamic_decode
         f"{WRAPPER}/{LSTM}/kernel": (given + 64 + 64, 4 * 64),
         f"{WRAPPER}/{LSTM}/bias": (4 * 64,),
         f"{WRAPPER}/attention_layer/kernel": (128, 64),
-        f"{SCOPE}/dense/kernel": (64, N),
-        f"{SCOPE}/dense/bias": (N,),
-        "prediction/prediction_network/dense/kernel": (16, 7),
-        "prediction/prediction_network/dense/bias": (7,),
+        # S2SModel.attention_generation: ff, of one layer, in the scope attention_network
+        f"{PLACES}/kernel": (64, N),
+        f"{PLACES}/bias": (N,),
+        # SimpleModel.create_model: ff once more, in the scope prediction_network
+        f"{ANSWER}/kernel": (primitive, 7),
+        f"{ANSWER}/bias": (7,),
     }
-    return shapes | ({f"{SCOPE}/output_embeddings": (7, 8)} if gold else {})
+    # S2SModel.get_decoder_input
+    return shapes | ({f"{SCOPE}/Variable": (7, 8)} if gold else {})
 
 
-def li_variables(gold=False):
+def li_variables(**options):
     rng = np.random.default_rng(4)
     return {
-        f"{name}:0": rng.normal(size=shape) * (1 if "embeddings" in name else shape[0] ** -0.5)
-        for name, shape in li_shapes(gold).items()
+        f"{name}:0": rng.normal(size=shape) * (1 if "Variable" in name else shape[0] ** -0.5)
+        for name, shape in li_shapes(**options).items()
     }
 
 
@@ -147,20 +167,20 @@ def li_encoder(v, x):
     return np.concatenate(outputs, axis=1), finals
 
 
-def li_forward(v, words, actions, gold):
+def li_forward(v, words, actions, gold=False, single=False):
     """Logits [L, 7] of one command, in their numbers: `words` with the end, `actions` with the end."""
     p, f = v["word_embeddings/Variable:0"][words], v["word_embeddings/Variable_1:0"][words]
+    f = p if single else f
     memory, ((c_fw, h_fw), (c_bw, h_bw)) = li_encoder(v, f)
     keys = memory @ v[f"{SCOPE}/memory_layer/kernel:0"]
     c, h = np.concatenate([h_fw, h_bw]), np.concatenate([c_fw, c_bw])  # exchanged, as released
     attention, logits = np.zeros(64), []
     for last in [0, *actions[:-1]]:
-        given = v[f"{SCOPE}/output_embeddings:0"][last] if gold else np.zeros(1)
+        given = v[f"{SCOPE}/Variable:0"][last] if gold else np.zeros(1)
         c, h = basic_lstm(v, f"{WRAPPER}/{LSTM}", np.concatenate([given, attention]), c, h)
         context = softmax(keys @ h) @ memory
         attention = np.concatenate([h, context]) @ v[f"{WRAPPER}/attention_layer/kernel:0"]
-        places = attention @ v[f"{SCOPE}/dense/kernel:0"] + v[f"{SCOPE}/dense/bias:0"]
+        places = attention @ v[f"{PLACES}/kernel:0"] + v[f"{PLACES}/bias:0"]
         weights = softmax(places[: len(words)])
-        kernel = v["prediction/prediction_network/dense/kernel:0"]
-        logits.append(weights @ p @ kernel + v["prediction/prediction_network/dense/bias:0"])
+        logits.append(weights @ p @ v[f"{ANSWER}/kernel:0"] + v[f"{ANSWER}/bias:0"])
     return np.array(logits)

@@ -71,11 +71,20 @@ def test_li_has_the_parameters_that_were_counted():
     assert sum(np.prod(shape) for shape in li_shapes().values()) == 57_183
 
 
+LI_FORMS = {
+    "as released": ({}, {}),
+    "--use_decoder_input": ({"gold": True}, {"decoder_input": "gold"}),
+    "--single_representation": ({"single": True}, {"representations": "one"}),
+    "both": ({"gold": True, "single": True}, {"decoder_input": "gold", "representations": "one"}),
+}
+every_li = pytest.mark.parametrize("form", LI_FORMS)
+
+
 @torch.no_grad()
-@pytest.mark.parametrize("gold", [False, True])
-def test_li_loads_and_computes_the_same_function(gold):
-    v = li_variables(gold)
-    ours = LiNetwork(decoder_input="gold" if gold else "none")
+@every_li
+def test_li_loads_and_computes_the_same_function(form):
+    theirs, options = LI_FORMS[form]
+    v, ours = li_variables(**theirs), LiNetwork(**options)
     assert authors.load_li(ours, v, THEIR_WORDS, THEIR_ACTIONS) is ours
     columns = [ACTION_IDS[action] for action in (EOS, *THEIR_ACTIONS)]
     examples = encode(COMMANDS)
@@ -85,9 +94,23 @@ def test_li_loads_and_computes_the_same_function(gold):
         words = [*(THEIR_WORDS.index(word) + 1 for word in command.split()), 0]
         steps = int((examples.actions[row] != 0).sum())
         actions = [(EOS, *THEIR_ACTIONS).index(names[int(each)]) for each in examples.actions[row, :steps]]
-        expected = li_forward(v, words, actions, gold)
+        expected = li_forward(v, words, actions, **theirs)
         np.testing.assert_allclose(logits[row, :steps][:, columns].numpy(), expected, rtol=0, atol=1e-5)
+    assert np.abs(expected[0] - expected[1:]).max() > 0.02  # steps differ, so the decoder is tested too
     assert logits[..., ACTION_IDS[SOS]].max() < -1e8
+
+
+@every_li
+def test_every_variable_of_li_is_of_effect_but_those_that_their_graph_leaves_unused(form):
+    theirs, options = LI_FORMS[form]
+    v, ours, examples = li_variables(**theirs), LiNetwork(**options), encode(COMMANDS)
+    before = authors.load_li(ours, v)(*examples)
+    unused = {"word_embeddings/compute_switch/Variable:0"}
+    unused |= {"word_embeddings/Variable_1:0"} if "single" in theirs else set()
+    for name in v:
+        changed = v | {name: v[name] + np.random.default_rng(5).normal(size=v[name].shape)}
+        after = authors.load_li(ours, changed)(*examples)
+        assert torch.equal(after, before) == (name in unused), name
 
 
 def test_li_counts_words_and_actions_as_we_do_unless_told():
@@ -146,7 +169,7 @@ def test_names_each_that_is_missing(case):
     state, network = make(), build()
     for name in [each for each in state if "switch" not in each]:
         rest = {key: value for key, value in state.items() if key != name}
-        ours = authors._ours(case, name.removesuffix(":0")).partition("[")[0]
+        ours = authors._ours(case, name.removesuffix(":0"), network.state_dict()).partition("[")[0]
         assert f"nothing for our {ours!r}, or not all of it" in complaint(case, network, rest)
     load(network, state)
 
@@ -178,7 +201,9 @@ def test_names_what_is_superfluous():
     message = complaint("syntactic_attention", SyntacticAttention(), released().state_dict() | extra)
     assert "'encoder.rnn1.weight_ih_l1' has no place in it" in message
     gold = li_variables(gold=True)
-    assert "'generate_attention/output_embeddings' has no place in it" in complaint("li", LiNetwork(), gold)
+    assert "'generate_attention/Variable' has no place in it" in complaint("li", LiNetwork(), gold)
+    single = complaint("li", LiNetwork(), li_variables(single=True))
+    assert "basic_lstm_cell/kernel' has shape (128, 48), our 'encoder_kernel[0]' needs (128, 40)" in single
     message = complaint("li", LiNetwork(), li_variables() | {"wholly/new:0": np.ones(1)})
     assert "'wholly/new' has no place in it" in message
 
@@ -212,12 +237,16 @@ def test_cuts_a_long_list_of_problems():
 def test_every_row_of_the_table_is_met_by_a_parameter():
     full = dict.fromkeys(("sequential_semantics", "nonlinear_semantics"), True)
     names = {"syntactic_attention": Released(**full).state_dict(), "li": li_shapes(gold=True)}
+    own = {
+        "syntactic_attention": SyntacticAttention(**full).state_dict(),
+        "li": LiNetwork(decoder_input="gold").state_dict(),
+    }
     told = [(row.model, row.theirs) for row in authors.renaming()]
     assert len(set(told)) == len(told)
     for row in authors.renaming():
         before, _, after = row.theirs.partition("*")
         assert any(name.startswith(before) and name.endswith(after) for name in names[row.model]), row.theirs
-    assert all(authors._ours(model, name) is not None for model in names for name in names[model])
+    assert all(authors._ours(model, name, own[model]) is not None for model in names for name in names[model])
 
 
 def test_dead_parameters_and_those_of_an_option_carry_a_note():
@@ -228,5 +257,5 @@ def test_dead_parameters_and_those_of_an_option_carry_a_note():
 
 def test_an_unknown_name_is_not_guessed():
     for name in ("encoder.W_m.weights", "encoder.rnn1.l0", "word_embeddings/Variable"):
-        assert authors._ours("syntactic_attention", name) is None, name
-    assert authors._ours("li", "encoder.W_m.weight") is None
+        assert authors._ours("syntactic_attention", name, ()) is None, name
+    assert authors._ours("li", "encoder.W_m.weight", ()) is None

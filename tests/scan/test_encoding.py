@@ -95,6 +95,14 @@ def test_decoding_without_an_end():
     assert decode(torch.tensor([5, 3, 0, 0])) == ["LEFT"]
 
 
+@pytest.mark.parametrize("number", [-1, -9, len(ACTION_IDS), 100])
+def test_numbers_that_are_no_actions_are_not_decoded(number):
+    with pytest.raises(WrongUse, match=f"^{number} is no action; give .* numbers from 0 to 8$"):
+        decode(torch.tensor([2, number, 3]))
+    assert decode(torch.tensor([2, 3, number])) == ["JUMP"]  # what stands after the end is not read
+    assert [decode(torch.tensor([each])) for each in (0, 8)] == [[SOS], ["DAX"]]
+
+
 def test_examples_are_picked_by_slices_and_numbers():
     examples = encode(["jump", "run", "walk left"])
     assert examples[torch.tensor([2, 0])].words.equal(examples.words[[2, 0]])

@@ -2,14 +2,24 @@
 
 import pytest
 import torch
+from other_device import OTHER, OtherDevice
 from torch.nn.functional import cosine_similarity
+from torch.utils._pytree import tree_leaves
 
 from mini_lib.errors import WrongUse
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis.attention import speak
 from mini_lib.scan.models import SyntacticAttention
 from mini_lib.scan.recipes import accuracy
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS, encode
+from mini_lib.scan.tasks import (
+    ACTION_COUNT,
+    ACTION_IDS,
+    MOST_ACTIONS,
+    WORD_COUNT,
+    WORD_IDS,
+    decode,
+    encode,
+)
 from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
 
 # ------------------------------------------------------------------------------------------ words alone
@@ -62,9 +72,10 @@ def test_two_equal_commands_are_one(options):
         trace = model.trace(words, lengths, actions.shape[1])
         again = speak(model, trace.attention, trace.meanings, trace.roles)
     torch.testing.assert_close(again, trace.logits)
-    plain = accuracy(model, encode(COMMANDS))
-    assert analysis.accuracy_with_syntax_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
-    assert analysis.accuracy_with_semantics_of(model, COMMANDS, "jump", "jump") == pytest.approx(plain)
+    predicted = model.predict(words, lengths, MOST_ACTIONS)
+    assert len(predicted.unique(dim=0)) > 1  # commands are told apart
+    found = [analysis.two_commands(model, command, command) for command in COMMANDS]
+    assert found == [decode(row) for row in predicted]
 
 
 def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
@@ -171,3 +182,32 @@ def test_dax_is_offered_by_networks_that_have_it(ask):
         with pytest.raises(WrongUse, match="unknown word 'daz'") as error:
             ask(model, ["jump twice"], as_="daz")
         assert ("dax" in str(error.value)) == offered
+
+
+# ------------------------------------------------------------------------------------------ another device
+
+
+ASKED = {
+    "attend": lambda model: analysis.attend(model, "jump left and walk"),
+    "dictionary": analysis.dictionary,
+    "follow": lambda model: analysis.follow(model, COMMANDS),
+    "describe": lambda model: analysis.describe(model, COMMANDS),
+    "two_commands": lambda model: analysis.two_commands(model, "walk and look", "look after run"),
+    "accuracy_with_syntax_of": lambda model: analysis.accuracy_with_syntax_of(model, COMMANDS),
+    "accuracy_with_semantics_of": lambda model: analysis.accuracy_with_semantics_of(model, COMMANDS),
+    "leak": lambda model: analysis.leak(model, COMMANDS),
+    "role_similarity": lambda model: analysis.role_similarity(model, COMMANDS),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_network_on_another_device_is_measured_and_results_come_back(name):
+    here = ASKED[name](network(nonlinear_semantics=True))
+    with OtherDevice():
+        there = ASKED[name](network(nonlinear_semantics=True).to(OTHER))
+    for one, other in zip(tree_leaves(here), tree_leaves(there), strict=True):
+        assert type(other) is type(one)  # a tensor of the other device has a type of its own
+        if isinstance(one, torch.Tensor):
+            torch.testing.assert_close(other, one)
+        else:
+            assert other == pytest.approx(one, nan_ok=True) if isinstance(one, float) else other == one

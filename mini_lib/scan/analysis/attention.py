@@ -67,6 +67,11 @@ def known(model: SyntacticAttention, examples: Examples) -> Examples:
     return examples
 
 
+def device_of(model: nn.Module) -> torch.device:
+    """The device on which the network lies; examples go there, and what is measured comes back to the CPU."""
+    return next(model.parameters()).device
+
+
 class Attended(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer.
 
@@ -95,13 +100,14 @@ def attend(model: nn.Module, command: str) -> Attended:
         WrongUse: for what is no SCAN command; for another network.
     """
     words, lengths, actions = known(check(model), encode([command]))
-    trace = model.trace(words, lengths, actions.shape[1])
+    device = device_of(model)
+    trace = model.trace(words.to(device), lengths.to(device), actions.shape[1])
     return Attended(
         command,
         (SOS, *command.split(), EOS),
         tuple(ACTION_NAMES[i] for i in actions[0]),
-        tuple(ACTION_NAMES[i] for i in trace.logits[0].argmax(dim=-1)),
-        trace.attention[0],
+        tuple(ACTION_NAMES[i] for i in trace.logits[0].argmax(dim=-1).cpu()),
+        trace.attention[0].cpu(),
         torch.tensor(own_places(command)),
     )
 
@@ -163,6 +169,6 @@ def dictionary(model: nn.Module) -> Dictionary:
     size, spoken = model.meaning.num_embeddings, model.action.out_features
     words = [*words_of(model), SOS, EOS]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < spoken]
-    logits = speak(model, torch.eye(size), model.meaning.weight, None)
+    logits = speak(model, torch.eye(size, device=device_of(model)), model.meaning.weight, None).cpu()
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
     return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])

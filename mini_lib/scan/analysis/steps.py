@@ -14,6 +14,7 @@ from mini_lib.scan.analysis.attention import (
     VERB_ACTIONS,
     WORD_NAMES,
     check,
+    device_of,
     known,
     own_places,
 )
@@ -86,19 +87,20 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
         WrongUse: for what is no SCAN command; for another network.
     """
     trace_of, examples = check(model).trace, known(model, encode(commands))
+    device = device_of(model)
     own = [torch.tensor(own_places(command)) for command in commands]
     own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
     predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)
     weight = torch.full(own.shape, -1.0)
     counts = (own >= 0).sum(dim=1)
     for part in torch.argsort(counts).split(EVALUATED_TOGETHER):
-        words, lengths, actions = examples[part].trimmed()
+        words, lengths, actions = examples[part].trimmed().to(device)
         steps = actions.shape[1]
         trace, mine = trace_of(words, lengths, steps), own[part, :steps]
-        there = mine >= 0
-        on_own = trace.attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
-        predicted[part, :steps] = trace.logits.argmax(dim=-1).where(there, -1)
-        looked[part, :steps] = trace.attention.argmax(dim=-1).where(there, -1)
+        there, attention = mine >= 0, trace.attention.cpu()
+        on_own = attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
+        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(there, -1)
+        looked[part, :steps] = attention.argmax(dim=-1).where(there, -1)
         weight[part, :steps] = on_own.where(there, -1.0)
     return Steps(examples, predicted, own, looked, weight)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import WrongUse, unknown
-from mini_lib.scan.analysis.attention import check, known, own_places, speak, words_of
+from mini_lib.scan.analysis.attention import check, device_of, known, own_places, speak, words_of
 from mini_lib.scan.analysis.errors import phrase_at
 from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
 from mini_lib.scan.models import SyntacticAttention
@@ -27,9 +27,10 @@ def streams(
     The semantic stream hears its own command whole, so a sequential one reads that one in order; where the syntax
     stream reaches the actions directly, it does so with its own command.
     """
+    syntax, semantics = (each.to(device_of(model)) for each in (syntax, semantics))
     looking = model.trace(syntax.words, syntax.lengths, steps)
     meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
-    return speak(model, looking.attention, meanings, looking.roles).argmax(dim=-1)
+    return speak(model, looking.attention, meanings, looking.roles).argmax(dim=-1).cpu()
 
 
 @torch.no_grad()
@@ -168,9 +169,10 @@ def roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -
     """h_j of one word of each command, whose place is counted without <SOS>."""
     model, at, found = check(model), 1 + torch.tensor(places), []
     for part in torch.arange(len(commands)).split(EVALUATED_TOGETHER):
-        words, lengths, _ = known(model, encode([commands[i] for i in part.tolist()])).trimmed()
+        examples = known(model, encode([commands[i] for i in part.tolist()])).trimmed()
+        words, lengths, _ = examples.to(device_of(model))
         roles, _ = model.parse(words, lengths, {})
-        found.append(roles[torch.arange(len(part)), at[part]])
+        found.append(roles.cpu()[torch.arange(len(part)), at[part]])
     return torch.cat(found)
 
 
