@@ -22,8 +22,9 @@ from mini_lib.launch import Job, JobsFailed, launch
 from mini_lib.results import Cell, Records
 from mini_lib.results.cells import run_key
 from mini_lib.results.compare import narrow, scale_of
-from mini_lib.results.records import COMMITTED, code_version, record_of
+from mini_lib.results.records import code_version, record_of
 from mini_lib.scan import experiments as scan
+from mini_lib.storage import check_folder, check_target
 from mini_lib.training import Run, train
 from mini_lib.weights import load_weights, save_weights
 
@@ -31,6 +32,8 @@ WINGS = [esbn, scan, functions, kanerva]
 BUILD = {wing.PAPER: wing.build for wing in WINGS}
 DATA = {wing.PAPER: wing.data_source for wing in WINGS}
 
+MOST_RUNS = 100_000  # asked for at once; all tables together have a tenth of that
+UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
 STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
 _began = 0.0  # when the command did; `main` says so
 
@@ -45,7 +48,15 @@ ColumnsOption = Annotated[list[str] | None, typer.Option("--columns", help="A co
 VariantOption = Annotated[
     list[str] | None, typer.Option("--variant", help="Only this reading, such as tutorial; repeat for more.")
 ]
-RecordsOption = Annotated[Path, typer.Option("--records", help="Folder of records to read and add to.")]
+RecordsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        help="Folder of records to read and add to. By default those that come with mini_lib; new ones go into "
+        "mini_lib/results/records of a git checkout, or else into ./records, which is then read too.",
+        show_default=False,
+    ),
+]
 
 
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list[Cell]:
@@ -63,15 +74,22 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     return chosen
 
 
+def to_read(folder: Path | None) -> Records:
+    """The records of a folder, or those there are by default; WrongUse without that folder."""
+    if folder is not None and not folder.is_dir():
+        raise WrongUse(f"no folder of records at {folder}")
+    return Records(folder)
+
+
 @app.command("list")
 def list_(
     table: Annotated[
         str | None, typer.Argument(help="Such as scan.table1, or a paper's, such as scan; all without one.")
     ] = None,
-    records: RecordsOption = COMMITTED,
+    records: RecordsOption = None,
 ) -> None:
     """Papers, tables, cells, and how many runs each has."""
-    found, chosen = Records(records), cells(table)
+    found, chosen = to_read(records), cells(table)
     for wing in WINGS:
         own = [cell for cell in chosen if cell.paper == wing.PAPER]
         if own:
@@ -111,7 +129,8 @@ def reproduce(
     variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
     variant: VariantOption = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default.")
+        int | None,
+        typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default."),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
@@ -126,10 +145,13 @@ def reproduce(
         int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")
     ] = None,
     launcher: Annotated[str, typer.Option(help="Where runs go: local.")] = "local",
-    records: RecordsOption = COMMITTED,
+    records: RecordsOption = None,
     checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
 ) -> None:
-    """Train what a table still lacks; what is on record is not trained again, what was stopped goes on."""
+    """Train what a table still lacks; what is on record is not trained again, what was stopped goes on.
+
+    The first line printed says where the records of these runs go.
+    """
     deadline = deadline_of(budget, _began)
     if (table is None) != every:
         raise WrongUse("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
@@ -143,7 +165,9 @@ def reproduce(
     store.check_writable()
     code_version()
     jobs = unfinished(chosen, store, seeds)
-    print(f"{len(jobs)} runs to make on {describe(where)}")
+    if jobs:
+        check_folder(checkpoints, "checkpoints")
+    print(f"{len(jobs)} runs to make on {describe(where)}; records go to {store.folder}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
     runs = launch(
         jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
@@ -157,11 +181,10 @@ def reproduce(
                     f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
                 )
                 continue
-            keep(job, run, store, chosen)
+            record = keep(job, run, store, chosen, checkpoints)
             finished += 1
-            outcome = (
-                "DIVERGED" if run.diverged else ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
-            )
+            figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
+            outcome = "DIVERGED" if record["diverged"] else figures
             print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
     if jobs and not begun:
         print(
@@ -171,8 +194,13 @@ def reproduce(
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 
-def keep(job: Job, run: Run, store: Records, chosen: list[Cell]) -> None:
-    """Put a finished run on record, in the file of the table that declares it first."""
+def keep(job: Job, run: Run, store: Records, chosen: list[Cell], checkpoints: Path) -> dict:
+    """Put a finished run on record, in the file of the table that declares it first; returns the record.
+
+    Raises:
+        OSError: if that cannot be written. The record is then kept beside the checkpoints, where that is possible;
+            the message says what is left of the run.
+    """
     cell = next(cell for cell in chosen if cell.settings == job.settings)
     record = record_of(
         run,
@@ -184,11 +212,34 @@ def keep(job: Job, run: Run, store: Records, chosen: list[Cell]) -> None:
         device=describe(run.device),
         precision=run.precision,
     )
-    store.add(record, cell.home)
+    try:
+        store.add(record, cell.home)
+    except OSError as error:
+        raise OSError(f"{error}. {rescue(record, cell.home, run, checkpoints)}") from error
+    return record
+
+
+def rescue(record: dict, home: str, run: Run, checkpoints: Path) -> str:
+    """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on."""
+    try:
+        Records(checkpoints / UNRECORDED).add(record, home)
+    except (OSError, Damaged):
+        if (checkpoints / f"{run.key}.pt").exists():
+            return f"{run.name} had just finished; it goes on from its last checkpoint in {checkpoints}"
+        return f"{run.name} had just finished and is lost; it is trained again"
+    return (
+        f"{run.name} had just finished; its record is safe in {checkpoints / UNRECORDED}, and `mini-lib results "
+        f"merge {checkpoints / UNRECORDED}` takes it over"
+    )
 
 
 def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Job]:
-    """The runs that these cells lack, those that fill cells before other readings."""
+    """The runs that these cells lack, those that fill cells before other readings; WrongUse above MOST_RUNS."""
+    asked = sum(seeds or cell.runs for cell in chosen)
+    if asked > MOST_RUNS:
+        raise WrongUse(
+            f"that is {asked:,} runs, and {MOST_RUNS:,} can be asked for at once; take fewer seeds or cells"
+        )
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in range(1, (seeds or cell.runs) + 1):
@@ -206,16 +257,22 @@ def weights(
     path: Annotated[Path, typer.Argument(help="The safetensors file to write.")],
     seed: Annotated[int, typer.Option(min=1, help="Which run of the cell.")] = 1,
     variant: Annotated[str, typer.Option(help="Another reading of the cell, such as tutorial.")] = "",
-    records: RecordsOption = COMMITTED,
+    records: RecordsOption = None,
     checkpoints: Annotated[Path, typer.Option(help="Folder for the unfinished run.")] = Path("checkpoints"),
 ) -> None:
     """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load.
 
     The run goes on record too, unless it is there already.
     """
-    (cell,) = cells(table, [row], [column], [variant])
-    store = Records(records)
+    if table in BUILD:
+        raise WrongUse(
+            f"weights are of one table's cell, and {table!r} is a paper; `mini-lib list {table}` shows its tables"
+        )
+    found = cells(table, [row], [column], [variant])
+    cell, store = found[0], Records(records)
     store.check_writable()
+    check_folder(checkpoints, "checkpoints")
+    check_target(path)
     code_version()
     replica = BUILD[cell.paper](cell.settings, seed)
     torch.set_num_threads(1)
@@ -223,7 +280,7 @@ def weights(
     run = train([replica], checkpoints=checkpoints, progress=True)[0]
     if run.key not in store:
         job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
-        keep(job, run, store, [cell])
+        keep(job, run, store, [cell], checkpoints)
     if run.diverged:
         raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
@@ -248,14 +305,12 @@ def compare(
     summary: Annotated[
         bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")
     ] = False,
-    records: RecordsOption = COMMITTED,
+    records: RecordsOption = None,
 ) -> None:
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     if as_json and summary:
         raise WrongUse("--json and --summary are two outputs; ask for one")
-    if not records.is_dir():
-        raise WrongUse(f"no folder of records at {records}")
-    found = results.compare(cells(table, rows, columns, variant), Records(records))
+    found = results.compare(cells(table, rows, columns, variant), to_read(records))
     if as_json:
         print(json.dumps([row.to_dict() for row in found], indent=1))
     elif summary:
@@ -265,7 +320,7 @@ def compare(
 
 
 @results_app.command("merge")
-def merge(folder: Path, records: RecordsOption = COMMITTED) -> None:
+def merge(folder: Path, records: RecordsOption = None) -> None:
     """Take over records made elsewhere; none is doubled."""
     homes = {cell.hash: cell.home for wing in WINGS for cell in wing.CELLS}
     new, known = Records(records).merge(folder, homes)

@@ -44,5 +44,5 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
 def _nearest(name: str, names: list[str]) -> str | None:
     """Return the known name that looks most like `name`, upper and lower case aside, or None."""
     by_lower = {each.lower(): each for each in names}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None

@@ -1,6 +1,8 @@
 """Writing that survives an interruption or a full disk, and reading that says what is wrong."""
 
+import errno
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,15 +10,29 @@ import torch
 
 from mini_lib.errors import Damaged
 
+# What fails with one of these fails again however much space there is:
+ELSEWHERE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+}
+
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file beside `path`, then move it there, so that an interruption leaves the old one whole.
 
     Raises:
-        OSError: with the path, what failed (a full disk, say) and what is safe.
+        OSError: with the path, what failed (a full disk, say) and what to do; also if something other than a file,
+            such as a folder or a device, is in the place.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary = _beside(path)
+    except OSError as error:
+        raise not_written(path, error) from error
     try:
         write(temporary)
         os.replace(temporary, path)
@@ -26,17 +42,50 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _beside(path: Path) -> Path:
+    """Where to write what is then moved to `path`; its folder is made. OSError if it cannot be moved there."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "it is there and is no file (a folder or a device)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
+
+
 def not_written(path: Path, error: Exception) -> OSError:
     """The error for a file that could not be written; the caller raises it."""
+    elsewhere = isinstance(error, OSError) and error.errno in ELSEWHERE
+    remedy = "Name another place" if elsewhere else "Free some disk space"
     return OSError(
-        f"could not write {path}: {error}. Free some disk space and run the same command again; "
-        "finished runs are safe"
+        f"could not write {path}: {error}. {remedy} and run the same command again; "
+        "what was written before is as it was"
     )
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"cannot write {what} to {folder}: {error}; name another folder") from error
+
+
+def check_target(path: Path) -> None:
+    """Raise OSError now, rather than after hours of training, if `write_atomically` could not write this file."""
+    try:
+        temporary = _beside(path)
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def read_checkpoint(path: Path) -> dict:
     """Load a checkpoint; Damaged with what to do if it is damaged."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise Damaged(f"checkpoint {path} is damaged; delete it, and its run starts again") from error
+    if not isinstance(state, dict):
+        raise Damaged(f"checkpoint {path} is not one of a training; delete it, and its run starts again")
+    return state

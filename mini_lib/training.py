@@ -23,7 +23,16 @@ from mini_lib.storage import read_checkpoint, write_atomically
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
-KEPT = {"key", "params", "optimiser", "update", "seconds", "alive", "curve", "checks"}  # in a checkpoint
+KEPT = {  # in a checkpoint
+    "key": str,
+    "params": dict,
+    "optimiser": dict,
+    "update": int,
+    "seconds": float,
+    "alive": bool,
+    "curve": list,
+    "checks": list,
+}
 
 __all__ = ["Batch", "Replica", "Run", "Trainee", "adam", "train"]
 
@@ -88,15 +97,23 @@ def _checkpoint(replica: Replica, folder: Path | None) -> dict | None:
     if path is None or not path.exists():
         return None
     state = read_checkpoint(path)
-    shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
-    same = (
-        KEPT <= state.keys()
-        and state["key"] == replica.key
-        and shapes == {name: tuple(value.shape) for name, value in state.get("params", {}).items()}
-    )
-    if not same:
+    whole = all(type(state.get(name)) is kind for name, kind in KEPT.items())
+    if not whole or state["key"] != replica.key or not _fits(state, replica):
         raise Damaged(f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again")
     return state
+
+
+def _fits(state: dict, replica: Replica) -> bool:
+    """Whether a checkpoint has the tensors of the replica's network, and an update that its curve reaches."""
+    shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
+    tensors = {name: value for name, value in state["params"].items() if isinstance(value, Tensor)}
+    last = state["curve"][-1][0] if state["curve"] else 0
+    return (
+        shapes == {name: tuple(value.shape) for name, value in tensors.items()}
+        and shapes.keys() == state["optimiser"].keys()
+        and last <= state["update"] <= replica.updates
+        and (not state["alive"] or state["update"] - last < LOG_EVERY)
+    )
 
 
 class Trainee:

@@ -1,22 +1,57 @@
 """Trained weights for readers: small safetensors files that say in their header how they were made."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
-from torch import nn
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.settings import RunSettings
 from mini_lib.storage import write_atomically
 
+CHECKSUM = "sha256"  # the header's entry for `checksum`; files made before there was one lack it
+
 
 def save_weights(model: nn.Module, path: Path, **about) -> None:
-    """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header."""
+    """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header.
+
+    Raises:
+        Damaged: if a weight is not finite in half precision.
+        OSError: if the file cannot be written.
+    """
     state = {name: value.half().contiguous() for name, value in model.state_dict().items()}
+    if (odd := _not_finite(state)) is not None:
+        raise Damaged(
+            f"{odd} of the network is not finite in half precision; such weights are not worth keeping"
+        )
     told = {name: json.dumps(value) for name, value in about.items()}
-    write_atomically(Path(path), lambda temporary: save_file(state, temporary, metadata=told))
+    told[CHECKSUM] = json.dumps(checksum(state))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(state, temporary, metadata=told)
+        except SafetensorError as error:  # its word for a full disk
+            raise OSError(str(error)) from error
+
+    write_atomically(Path(path), write)
+
+
+def checksum(state: dict[str, Tensor]) -> str:
+    """SHA-256, in hexadecimal digits, of tensors: their names in order, each with type, shape and bytes."""
+    digest = hashlib.sha256()
+    for name, value in sorted(state.items()):
+        digest.update(json.dumps([name, str(value.dtype), list(value.shape)]).encode())
+        digest.update(value.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _not_finite(state: dict[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds a value that is not finite, or None."""
+    return next((name for name, value in state.items() if not value.isfinite().all()), None)
 
 
 def header(path: Path) -> dict:
@@ -26,6 +61,13 @@ def header(path: Path) -> dict:
         FileNotFoundError: if there is no such file.
         Damaged: if the file is damaged.
     """
+    about, _ = _read(path, tensors=False)
+    about.pop(CHECKSUM, None)
+    return about
+
+
+def _read(path: Path, tensors: bool = True) -> tuple[dict, dict[str, Tensor]]:
+    """A file's whole header and its tensors (none, if not asked for)."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
@@ -33,9 +75,15 @@ def header(path: Path) -> dict:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
-    except (SafetensorError, ValueError) as error:
-        raise Damaged(f"weights {path} are damaged ({error}); fetch or make the file again") from error
+            about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+            return about, {name: file.get_tensor(name) for name in file.keys() if tensors}
+    except (SafetensorError, ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, how: str) -> Damaged:
+    """The error for a file whose bytes are not what was saved; the caller raises it."""
+    return Damaged(f"weights {path} are damaged ({how}); fetch or make the file again")
 
 
 def load_weights(model: nn.Module, path: Path) -> dict:
@@ -43,9 +91,14 @@ def load_weights(model: nn.Module, path: Path) -> dict:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged, or of another network.
+        Damaged: if the file is of another network, or damaged: its checksum, where it has one, is not that of its
+            tensors, or a weight is not finite.
     """
-    about, state = header(path), load_file(path)
+    about, state = _read(path)
+    if CHECKSUM in about and about.pop(CHECKSUM) != checksum(state):
+        raise _damaged(path, "its checksum is not that of its weights")
+    if (odd := _not_finite(state)) is not None:
+        raise _damaged(path, f"{odd} is not finite")
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     other = {name: tuple(value.shape) for name, value in state.items()}
     if own != other:

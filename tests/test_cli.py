@@ -3,21 +3,25 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from mini_lib import __main__, cli, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.experiments import CELLS, build, paper_settings
 from mini_lib.functions import experiments as functions
 from mini_lib.kanerva import timing
-from mini_lib.results import Cell, Records
+from mini_lib.results import Cell, Records, settings_hash
+from mini_lib.results.records import COMMITTED
 from mini_lib.training import train
 from mini_lib.weights import header
 
@@ -94,6 +98,15 @@ def test_list_of_one_table(run, tmp_path):
             "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint,",
         ),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
+        (("list", "--records", "nowhere"), "no folder of records at nowhere"),
+        (
+            ("weights", "esbn", "Same/different", "m=98", "o.safetensors"),
+            "'esbn' is a paper; `mini-lib list esbn`",
+        ),
+        (
+            ("reproduce", *M98, "--seeds", 30_000_000, "--budget", "5s"),
+            "30,000,000 runs, and 100,000 can be asked",
+        ),
     ],
 )
 def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
@@ -108,6 +121,115 @@ def test_a_damaged_record_exits_with_1(run, tmp_path):
     code, _, err = run("compare", "--records", tmp_path)
     assert code == 1
     assert "line 1: not a whole record" in err
+
+
+def test_a_record_without_its_metric_exits_with_1(run, measured, tmp_path):
+    (path,) = (measured / "records").glob("*.jsonl")
+    (tmp_path / path.name).write_text(path.read_text().replace('"test_accuracy"', '"accuracy"'))
+    code, _, err = run("compare", "esbn.table9", "--records", tmp_path)
+    assert code == 1
+    assert "has no 'test_accuracy', which esbn.table9/ESBN + TCN/m=98 needs" in err
+
+
+def test_a_folder_of_checkpoints_that_is_a_file_is_found_before_training(run, tmp_path):
+    (tmp_path / "file").touch()
+    code, out, err = run("reproduce", *M98, "--records", tmp_path / "records", "--checkpoints", "file")
+    assert code == 1
+    assert "cannot write checkpoints to file" in err
+    assert "runs to make" not in out
+
+
+@pytest.mark.parametrize("path", ["", "folder", "pipe", "file/below"])
+def test_weights_tries_its_file_before_training(run, tmp_path, monkeypatch, path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(cli, "train", lambda *given, **named: pytest.fail("it trained"))
+    code, _, err = run("weights", "esbn.table9", "ESBN + TCN", "m=98", path, "--records", "records")
+    assert code == 1
+    assert "could not write" in err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_reproduce_says_where_records_go(run, measured):
+    code, out, _ = run("reproduce", *M98, "--seeds", 2, "--records", measured / "records")
+    assert code == 0
+    assert f"records go to {measured / 'records'}" in out
+
+
+def full_disk(path):
+    """Stands for a disk on which records cannot be written, though other folders can."""
+    usual = os.fsync
+
+    def fsync(descriptor):
+        if path in Path(os.readlink(f"/proc/self/fd/{descriptor}")).parents:
+            raise OSError(28, "No space left on device")
+        usual(descriptor)
+
+    return fsync
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="tells files by /proc")
+def test_a_finished_run_that_cannot_be_recorded_is_kept_beside_the_checkpoints(run, tmp_path, monkeypatch):
+    where = ("--seeds", 1, "--records", tmp_path / "records")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk(tmp_path / "records"))
+        code, _, err = run("reproduce", *M98, *where)
+    assert code == 1
+    assert "its record is safe in checkpoints/unrecorded" in err
+    assert (
+        run("results", "merge", "checkpoints/unrecorded", *where[2:])[1] == "1 records merged, 0 were known\n"
+    )
+    assert "0 runs to make" in run("reproduce", *M98, *where)[1]
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_what_is_lost_on_a_full_disk_is_said_to_be(measured, tmp_path, monkeypatch, checkpoint):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    (record, *_) = Records(measured / "records")
+    (made,) = train(
+        [build(paper_settings("same_different", 98, "esbn").to_dict(), 1)], stop=lambda update: True
+    )
+    if checkpoint:
+        (tmp_path / f"{made.key}.pt").touch()
+    monkeypatch.setattr(os, "fsync", full)
+    told = cli.rescue(record, "esbn.table9", made, tmp_path)
+    assert ("is lost; it is trained again" in told) != checkpoint
+    assert (f"goes on from its last checkpoint in {tmp_path}" in told) == checkpoint
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The package as pip leaves it: without a checkout around it."""
+    site = tmp_path_factory.mktemp("site")
+    root = Path(cli.__file__).parent
+    shutil.copytree(root, site / "mini_lib", ignore=shutil.ignore_patterns("__pycache__", "*.lock"))
+    return site
+
+
+def test_an_installed_command_writes_records_into_the_readers_folder(installed, tmp_path):
+    def command(*words):
+        environment = os.environ | {"PYTHONPATH": str(installed)}
+        line = [sys.executable, "-m", "mini_lib", *words]
+        done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def tree():
+        found = installed.rglob("*.*")
+        return {path: path.stat().st_mtime for path in found if path.suffix not in (".pyc", ".lock")}
+
+    before, digest = tree(), settings_hash(paper_settings("same_different", 98, "esbn").to_dict())
+    known = len(Records(COMMITTED).of(digest))
+    assert "records go to records" in command("reproduce", *M98, "--seeds", str(known + 1))
+    assert tree() == before
+    (record,) = Records(tmp_path / "records")
+    assert record["seed"] == known + 1
+    assert f"{known + 1:3} of 10 runs" in command("list", "esbn.table9")
+    listed = json.loads(command("compare", *M98[:-3], "--json"))
+    assert listed[0]["n"] == known + 1
 
 
 def test_an_unwritable_folder_is_found_before_training(run, tmp_path):
@@ -396,3 +518,17 @@ def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, t
     assert "runs to make on meta: its name" in out
     assert {record["provenance"]["device"] for record in Records(tmp_path)} == {"cpu: its name"}
     assert len(Records(tmp_path)) == 4
+
+
+def test_weights_puts_the_run_on_record_before_a_full_disk_stops_it(run, tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise SafetensorError("No space left on device (os error 28)")
+
+    monkeypatch.setattr("mini_lib.weights.save_file", full)
+    path = tmp_path / "same.safetensors"
+    code, _, err = run(
+        "weights", "esbn.table9", "ESBN + TCN", "m=98", path, "--records", tmp_path / "records"
+    )
+    assert code == 1
+    assert re.search(r"could not write .*same\.safetensors: No space left on device", err)
+    assert len(Records(tmp_path / "records")) == 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from samples import HOME, cell, record
 
 from mini_lib import results
+from mini_lib.errors import Damaged
 from mini_lib.results import Cell, Measured, Printed, Records, compare, printed, verdict
 from mini_lib.results.compare import PARTS, counts, listing, standard_error, table_ids
 
@@ -260,3 +261,10 @@ def test_our_error_is_of_the_kind_that_the_paper_prints():
     assert row.ours.error == "SD"
     (row,) = compare([cell()], Records("nowhere"))
     assert row.ours.error == "SEM"
+
+
+def test_a_record_without_the_metric_of_its_cell_is_damaged(tmp_path):
+    store = Records(tmp_path)
+    store.add(record() | {"metrics": {"other": 1.0}}, HOME)
+    with pytest.raises(Damaged, match=r"has no 'test_accuracy', which esbn\.table11/ESBN \+ TCN/m=95 needs"):
+        compare([cell()], store)

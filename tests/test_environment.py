@@ -100,3 +100,24 @@ def test_package_and_citation_carry_one_version():
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
     assert f"version = {{{version}}}" in (ROOT / "book" / "intro.md").read_text()
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_citation_names_every_paper_of_the_readme():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
+    papers = re.findall(
+        r"^\| `\w+` \| .* (\d{4}), \*(.+)\* \|", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    assert len(papers) >= 4
+    assert {(str(each["year"]), each["title"]) for each in cited} == set(papers)
+
+
+def test_tables_of_notices_are_whole():
+    """A blank line before a row ends a table, and what follows is printed as bars."""
+    blocks = (ROOT / "THIRD-PARTY.md").read_text().split("\n\n")
+    tables = [block.splitlines() for block in blocks if block.startswith("|")]
+    assert tables
+    assert all(re.fullmatch(r"[|-]+", table[1]) for table in tables)
+
+
+def test_the_package_shows_the_readme():
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["readme"] == "README.md"

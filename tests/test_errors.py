@@ -25,3 +25,7 @@ def test_cuts_long_lists_to_what_looks_most_alike():
 
 def test_says_so_when_there_is_nothing_to_choose_from():
     assert str(unknown("table", "esbn.table11", [])) == "unknown table 'esbn.table11'; known: none"
+
+
+def test_offers_no_name_that_shares_half_of_its_letters_only():
+    assert "did you mean" not in str(unknown("row", "NOPE", ["ESBN", "loop"]))

@@ -1,15 +1,19 @@
 """Records: none doubled, none lost, none damaged unnoticed. Cells: what a hash is of."""
 
 import json
+import math
 import multiprocessing
 import os
 
 import pytest
 from samples import HOME, cell, record
+from torch import nn
 
 from mini_lib import results
+from mini_lib.errors import Damaged
 from mini_lib.results import RecordConflict, Records
-from mini_lib.results.records import read_records
+from mini_lib.results.records import COMMITTED, home_folder, read_records, record_of
+from mini_lib.training import Run
 
 
 def test_what_was_added_is_on_disk_and_read_again(tmp_path):
@@ -103,6 +107,39 @@ def test_a_folder_without_records_is_named(tmp_path):
             "line 2: the record's key does not belong to its settings",
         ),
         (lambda line: line.replace('"seed": 2', '"seed": 3'), "line 2: the record's key does not belong"),
+        (lambda line: "[" * 100_000, "line 2: not a whole record"),
+        (
+            lambda line: line.replace("99.0", "NaN"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", "1e999"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", '"99"'),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", "true"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (lambda line: line.replace('{"test_accuracy": 99.0}', "null"), "line 2: the record's metrics is not"),
+        (
+            lambda line: line.replace('{"test_accuracy": 99.0}', "[99.0]"),
+            "line 2: the record's metrics is not",
+        ),
+        (lambda line: line.replace("1800", '"1800"'), "line 2: the record's updates is not a whole number"),
+        (
+            lambda line: line.replace('"diverged": false', '"diverged": 0'),
+            "line 2: the record's diverged is not",
+        ),
+        (lambda line: line.replace("[50.0, 100.0]", "[50.0]", 1), "line 2: the record's curve is not"),
+        (lambda line: line.replace("[50.0, 100.0]", '[50.0, "x"]', 1), "line 2: the record's curve is not"),
+        (
+            lambda line: line.replace('"updates"', '"checks": [3], "updates"'),
+            "line 2: the record's checks are",
+        ),
     ],
 )
 def test_damaged_lines_are_named(tmp_path, damage, message):
@@ -111,6 +148,77 @@ def test_damaged_lines_are_named(tmp_path, damage, message):
     (tmp_path / f"{HOME}.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(ValueError, match=message):
         Records(tmp_path)
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path):
+    line = json.dumps(record()).encode()
+    (tmp_path / f"{HOME}.jsonl").write_bytes(line + b"\n\xff\xfe" + line + b"\n")
+    with pytest.raises(Damaged, match=r"jsonl, line 2: not a whole record"):
+        Records(tmp_path)
+
+
+def test_a_merge_takes_no_record_without_its_numbers(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / f"{HOME}.jsonl").write_text(json.dumps(record() | {"metrics": None}))
+    here = Records(tmp_path / "here")
+    with pytest.raises(Damaged, match="metrics is not an object"):
+        here.merge(tmp_path / "there")
+    assert not (tmp_path / "here").exists()
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_a_diverged_run_is_json_on_disk_and_nan_once_it_is_read(tmp_path):
+    lost = record(diverged=True, score=(50.0, math.nan))
+    store = Records(tmp_path)
+    store.add(lost, HOME)
+    (line,) = (tmp_path / f"{HOME}.jsonl").read_text().splitlines()
+    assert json.loads(line, parse_constant=refuse_constant)["curve"]["loss"] == [50.0, None]
+    (again,) = Records(tmp_path)
+    assert math.isnan(again["curve"]["loss"][1])
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / f"{HOME}.jsonl").write_text(json.dumps(lost))  # with NaN, as it used to be written
+    assert store.merge(tmp_path / "old") == (0, 1)
+    assert Records(tmp_path / "merged").merge(tmp_path / "old") == (1, 0)
+    text = (tmp_path / "merged" / f"{HOME}.jsonl").read_text()
+    assert json.loads(text, parse_constant=refuse_constant)["curve"]["score"] == [50.0, None]
+
+
+def test_a_run_whose_metric_is_no_number_counts_as_diverged(tmp_path):
+    settings, curve = record()["settings"], record()["curve"]
+    metrics = {"test_accuracy": 50.0, "test_loss": math.nan}
+    run = Run("key", "name", True, False, metrics, curve, 1800, 1.0, nn.Identity())
+    made = record_of(run, settings, 1, paper="esbn", scale="paper", data="rendered", device="cpu: x")
+    assert (made["metrics"], made["diverged"]) == ({"test_accuracy": 50.0}, True)
+    Records(tmp_path).add(made, HOME)
+    assert len(Records(tmp_path)) == 1
+
+
+def test_committed_records_are_as_their_lines_say():
+    for path in COMMITTED.glob("*.jsonl"):
+        assert read_records(path) == [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_an_installed_package_leaves_its_own_folder_alone(tmp_path, monkeypatch, checkout):
+    """Its records are read, those in the current directory too; new ones go there. A checkout is as it was."""
+    package = tmp_path / "site" / "mini_lib" / "results"
+    committed = package / "records"
+    Records(committed).add(record(seed=1), HOME)
+    if checkout:
+        (tmp_path / "site" / ".git").mkdir()
+        (tmp_path / "site" / "pyproject.toml").touch()
+    monkeypatch.setattr("mini_lib.results.records.__file__", str(package / "records.py"))
+    monkeypatch.setattr("mini_lib.results.records.COMMITTED", committed)
+    monkeypatch.chdir(tmp_path)
+    Records().add(record(seed=2), HOME)
+    assert len(Records()) == 2
+    assert len(read_records(committed / f"{HOME}.jsonl")) == (2 if checkout else 1)
+    assert (tmp_path / "records").exists() != checkout
+    assert Records().folder == home_folder()
+    assert len(Records(committed)) == (2 if checkout else 1)
 
 
 def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """The harness on a toy problem: stacked equals alone, resumed equals uninterrupted, NaN stops one replica."""
 
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ from mini_lib.devices import check_precision, pick_device, use_precision
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.progress import thin
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.storage import write_atomically
+from mini_lib.storage import check_target, write_atomically
 from mini_lib.training import Replica, Trainee, train
 
 CPU = torch.device("cpu")
@@ -512,3 +514,60 @@ def test_a_checkpoint_of_an_older_version_is_named(tmp_path):
     torch.save(state, path)
     with pytest.raises(Damaged, match="is not of toy 1; delete it"):
         train([toy(1)], checkpoints=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("update", 10**6),
+        ("update", 18),
+        ("update", -1),
+        ("update", "11"),
+        ("params", [1.0]),
+        ("optimiser", {}),
+        ("curve", None),
+        ("alive", 1),
+    ],
+)
+def test_a_checkpoint_with_another_value_is_no_finished_run(tmp_path, name, value):
+    train([toy(1)], checkpoints=tmp_path, stop=lambda update: True)
+    (path,) = tmp_path.glob("*.pt")
+    torch.save(torch.load(path) | {name: value}, path)
+    with pytest.raises(Damaged, match="is not of toy 1; delete it"):
+        train([toy(1)], checkpoints=tmp_path)
+
+
+def test_a_checkpoint_that_is_a_list_is_named(tmp_path):
+    torch.save([1, 2], tmp_path / f"{toy(1).key}.pt")
+    with pytest.raises(Damaged, match="is not one of a training; delete it"):
+        train([toy(1)], checkpoints=tmp_path)
+
+
+@pytest.mark.parametrize("last", [17, 18])
+def test_a_run_that_was_stopped_at_its_end_is_tested_when_it_goes_on(tmp_path, last):
+    (whole,) = train([toy(1)])
+    train([toy(1)], checkpoints=tmp_path, stop=lambda update: update >= last)
+    (resumed,) = train([toy(1)], checkpoints=tmp_path)
+    assert resumed.metrics == whole.metrics
+    assert resumed.curve == whole.curve
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "link", "folder", "../" + tmp_path.name):
+        for attempt in (check_target, lambda path: write_atomically(path, Path.touch)):
+            with pytest.raises(OSError, match=r"could not write .*is no file .*Name another place"):
+                attempt(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+
+
+def test_a_target_is_tried_before_it_is_needed(tmp_path):
+    (tmp_path / "file").touch()
+    check_target(tmp_path / "new" / "file")
+    assert list((tmp_path / "new").iterdir()) == []
+    for path in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        with pytest.raises(OSError, match=r"could not write .*Name another place"):
+            check_target(path)

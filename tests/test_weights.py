@@ -1,11 +1,16 @@
+import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import nn
 
+import mini_lib
+from mini_lib.errors import Damaged
 from mini_lib.seeding import seeded
-from mini_lib.weights import load_weights, save_weights
+from mini_lib.weights import checksum, load_weights, save_weights
 
 
 def network(hidden: int = 8, seed: int = 0) -> nn.Module:
@@ -88,3 +93,63 @@ def test_nothing_is_left_behind_where_saving_fails(tmp_path: Path, monkeypatch: 
         save_weights(network(seed=2), path)
     assert path.read_bytes() == whole
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def changed(path: Path, place: int, value: bytes) -> None:
+    """Put other bytes at a place counted from the file's end, where the tensors lie."""
+    whole = path.read_bytes()
+    start = len(whole) - place
+    path.write_bytes(whole[:start] + value + whole[start + len(value) :])
+
+
+@pytest.mark.parametrize("value", [b"\x00\x00\x00\x00", b"\x12\x34"])
+def test_weights_with_other_bytes_than_were_saved_are_refused(tmp_path: Path, value: bytes):
+    path = tmp_path / "model.safetensors"
+    save_weights(network(), path, seed=1)
+    changed(path, 40, value)
+    model = network(seed=5)
+    before = model[0].weight.clone()
+    with pytest.raises(
+        Damaged, match=r"are damaged \(its checksum is not that of its weights\); fetch or make"
+    ):
+        load_weights(model, path)
+    assert torch.equal(model[0].weight, before)
+
+
+def test_an_older_file_without_a_checksum_is_read_if_its_weights_are_finite(tmp_path: Path):
+    path, model = tmp_path / "old.safetensors", network()
+    state = {name: value.half() for name, value in model.state_dict().items()}
+    save_file(state, path, metadata={"seed": "3"})
+    assert load_weights(network(seed=2), path) == {"seed": 3}
+    state["0.bias"][2] = torch.nan
+    save_file(state, path)
+    with pytest.raises(Damaged, match=r"are damaged \(0\.bias is not finite\)"):
+        load_weights(network(), path)
+
+
+def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path):
+    model = network()
+    with torch.no_grad():
+        model[0].weight[0, 0] = 1e6
+    with pytest.raises(Damaged, match=r"0\.weight of the network is not finite in half precision"):
+        save_weights(model, tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_an_error_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*args, **kwargs):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("mini_lib.weights.save_file", full)
+    with pytest.raises(OSError, match=r"could not write .*No space left on device.*Free some disk space"):
+        save_weights(network(), tmp_path / "model.safetensors")
+
+
+SHIPPED = sorted(Path(mini_lib.__file__).parent.rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_files_that_come_along_have_their_checksum(path: Path):
+    with safe_open(path, framework="pt") as file:
+        state = {name: file.get_tensor(name) for name in file.keys()}
+        assert json.loads(file.metadata()["sha256"]) == checksum(state)

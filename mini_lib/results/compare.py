@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from mini_lib.errors import unknown
+from mini_lib.errors import Damaged, unknown
 from mini_lib.results.cells import Cell
 from mini_lib.results.records import Records
 
@@ -281,7 +281,7 @@ def _compare(cell: Cell, records: Records) -> Comparison:
     finished = [record for record in runs if not record["diverged"]]
     for record in finished:
         if cell.metric not in record["metrics"]:
-            raise ValueError(
+            raise Damaged(
                 f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
             )
     error = _tables()[cell.table]["error"] if cell.table in _tables() else "SEM"

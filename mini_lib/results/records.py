@@ -1,9 +1,10 @@
 """The measured runs: one JSON record a trained network, in one JSONL file a table, never doubled, never lost."""
 
 import json
+import math
 import os
 import subprocess
-import tempfile
+import sys
 from collections import defaultdict
 from datetime import date
 from functools import cache
@@ -15,23 +16,25 @@ from filelock import FileLock
 from mini_lib import __version__
 from mini_lib.errors import Damaged, WrongUse
 from mini_lib.results.cells import run_key, settings_hash
-from mini_lib.storage import not_written
+from mini_lib.storage import check_folder, not_written
 from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
+READERS = Path("records")  # in the current directory: where an installed package, which others share, writes
 REQUIRED = {
-    "key",
-    "hash",
-    "seed",
-    "paper",
-    "settings",
-    "scale",
-    "data",
-    "metrics",
-    "diverged",
-    "curve",
-    "updates",
+    "key": str,
+    "hash": str,
+    "seed": int,
+    "paper": str,
+    "settings": dict,
+    "scale": str,
+    "data": str,
+    "metrics": dict,
+    "diverged": bool,
+    "curve": dict,
+    "updates": int,
 }
+JSON_NAMES = {str: "a text", int: "a whole number", dict: "an object", bool: "true or false"}
 SAME = ("settings", "metrics", "diverged", "updates", "scale")
 
 
@@ -50,8 +53,12 @@ def record_of(
     device: str,
     precision: str = "fp32",
 ) -> dict:
-    """The record of a finished run; figures rounded to 6 decimals, or to 5 significant digits where that is more."""
+    """The record of a finished run; figures rounded to 6 decimals, or to 5 significant digits where that is more.
+
+    A run that ended with a metric that is not finite counts as diverged; the record keeps its other metrics.
+    """
     digest = settings_hash(settings)
+    metrics = {name: _rounded(value) for name, value in run.metrics.items() if _is_finite(value)}
     measured = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
     return {
         "key": run_key(settings, seed),
@@ -61,8 +68,8 @@ def record_of(
         "settings": settings,
         "scale": scale,
         "data": data,
-        "metrics": {name: _rounded(value) for name, value in run.metrics.items()},
-        "diverged": run.diverged,
+        "metrics": metrics,
+        "diverged": run.diverged or len(metrics) < len(run.metrics),
         "curve": run.curve,
         "updates": run.updates,
         **({"checks": measured} if len(measured) > 1 else {}),
@@ -80,6 +87,19 @@ def record_of(
 def _rounded(value: int | float) -> int | float:
     small = 0 < abs(value) < 0.1
     return float(f"{value:.5g}") if small else round(value, 6)
+
+
+def _is_finite(value: object) -> bool:
+    """Whether this is a number, and one that a float can hold."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
+
+
+def home_folder() -> Path:
+    """Where records are written by default: in the package where that lies in its git checkout, else `./records`."""
+    root = Path(__file__).parents[2]
+    own = (root / ".git").exists() and (root / "pyproject.toml").is_file()
+    return COMMITTED if own else READERS
 
 
 @cache
@@ -104,15 +124,24 @@ def code_version() -> str:
 
 
 class Records:
-    """The records of a folder, one file `<table>.jsonl` for each table that declares runs."""
+    """The records of a folder, one file `<table>.jsonl` for each table that declares runs.
 
-    def __init__(self, folder: Path | str = COMMITTED):
-        self.folder = Path(folder)
+    Args:
+        folder: where they are read and added to. By default the records that come with the package are read; an
+            installed package reads those in `./records` too, and adds to these (see `home_folder`).
+
+    Attributes:
+        folder: where records are added.
+    """
+
+    def __init__(self, folder: Path | str | None = None):
+        self.folder = home_folder() if folder is None else Path(folder)
         self._by_key: dict[str, dict] = {}
         self._by_hash: dict[str, list[dict]] = defaultdict(list)
-        for path in sorted(self.folder.glob("*.jsonl")):
-            for record in read_records(path):
-                self._admit(record, path)
+        for source in dict.fromkeys([COMMITTED, self.folder] if folder is None else [self.folder]):
+            for path in sorted(source.glob("*.jsonl")):
+                for record in read_records(path):
+                    self._admit(record, path)
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -141,12 +170,7 @@ class Records:
 
     def check_writable(self) -> None:
         """Raise OSError now, rather than after hours of training, if no record can be written to the folder."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as error:
-            raise OSError(f"cannot write records to {self.folder}: {error}; name another folder") from error
+        check_folder(self.folder, "records")
 
     def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> tuple[int, int]:
         """Take over records made elsewhere; returns how many were new and how many were known.
@@ -181,7 +205,7 @@ class Records:
             for record in records:
                 self._check(record, self._by_key.get(record["key"]), path)
                 if record["key"] not in self._by_key:
-                    append_line(path, json.dumps(record, sort_keys=True))
+                    append_line(path, to_line(record))
                     new += self._admit(record, path)
         return new
 
@@ -202,24 +226,98 @@ class Records:
         return True
 
 
+def to_line(record: dict) -> str:
+    """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(record), sort_keys=True, allow_nan=False)
+
+
 def read_records(path: Path) -> list[dict]:
-    """The records of a file; Damaged naming file and line where one is damaged or has been altered."""
+    """The records of a file, with NaN where a curve or a check has null.
+
+    A record holds no checksum: a metric that was altered and is still a finite number is not noticed here; the
+    history of the repository shows it.
+
+    Raises:
+        Damaged: naming file and line, if a line is no record or its key does not belong to its settings and seed.
+    """
     records = []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        place = f"{path}, line {number}"
         try:
-            record = json.loads(line)
-            missing = REQUIRED - record.keys()
-        except (json.JSONDecodeError, AttributeError):
-            raise Damaged(
-                f"{path}, line {number}: not a whole record; delete that line and run it again"
-            ) from None
-        if missing:
-            raise Damaged(f"{path}, line {number}: the record lacks {', '.join(sorted(missing))}")
-        digest = settings_hash(record["settings"])
-        if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
-            raise Damaged(f"{path}, line {number}: the record's key does not belong to its settings and seed")
-        records.append(record)
+            record = json.loads(line.decode("utf-8"))
+            fault = _fault(record)
+        except (ValueError, RecursionError):
+            fault = "not a whole record"
+        if fault is not None:
+            raise Damaged(f"{place}: {fault}; delete that line and run it again")
+        records.append(_with_nan(record))
     return records
+
+
+def _fault(record: object) -> str | None:
+    """What is wrong with what a line holds, in words, or None."""
+    if not isinstance(record, dict):
+        return "not a whole record"
+    missing = REQUIRED.keys() - record.keys()
+    if missing:
+        return f"the record lacks {', '.join(sorted(missing))}"
+    for name, kind in REQUIRED.items():
+        if type(record[name]) is not kind:
+            return f"the record's {name} is not {JSON_NAMES[kind]}"
+    digest = settings_hash(record["settings"])
+    if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
+        return "the record's key does not belong to its settings and seed"
+    for name, value in record["metrics"].items():
+        if not _is_finite(value):
+            return f"the record's metric {name} is not a finite number"
+    if not _is_curve(record["curve"]):
+        return "the record's curve is not lists of updates, losses and scores, all of one length"
+    if not _are_checks(record.get("checks", [])):
+        return "the record's checks are not a list of numbers by name"
+    return None
+
+
+def _is_curve(curve: dict) -> bool:
+    return (
+        curve.keys() == {"update", "loss", "score"}
+        and all(isinstance(part, list) for part in curve.values())
+        and len({len(part) for part in curve.values()}) == 1
+        and all(map(_is_finite, curve["update"]))
+        and all(map(_is_number_or_null, curve["loss"] + curve["score"]))
+    )
+
+
+def _are_checks(checks: object) -> bool:
+    return isinstance(checks, list) and all(
+        isinstance(check, dict) and all(map(_is_number_or_null, check.values())) for check in checks
+    )
+
+
+def _is_number_or_null(value: object) -> bool:
+    """What stands for a measured number in a line: old lines have NaN where newer ones have null."""
+    return value is None or _is_finite(value) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _with_nan(record: dict) -> dict:
+    """The record as `record_of` made it: NaN in the place of null, which stands for it in JSON."""
+
+    def filled(parts: dict) -> dict:
+        return {name: math.nan if value is None else value for name, value in parts.items()}
+
+    curve = {
+        name: [math.nan if value is None else value for value in values]
+        for name, values in record["curve"].items()
+    }
+    checks = {"checks": [filled(check) for check in record["checks"]]} if "checks" in record else {}
+    return record | {"curve": curve} | checks
 
 
 def append_line(path: Path, line: str) -> None:
