@@ -36,7 +36,7 @@ class Keys(NamedTuple):
 
 @torch.no_grad()
 def collect_keys(model: Network, images: Float[Tensor, "P 32 32"], problems: Problems) -> Keys:
-    """Run the network over problems and keep the keys it writes and retrieves.
+    """Run the network over problems, on its own device, and keep on the CPU the keys it writes and retrieves.
 
     Raises:
         TypeError: if the network's sequence model is not an ESBN.
@@ -44,15 +44,17 @@ def collect_keys(model: Network, images: Float[Tensor, "P 32 32"], problems: Pro
     core = model.core
     if not isinstance(core, ESBN):
         raise TypeError(f"only an ESBN has keys, this network has a {type(core).__name__}")
+    device = next(model.parameters()).device
+    images = images.to(device)
     written, retrieved, confidence = [], [], []
     for ids in problems.ids.split(500):
-        trace = core.trace(model.embed(images, ids))
+        trace = core.trace(model.embed(images, ids.to(device)))
         size = trace.keys_written.shape[-1]
         reads = trace.keys_retrieved[:, :-1]
         written.append(trace.keys_written)
         retrieved.append(reads[..., :size])
         confidence.append(reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0]))
-    return Keys(torch.cat(written), torch.cat(retrieved), torch.cat(confidence))
+    return Keys(*(torch.cat(parts).cpu() for parts in (written, retrieved, confidence)))
 
 
 def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
@@ -62,12 +64,13 @@ def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
     `retrieved` does. Give the keys of the training and of the test problems.
     """
     sets = [k.written[:, :-1] for k in keys] + ([k.retrieved for k in keys] if retrieved else [])
-    return PCA(n_components=2).fit(np.concatenate([part.flatten(0, 1).numpy() for part in sets]))
+    return PCA(n_components=2).fit(np.concatenate([part.flatten(0, 1).cpu().numpy() for part in sets]))
 
 
 def project(plane: PCA, keys: Float[Tensor, "*N Q"]) -> Float[np.ndarray, "*N 2"]:
     """Keys as points of the plane."""
-    return plane.transform(keys.reshape(-1, keys.shape[-1]).numpy()).reshape(*keys.shape[:-1], 2)
+    points = plane.transform(keys.reshape(-1, keys.shape[-1]).cpu().numpy())
+    return points.reshape(*keys.shape[:-1], 2)
 
 
 def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
@@ -103,7 +106,7 @@ def decode_steps(
         The share of test keys of each step that are told right, and the confusion matrix (rows: true step).
     """
     told = torch.cdist(test, train.mean(dim=0).expand(len(test), -1, -1)).argmin(dim=-1)
-    confusion = one_hot(told, train.shape[1]).double().mean(dim=0).numpy()
+    confusion = one_hot(told, train.shape[1]).double().mean(dim=0).cpu().numpy()
     return confusion.diagonal(), confusion
 
 
@@ -155,7 +158,7 @@ def first_component_share(cloud: Float[Tensor, "N Q"]) -> float:
 def centroid_distances(keys: Float[Tensor, "N S Q"]) -> Float[np.ndarray, "S S"]:
     """Distances between the mean keys of every two steps, divided by the largest of them."""
     means = keys.mean(dim=0)
-    distances = torch.cdist(means, means).numpy()
+    distances = torch.cdist(means, means).cpu().numpy()
     return distances / distances.max()
 
 
@@ -182,7 +185,7 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     if len(pool) < 4:
         raise ValueError(f"a problem needs 4 images to choose from, the pool has {len(pool)}")
     rng = numpy_rng(seed, "doubled", *row)
-    four = rng.permuted(np.tile(pool.numpy(), (size, 1)), axis=1)[:, :4]
+    four = rng.permuted(np.tile(pool.cpu().numpy(), (size, 1)), axis=1)[:, :4]
     first = four[:, list(row)]
     second, choices = rng.permuted(first, axis=1), rng.permuted(four, axis=1)
     answers = (choices == second[:, 2:]).argmax(axis=1)

@@ -1,7 +1,10 @@
+from copy import deepcopy
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from second_device import SECOND, OnSecond, SecondDevice
 
 from mini_lib.esbn import analysis, figures
 from mini_lib.esbn.analysis import Keys
@@ -80,6 +83,35 @@ def test_only_an_esbn_has_keys(three: Problems):
     model = build_network("lstm", classes=4, windows=(9,), width=0.125)
     with pytest.raises(TypeError, match="only an ESBN has keys, this network has a LSTM"):
         analysis.collect_keys(model, torch.rand(100, 32, 32), three)
+
+
+def test_keys_of_a_network_elsewhere_are_collected_on_the_cpu(small, three: Problems):
+    images = torch.rand(100, 32, 32)
+    expected = analysis.collect_keys(small, images, three)
+    with SecondDevice():
+        there = deepcopy(small).to(SECOND)
+        for pictures in (images, images.to(SECOND)):
+            found = analysis.collect_keys(there, pictures, three)
+            for ours, right in zip(found, expected, strict=True):
+                assert ours.device.type == "cpu"
+                torch.testing.assert_close(ours, right)
+
+
+def test_tensors_elsewhere_are_measured_as_on_the_cpu(small, three: Problems):
+    keys = analysis.collect_keys(small, torch.rand(100, 32, 32), three)
+    pool = torch.arange(20)
+    measures = {
+        "plane": lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
+        "decoding": lambda k, p: np.concatenate([*analysis.decode_steps(k.written, k.written)], axis=None),
+        "distances": lambda k, p: analysis.centroid_distances(k.written),
+        "share": lambda k, p: analysis.first_component_share(k.written[:, 2]),
+        "doubled": lambda k, p: analysis.doubled_problems(p, (0, 0, 1), size=5, seed=1).ids.numpy(),
+    }
+    with SecondDevice():
+        moved = Keys(*(part.to(SECOND) for part in keys)), pool.to(SECOND)
+        assert isinstance(moved[0].written, OnSecond)
+        for name, measure in measures.items():
+            np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5, err_msg=name)
 
 
 # ------------------------------------------------------------------------------------------ plane
