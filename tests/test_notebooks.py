@@ -1,6 +1,9 @@
 """The tool behind `make notebooks`, on notebooks of three cells."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -9,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from mini_lib import notebooks
 
+CHECKS = Path(__file__).parents[1] / "notebooks"
 SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
 BAR = "from tqdm.notebook import tqdm\nfor _ in tqdm(range(3), leave=False):\n    pass\nprint('done')"
 
@@ -101,3 +105,26 @@ def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
     kinds = {model["model_name"] for model in state.values()}
     assert "IntSliderModel" in kinds
     assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}
+
+
+def test_captions_are_compared_and_pictures_are_not(tmp_path):
+    drawn = (
+        "from mini_lib import plotting\nplotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
+    )
+    path = write(tmp_path / "picture.ipynb", drawn)
+    assert notebooks.execute([path]) == []
+    stored = path.read_text()
+    path.write_text(stored.replace("base64,", "base64,0000").replace("mini-figure", "mini-figure wide"))
+    caption = tmp_path / "caption.ipynb"
+    caption.write_text(stored.replace("<strong>There are 12 runs", "<strong>There are 11 runs"))
+    assert len({stored, path.read_text(), caption.read_text()}) == 3
+    shutil.copy(CHECKS / "conftest.py", tmp_path)
+    checks = ["--nbval-lax", "--nbval-current-env", "--nbval-sanitize-with", CHECKS / "nbval_sanitize.cfg"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *checks, tmp_path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "1 failed, 1 passed" in done.stdout
+    assert "caption.ipynb::Cell 0 - " in done.stdout

@@ -30,7 +30,7 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64.
 
     Raises:
-        WrongUse: for what is no batch of curves, fewer than two observations, values that are not finite, no step.
+        WrongUse: for what is no batch of curves (see `tasks.check_curves`), or no step.
     """
     check_curves(y)
     if steps < 1:

@@ -45,15 +45,15 @@ def extrapolate(
 
     Args:
         model: of any kind.
-        y: N observations, at x = 1..N.
+        y: N observations, at x = 1..N, in the precision of the network.
         steps: S.
         context: "growing", as in the paper: every observation stays; or "sliding": the last N stay, and are moved
             to x = 1..N, so that the network meets no place where it was not trained.
         cached: reuse keys and values of earlier observations, where that is exact.
 
     Raises:
-        WrongUse: for what is no batch of curves, fewer than two observations, values that are not finite, no step,
-            or an unknown context.
+        WrongUse: for what is no batch of curves (see `tasks.check_curves`), another precision than the network's,
+            no step, or an unknown context.
     """
     if context not in CONTEXTS:
         raise unknown("context", context, CONTEXTS)
@@ -61,6 +61,11 @@ def extrapolate(
     if not isinstance(steps, int) or steps < 1:
         raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
     reuse = cached and context == "growing" and model.reusable
+    precision = next((weights.dtype for weights in model.parameters()), y.dtype)
+    if y.dtype != precision:
+        raise WrongUse(
+            f"the network computes in {precision} and the curves are {y.dtype}; give y.to({precision})"
+        )
     memory, points, spreads, ensembles = None, [], [], []
     for _ in range(steps):
         if reuse:

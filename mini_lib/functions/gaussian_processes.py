@@ -134,7 +134,7 @@ def predict(
         penalised: see `worth`.
 
     Raises:
-        WrongUse: for fewer than two observations, values that are not finite, no step, no kernel or an unknown one.
+        WrongUse: for what is no batch of curves (see `tasks.check_curves`), no step, no kernel or an unknown one.
     """
     y = checked(y, steps)
     if not kernels:

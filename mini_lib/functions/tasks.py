@@ -24,6 +24,7 @@ PERIODS, AMPLITUDES = (5.0, 12.0), (0.8, 1.2)
 LENGTH_SCALE = 3.0
 JITTER = 1e-6  # added to the diagonal of a covariance before it is factored
 SHORTEST = 2  # observations below which there is nothing to extrapolate from
+LARGEST = 1e9  # absolute observation; the networks square what they see, and float32 ends at 3e38
 
 
 class Curves(NamedTuple):
@@ -152,16 +153,32 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
 
 
 def check_curves(y: object) -> None:
-    """WrongUse unless these are curves as every predictor takes them: numbers [B, N], with N of two or more."""
+    """Refuse what is no batch of curves as every predictor takes them.
+
+    Args:
+        y: real numbers [B, N], with B from 1, N from 2 and no value beyond 1e9 either way.
+
+    Raises:
+        WrongUse: for anything else.
+    """
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
         raise WrongUse(
             f"curves are a tensor [B, N], got {shape}; own_curve([...]) makes one of your own values"
         )
+    if len(y) == 0:
+        raise WrongUse("there is no curve in this batch; give a tensor [B, N] with B from 1")
     if y.shape[1] < SHORTEST:
         raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    if y.is_complex():
+        raise WrongUse("observations have to be real numbers, and these are complex; give y.real, or y.abs()")
     if not y.isfinite().all():
         raise WrongUse("observations have to be finite numbers")
+    largest = y.abs().max().item()
+    if largest > LARGEST:
+        raise WrongUse(
+            f"the largest observation is {largest:.3g}, and {LARGEST:g} is the most; divide the curve first"
+        )
 
 
 def own_curve(
@@ -170,25 +187,30 @@ def own_curve(
     """A reader's own observations, checked, as a batch of one curve.
 
     Args:
-        y: values at x = 1, 2, 3, ..., at least two of them.
+        y: real values at x = 1, 2, 3, ..., at least two of them, none beyond 1e9 either way.
         x: where they were observed, if that is to be checked: the networks know whole steps only.
 
     Raises:
-        WrongUse: for too few values, values that are no finite numbers, or an x that is not 1, 2, 3, ....
+        WrongUse: for too few values, values that are no finite real numbers or too large, or an x that is not
+            1, 2, 3, ....
     """
     try:
-        values = torch.as_tensor(y, dtype=torch.float32)
+        values = torch.as_tensor(y)
     except (TypeError, ValueError, RuntimeError) as error:
         raise WrongUse(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
     if values.dim() != 1:
         raise WrongUse(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
-    if len(values) < SHORTEST:
-        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {len(values)}")
+    if values.is_complex():
+        raise WrongUse(
+            "a curve has to be of real numbers, and these are complex; give their real part, or their size"
+        )
+    values = values.float()
     for place, value in enumerate(values.tolist(), start=1):
         if not math.isfinite(value):
             raise WrongUse(
                 f"the curve's value at x = {place} is {value}; every value has to be a finite number"
             )
+    check_curves(values[None])
     if x is not None and [*x] != [*range(1, len(values) + 1)]:
         raise WrongUse(
             f"x has to be the whole steps from 1 to {len(values)}, one for each value, got {[*x]}; equal steps can"

@@ -9,8 +9,10 @@ import torch
 from functions import oracles
 from functions.helpers import HEADS, every_model, make, observations
 from mini_lib.errors import WrongUse
+from mini_lib.functions.evaluation import extrapolate_all
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate, summarise
 from mini_lib.functions.models import FunctionTransformer
+from mini_lib.functions.tasks import LARGEST
 from mini_lib.seeding import torch_rng
 
 every_context = pytest.mark.parametrize("context", CONTEXTS)
@@ -215,3 +217,24 @@ def test_curves_go_on_alone(context):
 def test_what_cannot_go_on_is_refused(y, options, message):
     with pytest.raises(WrongUse, match=message):
         extrapolate(make("one_d"), torch.tensor([y], dtype=torch.float64), **options)
+
+
+@every_model
+@every_context
+def test_large_curves_end_in_finite_numbers(name, context):
+    found = extrapolate(make(name).float(), LARGEST * observations(3, 8).sign().float(), 3, context)
+    assert found.point.isfinite().all()
+    assert found.spread.isfinite().all()
+
+
+def test_another_precision_than_the_networks_is_refused():
+    y = observations(2, 5)
+    message = r"computes in torch.float32 and the curves are torch.float64; give y.to\(torch.float32\)"
+    with pytest.raises(WrongUse, match=message):
+        extrapolate(make("one_d").float(), y)
+    assert extrapolate(make("one_d"), y, 2).point.dtype == torch.float64
+
+
+def test_an_empty_batch_is_refused():
+    with pytest.raises(WrongUse, match="no curve in this batch"):
+        extrapolate_all(make("relational"), torch.zeros(0, 5))

@@ -252,6 +252,10 @@ def test_an_own_curve_is_a_batch_of_one(y):
         ([0.1, math.nan, 0.2], "value at x = 2 is nan; every value has to be a finite number"),
         ([0.1, 0.2, -math.inf], "value at x = 3 is -inf"),
         ([0.1, 1e39], "value at x = 2 is inf"),  # beyond float32
+        ([0.1, -1e30], r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
+        ([1 + 2j, 3.0], "real numbers, and these are complex; give their real part"),
+        (np.array([0.1, 0.2j]), "real numbers, and these are complex; give their real part"),
+        (torch.tensor([0.1, 0.2j]), "real numbers, and these are complex; give their real part"),
         ("abc", r"a curve is a list of numbers, such as \[0.1, 0.2, 0.3\]; got 'abc'"),
         (["a", "b"], "a curve is a list of numbers.*got \\['a', 'b'\\]"),
         ([0.1, None], "a curve is a list of numbers.*got \\[0.1, None\\]"),
@@ -282,6 +286,10 @@ def test_places_off_the_grid_are_refused(x):
         (torch.zeros(3), r"got a tensor of shape \(3,\); own_curve"),
         (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
         (torch.tensor([[1.0, math.inf]]), "observations have to be finite numbers"),
+        (torch.zeros(0, 5), r"no curve in this batch; give a tensor \[B, N\]"),
+        (torch.tensor([[0.0, 1j]]), "real numbers, and these are complex; give y.real"),
+        (torch.tensor([[0.0, 1e30]]), r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
+        (torch.tensor([[0.0, 1.0], [-2e9, 0.0]]), r"the largest observation is 2e\+09"),
     ],
 )
 def test_what_is_no_batch_of_curves_is_refused(y, message):
