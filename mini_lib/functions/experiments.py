@@ -74,6 +74,7 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
+        super().__post_init__()
         self.check_known(("model", "model", MODELS))
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
@@ -104,14 +105,15 @@ def paper_settings(model: str, **changes) -> Settings:
     Relational networks are tested on the way too: the spread of their estimates depends on how long they train.
     """
     checks = {"checks": CHECKS} if model in UNCERTAIN else {}
-    return Settings(model, **(checks | changes))
+    return Settings.from_dict({"model": model} | checks | changes)
 
 
 def tutorial_settings(model: str, **changes) -> Settings:
     """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
     small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
-    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.pop("options", {})
-    return Settings(model, **(small | {"options": options} | changes))
+    Settings.check_types({"options": changes.get("options", {})})
+    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.get("options", {})
+    return Settings.from_dict({"model": model} | small | changes | {"options": options})
 
 
 CHECKS = (1, 3, 10, 30)
