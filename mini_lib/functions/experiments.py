@@ -1,6 +1,5 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -79,7 +78,7 @@ class Settings(RunSettings):
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
         for name in ("noise", "intercept"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if getattr(self, name) < 0:
                 raise WrongUse(f"{name} has to be 0 or more, got {getattr(self, name)!r}")
         if self.prefixes and self.options.get("mask") == "none":
             raise WrongUse("with mask='none' every token sees every other; prefixes need a causal mask")
