@@ -41,6 +41,14 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
     return WrongUse(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 
+def check_names(kind: str, names: Iterable[object], known: Iterable[str]) -> None:
+    """Raise the error of `unknown` for the first of the names that is not known."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known)
+
+
 def _nearest(name: str, names: list[str]) -> str | None:
     """Return the known name that looks most like `name`, upper and lower case aside, or None."""
     by_lower = {each.lower(): each for each in names}

@@ -1,14 +1,43 @@
 """What a wing's settings have in common: how they are read, kept, checked and named, and what they make."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import ClassVar
 
 from torch import nn
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import WrongUse, check_names
 from mini_lib.replica import Replica
 from mini_lib.results.cells import run_key
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value: object) -> bool:
+    return (_is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
+
+
+def _is_list_of_ints(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(map(_is_int, value))
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
+
+
+# What a field of each type may hold, in words and as a test. None may stand where the type says so.
+TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
+    str: ("a text", lambda value: isinstance(value, str)),
+    bool: ("True or False", lambda value: isinstance(value, bool)),
+    int: ("a whole number, as an int", _is_int),
+    float: ("a finite number, as an int or a float", _is_finite),
+    float | None: ("None or a finite number", lambda value: value is None or _is_finite(value)),
+    tuple[int, ...] | list[int]: ("a tuple or list of whole numbers", _is_list_of_ints),
+    dict: ("a dict with texts as keys", _is_dict),
+}
 
 
 @dataclass(frozen=True)
@@ -16,10 +45,24 @@ class RunSettings:
     """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
 
     A wing derives its own dataclass from this one, sets `PAPER` and `UNNAMED`, and writes `headline` and `network`.
+    Its `__post_init__` begins with that of this class.
     """
 
     PAPER: ClassVar[str]
     UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
+
+    def __post_init__(self) -> None:
+        """WrongUse unless every field holds a value of its type; numbers have to be finite."""
+        self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def check_types(cls, values: dict[str, object]) -> None:
+        """WrongUse unless the values of these fields are of the fields' types."""
+        types = {field.name: field.type for field in fields(cls)}
+        for name, value in values.items():
+            wanted, fits = TYPES[types[name]]
+            if not fits(value):
+                raise WrongUse(f"{name} has to be {wanted}, got {value!r}")
 
     def headline(self) -> str:
         """What matters most, in a few words."""
@@ -43,12 +86,10 @@ class RunSettings:
 
     @classmethod
     def from_dict(cls, settings: dict) -> "RunSettings":
-        """The settings of a record or a cell; WrongUse for a name that is no setting."""
+        """The settings of a record or a cell; WrongUse for a name or a value that is no setting."""
         given = {name: value for name, value in settings.items() if name != "paper"}
-        names = [field.name for field in fields(cls)]
-        for name in given:
-            if name not in names:
-                raise unknown("setting", name, names)
+        check_names("setting", given, [field.name for field in fields(cls)])
+        cls.check_types(given)
         return cls(**given)
 
     def to_dict(self) -> dict:
@@ -64,15 +105,13 @@ class RunSettings:
     def check_known(self, *choices: tuple[str, str, Iterable[str]]) -> None:
         """WrongUse unless each (what it is, its field, known names) holds a known name."""
         for kind, name, known in choices:
-            if getattr(self, name) not in known:
-                raise unknown(kind, getattr(self, name), known)
+            check_names(kind, [getattr(self, name)], known)
 
     def check_whole(self, *names: str) -> None:
         """WrongUse unless these fields are whole numbers from 1."""
         for name in names:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise WrongUse(f"{name} has to be a whole number from 1, got {value!r}")
+            if getattr(self, name) < 1:
+                raise WrongUse(f"{name} has to be a whole number from 1, got {getattr(self, name)!r}")
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; WrongUse unless all are epochs of the run."""

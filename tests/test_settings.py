@@ -1,14 +1,22 @@
 """What all wings' settings share: what a record keeps of them, and how wrong ones are answered."""
 
 import json
-from dataclasses import FrozenInstanceError, dataclass, field
+import math
+from dataclasses import FrozenInstanceError, dataclass, field, fields
+from functools import partial
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from torch import nn
 
 from mini_lib.errors import WrongUse
+from mini_lib.esbn import experiments as esbn
+from mini_lib.functions import experiments as functions
+from mini_lib.kanerva import experiments as kanerva
+from mini_lib.kanerva.timing import Timing
 from mini_lib.results import settings_hash
+from mini_lib.scan import experiments as scan
 from mini_lib.settings import RunSettings
 
 
@@ -27,6 +35,7 @@ class Made(RunSettings):
     lr: float = 0.1
 
     def __post_init__(self):
+        super().__post_init__()
         self.check_known(("task", "task", ("sort", "copy")), ("kind of network", "kind", ("plain", "deep")))
         self.check_positive("size")
 
@@ -90,9 +99,50 @@ def test_a_replica_is_trained_as_its_settings_say_or_as_its_parts_do():
         ({"task": "sorts"}, "unknown task 'sorts'; did you mean 'sort'"),
         ({"kind": "depp"}, "unknown kind of network 'depp'; did you mean 'deep'"),
         ({"size": 0}, "size has to be above 0, got 0"),
-        ({"size": float("nan")}, "size has to be above 0, got nan"),
+        ({"size": float("nan")}, "size has to be a whole number, as an int, got nan"),
     ],
 )
 def test_wrong_settings_are_answered(changes, message):
     with pytest.raises(WrongUse, match=message):
         Made.from_dict({"paper": "made", "task": "sort", "size": 3} | changes)
+
+
+MADE = {
+    "esbn": partial(esbn.paper_settings, "rmts", 95, "esbn"),
+    "scan": partial(scan.paper_settings, "add_jump"),
+    "functions": partial(functions.paper_settings, "relational"),
+    "functions, small": partial(functions.tutorial_settings, "one_d"),
+    "kanerva": partial(kanerva.digits_settings, 3),
+    "kanerva, mixture": partial(kanerva.mixture_settings, 3),
+    "kanerva, sprites": partial(kanerva.sprites_settings, 4),
+}
+NO_NUMBERS = ("95", None, 1j, [1], True, math.nan, math.inf, -math.inf)
+WRONG = {
+    str: ("a text", (3, None, ["esbn"])),
+    bool: ("True or False", (1, "yes", None)),
+    int: ("a whole number, as an int", (*NO_NUMBERS, 1.5, np.int64(95))),
+    float: ("a finite number, as an int or a float", (*NO_NUMBERS, 10**400, np.float32(0.5))),
+    float | None: ("None or a finite number", ("x", True, math.nan, math.inf)),
+    tuple[int, ...] | list[int]: ("a tuple or list of whole numbers", (3, None, "ab", ("a",), [1.5], [True])),
+    dict: ("a dict with texts as keys", (None, ["confidence"], {1: 2})),
+}
+
+
+@pytest.mark.parametrize(
+    "settings", [*(make() for make in MADE.values()), Timing("loop")], ids=[*MADE, "timing"]
+)
+def test_every_field_of_every_wing_refuses_what_is_not_of_its_type(settings):
+    for each in fields(settings):
+        wanted, values = WRONG[each.type]
+        for value in values:
+            with pytest.raises(WrongUse) as refused:
+                type(settings).from_dict(settings.to_dict() | {each.name: value})
+            assert str(refused.value) == f"{each.name} has to be {wanted}, got {value!r}"
+
+
+@pytest.mark.parametrize("wing", MADE)
+def test_every_wing_names_a_setting_or_an_option_that_is_not_there(wing):
+    with pytest.raises(WrongUse, match="unknown setting 'epocks'"):
+        MADE[wing](epocks=3)
+    with pytest.raises(WrongUse, match=r"unknown option of .* 'nonsense'"):
+        MADE[wing](options={"nonsense": 1})

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.datasets import glyphs
-from mini_lib.errors import unknown
-from mini_lib.esbn.models import ENCODERS, MODELS, build_network
+from mini_lib.errors import check_names
+from mini_lib.esbn.models import ENCODERS, MODELS, build_network, check_options
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.seeding import seeded, torch_rng
@@ -98,6 +98,7 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
+        super().__post_init__()
         task = get_task(self.task)
         check_regime(task, self.m)
         self.check_known(
@@ -108,6 +109,7 @@ class Settings(RunSettings):
         )
         self.check_positive("lr", "width")
         self.check_whole("epochs", "train_size", "test_size", "batch_size")
+        check_options(self.model, self.options)
 
     def headline(self) -> str:
         """Network, task and withheld images."""
@@ -128,12 +130,16 @@ class Settings(RunSettings):
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
-    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
-    if model not in MODELS:
-        raise unknown("model", model, MODELS)
-    get_task(task)
-    settings = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)} | changes
-    return Settings(task=task, m=m, model=model, tcn=tcn, **settings)
+    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`.
+
+    Raises:
+        WrongUse: for a name or a number with which no run can be made.
+    """
+    own = {"task": task, "m": m, "model": model, "tcn": tcn}
+    Settings.check_types(own)
+    check_names("model", [model], MODELS)
+    schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
+    return Settings.from_dict(own | schedule | changes)
 
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
@@ -147,7 +153,12 @@ def learning_rate(task: str, model: str, tcn: bool) -> float:
 
 
 def epochs(task: str, m: int, model: str) -> int:
-    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken."""
+    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken.
+
+    Raises:
+        WrongUse: for a task that is not there, or an m with which it cannot be.
+    """
+    check_regime(get_task(task), m)
     default = {
         "same_different": {0: 50, 95: 100},
         "rmts": {0: 50, 95: 200},

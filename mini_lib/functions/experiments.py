@@ -1,6 +1,5 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -74,11 +73,12 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
+        super().__post_init__()
         self.check_known(("model", "model", MODELS))
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
         for name in ("noise", "intercept"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if getattr(self, name) < 0:
                 raise WrongUse(f"{name} has to be 0 or more, got {getattr(self, name)!r}")
         if self.prefixes and self.options.get("mask") == "none":
             raise WrongUse("with mask='none' every token sees every other; prefixes need a causal mask")
@@ -104,14 +104,15 @@ def paper_settings(model: str, **changes) -> Settings:
     Relational networks are tested on the way too: the spread of their estimates depends on how long they train.
     """
     checks = {"checks": CHECKS} if model in UNCERTAIN else {}
-    return Settings(model, **(checks | changes))
+    return Settings.from_dict({"model": model} | checks | changes)
 
 
 def tutorial_settings(model: str, **changes) -> Settings:
     """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
     small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
-    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.pop("options", {})
-    return Settings(model, **(small | {"options": options} | changes))
+    Settings.check_types({"options": changes.get("options", {})})
+    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.get("options", {})
+    return Settings.from_dict({"model": model} | small | changes | {"options": options})
 
 
 CHECKS = (1, 3, 10, 30)

@@ -20,22 +20,25 @@ RUNS = 3  # the paper does not say how many are behind its figures
 
 def digits_settings(machines: int, **changes) -> Settings:
     """Digits, 45 in 30 columns (Figure 1E)."""
-    return Settings("digits", machines, **changes)
+    return Settings.from_dict({"task": "digits", "machines": machines} | changes)
 
 
 def mixture_settings(machines: int, **changes) -> Settings:
     """The same with a mixture (Figure 4)."""
-    return Settings("digits", machines, **({"model": "mixture", "experiment": "mixture"} | changes))
+    return digits_settings(machines, **({"model": "mixture", "experiment": "mixture"} | changes))
 
 
 def binding_settings(machines: int, **changes) -> Settings:
     """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
-    return Settings("rgb", machines, **({"total": 60, "dim": 100, "lr": 1e-3} | changes))
+    own = {"task": "rgb", "machines": machines, "total": 60, "dim": 100, "lr": 1e-3}
+    return Settings.from_dict(own | changes)
 
 
 def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
     """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
     own = {
+        "task": "dsprites",
+        "machines": machines,
         "experiment": "full",
         "total": total,
         "items": 15,
@@ -44,7 +47,7 @@ def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
         "checks": (10_000, 15_000, 20_000),
         "test_episodes": 200,
     }
-    return Settings("dsprites", machines, **(own | changes))
+    return Settings.from_dict(own | changes)
 
 
 # What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with

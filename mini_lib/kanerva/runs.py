@@ -87,6 +87,7 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
+        super().__post_init__()
         self.check_known(
             ("task", "task", TASKS),
             ("model", "model", MODELS),
@@ -105,7 +106,7 @@ class Settings(RunSettings):
             )
         if "sample" in self.options:
             raise WrongUse("the experiment says how addresses are sampled; leave 'sample' out of the options")
-        if not isinstance(self.warm_up, int) or self.warm_up < 0:
+        if self.warm_up < 0:
             raise WrongUse(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))

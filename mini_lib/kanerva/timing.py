@@ -38,6 +38,7 @@ class Timing(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for a form that is not there, or numbers below 1."""
+        super().__post_init__()
         self.check_known(("form", "form", FORMS))
         self.check_whole("episodes", "items", "dim", "threads")
 

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
-from mini_lib.errors import unknown
+from mini_lib.errors import check_names
 from mini_lib.results.cells import BenchCase, Cell, Declared
 from mini_lib.results.compare import TUTORIAL
-from mini_lib.scan.models import MODELS, build_network
+from mini_lib.scan.models import MODELS, build_network, check_options
 from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, evaluate, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
@@ -62,6 +62,7 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         """Raise WrongUse for values with which no run can be made."""
+        super().__post_init__()
         get_split(self.split)
         self.check_known(
             ("model", "model", MODELS),
@@ -72,8 +73,9 @@ class Settings(RunSettings):
             self.check_known(("split with released files", "split", SCAN_SPLITS))
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_whole("epochs", "batch_size")
+        check_options(self.model, self.options)
         known = inspect.signature(MODELS[self.model]).parameters
-        kept = {k: v for k, v in self.options.items() if k not in known or known[k].default != v}
+        kept = {k: v for k, v in self.options.items() if known[k].default != v}
         object.__setattr__(self, "options", kept)
         self.check_checks()
 
@@ -88,12 +90,17 @@ class Settings(RunSettings):
 
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
-    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
-    if model not in SCHEDULES:
-        raise unknown("model", model, SCHEDULES)
-    settings = SCHEDULES[model](split) | changes
-    settings["options"] = SCHEDULES[model](split).get("options", {}) | changes.get("options", {})
-    return Settings(split=split, model=model, **settings)
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
+
+    Raises:
+        WrongUse: for a name or a number with which no run can be made.
+    """
+    own = {"split": split, "model": model}
+    Settings.check_types(own | {"options": changes.get("options", {})})
+    check_names("model", [model], SCHEDULES)
+    schedule = SCHEDULES[model](split)
+    options = schedule.get("options", {}) | changes.get("options", {})
+    return Settings.from_dict(own | schedule | changes | {"options": options})
 
 
 def _syntactic_attention(split: str) -> dict:

@@ -1,6 +1,7 @@
 """The declared cells against the paper's tables of settings, and one real run through the harness."""
 
 import json
+import math
 from collections import Counter
 from importlib import resources
 
@@ -112,8 +113,8 @@ def test_settings_keep_only_what_is_not_default():
         "lr": 5e-4,
         "epochs": 200,
     }
-    changed = paper_settings("rmts", 95, "lstm", width=0.5, options={"a": 1}).to_dict()
-    assert changed == plain | {"width": 0.5, "options": {"a": 1}}
+    changed = paper_settings("rmts", 95, "transformer", width=0.5, options={"final_norm": False}).to_dict()
+    assert changed == plain | {"model": "transformer", "width": 0.5, "options": {"final_norm": False}}
     assert Settings.from_dict(changed).to_dict() == changed
     assert paper_settings("rmts", 95, "lstm", width=0.5).describe() == "lstm, rmts, m=95, width 0.5"
 
@@ -121,6 +122,14 @@ def test_settings_keep_only_what_is_not_default():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"m": -1}, "m=-1 does not work for relational match-to-sample"),
+        ({"m": 100}, "m=100 does not work"),
+        ({"width": math.inf}, "width has to be a finite number"),
+        (
+            {"model": "esbn", "options": {"confidense": True}},
+            "unknown option of esbn 'confidense'; did you mean",
+        ),
+        ({"options": {"features": 3}}, "unknown option of lstm 'features'"),
         ({"epochs": 0}, "epochs has to be a whole number from 1, got 0"),
         ({"train_size": -5}, "train_size has to be a whole number from 1, got -5"),
         ({"test_size": 0}, "test_size has to be a whole number from 1"),
@@ -142,6 +151,7 @@ def test_settings_that_make_no_run_are_refused(changes, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("rmts", -1, "esbn"), "m=-1 does not work for relational match-to-sample: a problem needs 5 images"),
         (("rmts", 95, "esbm"), "unknown model 'esbm'; did you mean 'esbn'"),
         (("rtms", 95, "esbn"), "unknown task 'rtms'; did you mean 'rmts'"),
     ],

@@ -76,7 +76,7 @@ def test_the_paper_settings_are_the_papers():
         ({"checks": (0,)}, "checks are epochs from 1 to 100"),
         ({"checks": (101,)}, "checks are epochs from 1 to 100"),
         ({"noise": -0.1}, "noise has to be 0 or more"),
-        ({"intercept": float("nan")}, "intercept has to be 0 or more"),
+        ({"intercept": float("nan")}, "intercept has to be a finite number"),
         ({"prefixes": True, "options": {"mask": "none"}}, "prefixes need a causal mask"),
     ],
 )

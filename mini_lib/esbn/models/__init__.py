@@ -1,10 +1,12 @@
 """The networks of the ESBN paper, one file each, and `build_network`, which puts one together by name."""
 
+import inspect
+from collections.abc import Iterable
 from functools import partial
 
 from torch import nn
 
-from mini_lib.errors import unknown
+from mini_lib.errors import check_names
 from mini_lib.esbn.models.context_norm import TemporalContextNorm
 from mini_lib.esbn.models.encoders import ENCODERS, ConvEncoder, MLPEncoder, RandomEncoder
 from mini_lib.esbn.models.esbn import ESBN, ESBNTrace
@@ -49,7 +51,25 @@ __all__ = [
     "TemporalRelationNet",
     "Transformer",
     "build_network",
+    "check_options",
+    "options_of",
 ]
+
+
+def options_of(model: str) -> list[str]:
+    """The options of a network of `MODELS`, without the sizes that every network takes.
+
+    Raises:
+        WrongUse: for a network that is not there.
+    """
+    check_names("model", [model], MODELS)
+    sizes = ("features", "classes", "length", "width")
+    return [name for name in inspect.signature(MODELS[model]).parameters if name not in sizes]
+
+
+def check_options(model: str, options: Iterable[str]) -> None:
+    """WrongUse for an option that a network of `MODELS` does not have."""
+    check_names(f"option of {model}", options, options_of(model))
 
 
 def build_network(
@@ -74,12 +94,10 @@ def build_network(
         **options: named options of the sequence model.
 
     Raises:
-        ValueError: for a name that is not known; the nearest is offered.
+        WrongUse: for a name that is not known, and the nearest is offered; for a width that is not above 0.
     """
-    if model not in MODELS:
-        raise unknown("model", model, MODELS)
-    if encoder not in ENCODERS:
-        raise unknown("encoder", encoder, ENCODERS)
+    check_options(model, options)
+    check_names("encoder", [encoder], ENCODERS)
     features = scaled(128, width)
     norm = TemporalContextNorm(features, windows) if tcn else nn.Identity()
     core = MODELS[model](features=features, classes=classes, length=sum(windows), width=width, **options)

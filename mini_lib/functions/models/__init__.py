@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable
 
-from mini_lib.errors import unknown
+from mini_lib.errors import check_names
 from mini_lib.functions.models.network import FunctionTransformer, Memory
 from mini_lib.functions.models.one_d import OneDTransformer
 from mini_lib.functions.models.relational import RelationalTransformer
@@ -34,15 +34,18 @@ __all__ = [
 
 
 def options_of(name: str) -> list[str]:
-    """The options of a network of `MODELS`; those about the window only where it has one."""
+    """The options of a network of `MODELS`; those about the window only where it has one.
+
+    Raises:
+        WrongUse: for a network that is not there.
+    """
+    check_names("model", [name], MODELS)
     return [each for each in OPTIONS if MODELS[name][1] or each not in WINDOW_OPTIONS]
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
     """WrongUse for an option that a network of `MODELS` does not have."""
-    for option in options:
-        if option not in options_of(name):
-            raise unknown(f"option of {name}", option, options_of(name))
+    check_names(f"option of {name}", options, options_of(name))
 
 
 def build_network(name: str, **options) -> FunctionTransformer:
@@ -51,8 +54,6 @@ def build_network(name: str, **options) -> FunctionTransformer:
     Raises:
         WrongUse: for a network or an option that is not there; the nearest name is offered.
     """
-    if name not in MODELS:
-        raise unknown("model", name, MODELS)
     check_options(name, options)
     network, window = MODELS[name]
     return network(window=window, **options)

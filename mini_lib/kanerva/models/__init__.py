@@ -11,7 +11,7 @@ memory alone.
 import inspect
 from collections.abc import Iterable
 
-from mini_lib.errors import unknown
+from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
 from mini_lib.kanerva.models.mixture import MixtureKanerva
@@ -48,18 +48,14 @@ def options_of(name: str) -> list[str]:
     Raises:
         WrongUse: for a network that is not there.
     """
-    if name not in MODELS:
-        raise unknown("model", name, MODELS)
+    check_names("model", [name], MODELS)
     own, shared = (inspect.signature(model).parameters.values() for model in (MODELS[name], Kanerva))
     return [p.name for p in (*own, *shared) if p.kind is p.KEYWORD_ONLY and p.name != "rule"]
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
     """WrongUse for an option that a network of `MODELS` does not have."""
-    known = options_of(name)
-    for option in options:
-        if option not in known:
-            raise unknown(f"option of {name}", option, known)
+    check_names(f"option of {name}", options, options_of(name))
 
 
 def build_network(

@@ -15,10 +15,11 @@ another task and called differently.
 """
 
 import inspect
+from collections.abc import Iterable
 
 from torch import nn
 
-from mini_lib.errors import unknown
+from mini_lib.errors import check_names
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention
 from mini_lib.scan.models.li import LiNetwork
@@ -31,7 +32,22 @@ MODELS = {
     "li": LiNetwork,
 }
 
-__all__ = ["CNN", "MODELS", "GRUAttention", "LiNetwork", "SyntacticAttention", "Trace", "build_network"]
+__all__ = [
+    "CNN",
+    "MODELS",
+    "GRUAttention",
+    "LiNetwork",
+    "SyntacticAttention",
+    "Trace",
+    "build_network",
+    "check_options",
+]
+
+
+def check_options(name: str, options: Iterable[str]) -> None:
+    """WrongUse for a network that is not in `MODELS`, or an option that it does not have."""
+    check_names("model", [name], MODELS)
+    check_names(f"option of {name}", options, inspect.signature(MODELS[name]).parameters)
 
 
 def build_network(name: str, **options) -> nn.Module:
@@ -40,10 +56,5 @@ def build_network(name: str, **options) -> nn.Module:
     Raises:
         WrongUse: for a network or an option that is not there; the nearest name is offered.
     """
-    if name not in MODELS:
-        raise unknown("model", name, MODELS)
-    known = [option for option in inspect.signature(MODELS[name]).parameters]
-    for option in options:
-        if option not in known:
-            raise unknown(f"option of {name}", option, known)
+    check_options(name, options)
     return MODELS[name](**options)
