@@ -84,7 +84,7 @@ lab: $(READY)
 	$(ALONE) $(BIN)/jupyter lab notebooks
 
 notebooks: $(READY)
-	$(ALONE) $(BIN)/python -m mini_lib.notebooks
+	$(ALONE) $(BIN)/python -m mini_lib.reproduction.notebooks
 
 clean:
 	rm -rf _build book/generated $(VENDOR) node_modules .pytest_cache .ruff_cache

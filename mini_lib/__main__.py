@@ -10,10 +10,10 @@ from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS
 
 
 def main() -> None:
-    """Load the command and run it; see `mini_lib.cli`."""
+    """Load the command and run it; see `mini_lib.reproduction.cli`."""
     started = time.time()
     try:
-        from mini_lib import cli  # here, since it takes seconds
+        from mini_lib.reproduction import cli  # here, since it takes seconds
 
         cli.main(started)
     except KeyboardInterrupt:

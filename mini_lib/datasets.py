@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 
 # One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No
 # two pictures come closer than 70 grey levels (root mean square over the pixels).
@@ -85,7 +85,7 @@ def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """
     makers = {"rendered": _rendered, "released": _released}
     if source not in makers:
-        raise unknown("image source", source, makers)
+        raise unknown_name_error("image source", source, makers)
     return torch.from_numpy(makers[source]()).float() / 255
 
 
@@ -138,7 +138,7 @@ def mnist(split: str = "train") -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor,
     """
     stems = {"train": "train", "test": "t10k"}
     if split not in stems:
-        raise unknown("MNIST split", split, stems)
+        raise unknown_name_error("MNIST split", split, stems)
     images = _idx(_locate(f"mnist/{stems[split]}-images-idx3-ubyte.gz"), axes=3)
     labels_path = _locate(f"mnist/{stems[split]}-labels-idx1-ubyte.gz")
     labels = _idx(labels_path, axes=1)
@@ -167,9 +167,9 @@ def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
         part: "train" or "test".
     """
     if split not in SCAN_SPLITS:
-        raise unknown("SCAN split", split, SCAN_SPLITS)
+        raise unknown_name_error("SCAN split", split, SCAN_SPLITS)
     if part not in ("train", "test"):
-        raise unknown("part of a SCAN split", part, ("train", "test"))
+        raise unknown_name_error("part of a SCAN split", part, ("train", "test"))
     path = _locate(f"scan/tasks_{part}_{SCAN_SPLITS[split][0]}.txt")
     matches = [SCAN_LINE.fullmatch(line) for line in _unpacked(path).decode("ascii", "replace").splitlines()]
     if None in matches or not matches:
@@ -206,7 +206,7 @@ def fetch(name: str) -> list[Path]:
     """Find or download the files of "mnist", "scan", "dsprites" or "esbn", and return where they lie."""
     files = [each for each in REGISTRY if each.startswith(f"{name}/")]
     if not files:
-        raise unknown("data set", name, dict.fromkeys(each.split("/")[0] for each in REGISTRY))
+        raise unknown_name_error("data set", name, dict.fromkeys(each.split("/")[0] for each in REGISTRY))
     return [_locate(each) for each in files]
 
 

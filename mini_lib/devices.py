@@ -6,32 +6,32 @@ from pathlib import Path
 
 import torch
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The device of that name ("auto" takes a GPU if there is one); WrongUse if it is not there."""
+    """The device of that name ("auto" takes a GPU if there is one); UsageError if it is not there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise WrongUse(f"unknown device {name!r}; use auto, cpu or cuda") from None
+        raise UsageError(f"unknown device {name!r}; use auto, cpu or cuda") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise WrongUse(
+        raise UsageError(
             f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs; use cpu or auto"
         )
     if device.type not in ("cpu", "cuda"):
-        raise WrongUse(f"device {name!r} is not supported; use auto, cpu or cuda")
+        raise UsageError(f"device {name!r} is not supported; use auto, cpu or cuda")
     return device
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Raise WrongUse for a precision that is unknown, or that the device does not have."""
+    """Raise UsageError for a precision that is unknown, or that the device does not have."""
     if precision not in ("fp32", "tf32"):
-        raise unknown("precision", precision, ("fp32", "tf32"))
+        raise unknown_name_error("precision", precision, ("fp32", "tf32"))
     if precision == "tf32" and device.type != "cuda":
-        raise WrongUse("tf32 is a precision of GPUs; leave it out, or use --device cuda")
+        raise UsageError("tf32 is a precision of GPUs; leave it out, or use --device cuda")
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def use_precision(precision: str, device: torch.device) -> Iterator[None]:
     untouched. In the block its older settings (`allow_tf32`) cannot be read: PyTorch refuses to mix the two kinds.
 
     Raises:
-        WrongUse: for an unknown precision, or tf32 elsewhere than on a GPU.
+        UsageError: for an unknown precision, or tf32 elsewhere than on a GPU.
     """
     check_precision(precision, device)
     if device.type != "cuda":

@@ -1,18 +1,18 @@
 """Error messages that say what to do next.
 
-Every name that a user can mistype (a table, a model, an image source) is answered by `unknown`, so that all
-parts of the library speak of a wrong name in the same words.
+Every name that a user can mistype (a table, a model, an image source) is answered by `unknown_name_error`, so that
+all parts of the library speak of a wrong name in the same words.
 """
 
 import difflib
 from collections.abc import Iterable
 
 
-class WrongUse(ValueError):
+class UsageError(ValueError):
     """The user asked for something that cannot be; the message says what can. The command exits with 2."""
 
 
-class Damaged(ValueError):
+class CorruptFileError(ValueError):
     """A file is not what it should be; the message names it and says what to do. The command exits with 1."""
 
 
@@ -21,7 +21,7 @@ INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
 LISTED = 20  # names printed; of longer lists those that look most alike, since a wall of names hides the suggestion
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
+def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageError:
     """Build the error for a name that does not exist; the caller raises it.
 
     Args:
@@ -38,15 +38,15 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> WrongUse:
     rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
     shown = difflib.get_close_matches(str(name), names, n=LISTED, cutoff=0) if rest else names
     listed = ("; " if any("," in each for each in shown) else ", ").join(shown) or "none"
-    return WrongUse(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
+    return UsageError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
 
 def check_names(kind: str, names: Iterable[object], known: Iterable[str]) -> None:
-    """Raise the error of `unknown` for the first of the names that is not known."""
+    """Raise the error of `unknown_name_error` for the first of the names that is not known."""
     known = list(known)
     for name in names:
         if name not in known:
-            raise unknown(kind, name, known)
+            raise unknown_name_error(kind, name, known)
 
 
 def _nearest(name: str, names: list[str]) -> str | None:

@@ -8,17 +8,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 
 
 def scaled(size: int, width: float) -> int:
     """Scale a layer's size by `width`, in steps of 16 units so that 8 attention heads always divide it.
 
     Raises:
-        WrongUse: if `width` is not a finite number above 0.
+        UsageError: if `width` is not a finite number above 0.
     """
     if not 0 < width < math.inf:
-        raise WrongUse(f"width has to be a finite number above 0, got {width!r}")
+        raise UsageError(f"width has to be a finite number above 0, got {width!r}")
     return size if width == 1 else max(16, 16 * round(size * width / 16))
 
 
@@ -151,7 +151,7 @@ def dropout_masks(
 
 
 def check_dropout(dropout: float) -> float:
-    """The rate itself; WrongUse unless it is at least 0 and below 1."""
+    """The rate itself; UsageError unless it is at least 0 and below 1."""
     if not 0 <= dropout < 1:
-        raise WrongUse(f"a dropout rate is at least 0 and below 1, got {dropout!r}")
+        raise UsageError(f"a dropout rate is at least 0 and below 1, got {dropout!r}")
     return dropout

@@ -1,5 +1,7 @@
 """What a wing's settings have in common: how they are read, kept, checked and named, and what they make."""
 
+import hashlib
+import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -7,9 +9,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from mini_lib.errors import WrongUse, check_names
-from mini_lib.replica import Replica
-from mini_lib.results.cells import run_key
+from mini_lib.errors import UsageError, check_names
+from mini_lib.training_run import TrainingRun
 
 
 def _is_int(value: object) -> bool:
@@ -40,6 +41,20 @@ TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
 }
 
 
+def settings_hash(settings: dict) -> str:
+    """A 12-digit name for settings; the order of keys does not matter.
+
+    A wing leaves out options that are at their default before it hashes, so that adding an option later does not
+    rename the runs that never used it.
+    """
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def run_key(settings: dict, seed: int) -> str:
+    """The name of one run: of its settings, and its seed."""
+    return f"{settings_hash(settings)}-s{seed}"
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
@@ -52,17 +67,17 @@ class RunSettings:
     UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def __post_init__(self) -> None:
-        """WrongUse unless every field holds a value of its type; numbers have to be finite."""
+        """UsageError unless every field holds a value of its type; numbers have to be finite."""
         self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def check_types(cls, values: dict[str, object]) -> None:
-        """WrongUse unless the values of these fields are of the fields' types."""
+        """UsageError unless the values of these fields are of the fields' types."""
         types = {field.name: field.type for field in fields(cls)}
         for name, value in values.items():
             wanted, fits = TYPES[types[name]]
             if not fits(value):
-                raise WrongUse(f"{name} has to be {wanted}, got {value!r}")
+                raise UsageError(f"{name} has to be {wanted}, got {value!r}")
 
     def headline(self) -> str:
         """What matters most, in a few words."""
@@ -78,15 +93,15 @@ class RunSettings:
         named = sorted(kept.keys() - {"paper"} - self.UNNAMED)
         return ", ".join([self.headline()] + [f"{name} {kept[name]}" for name in named])
 
-    def replica(self, seed: int, model: nn.Module, **parts) -> Replica:
-        """The replica of a run of these settings; `parts` are what `Replica` takes besides, or takes instead."""
+    def training_run(self, seed: int, model: nn.Module, **parts) -> TrainingRun:
+        """The replica of a run of these settings; `parts` are what `TrainingRun` takes besides, or takes instead."""
         own = {"batch_size": self.batch_size, "epochs": self.epochs, "lr": self.lr}
         name = f"{self.describe()}, seed {seed}"
-        return Replica(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
+        return TrainingRun(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
 
     @classmethod
     def from_dict(cls, settings: dict) -> "RunSettings":
-        """The settings of a record or a cell; WrongUse for a name or a value that is no setting."""
+        """The settings of a record or a cell; UsageError for a name or a value that is no setting."""
         given = {name: value for name, value in settings.items() if name != "paper"}
         check_names("setting", given, [field.name for field in fields(cls)])
         cls.check_types(given)
@@ -103,25 +118,25 @@ class RunSettings:
         return {"paper": self.PAPER} | listed
 
     def check_known(self, *choices: tuple[str, str, Iterable[str]]) -> None:
-        """WrongUse unless each (what it is, its field, known names) holds a known name."""
+        """UsageError unless each (what it is, its field, known names) holds a known name."""
         for kind, name, known in choices:
             check_names(kind, [getattr(self, name)], known)
 
     def check_whole(self, *names: str) -> None:
-        """WrongUse unless these fields are whole numbers from 1."""
+        """UsageError unless these fields are whole numbers from 1."""
         for name in names:
             if getattr(self, name) < 1:
-                raise WrongUse(f"{name} has to be a whole number from 1, got {getattr(self, name)!r}")
+                raise UsageError(f"{name} has to be a whole number from 1, got {getattr(self, name)!r}")
 
     def check_checks(self) -> None:
-        """Put `checks` in order, each once; WrongUse unless all are epochs of the run."""
+        """Put `checks` in order, each once; UsageError unless all are epochs of the run."""
         object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
         for epoch in self.checks:
             if not 1 <= epoch <= self.epochs:
-                raise WrongUse(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+                raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
 
     def check_positive(self, *names: str) -> None:
-        """WrongUse unless these fields are above 0."""
+        """UsageError unless these fields are above 0."""
         for name in names:
             if not getattr(self, name) > 0:
-                raise WrongUse(f"{name} has to be above 0, got {getattr(self, name)!r}")
+                raise UsageError(f"{name} has to be above 0, got {getattr(self, name)!r}")

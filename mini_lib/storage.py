@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from mini_lib.errors import Damaged
+from mini_lib.errors import CorruptFileError
 
 # What fails with one of these fails again however much space there is:
 ELSEWHERE = {
@@ -81,11 +81,15 @@ def check_target(path: Path) -> None:
 
 
 def read_checkpoint(path: Path) -> dict:
-    """Load a checkpoint; Damaged with what to do if it is damaged."""
+    """Load a checkpoint; CorruptFileError with what to do if it is damaged."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise Damaged(f"checkpoint {path} is damaged; delete it, and its run starts again") from error
+        raise CorruptFileError(
+            f"checkpoint {path} is damaged; delete it, and its run starts again"
+        ) from error
     if not isinstance(state, dict):
-        raise Damaged(f"checkpoint {path} is not one of a training; delete it, and its run starts again")
+        raise CorruptFileError(
+            f"checkpoint {path} is not one of a training; delete it, and its run starts again"
+        )
     return state

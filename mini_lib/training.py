@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from mini_lib.devices import pick_device, use_precision
-from mini_lib.errors import Damaged
+from mini_lib.errors import CorruptFileError
 from mini_lib.progress import Progress, thin
-from mini_lib.replica import CPU, Batch, Replica, Run, adam
 from mini_lib.storage import read_checkpoint, write_atomically
+from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 60.0
@@ -34,11 +34,11 @@ KEPT = {  # in a checkpoint
     "checks": list,
 }
 
-__all__ = ["Batch", "Replica", "Run", "Trainee", "adam", "train"]
+__all__ = ["Batch", "Run", "TrainingRun", "TrainingStack", "adam", "train"]
 
 
 def train(
-    replicas: Sequence[Replica],
+    replicas: Sequence[TrainingRun],
     *,
     device: torch.device | str = "cpu",
     stacked: bool | None = None,
@@ -80,7 +80,7 @@ def train(
     runs = {}
     with use_precision(precision, device):
         for group in groups.values():
-            trainee = Trainee(group, device, stacked)
+            trainee = TrainingStack(group, device, stacked)
             if found[group[0].key]:
                 trainee.load([found[replica.key] for replica in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
@@ -91,7 +91,7 @@ def train(
     return [runs[replica.key] for replica in replicas]
 
 
-def _checkpoint(replica: Replica, folder: Path | None) -> dict | None:
+def _checkpoint(replica: TrainingRun, folder: Path | None) -> dict | None:
     """What the replica left in the folder, or None."""
     path = folder / f"{replica.key}.pt" if folder is not None else None
     if path is None or not path.exists():
@@ -99,11 +99,13 @@ def _checkpoint(replica: Replica, folder: Path | None) -> dict | None:
     state = read_checkpoint(path)
     whole = all(type(state.get(name)) is kind for name, kind in KEPT.items())
     if not whole or state["key"] != replica.key or not _fits(state, replica):
-        raise Damaged(f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again")
+        raise CorruptFileError(
+            f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again"
+        )
     return state
 
 
-def _fits(state: dict, replica: Replica) -> bool:
+def _fits(state: dict, replica: TrainingRun) -> bool:
     """Whether a checkpoint has the tensors of the replica's network, and an update that its curve reaches."""
     shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
     tensors = {name: value for name, value in state["params"].items() if isinstance(value, Tensor)}
@@ -116,13 +118,13 @@ def _fits(state: dict, replica: Replica) -> bool:
     )
 
 
-class Trainee:
+class TrainingStack:
     """One or more replicas as a single set of parameters with a single optimiser.
 
     `train` is the way to train; `batch` and `step` are there for timing and for watching single updates.
     """
 
-    def __init__(self, replicas: list[Replica], device: torch.device, stacked: bool):
+    def __init__(self, replicas: list[TrainingRun], device: torch.device, stacked: bool):
         self.replicas, self.stacked = replicas, stacked
         self.first = replicas[0]
         self.device = device = CPU if self.first.cpu_only else device
@@ -237,7 +239,7 @@ class Trainee:
         self.checks[i].append({"epoch": epoch} | metrics)
 
     def model(self, i: int) -> nn.Module:
-        """Replica i's network with its present weights."""
+        """TrainingRun i's network with its present weights."""
         model = self.replicas[i].model
         if self.stacked:
             stack = self.params | self.buffers
@@ -249,8 +251,8 @@ class Trainee:
         loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
-            if self.first.compact is not None and self.device.type == "cpu":
-                whole = self.first.compact(whole)
+            if self.first.dedupe_batch is not None and self.device.type == "cpu":
+                whole = self.first.dedupe_batch(whole)
             one, score = loss(self.base, whole)
             return one[None], score[None]
 

@@ -1,6 +1,7 @@
 """Trained weights for readers: small safetensors files that say in their header how they were made."""
 
 import hashlib
+import importlib
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from mini_lib.errors import Damaged, WrongUse
+from mini_lib.errors import CorruptFileError, UsageError, unknown_name_error
 from mini_lib.settings import RunSettings
 from mini_lib.storage import write_atomically
 
@@ -20,12 +21,12 @@ def save_weights(model: nn.Module, path: Path, **about) -> None:
     """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header.
 
     Raises:
-        Damaged: if a weight is not finite in half precision.
+        CorruptFileError: if a weight is not finite in half precision.
         OSError: if the file cannot be written.
     """
     state = {name: value.half().contiguous() for name, value in model.state_dict().items()}
     if (odd := _not_finite(state)) is not None:
-        raise Damaged(
+        raise CorruptFileError(
             f"{odd} of the network is not finite in half precision; such weights are not worth keeping"
         )
     told = {name: json.dumps(value) for name, value in about.items()}
@@ -59,7 +60,7 @@ def header(path: Path) -> dict:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged.
+        CorruptFileError: if the file is damaged.
     """
     about, _ = _read(path, tensors=False)
     about.pop(CHECKSUM, None)
@@ -81,9 +82,9 @@ def _read(path: Path, tensors: bool = True) -> tuple[dict, dict[str, Tensor]]:
         raise _damaged(path, str(error)) from error
 
 
-def _damaged(path: Path, how: str) -> Damaged:
+def _damaged(path: Path, how: str) -> CorruptFileError:
     """The error for a file whose bytes are not what was saved; the caller raises it."""
-    return Damaged(f"weights {path} are damaged ({how}); fetch or make the file again")
+    return CorruptFileError(f"weights {path} are damaged ({how}); fetch or make the file again")
 
 
 def load_weights(model: nn.Module, path: Path) -> dict:
@@ -91,7 +92,7 @@ def load_weights(model: nn.Module, path: Path) -> dict:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is of another network, or damaged: its checksum, where it has one, is not that of its
+        CorruptFileError: if the file is of another network, or damaged: its checksum, if any, is not that of its
             tensors, or a weight is not finite.
     """
     about, state = _read(path)
@@ -103,7 +104,9 @@ def load_weights(model: nn.Module, path: Path) -> dict:
     other = {name: tuple(value.shape) for name, value in state.items()}
     if own != other:
         odd = sorted(name for name in own.keys() | other.keys() if own.get(name) != other.get(name))
-        raise Damaged(f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more")
+        raise CorruptFileError(
+            f"weights {path} are of another network: {odd[0]} differs, and {len(odd) - 1} more"
+        )
     model.load_state_dict({name: value.float() for name, value in state.items()})
     return about
 
@@ -117,13 +120,47 @@ def read_network(wing: type[RunSettings], path: Path) -> tuple[nn.Module, dict]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged, or of another network.
+        CorruptFileError: if the file is damaged, or of another network.
     """
     settings = header(path).get("settings", {})
     try:
         network = wing.from_dict(settings).network()
-    except (TypeError, WrongUse) as error:
-        raise Damaged(
+    except (TypeError, UsageError) as error:
+        raise CorruptFileError(
             f"weights {path} are of no network of this wing ({error}); fetch or make the file again"
         ) from error
     return network.eval(), load_weights(network, path)
+
+
+TRAINED = {
+    "esbn": ("esbn", "distribution_of_three_m95"),
+    "syntactic_attention": ("scan", "syntactic_attention_add_jump"),
+    "one_d": ("functions", "one_d"),
+    "one_d_window": ("functions", "one_d_window"),
+    "relational": ("functions", "relational"),
+    "relational_window": ("functions", "relational_window"),
+    "kanerva_digits": ("kanerva", "digits"),
+    "kanerva_binding": ("kanerva", "binding"),
+    "kanerva_sprites": ("kanerva", "sprites"),
+    "kanerva_mixture": ("kanerva", "mixture"),
+}
+
+
+def trained(name: str) -> tuple[nn.Module, dict]:
+    """A trained network that comes along, on the CPU and in evaluation mode, and what its file says of it.
+
+    Args:
+        name: a key of `TRAINED`.
+
+    Returns:
+        The network, and a dict of its settings, seed, metrics and the command that made it.
+
+    Raises:
+        UsageError: for a network that is not there; the nearest name is offered.
+        CorruptFileError: if its file is damaged.
+    """
+    if name not in TRAINED:
+        raise unknown_name_error("trained network", name, TRAINED)
+    wing, file = TRAINED[name]
+    settings = importlib.import_module(f"mini_lib.{wing}.runs").Settings
+    return read_network(settings, Path(__file__).parent / wing / "weights" / f"{file}.safetensors")

@@ -1,4 +1,4 @@
-"""The house's one rule of direction: wings import no wing, the ground floor imports none but in cli."""
+"""The directions of imports that ARCHITECTURE.md states: storeys, wings, and the order of files within each."""
 
 import ast
 from pathlib import Path
@@ -8,26 +8,102 @@ import pytest
 import mini_lib
 
 ROOT = Path(mini_lib.__file__).parent
-WINGS = {path.parent.name for path in ROOT.glob("*/experiments.py")}
+WINGS = ("esbn", "scan", "functions", "kanerva")
+IN_ORDER = ("esbn",)  # wings whose files stand in the order of `WING`
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+DOOR = Path("__main__.py")  # where the command begins: the one file below that looks up
+COMMAND = Path("reproduction/cli.py")  # brings the wings together
+
+# Each file imports only from groups that come before its own (or from its own folder).
+GROUND = (
+    {"errors"},
+    {"seeding", "devices", "progress", "layers", "storage", "training_run"},
+    {"datasets", "settings", "dissociation"},
+    {"training", "weights"},
+)
+WING = (
+    {"grammar"},
+    {"tasks", "memory"},
+    {"meta_tasks", "models"},
+    {"objective", "recipes", "extrapolation", "baselines", "gaussian_processes", "bounds"},
+    {"analysis"},
+    {"evaluation"},
+    {"runs"},
+)
+UPSTAIRS = (
+    {"cells", "ledger", "plotting", "launch", "notebooks"},
+    {"records"},
+    {"compare"},
+    {"claims"},
+    {"pages"},
+    {"bench", "doctor"},
+    {"cli"},
+)
 
 
 def imported(path: Path) -> set[str]:
+    """The names in mini_lib that a file imports, without that prefix: "scan.tasks.encode"."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return {name.removeprefix("mini_lib.") for name in names if name.startswith("mini_lib.")}
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_one_way(path):
-    place = path.relative_to(ROOT).parts[0]
-    allowed = WINGS if place == "cli.py" else {place} & WINGS
-    wings = {name.split(".")[1] for name in imported(path) if name.startswith("mini_lib.")} & WINGS
-    assert wings <= allowed
+def place(parts: tuple[str, ...]) -> tuple[str, str]:
+    """The storey ("library" or "reproduction") and the wing, or "" for its ground floor."""
+    upstairs = parts[0] == "reproduction"
+    inner = parts[1:] if upstairs else parts
+    return "reproduction" if upstairs else "library", inner[0] if inner and inner[0] in WINGS else ""
 
 
-def test_there_are_wings():
-    assert {"esbn", "scan", "functions"} <= WINGS
+def rank(groups: tuple[set[str], ...], name: str) -> int | None:
+    """The number of the group that a file belongs to."""
+    return next((i for i, group in enumerate(groups) if name in group), None)
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_go_one_way(path: Path):
+    storey, wing = place(path.parts)
+    for name in imported(path):
+        other_storey, other_wing = place(tuple(name.split(".")))
+        assert storey == "reproduction" or other_storey == "library" or path == DOOR, f"{path}: {name}"
+        assert other_wing in ("", wing) or path == COMMAND, f"{path}: {name}"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "groups"),
+    [("", GROUND), ("reproduction.", UPSTAIRS), *((f"{wing}.", WING) for wing in IN_ORDER)],
+    ids=["ground", "reproduction", *IN_ORDER],
+)
+def test_files_of_a_floor_stand_in_order(prefix: str, groups: tuple[set[str], ...]):
+    depth = prefix.count(".")
+    own = [path for path in FILES if ".".join((*path.parts[:-1], path.stem)).startswith(prefix)]
+    own = [path for path in own if place(path.parts) == place((*filter(None, prefix.split(".")), "x"))]
+    ordered = 0
+    for path in own:
+        name = path.with_suffix("").parts[depth]
+        if name in ("__init__", "__main__"):
+            continue  # a package's face
+        here = rank(groups, name)
+        assert here is not None, f"{path} stands in no group; ARCHITECTURE.md and this test name the places"
+        for other in imported(path):
+            if other.startswith(prefix) and place(tuple(other.split("."))) == place(path.parts):
+                there = rank(groups, other.split(".")[depth])
+                if there is not None and other.split(".")[depth] != name:
+                    assert there < here or (there == here and prefix == "reproduction."), f"{path}: {other}"
+                    ordered += 1
+    assert ordered, "no import was looked at"
+
+
+def test_every_wing_stands_on_both_floors():
+    for wing in WINGS:
+        assert {"tasks", "models", "analysis", "runs"} <= {
+            path.stem if path.suffix else path.name for path in (ROOT / wing).iterdir()
+        }, wing
+        assert {"cells.py", "figures", "paper.toml"} <= {
+            path.name for path in (ROOT / "reproduction" / wing).iterdir()
+        }, wing

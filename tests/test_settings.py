@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from torch import nn
 
-from mini_lib.errors import WrongUse
-from mini_lib.esbn import experiments as esbn
-from mini_lib.functions import experiments as functions
-from mini_lib.kanerva import experiments as kanerva
-from mini_lib.kanerva.timing import Timing
-from mini_lib.results import settings_hash
-from mini_lib.scan import experiments as scan
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import settings_hash
+from mini_lib.reproduction.esbn import cells as esbn
+from mini_lib.reproduction.functions import cells as functions
+from mini_lib.reproduction.kanerva import cells as kanerva
+from mini_lib.reproduction.kanerva.timing import Timing
+from mini_lib.reproduction.scan import cells as scan
 from mini_lib.settings import RunSettings
 
 
@@ -79,17 +79,17 @@ def test_a_description_leaves_out_defaults_and_what_the_headline_says():
     )
 
 
-def test_a_replica_is_trained_as_its_settings_say_or_as_its_parts_do():
+def test_a_run_is_trained_as_its_settings_say_or_as_its_parts_do():
     settings, model = Made("copy", 4, epochs=3), nn.Linear(1, 1)
     parts = {"epoch": dict, "examples": 6, "loss": max, "evaluate": dict}
-    made = settings.replica(7, model, **parts)
+    made = settings.training_run(7, model, **parts)
     assert (made.key, made.name) == (
         f"{settings_hash(settings.to_dict())}-s7",
         "to copy, epochs 3, size 4, seed 7",
     )
     assert (made.batch_size, made.epochs, made.lr) == (8, 3, 0.1)
     assert made.model is model
-    assert settings.replica(7, model, **parts, batch_size=2).batch_size == 2
+    assert settings.training_run(7, model, **parts, batch_size=2).batch_size == 2
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_replica_is_trained_as_its_settings_say_or_as_its_parts_do():
     ],
 )
 def test_wrong_settings_are_answered(changes, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         Made.from_dict({"paper": "made", "task": "sort", "size": 3} | changes)
 
 
@@ -135,14 +135,14 @@ def test_every_field_of_every_wing_refuses_what_is_not_of_its_type(settings):
     for each in fields(settings):
         wanted, values = WRONG[each.type]
         for value in values:
-            with pytest.raises(WrongUse) as refused:
+            with pytest.raises(UsageError) as refused:
                 type(settings).from_dict(settings.to_dict() | {each.name: value})
             assert str(refused.value) == f"{each.name} has to be {wanted}, got {value!r}"
 
 
 @pytest.mark.parametrize("wing", MADE)
 def test_every_wing_names_a_setting_or_an_option_that_is_not_there(wing):
-    with pytest.raises(WrongUse, match="unknown setting 'epocks'"):
+    with pytest.raises(UsageError, match="unknown setting 'epocks'"):
         MADE[wing](epocks=3)
-    with pytest.raises(WrongUse, match=r"unknown option of .* 'nonsense'"):
+    with pytest.raises(UsageError, match=r"unknown option of .* 'nonsense'"):
         MADE[wing](options={"nonsense": 1})

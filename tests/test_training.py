@@ -12,11 +12,11 @@ from torch.nn import functional as F
 
 from mini_lib import training
 from mini_lib.devices import check_precision, pick_device, use_precision
-from mini_lib.errors import Damaged, WrongUse
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.progress import thin
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.storage import check_target, write_atomically
-from mini_lib.training import Replica, Trainee, train
+from mini_lib.training import TrainingRun, TrainingStack, train
 
 CPU = torch.device("cpu")
 
@@ -48,7 +48,7 @@ def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, scale=1.0):
         x = torch.randn(50, 3, generator=torch_rng(seed, "test"))
         return {"mse": F.mse_loss(net(x, torch.zeros(50, hidden)), x.sum(dim=1)).item()}
 
-    return Replica(
+    return TrainingRun(
         key=f"toy-{seed}",
         name=f"toy {seed}",
         model=model,
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_is_not_this_runs_is_named(damage, tmp_path):
     torch.save(state, path)
     if damage == "bytes":
         path.write_bytes(b"not a checkpoint")
-    with pytest.raises(Damaged, match=r"toy-1\.pt is (damaged|not of toy 1); delete it"):
+    with pytest.raises(CorruptFileError, match=r"toy-1\.pt is (damaged|not of toy 1); delete it"):
         train([toy(1)], checkpoints=tmp_path)
 
 
@@ -180,7 +180,7 @@ def noisy(seed, **more):
 @pytest.mark.parametrize("stacked", [False, True])
 def test_noise_is_a_function_of_the_update_and_as_long_as_the_batch(stacked):
     replicas = [noisy(1), noisy(2)] if stacked else [noisy(1)]
-    trainee = Trainee(replicas, CPU, stacked)
+    trainee = TrainingStack(replicas, CPU, stacked)
     for update in (0, 1, 2, 5, 2):  # 20 examples, 8 together: the third batch has 4
         batch = trainee.batch(update)
         size = 4 if update % 3 == 2 else 8
@@ -461,9 +461,9 @@ def test_a_gpu_computes_in_the_precision_asked_for_and_then_in_the_users(precisi
 
 
 def test_unknown_precisions_and_tf32_on_a_cpu_are_refused():
-    with pytest.raises(WrongUse, match="unknown precision 'bf16'"):
+    with pytest.raises(UsageError, match="unknown precision 'bf16'"):
         check_precision("bf16", CPU)
-    with pytest.raises(WrongUse, match="tf32 is a precision of GPUs"):
+    with pytest.raises(UsageError, match="tf32 is a precision of GPUs"):
         train([toy(1)], precision="tf32")
 
 
@@ -473,8 +473,8 @@ def test_unknown_precisions_and_tf32_on_a_cpu_are_refused():
 @pytest.mark.parametrize(("device", "compacted"), [("cpu", 1), ("meta", 0)])
 def test_a_batch_is_compacted_on_a_cpu_only(device, compacted):
     seen = []
-    replica = replace(toy(1), compact=lambda batch: seen.append(1) or batch)
-    trainee = Trainee([replica], torch.device(device), stacked=False)
+    replica = replace(toy(1), dedupe_batch=lambda batch: seen.append(1) or batch)
+    trainee = TrainingStack([replica], torch.device(device), stacked=False)
     losses, _ = trainee.losses(trainee.batch(0))
     assert losses.device.type == device
     assert len(seen) == compacted
@@ -486,7 +486,7 @@ def test_a_run_says_where_it_was_trained(monkeypatch):
     (timed,) = train([replace(toy(1), cpu_only=True)], device="meta")
     assert here.device == timed.device == CPU
     assert here.metrics == timed.metrics
-    there = Trainee([toy(1)], torch.device("meta"), stacked=False)
+    there = TrainingStack([toy(1)], torch.device("meta"), stacked=False)
     monkeypatch.setattr(
         there.base, "to", lambda device: there.base
     )  # the weights of "meta" cannot be fetched
@@ -512,7 +512,7 @@ def test_a_checkpoint_of_an_older_version_is_named(tmp_path):
     state = torch.load(path)
     del state["optimiser"]
     torch.save(state, path)
-    with pytest.raises(Damaged, match="is not of toy 1; delete it"):
+    with pytest.raises(CorruptFileError, match="is not of toy 1; delete it"):
         train([toy(1)], checkpoints=tmp_path)
 
 
@@ -533,13 +533,13 @@ def test_a_checkpoint_with_another_value_is_no_finished_run(tmp_path, name, valu
     train([toy(1)], checkpoints=tmp_path, stop=lambda update: True)
     (path,) = tmp_path.glob("*.pt")
     torch.save(torch.load(path) | {name: value}, path)
-    with pytest.raises(Damaged, match="is not of toy 1; delete it"):
+    with pytest.raises(CorruptFileError, match="is not of toy 1; delete it"):
         train([toy(1)], checkpoints=tmp_path)
 
 
 def test_a_checkpoint_that_is_a_list_is_named(tmp_path):
     torch.save([1, 2], tmp_path / f"{toy(1).key}.pt")
-    with pytest.raises(Damaged, match="is not one of a training; delete it"):
+    with pytest.raises(CorruptFileError, match="is not one of a training; delete it"):
         train([toy(1)], checkpoints=tmp_path)
 
 

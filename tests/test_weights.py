@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 import mini_lib
-from mini_lib.errors import Damaged
+from mini_lib.errors import CorruptFileError
 from mini_lib.seeding import seeded
 from mini_lib.weights import checksum, load_weights, save_weights
 
@@ -110,7 +110,7 @@ def test_weights_with_other_bytes_than_were_saved_are_refused(tmp_path: Path, va
     model = network(seed=5)
     before = model[0].weight.clone()
     with pytest.raises(
-        Damaged, match=r"are damaged \(its checksum is not that of its weights\); fetch or make"
+        CorruptFileError, match=r"are damaged \(its checksum is not that of its weights\); fetch or make"
     ):
         load_weights(model, path)
     assert torch.equal(model[0].weight, before)
@@ -123,7 +123,7 @@ def test_an_older_file_without_a_checksum_is_read_if_its_weights_are_finite(tmp_
     assert load_weights(network(seed=2), path) == {"seed": 3}
     state["0.bias"][2] = torch.nan
     save_file(state, path)
-    with pytest.raises(Damaged, match=r"are damaged \(0\.bias is not finite\)"):
+    with pytest.raises(CorruptFileError, match=r"are damaged \(0\.bias is not finite\)"):
         load_weights(network(), path)
 
 
@@ -131,7 +131,7 @@ def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path):
     model = network()
     with torch.no_grad():
         model[0].weight[0, 0] = 1e6
-    with pytest.raises(Damaged, match=r"0\.weight of the network is not finite in half precision"):
+    with pytest.raises(CorruptFileError, match=r"0\.weight of the network is not finite in half precision"):
         save_weights(model, tmp_path / "model.safetensors")
     assert not list(tmp_path.iterdir())
 

@@ -13,8 +13,6 @@ from torch.nn.functional import one_hot
 
 from mini_lib.esbn.models import ESBN, Network
 from mini_lib.esbn.tasks import Problems
-from mini_lib.results import Comparison
-from mini_lib.results.claims import updates_to as updates_to  # one definition for claims and curves
 from mini_lib.seeding import numpy_rng, seeded
 
 ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
@@ -110,45 +108,6 @@ def decode_steps(
     return confusion.diagonal(), confusion
 
 
-class Curve(NamedTuple):
-    """Mean learning curve over runs, with the standard error of the mean; `runs` is how many."""
-
-    update: np.ndarray
-    mean: np.ndarray
-    sem: np.ndarray
-    runs: int
-
-
-def mean_curve(records: list[dict]) -> Curve:
-    """Average the training accuracy of runs of equal settings at every logged update (Figures 4, 5, 7, 8).
-
-    Raises:
-        ValueError: without records.
-    """
-    whole = [record["curve"] for record in records if not record["diverged"]]
-    if not whole:
-        raise ValueError("no finished runs of these settings on record; `mini-lib reproduce` makes them")
-    scores = np.array([curve["score"] for curve in whole])
-    sem = stats.sem(scores, axis=0) if len(scores) > 1 else np.zeros(scores.shape[1])
-    return Curve(np.array(whole[0]["update"]), scores.mean(axis=0), sem, len(scores))
-
-
-def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float, int]:
-    """Paired t-test over conditions, as A.5.4 does over mean accuracies: t, two-sided p and degrees of freedom.
-
-    A positive t says that `first` is the larger.
-
-    Raises:
-        ValueError: if the lists differ in length or hold fewer than two conditions.
-    """
-    if len(first) != len(second) or len(first) < 2:
-        raise ValueError(
-            f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
-        )
-    result = stats.ttest_rel(first, second)
-    return float(result.statistic), float(result.pvalue), len(first) - 1
-
-
 def first_component_share(cloud: Float[Tensor, "N Q"]) -> float:
     """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
     values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
@@ -190,15 +149,6 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     second, choices = rng.permuted(first, axis=1), rng.permuted(four, axis=1)
     answers = (choices == second[:, 2:]).argmax(axis=1)
     return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
-
-
-def condition_means(
-    comparisons: list[Comparison], row: str, ours: bool = False
-) -> dict[tuple[str, str], float]:
-    """Mean accuracy of a row of Tables 15-18 in each condition (table, m), the paper's or ours where we have any."""
-    chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
-    means = {(c.cell.table, c.cell.column): c.ours.mean if ours else c.paper.mean for c in chosen}
-    return {condition: mean for condition, mean in means.items() if mean is not None}
 
 
 def randomise(module: nn.Module, seed: int, std: float = 0.3) -> None:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.seeding import numpy_rng
 
 IMAGES = 100
@@ -83,7 +83,7 @@ TASKS = {
 def get_task(name: str) -> Task:
     """The task of that name; raises ValueError with the nearest name otherwise."""
     if name not in TASKS:
-        raise unknown("task", name, TASKS)
+        raise unknown_name_error("task", name, TASKS)
     return TASKS[name]
 
 
@@ -117,7 +117,7 @@ def make_problems(
     """
     spec = get_task(task)
     if balance not in ("released", "paper"):
-        raise unknown("balance", balance, ("released", "paper"))
+        raise unknown_name_error("balance", balance, ("released", "paper"))
     check_regime(spec, m)
     rng = numpy_rng(seed, "problems", task, m)
     order = rng.permutation(IMAGES)
@@ -133,10 +133,10 @@ def make_problems(
 
 
 def check_regime(task: Task, m: int) -> None:
-    """Raise WrongUse unless m leaves enough images to train on and to test on."""
+    """Raise UsageError unless m leaves enough images to train on and to test on."""
     most = IMAGES - task.minimum
     if isinstance(m, bool) or not isinstance(m, int) or not (m == 0 or task.minimum <= m <= most):
-        raise WrongUse(
+        raise UsageError(
             f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
             f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
         )

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
 from mini_lib.seeding import torch_rng
 
@@ -30,11 +30,11 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64.
 
     Raises:
-        WrongUse: for what is no batch of curves (see `tasks.check_curves`), or no step.
+        UsageError: for what is no batch of curves (see `tasks.check_curves`), or no step.
     """
     check_curves(y)
     if steps < 1:
-        raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
+        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
     return y.double()
 
 
@@ -67,10 +67,10 @@ def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], F
     """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L.
 
     Raises:
-        WrongUse: for an order below 1, or too few observations for one equation.
+        UsageError: for an order below 1, or too few observations for one equation.
     """
     if not 1 <= order < y.shape[1]:
-        raise WrongUse(
+        raise UsageError(
             f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"
         )
     return y[:, :-1].unfold(1, order, 1).flip(-1), y[:, order:]
@@ -79,7 +79,7 @@ def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], F
 def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L L"]:
     """(X^T X + lambda I)^-1."""
     if not ridge > 0:
-        raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}; 1e-9 is as good as none")
+        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}; 1e-9 is as good as none")
     return torch.linalg.inv(before.mT @ before + ridge * torch.eye(before.shape[2], dtype=before.dtype))
 
 
@@ -118,7 +118,7 @@ def autoregression(
         reach: see `roll_out`; math.inf clips nothing.
 
     Raises:
-        WrongUse: for too few observations, or a lambda that is not above 0.
+        UsageError: for too few observations, or a lambda that is not above 0.
     """
     y = checked(y, steps)
     return roll_out(y, ar_weights(y, order, ridge), steps, reach)

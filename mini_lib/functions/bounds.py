@@ -27,7 +27,7 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
 from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
@@ -72,14 +72,14 @@ def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bo
         level: whether the curve's level is seen.
 
     Raises:
-        WrongUse: for too few observations, no step, or a noise that is not above 0.
+        UsageError: for too few observations, no step, or a noise that is not above 0.
     """
     if observed < (1 if level else SHORTEST):  # one observation has no difference
-        raise WrongUse(f"{observed} observations are too few; give at least {1 if level else SHORTEST}")
+        raise UsageError(f"{observed} observations are too few; give at least {1 if level else SHORTEST}")
     if steps < 1:
-        raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
+        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
     if not noise > 0:
-        raise WrongUse(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
+        raise UsageError(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
     contrasts, mean = _contrasts(observed, level)
     full = covariance(observed + steps)
     seen = full[:observed, :observed] + noise**2 * torch.eye(observed, dtype=torch.float64)
@@ -204,7 +204,7 @@ def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, l
         level: False for the best predictor that sees only differences: adding a constant to y adds it to `point`.
 
     Raises:
-        WrongUse: for fewer than two observations, values that are not finite, no step, or no noise.
+        UsageError: for fewer than two observations, values that are not finite, no step, or no noise.
     """
     y = checked(y, steps)
     observed = y.shape[1]
@@ -254,17 +254,17 @@ def score(
         weights: of the classes in "all"; in "even" they count the same.
 
     Raises:
-        WrongUse: for a class with fewer than two curves, weights that do not fit, or curves that end too early.
+        UsageError: for a class with fewer than two curves, weights that do not fit, or curves that end too early.
     """
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:
-        raise WrongUse(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")
+        raise UsageError(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")
     errors = (point.double() - curves.truth[:, observed:end].double()).square().mean(dim=1)
     scores = {}
     for number, kind in enumerate(KINDS):
         own = errors[curves.kinds == number]
         if len(own) < 2:
-            raise WrongUse(
+            raise UsageError(
                 f"a standard error needs at least two curves of each class, got {len(own)} of {kind}"
             )
         scores[kind] = Score(own.mean().item(), own.std().item() / math.sqrt(len(own)))
@@ -273,7 +273,7 @@ def score(
 
 def _weighted(scores: Mapping[str, Score], weights: Mapping[str, float]) -> Score:
     if set(weights) != set(KINDS) or abs(sum(weights.values()) - 1) > 1e-3:
-        raise WrongUse(f"weights are shares of {', '.join(KINDS)} that sum to 1, got {dict(weights)}")
+        raise UsageError(f"weights are shares of {', '.join(KINDS)} that sum to 1, got {dict(weights)}")
     mse = sum(weights[kind] * scores[kind].mse for kind in KINDS)
     return Score(mse, math.hypot(*(weights[kind] * scores[kind].error for kind in KINDS)))
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import STEPS, check_curves
 
@@ -52,18 +52,18 @@ def extrapolate(
         cached: reuse keys and values of earlier observations, where that is exact.
 
     Raises:
-        WrongUse: for what is no batch of curves (see `tasks.check_curves`), another precision than the network's,
+        UsageError: for what is no batch of curves (see `tasks.check_curves`), another precision than the network's,
             no step, or an unknown context.
     """
     if context not in CONTEXTS:
-        raise unknown("context", context, CONTEXTS)
+        raise unknown_name_error("context", context, CONTEXTS)
     check_curves(y)
     if not isinstance(steps, int) or steps < 1:
-        raise WrongUse(f"steps has to be a whole number from 1, got {steps!r}")
+        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
     reuse = cached and context == "growing" and model.reusable
     precision = next((weights.dtype for weights in model.parameters()), y.dtype)
     if y.dtype != precision:
-        raise WrongUse(
+        raise UsageError(
             f"the network computes in {precision} and the curves are {y.dtype}; give y.to({precision})"
         )
     memory, points, spreads, ensembles = None, [], [], []

@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import (
 )
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.baselines import checked
 from mini_lib.functions.tasks import NOISE, STEPS, positions
 
@@ -79,10 +79,10 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     The likelihood has a local maximum at every wrong period, so the search starts at the strongest one.
 
     Raises:
-        WrongUse: for a name that is not one of `KERNELS`.
+        UsageError: for a name that is not one of `KERNELS`.
     """
     if name not in KERNELS:
-        raise unknown("kernel", name, KERNELS)
+        raise unknown_name_error("kernel", name, KERNELS)
     parts = _parts(len(y), strongest_period(y))
     kernel = WhiteKernel(NOISE**2, (1e-5, 1.0))
     for part in reversed(name.split("+")):
@@ -134,11 +134,11 @@ def predict(
         penalised: see `worth`.
 
     Raises:
-        WrongUse: for what is no batch of curves (see `tasks.check_curves`), no step, no kernel or an unknown one.
+        UsageError: for what is no batch of curves (see `tasks.check_curves`), no step, no kernel or an unknown one.
     """
     y = checked(y, steps)
     if not kernels:
-        raise WrongUse(f"there is no kernel to choose; known: {', '.join(KERNELS)}")
+        raise UsageError(f"there is no kernel to choose; known: {', '.join(KERNELS)}")
     ahead = positions(y.shape[1] + steps)[y.shape[1] :].numpy()[:, None]
     points, spreads, chosen = [], [], []
     for curve in y:

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
@@ -102,7 +102,7 @@ def sample(
         intercept: lines start anywhere up to this value from 0.
 
     Raises:
-        WrongUse: for an unknown class, a negative noise or intercept, no curve or no point.
+        UsageError: for an unknown class, a negative noise or intercept, no curve or no point.
     """
     for name, value, least in (
         ("count", count, 1),
@@ -111,9 +111,9 @@ def sample(
         ("intercept", intercept, 0),
     ):
         if not value >= least or math.isinf(value):
-            raise WrongUse(f"{name} has to be {least} or more, got {value!r}")
+            raise UsageError(f"{name} has to be {least} or more, got {value!r}")
     if kind is not None and kind not in KINDS:
-        raise unknown("class of curves", kind, KINDS)
+        raise unknown_name_error("class of curves", kind, KINDS)
     makers: dict[str, Callable[[], Tensor]] = {
         "lin": lambda: lines(count, points, generator, intercept),
         "rbf": lambda: rbf_curves(count, points, generator),
@@ -140,10 +140,10 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
         intercept: see `sample`.
 
     Raises:
-        WrongUse: for fewer curves than classes.
+        UsageError: for fewer curves than classes.
     """
     if count < len(KINDS):
-        raise WrongUse(f"a test needs a curve of each class; got {count} curves")
+        raise UsageError(f"a test needs a curve of each class; got {count} curves")
     parts = []
     for number, kind in enumerate(KINDS):
         share = count // len(KINDS) + (number < count % len(KINDS))
@@ -159,24 +159,26 @@ def check_curves(y: object) -> None:
         y: real numbers [B, N], with B from 1, N from 2 and no value beyond 1e9 either way.
 
     Raises:
-        WrongUse: for anything else.
+        UsageError: for anything else.
     """
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
-        raise WrongUse(
+        raise UsageError(
             f"curves are a tensor [B, N], got {shape}; own_curve([...]) makes one of your own values"
         )
     if len(y) == 0:
-        raise WrongUse("there is no curve in this batch; give a tensor [B, N] with B from 1")
+        raise UsageError("there is no curve in this batch; give a tensor [B, N] with B from 1")
     if y.shape[1] < SHORTEST:
-        raise WrongUse(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+        raise UsageError(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
     if y.is_complex():
-        raise WrongUse("observations have to be real numbers, and these are complex; give y.real, or y.abs()")
+        raise UsageError(
+            "observations have to be real numbers, and these are complex; give y.real, or y.abs()"
+        )
     if not y.isfinite().all():
-        raise WrongUse("observations have to be finite numbers")
+        raise UsageError("observations have to be finite numbers")
     largest = y.abs().max().item()
     if largest > LARGEST:
-        raise WrongUse(
+        raise UsageError(
             f"the largest observation is {largest:.3g}, and {LARGEST:g} is the most; divide the curve first"
         )
 
@@ -191,28 +193,28 @@ def own_curve(
         x: where they were observed, if that is to be checked: the networks know whole steps only.
 
     Raises:
-        WrongUse: for too few values, values that are no finite real numbers or too large, or an x that is not
+        UsageError: for too few values, values that are no finite real numbers or too large, or an x that is not
             1, 2, 3, ....
     """
     try:
         values = torch.as_tensor(y)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise WrongUse(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
+        raise UsageError(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
     if values.dim() != 1:
-        raise WrongUse(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
+        raise UsageError(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
     if values.is_complex():
-        raise WrongUse(
+        raise UsageError(
             "a curve has to be of real numbers, and these are complex; give their real part, or their size"
         )
     values = values.float()
     for place, value in enumerate(values.tolist(), start=1):
         if not math.isfinite(value):
-            raise WrongUse(
+            raise UsageError(
                 f"the curve's value at x = {place} is {value}; every value has to be a finite number"
             )
     check_curves(values[None])
     if x is not None and [*x] != [*range(1, len(values) + 1)]:
-        raise WrongUse(
+        raise UsageError(
             f"x has to be the whole steps from 1 to {len(values)}, one for each value, got {[*x]}; equal steps can"
             " be renumbered from 1, for others interpolate your curve onto whole steps first"
         )

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.analysis import (
     alone,
@@ -133,10 +133,10 @@ def forget(model: Kanerva, memory: Memory, machine: int) -> Memory:
     """The memory with one machine put back to its prior; the history, and with it all weights, stays.
 
     Raises:
-        WrongUse: for a machine that is not there.
+        UsageError: for a machine that is not there.
     """
     if machine not in range(model.machines):
-        raise WrongUse(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
+        raise UsageError(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
     machines = memory.state.split()
     machines[machine] = model.prior.state(len(memory.omega)).split()[machine]
     return memory._replace(state=join(machines))
@@ -233,7 +233,7 @@ def imagine_after(
     The result is on the CPU.
 
     Raises:
-        WrongUse: for a mixture.
+        UsageError: for a mixture.
     """
     generator = torch_rng(0, "imagination")
     device = next(model.parameters()).device

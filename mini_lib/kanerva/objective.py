@@ -14,9 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.models import Trace
-from mini_lib.replica import Batch
+from mini_lib.training_run import Batch
 
 KL_TERMS = (
     "memory",
@@ -77,7 +77,7 @@ class Loss:
         changed: (name, weight) of divergences that weigh something else than in the experiment.
 
     Raises:
-        WrongUse: for a name that is not there or a weight below 0; when called, for a network without a divergence
+        UsageError: for a name that is not there or a weight below 0; when called, for a network without a divergence
             that counts.
     """
 
@@ -87,12 +87,12 @@ class Loss:
 
     def __post_init__(self):
         if self.experiment not in WEIGHTS:
-            raise unknown("experiment", self.experiment, WEIGHTS)
+            raise unknown_name_error("experiment", self.experiment, WEIGHTS)
         for name, weight in (("ae_weight", self.ae_weight), *self.changed):
             if name != "ae_weight" and name not in KL_TERMS:
-                raise unknown("divergence", name, KL_TERMS)
+                raise unknown_name_error("divergence", name, KL_TERMS)
             if not 0 <= weight < math.inf:
-                raise WrongUse(f"the weight of {name} has to be at least 0, got {weight!r}")
+                raise UsageError(f"the weight of {name} has to be at least 0, got {weight!r}")
 
     @property
     def weights(self) -> dict[str, float]:
@@ -119,7 +119,7 @@ class Loss:
         total = torch.zeros_like(found["reconstruction"])
         for name, weight in self.weights.items():
             if name not in found:
-                raise WrongUse(
+                raise UsageError(
                     f"this network has no divergence {name!r}; a mixture is trained with experiment='mixture'"
                 )
             total = total + weight * found[name]
@@ -130,10 +130,10 @@ def warm_up(update: Int[Tensor, "*B"], over: int) -> Float[Tensor, "*B"]:
     """A factor that grows evenly from 0 at the first update to 1 after `over`; 1 throughout for 0.
 
     Raises:
-        WrongUse: if `over` is below 0.
+        UsageError: if `over` is below 0.
     """
     if over < 0:
-        raise WrongUse(f"warm-up takes 0 or more updates, not {over!r}")
+        raise UsageError(f"warm-up takes 0 or more updates, not {over!r}")
     return (update / over).clamp(max=1.0) if over else torch.ones_like(update, dtype=torch.float32)
 
 
@@ -141,8 +141,8 @@ def temperature(update: Int[Tensor, "*B"], updates: int, last: float = 0.5) -> F
     """Temperature of a mixture: falls evenly from 1 to `last` over the first half of all updates; ours.
 
     Raises:
-        WrongUse: if there is no update, or `last` is not above 0.
+        UsageError: if there is no update, or `last` is not above 0.
     """
     if updates < 1 or not last > 0:
-        raise WrongUse(f"tau needs an update and an end above 0, got {updates!r} updates and {last!r}")
+        raise UsageError(f"tau needs an update and an end above 0, got {updates!r} updates and {last!r}")
     return 1.0 - (1.0 - last) * (2 * update / updates).clamp(max=1.0)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.models import Kanerva
 from mini_lib.kanerva.runs import Settings
 from mini_lib.weights import read_network
@@ -29,11 +29,11 @@ def reader_network(name: str, folder: Path = WEIGHTS) -> tuple[Kanerva, dict]:
         The network, in evaluation mode, and the header of its file.
 
     Raises:
-        WrongUse: for a network that is not there; the nearest name is offered.
+        UsageError: for a network that is not there; the nearest name is offered.
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged, or of another network.
+        CorruptFileError: if the file is damaged, or of another network.
     """
     if name not in NETWORKS:
-        raise unknown("network", name, NETWORKS)
+        raise unknown_name_error("network", name, NETWORKS)
     path = Path(folder) / f"{name}.safetensors"
     return read_network(Settings, path)

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import torch
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import tasks, timing
+from mini_lib.errors import UsageError
+from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import evaluate, routes, see
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import (
@@ -24,7 +24,7 @@ from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
-from mini_lib.training import Batch, Replica
+from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
 UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twice
@@ -86,7 +86,7 @@ class Settings(RunSettings):
     options: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise WrongUse for values with which no run can be made."""
+        """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(
             ("task", "task", TASKS),
@@ -100,22 +100,26 @@ class Settings(RunSettings):
         self.check_positive("lr", "clip", "kl_weight")
         columns_of(self.total, self.machines)
         if (self.experiment == "mixture") != (self.model == "mixture"):
-            raise WrongUse(
+            raise UsageError(
                 "a mixture, and only a mixture, is trained with experiment='mixture'; "
                 f"got model={self.model!r} and experiment={self.experiment!r}"
             )
         if "sample" in self.options:
-            raise WrongUse("the experiment says how addresses are sampled; leave 'sample' out of the options")
+            raise UsageError(
+                "the experiment says how addresses are sampled; leave 'sample' out of the options"
+            )
         if self.warm_up < 0:
-            raise WrongUse(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
+            raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
-            raise WrongUse(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
+            raise UsageError(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
         if self.task == "dsprites" and self.test_episodes < 2:
-            raise WrongUse("tunings to sprites are measured in two halves; test_episodes has to be 2 or more")
+            raise UsageError(
+                "tunings to sprites are measured in two halves; test_episodes has to be 2 or more"
+            )
         check_options(self.model, self.options)
         if self.given and self.task != "rgb":
-            raise WrongUse("machines can be given by the red digit on the task 'rgb' only")
+            raise UsageError("machines can be given by the red digit on the task 'rgb' only")
         self.loss()
         self.check_checks()
 
@@ -153,18 +157,16 @@ class Settings(RunSettings):
         return f"{self.model} of {self.machines} on {self.task}"
 
 
-def build(settings: dict, seed: int) -> Replica:
-    """The replica of a run: its episodes, its network, its loss and its test; of Figure 1D, a timing.
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The replica of a run: its episodes, its network, its loss and its test.
 
     Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
     same for every run.
     """
-    if "form" in settings:
-        return timing.build(settings, seed)
     s = Settings.from_dict(settings)
     with seeded(seed, "weights", s.model, s.machines):
         model = s.network()
-    return s.replica(
+    return s.training_run(
         seed,
         model,
         epoch=partial(draw, s, seed),
@@ -178,9 +180,7 @@ def build(settings: dict, seed: int) -> Replica:
 
 
 def data_source(settings: dict) -> str:
-    """The digits that episodes are made of, or "rendered" sprites, or the random codes of a timing, "drawn"."""
-    if "form" in settings:
-        return "drawn"
+    """The digits that episodes are made of, or "rendered" sprites."""
     s = Settings.from_dict(settings)
     return "rendered" if s.task == "dsprites" else s.source
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 
 VERBS = ("walk", "look", "run", "jump")
 NEW_VERB = "dax"  # a fifth verb, of nobody's data: for tests of our own
@@ -82,13 +82,13 @@ def parse(command: str) -> Command:
         command: words with spaces between them; `NEW_VERB` is a verb too, but is offered only where it is used.
 
     Raises:
-        WrongUse: for a word that SCAN does not have, or that cannot stand where it does; the message points at it.
+        UsageError: for a word that SCAN does not have, or that cannot stand where it does; the message points at it.
     """
     words = command.split()
     known = (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS
     for place, word in enumerate(words):
         if word not in known:
-            raise WrongUse(f"{_pointed(words, place)}\n{unknown('word', word, known)}")
+            raise UsageError(f"{_pointed(words, place)}\n{unknown_name_error('word', word, known)}")
     first, place = _phrase(words, 0)
     if place == len(words):
         return Command(first)
@@ -113,9 +113,9 @@ def _phrase(words: list[str], place: int) -> tuple[Phrase, int]:
     return Phrase(**parts), place
 
 
-def _wrong(words: list[str], place: int, expected: str) -> WrongUse:
+def _wrong(words: list[str], place: int, expected: str) -> UsageError:
     found = f"{words[place]!r} is word {place + 1}" if place < len(words) else "the command ends"
-    return WrongUse(
+    return UsageError(
         f"{_pointed(words, place)}\nnot a SCAN command: {found} but this was expected: {expected}"
     )
 
@@ -129,7 +129,7 @@ def interpret(command: str) -> list[str]:
     """The actions that a command asks for: `interpret("jump twice")` is ["JUMP", "JUMP"].
 
     Raises:
-        WrongUse: as `parse`.
+        UsageError: as `parse`.
     """
     return [step.action for step in derive(command)]
 

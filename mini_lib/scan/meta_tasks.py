@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import VERBS, commands
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, Examples, encode, get_split, padded
 from mini_lib.seeding import numpy_rng
@@ -39,11 +39,11 @@ def with_meaning(examples: Examples, meaning: dict[str, str]) -> Examples:
     """The same commands with the actions that they ask for if the verbs mean this.
 
     Raises:
-        WrongUse: if it is no assignment of the four verbs to their four actions.
+        UsageError: if it is no assignment of the four verbs to their four actions.
     """
     actions = sorted(verb.upper() for verb in VERBS)
     if sorted(meaning) != sorted(VERBS) or sorted(meaning.values()) != actions:
-        raise WrongUse(f"a meaning gives each of {', '.join(VERBS)} an action of its own; got {meaning}")
+        raise UsageError(f"a meaning gives each of {', '.join(VERBS)} an action of its own; got {meaning}")
     return examples._replace(actions=_renumbering(meaning)[examples.actions])
 
 
@@ -66,11 +66,11 @@ def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = AS
     The support set is asked for, too, after the queries. All episodes have the same shapes.
 
     Raises:
-        WrongUse: if there are not that many commands.
+        UsageError: if there are not that many commands.
     """
     every = _every_command()
     if min(shown, asked) < 1 or shown + asked > len(every):
-        raise WrongUse(f"an episode takes 1 to {len(every)} commands, not {shown} and {asked}")
+        raise UsageError(f"an episode takes 1 to {len(every)} commands, not {shown} and {asked}")
     rng = numpy_rng(seed, "episode", number)
     meaning = meanings()[rng.integers(len(meanings()))]
     drawn = rng.choice(len(every), shown + asked, replace=False)

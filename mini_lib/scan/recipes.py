@@ -39,7 +39,7 @@ def examples_of(batch: Batch) -> Examples:
 
 
 class Feed(NamedTuple):
-    """How a run's examples come to the harness; see `Replica` for the entries.
+    """How a run's examples come to the harness; see `TrainingRun` for the entries.
 
     Attributes:
         examples: an epoch's.
@@ -245,19 +245,19 @@ def best_and_last(checks: list[dict]) -> dict[str, float]:
 
 
 class Recipe(NamedTuple):
-    """What differs between the networks' trainings: entries of `Replica`, made of settings where need be.
+    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where need be.
 
     Attributes:
         loss: of the network.
         feed: (examples, B, seed) -> how they are fed.
-        compact: an exact saving on the CPU.
-        optimiser: as in `Replica`.
+        dedupe_batch: an exact saving on the CPU.
+        optimiser: as in `TrainingRun`.
         schedule: (updates an epoch, update) -> the factor of the learning rate.
     """
 
     loss: Callable
     feed: Callable[[Examples, int, int], Feed] = shuffled
-    compact: Callable[[Batch], Batch] = trim
+    dedupe_batch: Callable[[Batch], Batch] = trim
     optimiser: Callable = adam
     schedule: Callable[[int, int], float] | None = None
 

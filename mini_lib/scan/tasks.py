@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
@@ -75,12 +75,12 @@ def encode(texts: Sequence[str]) -> Examples:
     """Commands, with what they mean, as tensors padded to the longest.
 
     Raises:
-        WrongUse: for what is no SCAN command; the message points at the word.
+        UsageError: for what is no SCAN command; the message points at the word.
     """
     if isinstance(texts, str):
-        raise WrongUse(f"give a list of commands, such as [{texts!r}]")
+        raise UsageError(f"give a list of commands, such as [{texts!r}]")
     if not texts:
-        raise WrongUse("there is no command to encode")
+        raise UsageError("there is no command to encode")
     actions = [torch.tensor(_action_ids(text)) for text in texts]
     words = [torch.tensor(_word_ids(text)) for text in texts]
     pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
@@ -112,14 +112,14 @@ def decode(actions: Int[Tensor, " L"]) -> list[str]:
     """The names of actions up to <EOS>.
 
     Raises:
-        WrongUse: for a number before <EOS> that is no action's, such as the -1 of a step that is not there.
+        UsageError: for a number before <EOS> that is no action's, such as the -1 of a step that is not there.
     """
     numbers, names = actions.tolist(), {number: action for action, number in ACTION_IDS.items()}
     if ACTION_IDS[EOS] in numbers:
         numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
     for number in numbers:
         if number not in range(len(names)):
-            raise WrongUse(
+            raise UsageError(
                 f"{number} is no action; give the actions of one command as numbers from 0 to {len(names) - 1}"
             )
     return [names[number] for number in numbers]
@@ -235,13 +235,13 @@ def get_split(name: str) -> Split:
             few-shot files were drawn at random too, and differently).
 
     Raises:
-        WrongUse: for a split that is not there; the nearest name is offered.
+        UsageError: for a split that is not there; the nearest name is offered.
     """
     if match := re.fullmatch(r"few_shot_(\d+)_(\d+)", name):
         count, seed = map(int, match.groups())
         if count not in FEW_SHOT:
-            raise WrongUse(f"few-shot splits have {', '.join(map(str, FEW_SHOT))} examples, not {count}")
+            raise UsageError(f"few-shot splits have {', '.join(map(str, FEW_SHOT))} examples, not {count}")
         return _few_shot(count, seed)
     if name not in SPLITS:
-        raise unknown("split", name, [*SPLITS, "few_shot_N_SEED"])
+        raise unknown_name_error("split", name, [*SPLITS, "few_shot_N_SEED"])
     return SPLITS[name]()

@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-# Declared twice by sphinx-thebe on every page; harmless, and not ours to mend.
+# CellTable twice by sphinx-thebe on every page; harmless, and not ours to mend.
 KNOWN = "Identifier 'THEBE_JS_URL' has already been declared"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}

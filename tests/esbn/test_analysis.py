@@ -6,12 +6,15 @@ import pytest
 import torch
 from second_device import SECOND, OnSecond, SecondDevice
 
-from mini_lib.esbn import analysis, figures
+from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys
-from mini_lib.esbn.experiments import CELLS, build, paper_settings
 from mini_lib.esbn.models import build_network
+from mini_lib.esbn.runs import build, paper_settings
 from mini_lib.esbn.tasks import Problems, make_problems
-from mini_lib.results import Records, compare
+from mini_lib.reproduction import Records, compare
+from mini_lib.reproduction.claims import updates_to
+from mini_lib.reproduction.esbn import figures
+from mini_lib.reproduction.esbn.cells import CELLS
 from mini_lib.seeding import seeded
 
 PAIRED = {  # A.5.4 as recomputed from the printed Tables 15-18: t, and p as the paper rounds it
@@ -286,11 +289,11 @@ def test_mean_curve_without_runs_says_how_to_make_them():
 
 def test_updates_to_a_level():
     score = [0.0] * 5 + [100.0] * 5
-    assert analysis.updates_to(record(score), level=95.0, window=1) == 51
-    assert analysis.updates_to(record(score), level=60.0, window=5) == 71  # 3 of 5 batches at 100
-    assert analysis.updates_to(record(score), level=95.0) == 91
-    assert analysis.updates_to(record([0.0] * 10)) is None
-    assert analysis.updates_to(record([100.0] * 4), window=5) is None
+    assert updates_to(record(score), level=95.0, window=1) == 51
+    assert updates_to(record(score), level=60.0, window=5) == 71  # 3 of 5 batches at 100
+    assert updates_to(record(score), level=95.0) == 91
+    assert updates_to(record([0.0] * 10)) is None
+    assert updates_to(record([100.0] * 4), window=5) is None
 
 
 @pytest.mark.parametrize(("model", "encoder"), PAIRED)

@@ -1,12 +1,12 @@
 """Weights of the authors' released code: names and shapes as their networks have them, full size."""
 
 import numpy as np
-import oracles
 import pytest
 import torch
 
-from mini_lib.esbn import authors
+from esbn import oracles
 from mini_lib.esbn.models import MODELS, build_network
+from mini_lib.reproduction.esbn import authors
 
 
 def dense(name, outputs, inputs, bias=True):

@@ -9,22 +9,14 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
-from mini_lib.errors import WrongUse
-from mini_lib.esbn.experiments import (
-    CELLS,
-    Settings,
-    build,
-    compact,
-    evaluate,
-    loss,
-    paper_settings,
-    shuffled,
-)
+from mini_lib.errors import UsageError
 from mini_lib.esbn.models import MODELS
+from mini_lib.esbn.runs import Settings, build, evaluate, loss, paper_settings, shuffled
 from mini_lib.esbn.tasks import TASKS, Problems
-from mini_lib.training import Trainee, train
+from mini_lib.reproduction.esbn.cells import CELLS
+from mini_lib.training import TrainingStack, train
 
-PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 
 
 def by_table(table, variant=""):
@@ -144,7 +136,7 @@ def test_settings_keep_only_what_is_not_default():
 )
 def test_settings_that_make_no_run_are_refused(changes, message):
     settings = paper_settings("rmts", 95, "lstm").to_dict() | changes
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build(settings, 1)
 
 
@@ -183,7 +175,7 @@ def test_an_epoch_is_a_permutation_of_the_problems():
 def test_compacting_changes_nothing_but_the_work():
     replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125).to_dict(), 1)
     batch = {k: v[:32] for k, v in replica.epoch(0).items()} | {"images": glyphs()}
-    small = compact(batch)
+    small = dedupe_batch(batch)
     assert small["images"].shape[0] == 5
     gradients = []
     for one in (batch, small):
@@ -222,8 +214,8 @@ def test_stacked_equals_alone(model, changes):
     """
     changes |= {"epochs": 1, "width": 0.125, "test_size": 200}
     settings = paper_settings("distribution_of_three", 95, model, **changes).to_dict()
-    alone = [Trainee([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
-    stack = Trainee([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
+    alone = [TrainingStack([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
+    stack = TrainingStack([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
     for update in range(3):
         losses = [trainee.step(trainee.batch(update))[0].item() for trainee in alone]
         assert stack.step(stack.batch(update))[0].tolist() == pytest.approx(losses, rel=1e-3)

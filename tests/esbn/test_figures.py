@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
-from mini_lib.esbn.figures import diagram, learning, problems
 from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, Problems, make_problems
-from mini_lib.plotting import COLOURS, OKABE_ITO, RULE
-from mini_lib.results import Cell, Comparison, Measured, Printed
+from mini_lib.reproduction import Cell, Comparison, Measured, Printed
+from mini_lib.reproduction.esbn.figures import diagram, learning, problems
+from mini_lib.reproduction.plotting import COLOURS, OKABE_ITO, RULE
 from mini_lib.training import Run
 
 

@@ -3,16 +3,16 @@
 import math
 
 import numpy as np
-import oracles
 import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
-from mini_lib.esbn import authors
+from esbn import oracles
 from mini_lib.esbn.models import MODELS, TemporalContextNorm, build_network
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.layers import LSTMCell, scaled
+from mini_lib.reproduction.esbn import authors
 
 WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
 CLASSES = {2: 2, 6: 2, 9: 4}

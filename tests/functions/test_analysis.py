@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from functions.helpers import network
-from mini_lib.errors import Damaged, WrongUse
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.functions import analysis
-from mini_lib.functions.experiments import tutorial_settings
 from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS
+from mini_lib.functions.runs import tutorial_settings
 from mini_lib.seeding import torch_rng
 from mini_lib.weights import save_weights
 
@@ -35,12 +35,12 @@ def test_a_readers_network_is_built_from_its_header(name, tmp_path):
 
 
 def test_readers_networks_that_are_not_there(tmp_path):
-    with pytest.raises(WrongUse, match="unknown model 'relationl'; did you mean 'relational'"):
+    with pytest.raises(UsageError, match="unknown model 'relationl'; did you mean 'relational'"):
         analysis.reader_network("relationl")
     with pytest.raises(FileNotFoundError, match=r"no weights at .*one_d\.safetensors"):
         analysis.reader_network("one_d", tmp_path)
     (tmp_path / "one_d.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(Damaged, match="damaged"):
+    with pytest.raises(CorruptFileError, match="damaged"):
         analysis.reader_network("one_d", tmp_path)
 
 
@@ -76,11 +76,11 @@ def test_a_sliding_ensemble_stands_where_its_points_are():
 
 
 def test_only_relational_networks_have_ensembles():
-    with pytest.raises(WrongUse, match="several estimates of a point, this one is a OneDTransformer"):
+    with pytest.raises(UsageError, match="several estimates of a point, this one is a OneDTransformer"):
         analysis.ensemble(network("one_d"), CURVE)
-    with pytest.raises(WrongUse, match="at least 2 observed points"):
+    with pytest.raises(UsageError, match="at least 2 observed points"):
         analysis.ensemble(network("relational"), [1.0])
-    with pytest.raises(WrongUse, match=r"shape \(2, 5\)"):
+    with pytest.raises(UsageError, match=r"shape \(2, 5\)"):
         analysis.ensemble(network("relational"), torch.zeros(2, 5))
 
 
@@ -114,9 +114,9 @@ def test_windows_of_layers_and_heads_fall_apart():
     torch.testing.assert_close(found.length, torch.tensor([[5.0, 5.0], [10.0, 5.0]]))
     torch.testing.assert_close(found.factor[0, 1], found.start)
     assert (found.factor[1, 0, 1:] > found.start[1:]).all()
-    with pytest.raises(WrongUse, match="this OneDTransformer has no window; give 'one_d_window' or"):
+    with pytest.raises(UsageError, match="this OneDTransformer has no window; give 'one_d_window' or"):
         analysis.fall(network("one_d"))
-    with pytest.raises(WrongUse, match="two points and a distance above 0"):
+    with pytest.raises(UsageError, match="two points and a distance above 0"):
         analysis.fall(model, points=1)
 
 
@@ -170,7 +170,7 @@ def test_attention_that_is_not_there():
         (lambda: analysis.by_distance(one_d, torch.zeros(0, 5)), "no curve to look at"),
         (lambda: analysis.by_distance(one_d, torch.zeros(1, 5), axis=1), "has 1 axes of places, got axis=1"),
     ):
-        with pytest.raises(WrongUse, match=words):
+        with pytest.raises(UsageError, match=words):
             ask()
 
 

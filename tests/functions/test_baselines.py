@@ -9,7 +9,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions import baselines, gaussian_processes
 from mini_lib.functions.tasks import positions, sample
 from mini_lib.seeding import torch_rng
@@ -182,14 +182,14 @@ def test_pooled_predicts_new_curves_better_than_zero_does():
 )
 def test_bad_observations(y, steps, said):
     for predict in (*baselines.PREDICTORS.values(), gaussian_processes.predict):
-        with pytest.raises(WrongUse, match=said):
+        with pytest.raises(UsageError, match=said):
             predict(y, steps)
 
 
 def test_bad_orders_and_ridges():
-    with pytest.raises(WrongUse, match="AR\\(L\\) of 3 observations needs an L from 1 to 2, got 3"):
+    with pytest.raises(UsageError, match="AR\\(L\\) of 3 observations needs an L from 1 to 2, got 3"):
         baselines.autoregression(torch.ones(1, 3), 2, order=3)
-    with pytest.raises(WrongUse, match="ridge"):
+    with pytest.raises(UsageError, match="ridge"):
         baselines.autoregression(torch.ones(1, 3), 2, ridge=0.0)
 
 
@@ -272,9 +272,9 @@ def test_kernels_have_names():
         "rbf+periodic",
         "linear+periodic",
     )
-    with pytest.raises(WrongUse, match="did you mean 'linear'"):
+    with pytest.raises(UsageError, match="did you mean 'linear'"):
         gaussian_processes.predict(torch.ones(1, 5), 2, ("liner",))
-    with pytest.raises(WrongUse, match="no kernel"):
+    with pytest.raises(UsageError, match="no kernel"):
         gaussian_processes.predict(torch.ones(1, 5), 2, ())
     two = gaussian_processes.predict(torch.tensor([[0.1, 0.2]]), 2, restarts=0)
     assert two.point.isfinite().all()

@@ -8,7 +8,7 @@ import torch
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions import bounds
 from mini_lib.functions.baselines import PREDICTORS
 from mini_lib.functions.tasks import Curves, evaluation_curves, sample
@@ -213,20 +213,20 @@ def test_a_score_by_hand():
 
 def test_bad_scores():
     point, curves = hand_made()
-    with pytest.raises(WrongUse, match="end before x = 4"):
+    with pytest.raises(UsageError, match="end before x = 4"):
         bounds.score(point, curves, 2)
-    with pytest.raises(WrongUse, match="two curves of each class, got 1 of sine"):
+    with pytest.raises(UsageError, match="two curves of each class, got 1 of sine"):
         bounds.score(point[:5], Curves(*(part[:5] for part in curves)), 1)
     for weights in ({"lin": 1.0}, {"lin": 0.5, "rbf": 0.5, "sine": 0.5}):
-        with pytest.raises(WrongUse, match="weights"):
+        with pytest.raises(UsageError, match="weights"):
             bounds.score(point, curves, 1, weights)
-    with pytest.raises(WrongUse, match="at least 2"):
+    with pytest.raises(UsageError, match="at least 2"):
         bounds.optimal_error(1, level=False)
-    with pytest.raises(WrongUse, match="steps"):
+    with pytest.raises(UsageError, match="steps"):
         bounds.optimal_error(1, 0)
-    with pytest.raises(WrongUse, match="noise"):
+    with pytest.raises(UsageError, match="noise"):
         bounds.mixture(torch.ones(1, 3), 2, noise=0.0)
-    with pytest.raises(WrongUse, match="finite"):
+    with pytest.raises(UsageError, match="finite"):
         bounds.mixture(torch.tensor([[1.0, math.inf]]), 2)
 
 

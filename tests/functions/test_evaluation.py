@@ -13,7 +13,7 @@ from mini_lib.functions.evaluation import WEIGHTS, covered, evaluate, extrapolat
 from mini_lib.functions.extrapolation import Extrapolation, extrapolate
 from mini_lib.functions.tasks import KINDS, STEPS, Curves, evaluation_curves
 
-TABLES = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+TABLES = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 
 
 # ------------------------------------------------------------------------------------------------ means

@@ -6,12 +6,9 @@ from importlib import resources
 import pytest
 import torch
 
-from mini_lib.errors import WrongUse
-from mini_lib.functions import experiments
-from mini_lib.functions.experiments import (
-    CELLS,
-    COLUMNS,
-    ROWS,
+from mini_lib.errors import UsageError
+from mini_lib.functions.models import MODELS
+from mini_lib.functions.runs import (
     Loss,
     Settings,
     build,
@@ -19,12 +16,13 @@ from mini_lib.functions.experiments import (
     paper_settings,
     tutorial_settings,
 )
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import evaluation_curves
-from mini_lib.results.compare import TUTORIAL
-from mini_lib.training import Trainee, train
+from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.functions import cells as experiments
+from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS
+from mini_lib.training import TrainingStack, train
 
-PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 CPU = torch.device("cpu")
 
 
@@ -81,7 +79,7 @@ def test_the_paper_settings_are_the_papers():
     ],
 )
 def test_what_cannot_be_run_is_refused(changes, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         Settings(**{"model": "one_d"} | changes)
 
 
@@ -202,10 +200,10 @@ def test_every_prefix_counts_alike_in_the_loss():
 def test_a_stack_trains_as_each_network_alone(model, short):
     replicas = [build(small(model, prefixes=model == "relational").to_dict(), seed) for seed in (1, 2)]
     assert replicas[0].stack_key() == replicas[1].stack_key()
-    stack = Trainee(replicas, CPU, stacked=True)
+    stack = TrainingStack(replicas, CPU, stacked=True)
     together = [stack.step(stack.batch(update))[0] for update in range(4)]
     for i, seed in enumerate((1, 2)):
-        alone = Trainee(
+        alone = TrainingStack(
             [build(small(model, prefixes=model == "relational").to_dict(), seed)], CPU, stacked=False
         )
         for update, losses in enumerate(together):

@@ -8,7 +8,7 @@ import torch
 
 from functions import oracles
 from functions.helpers import HEADS, every_model, make, observations
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.evaluation import extrapolate_all
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate, summarise
 from mini_lib.functions.models import FunctionTransformer
@@ -215,7 +215,7 @@ def test_curves_go_on_alone(context):
     ],
 )
 def test_what_cannot_go_on_is_refused(y, options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         extrapolate(make("one_d"), torch.tensor([y], dtype=torch.float64), **options)
 
 
@@ -230,11 +230,11 @@ def test_large_curves_end_in_finite_numbers(name, context):
 def test_another_precision_than_the_networks_is_refused():
     y = observations(2, 5)
     message = r"computes in torch.float32 and the curves are torch.float64; give y.to\(torch.float32\)"
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         extrapolate(make("one_d").float(), y)
     assert extrapolate(make("one_d"), y, 2).point.dtype == torch.float64
 
 
 def test_an_empty_batch_is_refused():
-    with pytest.raises(WrongUse, match="no curve in this batch"):
+    with pytest.raises(UsageError, match="no curve in this batch"):
         extrapolate_all(make("relational"), torch.zeros(0, 5))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from functions.helpers import every_model, make, observations
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import Memory
 
@@ -132,7 +132,7 @@ def test_without_a_mask_nothing_can_be_kept(name, monkeypatch):
     network, y = make(name, mask="none"), observations()
     assert not network.reusable
     message = r"with mask='none' inputs see later ones.*extrapolate with cached=False"
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         network.remember(y)
     calls = counted(network, monkeypatch)
     assert same(extrapolate(network, y, 3), extrapolate(network, y, 3, cached=False), atol=0)

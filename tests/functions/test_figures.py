@@ -9,14 +9,14 @@ import torch
 from matplotlib.colors import to_hex
 
 from functions.helpers import curves, dots, legend, of_colour, texts, ticks
-from mini_lib.errors import WrongUse
-from mini_lib.functions import figures
+from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import Attended, Fall, Falling
-from mini_lib.functions.experiments import ROWS
-from mini_lib.functions.figures import MODEL_COLOURS as COLOURS
-from mini_lib.functions.figures.looks import OTHERS, TRUTH, looks
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
+from mini_lib.reproduction.functions import figures
+from mini_lib.reproduction.functions.cells import ROWS
+from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
+from mini_lib.reproduction.functions.figures.looks import OTHERS, TRUTH, looks
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -68,7 +68,7 @@ def test_examples_show_what_is_observed_and_what_is_hidden():
     assert legend(fig) == ["function", "observed", "hidden"]
     assert fig.axes[3].get_xlabel() == "x"
     for wrong in ({"each": 4}, {"each": 0}, {"steps": 6}, {"steps": 0}):
-        with pytest.raises(WrongUse):
+        with pytest.raises(UsageError):
             figures.examples(given, **wrong)
 
 
@@ -86,7 +86,7 @@ def test_differences_are_later_minus_earlier_above_the_diagonal():
     assert (frame.get_xy(), frame.get_width(), frame.get_height()) == ((3.5, 0.5), 1, 4)
     assert (right.get_xlabel(), bar.get_ylabel()) == ("later point $j$", "$y_j-y_i$")
     assert right.get_ylim()[0] > right.get_ylim()[1]  # i = 1 on top
-    with pytest.raises(WrongUse, match="at least 2 observed points"):
+    with pytest.raises(UsageError, match="at least 2 observed points"):
         figures.differences([1.0])
 
 
@@ -101,7 +101,7 @@ def test_token_sets_are_counted():
     state = torch.random.get_rng_state()
     figures.token_sets()
     assert torch.equal(state, torch.random.get_rng_state())
-    with pytest.raises(WrongUse, match="two observations"):
+    with pytest.raises(UsageError, match="two observations"):
         figures.token_sets(1)
 
 
@@ -132,7 +132,7 @@ def test_masks_for_four_points():
     assert queries == [False] * 6 + [True] * 5
     assert figures.masks(4, "strict").axes[0].images[0].get_array().sum() == 10
     for wrong in ((1, "causal"), (7, "causal"), (4, "none at all")):
-        with pytest.raises(WrongUse, match="masks are causal, strict, none, of 2 to 6"):
+        with pytest.raises(UsageError, match="masks are causal, strict, none, of 2 to 6"):
             figures.masks(*wrong)
 
 
@@ -162,7 +162,7 @@ def test_the_window_is_marked_at_its_length():
     names = ["1d, window: $ab=3.0$", "relational, window: $ab=27.8$", "at the start: $ab=6$"]
     assert legend(ax) == names
     assert ax.get_xlabel() == "distance $|x-x'|$"
-    with pytest.raises(WrongUse, match="at least one window"):
+    with pytest.raises(UsageError, match="at least one window"):
         figures.window({})
 
 

@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from functions.helpers import curves, dots, legend, of_colour, texts, ticks
-from mini_lib.errors import WrongUse
-from mini_lib.functions import figures
+from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import MEAN_ERROR, Attended, Bins, Course, Coverage, Ensemble
 from mini_lib.functions.analysis import normal_coverage as control
-from mini_lib.functions.figures import MODEL_COLOURS as COLOURS
-from mini_lib.functions.figures.looks import OTHERS
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
-from mini_lib.plotting import DPI, FRAME_BYTES, png
+from mini_lib.reproduction.functions import figures
+from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
+from mini_lib.reproduction.functions.figures.looks import OTHERS
+from mini_lib.reproduction.plotting import DPI, FRAME_BYTES, png
 
 pytestmark = pytest.mark.usefixtures("headless")
 PAGE = 9.8 * DPI  # the widest figure, in pixels
@@ -62,7 +62,7 @@ def test_several_continued_curves_with_bands():
     ],
 )
 def test_continuations_that_do_not_go_together(changes, words):
-    with pytest.raises(WrongUse, match=words):
+    with pytest.raises(UsageError, match=words):
         figures.continuations(**({"y": [1.0, 2.0], "predictions": {"one_d": [3.0]}} | changes))
 
 
@@ -84,7 +84,7 @@ def test_the_cloud_has_a_dot_for_every_estimate():
     corners = band.get_paths()[0].vertices
     assert {round(y, 4) for at, y in corners if at == 4} == {-1.2, 9.2}
     assert bar.get_ylabel() == "estimate from point $i$"
-    with pytest.raises(WrongUse, match="the truth has 3 points, the curve and its steps 4"):
+    with pytest.raises(UsageError, match="the truth has 3 points, the curve and its steps 4"):
         figures.cloud(found, truth=[1.0, 2.0, 3.0])
 
 
@@ -132,7 +132,7 @@ def test_runs_without_any_runs_or_rows():
     many = {str(number): 0.1 * (number + 1) for number in range(6)}
     lines = figures.runs([row("one_d", "all", bounds=many)]).axes[0].lines
     assert len({(line.get_linestyle(), line.get_color()) for line in lines}) == 6
-    with pytest.raises(WrongUse, match="at least one row"):
+    with pytest.raises(UsageError, match="at least one row"):
         figures.runs([])
 
 
@@ -144,7 +144,7 @@ def test_errors_step_by_step():
     assert of_colour(lin, OTHERS[0])[0].get_ydata().tolist() == [0.5, 0.6]
     assert len(rbf.lines) == 1
     assert (lin.get_xlabel(), lin.get_yscale(), legend(fig)) == ("step", "log", ["1d", "zero"])
-    with pytest.raises(WrongUse, match="at least one predictor"):
+    with pytest.raises(UsageError, match="at least one predictor"):
         figures.by_step({})
 
 
@@ -167,7 +167,7 @@ def test_calibration_beside_a_calibrated_normal():
     assert texts(right) == ["1 SD (solid)", "2 SD (dashed)"]
     assert one.get_color() == ours.get_color() == figures.KIND_COLOURS["lin"]
     assert legend(fig) == ["lines", "calibrated normal"]
-    with pytest.raises(WrongUse, match="at least one class"):
+    with pytest.raises(UsageError, match="at least one class"):
         figures.calibration({}, cover)
 
 
@@ -186,9 +186,9 @@ def test_measures_over_training():
     alone = figures.over_training({"one_d_window": [window]}, "$ab$", logarithmic=True)
     assert (alone.axes[0].get_title(), alone.axes[0].get_yscale()) == ("", "log")
     assert legend(alone) == ["1d, window (1 run)"]
-    with pytest.raises(WrongUse, match="measure different things"):
+    with pytest.raises(UsageError, match="measure different things"):
         figures.over_training({"relational": [first, window]}, "")
-    with pytest.raises(WrongUse, match="at least one course"):
+    with pytest.raises(UsageError, match="at least one course"):
         figures.over_training({"relational": []}, "")
 
 

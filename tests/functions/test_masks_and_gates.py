@@ -8,7 +8,7 @@ import torch
 
 from functions import oracles
 from functions.helpers import every_gate, every_kind, every_mask, set_window, spelled_out, tokens_of
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.models import Tokens, Window
 from mini_lib.functions.models.transformer import attend
 from mini_lib.functions.models.window import GATES, check_gating, make_gate, visible
@@ -148,5 +148,5 @@ def test_without_a_window_the_gate_is_the_mask(kind):
     ],
 )
 def test_unknown_names_are_refused(mask, gate, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         check_gating(mask, gate)

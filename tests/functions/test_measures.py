@@ -4,18 +4,19 @@ import pytest
 import torch
 
 from functions.helpers import network
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions import analysis
 from mini_lib.functions.analysis.calibration import in_bins
 from mini_lib.functions.bounds import Score
 from mini_lib.functions.evaluation import covered
-from mini_lib.functions.experiments import COLUMNS, ROWS, paper_settings, tutorial_settings
 from mini_lib.functions.extrapolation import Extrapolation, extrapolate
 from mini_lib.functions.models import MODELS
+from mini_lib.functions.runs import paper_settings, tutorial_settings
 from mini_lib.functions.tasks import KINDS, Curves
-from mini_lib.results import Records, settings_hash
-from mini_lib.results.cells import run_key
+from mini_lib.reproduction import Records, settings_hash
+from mini_lib.reproduction.functions.cells import COLUMNS, ROWS
 from mini_lib.seeding import torch_rng
+from mini_lib.settings import run_key
 
 # ------------------------------------------------------------------------------------------------ calibration
 
@@ -65,7 +66,7 @@ def test_bins_hold_equal_counts_of_every_step_from_the_least_spread_up():
     assert found.error.tolist() == [45.0, 45.0, 75.0]
     assert found.counts.tolist() == [2, 2, 2]
     assert in_bins(spread, spread, 2).counts.tolist() == [4, 2]
-    with pytest.raises(WrongUse, match="3 curves make 1 to 3 bins, got 4"):
+    with pytest.raises(UsageError, match="3 curves make 1 to 3 bins, got 4"):
         in_bins(spread, spread, 4)
 
 
@@ -90,14 +91,14 @@ def test_ranks_are_compared_within_each_step():
 
 def test_what_cannot_be_calibrated_says_so():
     found, curves = made([[0.0]], [[1.0]]), curves_of([[0.0, 1.0]], [0])
-    with pytest.raises(WrongUse, match="do not belong to 2 curves"):
+    with pytest.raises(UsageError, match="do not belong to 2 curves"):
         analysis.coverage(found, curves_of([[0.0, 1.0]] * 2, [0, 0]))
-    with pytest.raises(WrongUse, match="do not belong to 1 curves of 1 points"):
+    with pytest.raises(UsageError, match="do not belong to 1 curves of 1 points"):
         analysis.error_by_spread(found, curves_of([[0.0]], [0]))
-    with pytest.raises(WrongUse, match="one estimate has no spread"):
+    with pytest.raises(UsageError, match="one estimate has no spread"):
         analysis.coverage(made([[0.0]], [[1.0]], members=1), curves)
     for deviations in ((), (1, 0)):
-        with pytest.raises(WrongUse, match="deviations have to be whole numbers from 1"):
+        with pytest.raises(UsageError, match="deviations have to be whole numbers from 1"):
             analysis.coverage(found, curves, deviations)
 
 
@@ -147,10 +148,10 @@ def test_a_course_is_read_from_the_checks_of_a_record():
     assert found.values == {"lin": [1, 10], "rbf": [2, 11], "sine": [3, 12]}
     assert analysis.course(run, "window").values == {"window": [9.0, 8.0]}
     with pytest.raises(
-        WrongUse, match=r"unknown measure 'spred'; did you mean 'spread'. known: spread, window"
+        UsageError, match=r"unknown measure 'spred'; did you mean 'spread'. known: spread, window"
     ):
         analysis.course(run, "spred")
-    with pytest.raises(WrongUse, match="one test, at the end"):
+    with pytest.raises(UsageError, match="one test, at the end"):
         analysis.course(record("one_d"), "mse")
 
 
@@ -206,7 +207,7 @@ def test_rows_of_the_tutorial_and_of_uncertainty(records):
     ],
 )
 def test_rows_of_what_is_not_there(records, wrong, words):
-    with pytest.raises(WrongUse, match=words):
+    with pytest.raises(UsageError, match=words):
         analysis.rows(records, **wrong)
 
 
@@ -214,7 +215,7 @@ def test_errors_step_by_step_are_against_the_function():
     curves = Curves(torch.tensor([[9.0, 1.0, 2.0], [9.0, 0.0, 0.0]]), torch.zeros(2, 3), torch.tensor([0, 0]))
     point = torch.tensor([[2.0, 2.0], [1.0, -3.0]])
     assert analysis.by_step(point, curves) == {"lin": [1.0, 4.5]}
-    with pytest.raises(WrongUse, match="2 predictions of 3 points do not belong"):
+    with pytest.raises(UsageError, match="2 predictions of 3 points do not belong"):
         analysis.by_step(torch.zeros(2, 3), curves)
 
 
@@ -222,5 +223,5 @@ def test_the_place_of_the_readers_network_among_the_runs(records):
     for seed, value in ((1, 0.5), (2, 0.4), (3, 0.9)):
         records.add(record("one_d_window", seed=seed, scale="tutorial", value=value), "functions.table1")
     assert analysis.place_of_first(records, "one_d_window", "lin") == (2, 3)
-    with pytest.raises(WrongUse, match="unknown model 'one'"):
+    with pytest.raises(UsageError, match="unknown model 'one'"):
         analysis.place_of_first(records, "one")

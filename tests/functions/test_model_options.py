@@ -5,7 +5,7 @@ import math
 import pytest
 
 from functions.helpers import every_model, make, observations
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.models import MODELS, OPTIONS, build_network
 
 # -------------------------------------------------------------------------------------------- what options change
@@ -58,12 +58,14 @@ def test_every_option_matters(name):
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build_network("relational_window", **({"dim": 8, "layers": 1, "heads": 2} | options))
 
 
 def test_networks_that_are_not_there_are_refused():
-    with pytest.raises(WrongUse, match="unknown model 'relational_windw'; did you mean 'relational_window'"):
+    with pytest.raises(
+        UsageError, match="unknown model 'relational_windw'; did you mean 'relational_window'"
+    ):
         build_network("relational_windw")
     assert list(MODELS) == ["one_d", "one_d_window", "relational", "relational_window"]
     assert "window" not in OPTIONS
@@ -73,25 +75,25 @@ def test_networks_that_are_not_there_are_refused():
 @every_model
 def test_prefixes_need_a_mask(name):
     with pytest.raises(
-        WrongUse, match="with mask='none' every token sees every other; prefixes need a causal mask"
+        UsageError, match="with mask='none' every token sees every other; prefixes need a causal mask"
     ):
         make(name, "no mask")(observations(), prefixes=True)
 
 
 def test_the_shortest_prefix_has_two_observations():
     assert make("one_d")(observations()[:, :2], prefixes=True).shape[1] == 1
-    with pytest.raises(WrongUse, match="the shortest prefix has 2 observations; got 1 in all"):
+    with pytest.raises(UsageError, match="the shortest prefix has 2 observations; got 1 in all"):
         make("one_d")(observations()[:, :1], prefixes=True)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan")])
 def test_scale_is_a_finite_number_above_0(scale):
-    with pytest.raises(WrongUse, match="scale has to be above 0"):
+    with pytest.raises(UsageError, match="scale has to be above 0"):
         make("one_d", scale=scale)
 
 
 def test_a_network_without_a_window_takes_no_option_of_one():
-    with pytest.raises(WrongUse, match="unknown option of relational 'length'"):
+    with pytest.raises(UsageError, match="unknown option of relational 'length'"):
         build_network("relational", length=3.0)
     assert build_network(
         "relational_window", length=3.0, dim=8, layers=1

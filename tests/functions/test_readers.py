@@ -4,10 +4,11 @@ import pytest
 
 from mini_lib.functions.analysis import reader_network
 from mini_lib.functions.evaluation import evaluate
-from mini_lib.functions.experiments import CELLS, ROWS, tutorial_settings
 from mini_lib.functions.models import MODELS
+from mini_lib.functions.runs import tutorial_settings
 from mini_lib.functions.tasks import STEPS, evaluation_curves
-from mini_lib.results import Records, compare
+from mini_lib.reproduction import Records, compare
+from mini_lib.reproduction.functions.cells import CELLS, ROWS
 
 
 @pytest.fixture(scope="module", params=MODELS)

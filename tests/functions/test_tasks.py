@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import (
     KINDS,
     NOISE,
@@ -180,7 +180,7 @@ def test_the_global_stream_is_left_alone():
     ],
 )
 def test_what_cannot_be_sampled_is_refused(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         sample(**({"count": 2, "points": 3, "generator": torch_rng(0)} | options))
 
 
@@ -192,7 +192,7 @@ def test_evaluation_curves_are_split_evenly():
     assert curves.kinds.bincount().tolist() == [834, 833, 833]
     assert curves.truth.shape == curves.y.shape == (2500, 30)
     assert curves.kinds.equal(curves.kinds.sort().values)
-    with pytest.raises(WrongUse, match="a curve of each class; got 2 curves"):
+    with pytest.raises(UsageError, match="a curve of each class; got 2 curves"):
         evaluation_curves(2, 30)
     assert evaluation_curves(3, 30).kinds.tolist() == [0, 1, 2]
 
@@ -266,7 +266,7 @@ def test_an_own_curve_is_a_batch_of_one(y):
     ],
 )
 def test_what_is_no_curve_is_refused(y, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         unchecked_own_curve(y)
 
 
@@ -275,7 +275,7 @@ def test_what_is_no_curve_is_refused(y, message):
 )
 def test_places_off_the_grid_are_refused(x):
     message = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         unchecked_own_curve([0.1, 0.2, 0.3], x)
 
 
@@ -293,5 +293,5 @@ def test_places_off_the_grid_are_refused(x):
     ],
 )
 def test_what_is_no_batch_of_curves_is_refused(y, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         check_curves(y)

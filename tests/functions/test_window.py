@@ -9,7 +9,7 @@ import torch
 
 from functions import oracles
 from functions.helpers import every_gate, every_kind, every_mask, set_window, spelled_out, tokens_of
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.models import Window, build_network, options_of
 from mini_lib.functions.models.window import make_gate
 
@@ -112,7 +112,7 @@ def test_layers_and_heads_have_windows_of_their_own(layers, heads):
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
 @pytest.mark.parametrize("name", ["length", "rate"])
 def test_windows_that_cannot_be_are_refused(name, value):
-    with pytest.raises(WrongUse, match=f"a window's {name} has to be above 0, got {value!r}"):
+    with pytest.raises(UsageError, match=f"a window's {name} has to be above 0, got {value!r}"):
         Window(**{name: value})
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kanerva import oracles
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     RIDGE,
     SOLVERS,
@@ -129,10 +129,10 @@ def test_addresses_and_their_gradients_in_a_stack():
 
 def test_wrong_options_are_answered():
     R, code = randn(1, 1, 3, 2), randn(1, 3, seed=1)
-    with pytest.raises(WrongUse, match="unknown solver 'rigde'; did you mean 'ridge'"):
+    with pytest.raises(UsageError, match="unknown solver 'rigde'; did you mean 'ridge'"):
         address(R, code, "rigde")
     for strength in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(WrongUse, match="has to be above 0"):
+        with pytest.raises(UsageError, match="has to be above 0"):
             address(R, code, ridge=strength)
 
 
@@ -189,7 +189,9 @@ def test_states_come_apart_and_together():
 
 def test_machines_have_to_divide_the_columns():
     assert [columns_of(30, k) for k in (1, 2, 3, 5, 6, 10, 15)] == [30, 15, 10, 6, 5, 3, 2]
-    with pytest.raises(WrongUse, match=r"4 machines cannot share 30 columns.*can: 1, 2, 3, 5, 6, 10, 15, 30"):
+    with pytest.raises(
+        UsageError, match=r"4 machines cannot share 30 columns.*can: 1, 2, 3, 5, 6, 10, 15, 30"
+    ):
         columns_of(30, 4)
     for total, machines, name in (
         (0, 1, "total"),
@@ -197,5 +199,5 @@ def test_machines_have_to_divide_the_columns():
         (30, True, "machines"),
         (2.5, 1, "total"),
     ):
-        with pytest.raises((WrongUse, TypeError), match=name):
+        with pytest.raises((UsageError, TypeError), match=name):
             columns_of(total, machines)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import (
     Factor,
     alone,
@@ -82,7 +82,7 @@ def test_class_means_keep_precision_and_hold_many_items():
     ],
 )
 def test_items_and_labels_have_to_go_together(values, labels, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         class_means(values, labels)
 
 

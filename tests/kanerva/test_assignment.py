@@ -7,7 +7,7 @@ from torch.distributions import Normal as Gaussian
 from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.assignment import IDLE, Assignment, Given, perceptron
 from mini_lib.kanerva.models.history import History
 from mini_lib.kanerva.models.noise import GIVEN, Normal, at, draw_noise, pick
@@ -171,9 +171,9 @@ def test_noise_is_picked_by_name_and_shape():
     assert pick(noise, shapes, "history") is noise["history"]
     assert at(None, 0) is None
     assert at(noise["history"], 1).shape == (2,)
-    with pytest.raises(WrongUse, match="noise lacks 'history'; it needs what noise_shapes names: history"):
+    with pytest.raises(UsageError, match="noise lacks 'history'; it needs what noise_shapes names: history"):
         pick({}, shapes, "history")
-    with pytest.raises(WrongUse, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
+    with pytest.raises(UsageError, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
         pick({"history": torch.zeros(3, 2)}, shapes, "history")
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mini_lib.results import load_claims
-from mini_lib.results.claims import Value
+from mini_lib.reproduction import load_claims
+from mini_lib.reproduction.claims import Value
 
 CLAIMS = {each.id: each for each in load_claims() if each.paper == "kanerva"}
 USED = {"loss": 10, "loss, nothing written": 12}

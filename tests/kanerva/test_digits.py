@@ -9,7 +9,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from mini_lib import datasets
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import TASKS, Digits, digits, evaluation, sample
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
@@ -197,14 +197,14 @@ def test_tasks_by_name_are_the_same():
     ],
 )
 def test_wrong_use_is_answered(task, options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         sample(**({"task": task, "count": 2, "items": 3, "generator": torch_rng(0)} | options))
 
 
 def test_evaluation_has_no_split():
-    with pytest.raises(WrongUse, match=r"unknown option of digits 'split'.* known: source"):
+    with pytest.raises(UsageError, match=r"unknown option of digits 'split'.* known: source"):
         evaluation("digits", 2, 3, split="train")
-    with pytest.raises(WrongUse, match="at least one item"):
+    with pytest.raises(UsageError, match="at least one item"):
         evaluation("digits", 2, 0)
 
 
@@ -263,7 +263,7 @@ def test_distorted_digits_are_the_small_ones_each_time_anew(split):
 
 
 def test_there_is_no_pool_of_distorted_digits():
-    with pytest.raises(WrongUse, match="unknown source of whole pools 'distorted'"):
+    with pytest.raises(UsageError, match="unknown source of whole pools 'distorted'"):
         pool("distorted")
-    with pytest.raises(WrongUse, match="unknown source of digits 'distorter'; did you mean 'distorted'"):
+    with pytest.raises(UsageError, match="unknown source of digits 'distorter'; did you mean 'distorted'"):
         draw(source="distorter")

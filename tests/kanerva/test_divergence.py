@@ -5,7 +5,7 @@ import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from kanerva.test_addressing import randn
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     KL_MEMORY,
     RULES,
@@ -88,7 +88,7 @@ def test_three_ways_to_count_the_memory(coupling):
     for kind, value in expected.items():
         assert same(episode_kl(written, prior, kind), value)
     assert episode_kl(written, prior).equal(episode_kl(written, prior, "final"))
-    with pytest.raises(WrongUse, match="unknown kl_memory 'last'"):
+    with pytest.raises(UsageError, match="unknown kl_memory 'last'"):
         episode_kl(written, prior, "last")
 
 

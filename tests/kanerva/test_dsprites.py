@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import Dances, dsprites
 from mini_lib.kanerva.tasks.dsprites import (
     HEART_AREA,
@@ -197,7 +197,7 @@ def test_numbers_are_broadcast_and_checked():
         ((zero, zero, zero + 40, middle), "orientation is a number from 0 to 39, got 40"),
         ((zero, zero, zero, middle + 23), r"position is a number from 0 to 31, got \[32, 32\]"),
     ):
-        with pytest.raises(WrongUse, match=message):
+        with pytest.raises(UsageError, match=message):
             draw(*numbers)
 
 
@@ -295,5 +295,5 @@ def test_evaluation_is_fixed_and_the_same_at_every_size():
     ],
 )
 def test_wrong_use_is_answered(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         episodes(**options)

@@ -9,7 +9,7 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva import evaluation as module
 from mini_lib.kanerva.analysis import (
     alone,
@@ -351,7 +351,7 @@ def test_retrieved_and_new_are_counted_by_cosine(monkeypatch):
 
 
 def test_a_mixture_does_not_imagine():
-    with pytest.raises(WrongUse, match="a mixture learns no prior"):
+    with pytest.raises(UsageError, match="a mixture learns no prior"):
         imagine_after(network("dsprites", "mixture"), test_episodes("dsprites").images[:1, :4])
 
 
@@ -404,7 +404,7 @@ def test_what_is_said_after_forgetting_is_read_from_what_is_left():
 @pytest.mark.parametrize("machine", [-1, 2])
 def test_only_a_machine_that_is_there_can_forget(machine):
     made = network("rgb")
-    with pytest.raises(WrongUse, match="machines 0 to 1"):
+    with pytest.raises(UsageError, match="machines 0 to 1"):
         forget(made, made.empty(1), machine)
 
 

@@ -5,34 +5,31 @@ import math
 import pytest
 import torch
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
-from mini_lib.kanerva.experiments import (
+from mini_lib.kanerva.objective import KL_TERMS
+from mini_lib.kanerva.runs import Settings, build, data_source, draw
+from mini_lib.kanerva.tasks import sample
+from mini_lib.kanerva.tasks.digits import SIZES
+from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.kanerva.cells import (
     CELLS,
     DIVISORS,
     RUNS,
     SMALL_DIGITS,
     SMALL_SPRITES,
     SMALL_TRIPLETS,
-    Settings,
     bench_cases,
     binding_settings,
-    build,
-    data_source,
     digits_settings,
     mixture_settings,
     sprites_settings,
 )
-from mini_lib.kanerva.objective import KL_TERMS
-from mini_lib.kanerva.runs import draw
-from mini_lib.kanerva.tasks import sample
-from mini_lib.kanerva.tasks.digits import SIZES
-from mini_lib.kanerva.timing import Timing
-from mini_lib.results.cells import run_key, settings_hash
-from mini_lib.results.compare import TUTORIAL
+from mini_lib.reproduction.kanerva.timing import Timing
 from mini_lib.seeding import torch_rng
-from mini_lib.training import Trainee, train
+from mini_lib.settings import run_key, settings_hash
+from mini_lib.training import TrainingStack, train
 
 CPU = torch.device("cpu")
 SCALES = {"": ({}, {}, {}), TUTORIAL: (SMALL_DIGITS, SMALL_TRIPLETS, SMALL_SPRITES)}
@@ -185,7 +182,7 @@ def test_hashes_stay_what_records_are_kept_by():
     ],
 )
 def test_what_cannot_be_run_is_refused(changes, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         Settings(**{"task": "digits", "machines": 3} | changes)
 
 
@@ -197,12 +194,12 @@ def test_what_cannot_be_run_is_refused(changes, message):
     ],
 )
 def test_what_shows_in_the_network_is_refused_before_training(settings, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build(settings.to_dict(), 1)
 
 
 def test_an_unknown_setting_is_told():
-    with pytest.raises(WrongUse, match="unknown setting 'machine'; did you mean 'machines'"):
+    with pytest.raises(UsageError, match="unknown setting 'machine'; did you mean 'machines'"):
         build({"paper": "kanerva", "task": "digits", "machine": 3}, 1)
 
 
@@ -388,7 +385,7 @@ def test_every_small_cell_builds_and_has_a_loss():
 
 def test_a_timing_is_a_run_without_updates(monkeypatch):
     monkeypatch.setattr(
-        "mini_lib.kanerva.timing.evaluate_scaling",
+        "mini_lib.reproduction.kanerva.timing.evaluate_scaling",
         lambda form, **sizes: {"timed": float(form == "loop"), "threads": torch.get_num_threads()} | sizes,
     )
     timings = {cell.hash: cell.settings for cell in CELLS if cell.table == TIMED}
@@ -523,10 +520,10 @@ def test_a_stack_trains_as_each_network_alone(kind, short):
     settings = small(kind, warm_up=2).to_dict()
     replicas = [build(settings, seed) for seed in (1, 2)]
     assert replicas[0].stack_key() == replicas[1].stack_key()
-    stack = Trainee(replicas, CPU, stacked=True)
+    stack = TrainingStack(replicas, CPU, stacked=True)
     together = [stack.step(stack.batch(update)) for update in range(2)]
     for i, seed in enumerate((1, 2)):
-        alone = Trainee([build(settings, seed)], CPU, stacked=False)
+        alone = TrainingStack([build(settings, seed)], CPU, stacked=False)
         for update, (losses, scores) in enumerate(together):
             loss, score = alone.step(alone.batch(update))
             assert torch.allclose(loss[0], losses[i], rtol=1e-4)

@@ -7,11 +7,11 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import figures
-from mini_lib.kanerva.figures.binding import BLUE, GREEN, VERMILION
-from mini_lib.kanerva.figures.parts import CHANNELS
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks.rgb import COLOURS
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.kanerva.figures.binding import BLUE, GREEN, VERMILION
+from mini_lib.reproduction.kanerva.figures.parts import CHANNELS
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -65,7 +65,7 @@ def test_triplets_stand_row_by_row_in_colour():
     ],
 )
 def test_pictures_that_do_not_go_together_are_refused(rows, titles, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         figures.triplets(rows, titles)
 
 
@@ -82,7 +82,7 @@ def test_answering_marks_now_and_when_the_item_is_written():
     assert colours_of([line, dot]) == [GREEN.lower()] * 2
     assert set(mark.get_xdata()) == {2}
     for wrong in ({"now": 4, "written": 0}, {"now": -1, "written": 0}, {"now": 0, "written": 4}):
-        with pytest.raises(WrongUse, match="the course has to have values"):
+        with pytest.raises(UsageError, match="the course has to have values"):
             figures.answering(item, query, answer, course, **wrong)
 
 
@@ -100,7 +100,7 @@ def test_thorns_go_up_for_the_first_machine_and_down_for_the_second():
             VERMILION.lower(),
         ]
     for wrong in ({}, {"writing": torch.ones(3, 3) / 3}, {"writing": gamma[0]}):
-        with pytest.raises(WrongUse, match="thorns are of two machines"):
+        with pytest.raises(UsageError, match="thorns are of two machines"):
             figures.thorns(wrong)
 
 
@@ -120,7 +120,7 @@ def test_selectivity_has_a_panel_for_each_green_digit_with_red_down_and_blue_acr
     assert fig.axes[4].images[0].get_array().shape == (10, 10)
     assert np.isnan(fig.axes[4].images[0].get_array().filled(np.nan)[3, 5])
     assert fig.axes[10].get_ylabel() == "weight"
-    with pytest.raises(WrongUse, match=r"\[10, 10, 10\], got \[10, 10\]"):
+    with pytest.raises(UsageError, match=r"\[10, 10, 10\], got \[10, 10\]"):
         figures.selectivity(means[0])
 
 
@@ -136,5 +136,5 @@ def test_shares_are_dots_in_the_colour_of_their_channel():
         assert [line.get_ydata().tolist() for line in ax.lines] == list(found.values())
         assert colours_of(ax.lines) == [CHANNELS[name].lower() for name in COLOURS]
     for wrong in ({}, {"writing": writing, "reading": {"red": []}}):
-        with pytest.raises(WrongUse, match="at least one run's shares"):
+        with pytest.raises(UsageError, match="at least one run's shares"):
             figures.shares(wrong)

@@ -7,12 +7,12 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import figures
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
-from mini_lib.kanerva.figures import generation
-from mini_lib.kanerva.figures.generation import KINDS, kind
-from mini_lib.plotting import OKABE_ITO
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.kanerva.figures import generation
+from mini_lib.reproduction.kanerva.figures.generation import KINDS, kind
+from mini_lib.reproduction.plotting import OKABE_ITO
 
 
 @pytest.fixture(autouse=True)
@@ -87,11 +87,11 @@ def test_imagined_without_cosines_has_plain_frames():
 
 
 def test_imagined_that_does_not_fit_is_refused():
-    with pytest.raises(WrongUse, match="at least one stored"):
+    with pytest.raises(UsageError, match="at least one stored"):
         figures.imagined(torch.rand(0, 3, 3), torch.rand(3, 3, 3))
-    with pytest.raises(WrongUse, match="at least one stored"):
+    with pytest.raises(UsageError, match="at least one stored"):
         figures.imagined(torch.rand(1, 3, 3), torch.rand(0, 3, 3))
-    with pytest.raises(WrongUse, match="3 pictures with 2 cosines"):
+    with pytest.raises(UsageError, match="3 pictures with 2 cosines"):
         figures.imagined(torch.rand(2, 3, 3), torch.rand(3, 3, 3), [0.1, 0.2])
 
 
@@ -125,7 +125,7 @@ def test_settling_of_one_memory_has_no_band():
     left, _ = figures.settling({"a": torch.rand(1, 5, 3)}).axes
     assert not left.collections
     for wrong in ({}, {"a": torch.rand(1, 5, 3), "b": torch.rand(1, 5, 4)}):
-        with pytest.raises(WrongUse, match="one length"):
+        with pytest.raises(UsageError, match="one length"):
             figures.settling(wrong)
 
 
@@ -173,7 +173,7 @@ def test_orbits_that_do_not_fit_are_refused():
         (torch.rand(4, 5), torch.rand(2, 5)),
         (torch.rand(3, 4, 1), torch.rand(2, 1)),
     ):
-        with pytest.raises(WrongUse, match="paths \\[N, S \\+ 1, D\\]"):
+        with pytest.raises(UsageError, match="paths \\[N, S \\+ 1, D\\]"):
             figures.orbits(paths, stored)
 
 

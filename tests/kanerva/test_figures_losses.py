@@ -5,12 +5,12 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import figures
-from mini_lib.kanerva.experiments import CELLS
-from mini_lib.kanerva.figures.losses import EMPTY, LOSS
-from mini_lib.plotting import OKABE_ITO
-from mini_lib.results import Comparison, Measured
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import Comparison, Measured
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.kanerva.cells import CELLS
+from mini_lib.reproduction.kanerva.figures.losses import EMPTY, LOSS
+from mini_lib.reproduction.plotting import OKABE_ITO
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -103,14 +103,14 @@ def test_rows_are_told_with_their_runs():
 def test_what_is_not_there_or_there_twice_is_said():
     both = [*cells(GIVEN), *cells(GIVEN)]
     for draw in (figures.losses, figures.in_rows, figures.curves_of):
-        with pytest.raises(WrongUse, match="there are two cells 'k = 1', 'loss'"):
+        with pytest.raises(UsageError, match="there are two cells 'k = 1', 'loss'"):
             draw(both)
-        with pytest.raises(WrongUse, match="there are no cells"):
+        with pytest.raises(UsageError, match="there are no cells"):
             draw([])
     with pytest.raises(ValueError, match="did you mean 'loss'"):
         figures.losses(cells(GIVEN), ["los"])
     for wrong in ([], [LOSS] * 5):
-        with pytest.raises(WrongUse, match="one to 4 columns"):
+        with pytest.raises(UsageError, match="one to 4 columns"):
             figures.losses(cells(GIVEN), wrong)
 
 
@@ -145,5 +145,5 @@ def test_learning_draws_the_score_of_every_run():
     none = figures.learning({"k = 1": []}, {"nothing written": 5.5}).axes[0]
     assert sorted(text.get_text() for text in none.texts) == ["not run", "nothing written"]
     assert len(none.get_xticks()) == 0
-    with pytest.raises(WrongUse, match="at least one row"):
+    with pytest.raises(UsageError, match="at least one row"):
         figures.learning({})

@@ -7,10 +7,10 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import figures
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import State, weights_of, write_item
-from mini_lib.plotting import OKABE_ITO
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.plotting import OKABE_ITO
 
 BLUE, VERMILION, GREEN = (colour.lower() for colour in OKABE_ITO[:3])
 
@@ -50,13 +50,13 @@ def test_pictures_stand_in_rows_in_the_order_given():
 
 
 def test_pictures_that_do_not_fit_are_refused():
-    with pytest.raises(WrongUse, match="at least one row"):
+    with pytest.raises(UsageError, match="at least one row"):
         figures.pictures({})
-    with pytest.raises(WrongUse, match="same number of pictures"):
+    with pytest.raises(UsageError, match="same number of pictures"):
         figures.pictures({"two": torch.rand(2, 8, 8), "three": torch.rand(3, 8, 8)})
-    with pytest.raises(WrongUse, match="same number of pictures"):
+    with pytest.raises(UsageError, match="same number of pictures"):
         figures.pictures({"flat": torch.rand(2, 64)})
-    with pytest.raises(WrongUse, match="2 columns of pictures with 1 titles"):
+    with pytest.raises(UsageError, match="2 columns of pictures with 1 titles"):
         figures.pictures({"two": torch.rand(2, 8, 8)}, titles=["one"])
 
 
@@ -110,12 +110,12 @@ def test_many_courses_have_their_names_below():
 
 def test_courses_that_do_not_fit_are_refused():
     labels = {"xlabel": "", "ylabel": ""}
-    with pytest.raises(WrongUse, match="at least one line"):
+    with pytest.raises(UsageError, match="at least one line"):
         figures.courses([1, 2], {}, **labels)
-    with pytest.raises(WrongUse, match="no line is called 'b'"):
+    with pytest.raises(UsageError, match="no line is called 'b'"):
         figures.courses([1, 2], {"a": [1, 2]}, floors={"b": [1, 2]}, **labels)
     for wrong in ([1.0, 2.0, 3.0], torch.zeros(2, 2, 2)):
-        with pytest.raises(WrongUse, match="where x has 2 points"):
+        with pytest.raises(UsageError, match="where x has 2 points"):
             figures.courses([1, 2], {"a": wrong}, **labels)
 
 
@@ -166,9 +166,9 @@ def test_a_memory_of_another_shape_cannot_be_drawn_in_the_plane():
     wide = State(torch.zeros(1, 1, 3, 4), torch.eye(4)[None, None], torch.zeros(1, 1))
     many = State(torch.zeros(1, 1, 4, 2), torch.eye(2)[None, None], torch.zeros(1, 1))
     for wrong in ((wide, wide, w, code), (before, wide, w, code), (many, many, w, torch.zeros(4))):
-        with pytest.raises(WrongUse, match="one machine of 1 to 3 rows and 2 columns"):
+        with pytest.raises(UsageError, match="one machine of 1 to 3 rows and 2 columns"):
             figures.geometry(*wrong)
-    with pytest.raises(WrongUse, match="1 to 3 rows"):
+    with pytest.raises(UsageError, match="1 to 3 rows"):
         figures.geometry(before, after, w, code[:2])
 
 
@@ -180,7 +180,7 @@ def test_covariances_share_one_scale_about_zero():
         assert ax.images[0].get_clim() == (-1.5, 1.5)
         assert ax.get_title() == name
     assert bar.get_ylabel() == "covariance"
-    with pytest.raises(WrongUse, match="at least one covariance"):
+    with pytest.raises(UsageError, match="at least one covariance"):
         figures.covariances({})
 
 
@@ -201,9 +201,9 @@ def test_every_code_is_a_dot_of_its_group():
             assert to_hex(line.get_color()) == colour
     assert [ax.get_ylabel() for ax in fig.axes] == ["log likelihood (nats)", ""]
     assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim()
-    with pytest.raises(WrongUse, match="at least one panel"):
+    with pytest.raises(UsageError, match="at least one panel"):
         figures.novelty({})
-    with pytest.raises(WrongUse, match="same groups"):
+    with pytest.raises(UsageError, match="same groups"):
         figures.novelty({"a": {"x": [1.0]}, "b": {"y": [1.0]}})
 
 
@@ -232,5 +232,5 @@ def test_one_item_needs_both_curves_up_to_now():
         (-1, 1, [1, 1], [1, 1]),
         (1, -1, [1, 1], [1, 1]),
     ):
-        with pytest.raises(WrongUse, match="give both curves"):
+        with pytest.raises(UsageError, match="give both curves"):
             figures.one_item(asked, asked, now, written, claimed, squares)

@@ -7,9 +7,9 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import figures
-from mini_lib.kanerva.figures.mixture import CORNERS
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.kanerva.figures.mixture import CORNERS
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -43,7 +43,7 @@ def test_one_machine_alone_is_a_corner_and_even_weights_the_middle():
         assert np.linalg.norm(away - corner) < 0.2
     assert [text.get_text() for text in cold.texts] == ["1", "2", "3"]
     for wrong in ({}, {"two": weights[:, :2]}, {"one": weights[0]}):
-        with pytest.raises(WrongUse, match="three machines"):
+        with pytest.raises(UsageError, match="three machines"):
             figures.choices(wrong)
 
 
@@ -62,7 +62,7 @@ def test_usage_is_a_line_for_each_machine_over_the_classes():
     assert len({line.get_color() for line in left.lines}) == 3
     assert left.get_ylim()[0] == 0
     for wrong in ({}, {"k": means[:9]}, {"k": means[:, 0]}):
-        with pytest.raises(WrongUse, match=r"\[10, K\]"):
+        with pytest.raises(UsageError, match=r"\[10, K\]"):
             figures.usage(wrong)
 
 
@@ -89,9 +89,9 @@ def test_losses_against_k_have_a_dot_for_each_run_and_lines_through_means():
 
 
 def test_a_control_belongs_to_a_line_and_something_has_to_be_there():
-    with pytest.raises(WrongUse, match="no line is called 'mixtur'"):
+    with pytest.raises(UsageError, match="no line is called 'mixtur'"):
         figures.against_k({"mixture": {1: [1.0]}}, {"mixtur": {1: [1.0]}})
-    with pytest.raises(WrongUse, match="nothing to draw"):
+    with pytest.raises(UsageError, match="nothing to draw"):
         figures.against_k({})
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import footnote, scaling
-from mini_lib.kanerva.figures import coupling
-from mini_lib.kanerva.figures import scaling as drawn
+from mini_lib.reproduction.kanerva.figures import coupling
+from mini_lib.reproduction.kanerva.figures import scaling as drawn
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -59,9 +59,9 @@ def test_scaling_theory_draws_the_model_and_marks_the_best():
 
 def test_scaling_theory_says_what_is_wrong():
     for wrong in ({"totals": ()}, {"most": 1}):
-        with pytest.raises(WrongUse):
+        with pytest.raises(UsageError):
             drawn.scaling_theory(READ, **wrong)
-    with pytest.raises(WrongUse, match="k_opt"):
+    with pytest.raises(UsageError, match="k_opt"):
         drawn.scaling_theory(scaling.fit(times(), 8, ("constant", "slope")))
 
 
@@ -86,9 +86,9 @@ def test_scaling_times_draws_every_time_and_the_fit():
 
 
 def test_scaling_times_says_what_is_wrong():
-    with pytest.raises(WrongUse, match="nothing to draw"):
+    with pytest.raises(UsageError, match="nothing to draw"):
         drawn.scaling_times({}, {})
-    with pytest.raises(WrongUse, match="no times for the fits of loop"):
+    with pytest.raises(UsageError, match="no times for the fits of loop"):
         drawn.scaling_times({"batched": times()}, {"loop": READ})
 
 
@@ -102,7 +102,7 @@ def test_footnote_draws_all_readings_and_colours_the_likeliest():
     assert [to_hex(line.get_color()) == drawn.MARK.lower() for line in rings] == [True] + 5 * [False]
     assert ax.texts[0].get_text() == "a: cubic, b: constant, c: slope"
     assert [text.xy for text in ax.texts] == [each.ratios for each in found]
-    with pytest.raises(WrongUse):
+    with pytest.raises(UsageError):
         drawn.footnote([], forced)
 
 
@@ -124,7 +124,7 @@ def test_read_errors_draws_every_seed_and_the_means():
     assert [ax.get_title() for ax in fig.axes] == ["as read", "rescaled"]
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["shared error", "something"]
     for wrong in ({}, {"empty": {}}, {"as read": ERRORS, "empty": {"shared error": {}}}):
-        with pytest.raises(WrongUse):
+        with pytest.raises(UsageError):
             coupling.read_errors(wrong)
 
 
@@ -159,7 +159,7 @@ def test_by_machine_shows_addresses_and_what_each_machine_says(machines, columns
 
 def test_by_machine_says_what_is_wrong():
     picture = np.zeros((2, 2))
-    with pytest.raises(WrongUse, match="parts of 2"):
+    with pytest.raises(UsageError, match="parts of 2"):
         coupling.by_machine(np.zeros((3, 2)), picture, picture, np.zeros((2, 2, 2)))
-    with pytest.raises(WrongUse, match="room for 15"):
+    with pytest.raises(UsageError, match="room for 15"):
         coupling.by_machine(np.zeros((16, 2)), picture, picture, np.zeros((16, 2, 2)))

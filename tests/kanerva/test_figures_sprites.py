@@ -7,9 +7,10 @@ import pytest
 import torch
 from matplotlib.colors import to_hex, to_rgb
 
-from mini_lib.errors import WrongUse
-from mini_lib.kanerva import analysis, figures, tasks
-from mini_lib.kanerva.figures import sprites, tunings
+from mini_lib.errors import UsageError
+from mini_lib.kanerva import analysis, tasks
+from mini_lib.reproduction.kanerva import figures
+from mini_lib.reproduction.kanerva.figures import sprites, tunings
 from mini_lib.seeding import torch_rng
 
 
@@ -62,7 +63,7 @@ def test_pixels_of_both_sprites_are_dark():
 
 @pytest.mark.parametrize("wrong", [{"episode": 2}, {"episode": -1}, {"items": 0}, {"items": 5}])
 def test_a_dance_that_is_not_there_is_refused(dances, wrong):
-    with pytest.raises(WrongUse, match=r"can be drawn|there are episodes"):
+    with pytest.raises(UsageError, match=r"can be drawn|there are episodes"):
         figures.dance(dances, **wrong)
 
 
@@ -107,11 +108,11 @@ def test_machines_without_outlines_or_cosines():
 
 def test_machines_of_other_items_are_refused():
     one, many = torch.rand(1, 5, 5), torch.rand(13, 5, 5)
-    with pytest.raises(WrongUse, match="the same items"):
+    with pytest.raises(UsageError, match="the same items"):
         figures.single_machines(torch.rand(2, 5, 5), torch.rand(1, 2, 5, 5), one)
-    with pytest.raises(WrongUse, match="the same items"):
+    with pytest.raises(UsageError, match="the same items"):
         figures.single_machines(one, torch.rand(1, 2, 5, 5), one, names=["a", "b"])
-    with pytest.raises(WrongUse, match="room for 1 to 12 rows"):
+    with pytest.raises(UsageError, match="room for 1 to 12 rows"):
         figures.single_machines(many, torch.rand(13, 2, 5, 5), many)
 
 
@@ -131,7 +132,7 @@ def test_gammas_of_one_episode_and_of_all():
     assert left.lines[2].get_ydata()[0] == 0.5  # an even share
     assert right.get_xlim()[0] < 0
     assert names(left.figure) == ["machine 1", "machine 2"]
-    with pytest.raises(WrongUse, match="episodes 0 to 2"):
+    with pytest.raises(UsageError, match="episodes 0 to 2"):
         figures.gammas(gamma, episode=3)
 
 
@@ -148,7 +149,7 @@ def test_contrasts_stand_by_way_of_measuring():
     assert names(fig) == ["one", "two"]
     assert ax.get_ylabel() == "contrast"
     for wrong in ({}, {"one": {"own": [1]}, "two": {"other": [1]}}):
-        with pytest.raises(WrongUse, match="same ways"):
+        with pytest.raises(UsageError, match="same ways"):
             figures.contrasts(wrong, "contrast")
 
 
@@ -173,7 +174,7 @@ def test_maps_have_x_from_the_left_and_y_from_the_top():
     limited = figures.maps({"net": found}, limits=(-1.0, 2.0))
     assert limited.axes[0].images[0].get_clim() == (-1.0, 2.0)
     for wrong in ({}, {"net": torch.zeros(2, 10, 2)}):
-        with pytest.raises(WrongUse, match="8 x 8 places"):
+        with pytest.raises(UsageError, match="8 x 8 places"):
             figures.maps(wrong)
 
 
@@ -200,10 +201,10 @@ def test_profiles_have_a_line_for_each_machine():
 
 
 def test_profiles_that_do_not_fit_are_refused():
-    with pytest.raises(WrongUse, match="nothing to draw"):
+    with pytest.raises(UsageError, match="nothing to draw"):
         figures.profiles({})
     for wrong in ({"shape": ["a", "b"]}, {"scale": ["a", "b", "c"]}):
-        with pytest.raises(WrongUse, match="no panel of as many"):
+        with pytest.raises(UsageError, match="no panel of as many"):
             figures.profiles({"shape": torch.rand(2, 3)}, wrong)
 
 
@@ -244,7 +245,7 @@ def test_the_rest_is_what_the_modulation_measures(dances):
 
 def test_centring_needs_names_for_its_bins():
     for wrong in (torch.rand(3, 4), torch.rand(3)):
-        with pytest.raises(WrongUse, match="3 bins are named"):
+        with pytest.raises(UsageError, match="3 bins are named"):
             figures.centring(wrong, ["a", "b", "c"])
 
 

@@ -6,7 +6,7 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.generation import SETTLE, imagine, imagine_episode, noise_shapes
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.trace import Memory
@@ -153,16 +153,16 @@ def test_an_episode_may_go_on():
 def test_wrong_use_is_told():
     network = make()
     memory, noise = filled(network), noise_for(network)
-    with pytest.raises(WrongUse, match="a mixture learns no prior"):
+    with pytest.raises(UsageError, match="a mixture learns no prior"):
         imagine(make("mixture"), memory, noise)
-    with pytest.raises(WrongUse, match="settle has to be a whole number from 0, got -1"):
+    with pytest.raises(UsageError, match="settle has to be a whole number from 0, got -1"):
         noise_shapes(network, 2, 3, settle=-1)
-    with pytest.raises(WrongUse, match="images has to be a whole number from 1"):
+    with pytest.raises(UsageError, match="images has to be a whole number from 1"):
         noise_shapes(network, 2, 0)
-    with pytest.raises(WrongUse, match=r"noise 'settle' has to be \[2, 3, 5, 2\], got \[2, 3, 12, 2\]"):
+    with pytest.raises(UsageError, match=r"noise 'settle' has to be \[2, 3, 5, 2\], got \[2, 3, 12, 2\]"):
         imagine(network, memory, noise, settle=5)
-    with pytest.raises(WrongUse, match="noise lacks 'machines'"):
+    with pytest.raises(UsageError, match="noise lacks 'machines'"):
         imagine(network, memory, noise, draw=True)
     for ask in (lambda: imagine(network, memory, {}), lambda: imagine_episode(network, {})):
-        with pytest.raises(WrongUse, match="noise lacks 'address'"):
+        with pytest.raises(UsageError, match="noise lacks 'address'"):
             ask()

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
 from mini_lib.seeding import seeded, torch_rng
 
@@ -269,7 +269,7 @@ def test_codes_and_logits_may_be_negative():
     ],
 )
 def test_networks_that_cannot_be_are_refused(make, arguments, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         make(*arguments)
 
 
@@ -279,7 +279,7 @@ def test_the_smallest_sizes_are_read():
 
 
 def test_images_and_codes_of_another_size_are_refused():
-    with pytest.raises(WrongUse, match=r"this MLPEncoder reads \[..., 2, 5, 5\]; got \[4, 2, 6, 6\]"):
+    with pytest.raises(UsageError, match=r"this MLPEncoder reads \[..., 2, 5, 5\]; got \[4, 2, 6, 6\]"):
         encoder("mlp")(pictures(4, 2, 6, 6))
-    with pytest.raises(WrongUse, match=r"this ConvDecoder reads \[..., 3\]; got \[4, 2\]"):
+    with pytest.raises(UsageError, match=r"this ConvDecoder reads \[..., 3\]; got \[4, 2\]"):
         decoder("conv")(codes(4, 2))

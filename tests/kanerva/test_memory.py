@@ -6,7 +6,7 @@ import torch
 
 from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
 from mini_lib.kanerva.memory import RULES, ProductMemory, Weights, weights_of
 
@@ -202,7 +202,7 @@ def test_an_empty_memory_imagines_and_expects_what_its_prior_says():
     ],
 )
 def test_sizes_and_options_that_cannot_be(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         make(**options)
 
 
@@ -224,10 +224,10 @@ def test_codes_that_cannot_be_written(codes, message):
     memory = filled()
     before, items = memory.state, memory.items
     for use in (memory.write, memory.log_likelihood):
-        with pytest.raises(WrongUse, match=message):
+        with pytest.raises(UsageError, match=message):
             use(codes)
     with pytest.raises(
-        WrongUse, match=message.replace("codes have", "queries have").replace("no codes", "no que")
+        UsageError, match=message.replace("codes have", "queries have").replace("no codes", "no que")
     ):
         memory.read(codes)
     assert memory.state is before
@@ -247,7 +247,7 @@ def test_numbers_may_come_in_any_form():
 def test_episodes_that_cannot_be_written():
     memory = make(episodes=3)
     for codes in (torch.zeros(6, 4), torch.zeros(2, 6, 4)):
-        with pytest.raises(WrongUse, match=r"codes have to be \[B, T, D\], got .* with B = 3"):
+        with pytest.raises(UsageError, match=r"codes have to be \[B, T, D\], got .* with B = 3"):
             memory.write(codes)
 
 
@@ -267,13 +267,15 @@ def test_episodes_that_cannot_be_written():
 def test_weights_that_cannot_be(given, message):
     memory, codes = filled(), torch.zeros(6, 4)
     for use in (memory.write, memory.read, memory.log_likelihood):
-        with pytest.raises(WrongUse, match=message):
+        with pytest.raises(UsageError, match=message):
             use(codes, **given)
     assert memory.items == 6
 
 
 def test_an_empty_memory_is_read_only_if_that_is_meant():
-    with pytest.raises(WrongUse, match="the memory is empty: write codes before reading, or say empty=True"):
+    with pytest.raises(
+        UsageError, match="the memory is empty: write codes before reading, or say empty=True"
+    ):
         make().read(torch.zeros(1, 4))
     memory, queries = make(), randn(3, 4, seed=2)
     found = memory.read(queries, eta=[1.0, 2.0], empty=True)
@@ -285,7 +287,7 @@ def test_an_empty_memory_is_read_only_if_that_is_meant():
 
 def test_a_mixture_needs_a_choice():
     memory = make(coupling="mixture")
-    with pytest.raises(WrongUse, match="a mixture needs gamma"):
+    with pytest.raises(UsageError, match="a mixture needs gamma"):
         memory.write(torch.zeros(1, 4))
     memory.write(torch.ones(1, 4), gamma=[0, 1])
     assert memory.divergence()[0] == 0 < memory.divergence()[1]
@@ -294,9 +296,9 @@ def test_a_mixture_needs_a_choice():
 
 def test_samples_that_cannot_be():
     memory = filled()
-    with pytest.raises(WrongUse, match="count has to be a whole number from 1"):
+    with pytest.raises(UsageError, match="count has to be a whole number from 1"):
         memory.sample(0)
-    with pytest.raises(WrongUse, match="settle has to be a whole number from 0"):
+    with pytest.raises(UsageError, match="settle has to be a whole number from 0"):
         memory.sample(1, settle=-1)
 
 
@@ -304,7 +306,7 @@ def test_codes_too_large_for_the_numbers_leave_the_memory_as_it_was():
     memory = ProductMemory(4, 2, 5)
     memory.write(torch.ones(1, 4))
     before = memory.state
-    with pytest.raises(WrongUse, match="too large"):
+    with pytest.raises(UsageError, match="too large"):
         memory.write(torch.full((3, 4), 3e38))
     assert memory.state is before
     assert memory.items == 1

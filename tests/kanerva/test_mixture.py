@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import Weights, machine_weights
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.models.mixture import Choice, straight_through
@@ -142,11 +142,11 @@ def test_a_one_hot_product_is_a_mixture():
 
 def test_wrong_use_is_told():
     network, (images, _) = make("mixture"), pictures()
-    with pytest.raises(WrongUse, match=r"tau, a temperature, has to be above 0, got 0\.0"):
+    with pytest.raises(UsageError, match=r"tau, a temperature, has to be above 0, got 0\.0"):
         network(images, tau=0.0)
-    with pytest.raises(WrongUse, match="unknown sigma 'learnt'; did you mean 'learned'"):
+    with pytest.raises(UsageError, match="unknown sigma 'learnt'; did you mean 'learned'"):
         make("mixture", sigma="learnt")
-    with pytest.raises(WrongUse, match="unknown option of mixture 'coupling'"):
+    with pytest.raises(UsageError, match="unknown option of mixture 'coupling'"):
         make("mixture", coupling="product")
-    with pytest.raises(WrongUse, match="noise lacks 'gumbel'"):
+    with pytest.raises(UsageError, match="noise lacks 'gumbel'"):
         network(images, noise=noise_of(make("default")))

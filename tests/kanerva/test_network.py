@@ -5,7 +5,7 @@ import torch
 
 from kanerva import whole
 from kanerva.whole import FORMS, make, noise_of, pictures
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import memory_kl, writing
 from mini_lib.kanerva.memory.writing import least_noise
 from mini_lib.kanerva.models import MODELS, build_encoder, build_network, draw_noise, generation, options_of
@@ -112,25 +112,25 @@ def test_pictures_of_single_machines():
     ],
 )
 def test_options_are_checked_at_once(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build_network("product", **({"machines": 2, "total": 4} | whole.SIZES | options))
 
 
 def test_what_does_not_fit_is_told():
     network, (images, queries) = make(), pictures()
     noise = noise_of(network)
-    with pytest.raises(WrongUse, match=r"queries .* images' shape"):
+    with pytest.raises(UsageError, match=r"queries .* images' shape"):
         network(images, queries[:, :2])
-    with pytest.raises(WrongUse, match="noise lacks 'history'"):
+    with pytest.raises(UsageError, match="noise lacks 'history'"):
         network(images, queries, {name: each for name, each in noise.items() if name != "history"})
-    with pytest.raises(WrongUse, match=r"noise 'assignment' has to be \[2, 4, 2\], got \[2, 3, 2\]"):
+    with pytest.raises(UsageError, match=r"noise 'assignment' has to be \[2, 4, 2\], got \[2, 3, 2\]"):
         network(images, queries, noise | {"assignment": noise["assignment"][:, :3]})
-    with pytest.raises(WrongUse, match="items has to be a whole number from 1"):
+    with pytest.raises(UsageError, match="items has to be a whole number from 1"):
         network(images[:, :0])
-    with pytest.raises(WrongUse, match="unknown model 'produkt'; did you mean 'product'"):
+    with pytest.raises(UsageError, match="unknown model 'produkt'; did you mean 'product'"):
         build_network("produkt")
     encoder = build_encoder("mlp", 1, 2, 4)
-    with pytest.raises(WrongUse, match="MLPEncoder has codes of 4 features, not 3"):
+    with pytest.raises(UsageError, match="MLPEncoder has codes of 4 features, not 3"):
         MODELS["product"](encoder, network.decoder, 3, 2, 2)
 
 

@@ -6,12 +6,12 @@ import torch
 
 from kanerva import whole
 from kanerva.whole import FORMS, make, noise_of, pictures
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, nats, temperature, terms, warm_up
-from mini_lib.replica import Replica
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.training import Trainee
+from mini_lib.training import TrainingStack
+from mini_lib.training_run import TrainingRun
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 COUNTED = {  # what each experiment adds to the reconstruction
@@ -118,9 +118,9 @@ def test_schedules():
     assert warm_up(update, 0).equal(torch.ones(5))
     torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
     torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
-    with pytest.raises(WrongUse, match="warm-up takes 0 or more updates, not -1"):
+    with pytest.raises(UsageError, match="warm-up takes 0 or more updates, not -1"):
         warm_up(update, -1)
-    with pytest.raises(WrongUse, match="tau needs an update"):
+    with pytest.raises(UsageError, match="tau needs an update"):
         temperature(update, 0)
 
 
@@ -134,20 +134,20 @@ def test_schedules():
     ],
 )
 def test_names_and_weights_are_checked_at_once(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         Loss(**options)
 
 
 def test_a_mixture_needs_its_own_experiment():
     network = make("mixture")
-    with pytest.raises(WrongUse, match="no divergence 'assignment'; a mixture is trained with"):
+    with pytest.raises(UsageError, match="no divergence 'assignment'; a mixture is trained with"):
         Loss("full")(network, batch_of(network))
 
 
 # ------------------------------------------------------------------------------------------------- the harness
 
 
-def replica(form, seed, experiment):
+def training_run(form, seed, experiment):
     name, own = FORMS[form]
     with seeded(seed, "network"):
         network = build_network(name, **(whole.SIZES | own | {"machines": 2, "total": 4}))
@@ -162,7 +162,7 @@ def replica(form, seed, experiment):
         return network.noise(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
 
     loss = Loss(experiment, ae_weight=0.1)
-    return Replica(
+    return TrainingRun(
         f"{form}-{seed}", form, network, epoch, 6, 3, 4, 1e-3, loss, lambda model: {}, noise=noise, clip=10.0
     )
 
@@ -172,8 +172,8 @@ def test_the_harness_trains_a_stack_as_each_alone(experiment):
     form = FORM[experiment]
     assert len({replica(form, seed, experiment).stack_key() for seed in range(2)}) == 1
     cpu = torch.device("cpu")
-    stack = Trainee([replica(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
-    alone = [Trainee([replica(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
+    stack = TrainingStack([replica(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
+    alone = [TrainingStack([replica(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
     for update in range(3):
         losses, scores = stack.step(stack.batch(update))
         for i, each in enumerate(alone):

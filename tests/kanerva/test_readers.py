@@ -6,23 +6,22 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from mini_lib import cli
-from mini_lib.errors import Damaged, WrongUse
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.kanerva.evaluation import evaluate
-from mini_lib.kanerva.experiments import (
+from mini_lib.kanerva.readers import NETWORKS, WEIGHTS, reader_network
+from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.tasks import evaluation
+from mini_lib.reproduction import Cell, Records, cli
+from mini_lib.reproduction.kanerva.cells import (
     SMALL_DIGITS,
     SMALL_SPRITES,
     SMALL_TRIPLETS,
-    Settings,
     binding_settings,
     digits_settings,
     mixture_settings,
     sprites_settings,
 )
-from mini_lib.kanerva.readers import NETWORKS, WEIGHTS, reader_network
-from mini_lib.kanerva.tasks import evaluation
-from mini_lib.launch import JobsFailed
-from mini_lib.results import Cell, Records
+from mini_lib.reproduction.launch import JobsFailed
 from mini_lib.seeding import seeded
 from mini_lib.weights import save_weights
 
@@ -68,7 +67,7 @@ def test_a_network_comes_back_from_its_file(name, tmp_path):
 
 
 def test_a_network_that_is_not_there(tmp_path):
-    with pytest.raises(WrongUse, match="unknown network 'sprits'; did you mean 'sprites'"):
+    with pytest.raises(UsageError, match="unknown network 'sprits'; did you mean 'sprites'"):
         reader_network("sprits", tmp_path)
     with pytest.raises(
         FileNotFoundError, match=r"no weights at .*digits.safetensors; `mini-lib weights --help`"
@@ -80,7 +79,9 @@ def test_a_damaged_file(tmp_path):
     saved(tmp_path)
     path = tmp_path / "mixture.safetensors"
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(Damaged, match=r"mixture.safetensors are damaged .* fetch or make the file again"):
+    with pytest.raises(
+        CorruptFileError, match=r"mixture.safetensors are damaged .* fetch or make the file again"
+    ):
         reader_network("mixture", tmp_path)
 
 
@@ -99,13 +100,13 @@ def test_the_file_of_another_network(settings, message, tmp_path):
     saved(tmp_path, settings=None)
     network, _ = reader_network("mixture", tmp_path)
     save_weights(network, tmp_path / "mixture.safetensors", settings=settings)
-    with pytest.raises(Damaged, match=message):
+    with pytest.raises(CorruptFileError, match=message):
         reader_network("mixture", tmp_path)
 
 
 def test_a_file_without_a_header(tmp_path):
     save_file({"x": torch.zeros(2)}, tmp_path / "digits.safetensors")
-    with pytest.raises(Damaged, match="no network of this wing"):
+    with pytest.raises(CorruptFileError, match="no network of this wing"):
         reader_network("digits", tmp_path)
 
 

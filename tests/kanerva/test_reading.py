@@ -11,7 +11,7 @@ from kanerva import oracles
 from kanerva.test_addressing import every_solver, randn
 from kanerva.test_divergence import same
 from kanerva.test_writing import Case, close, every_count, one_hot
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     Weights,
     draw_codes,
@@ -120,9 +120,9 @@ def test_what_was_written_is_remembered():
 
 def test_unknown_solver_is_answered():
     case = Case()
-    with pytest.raises(WrongUse, match="unknown solver"):
+    with pytest.raises(UsageError, match="unknown solver"):
         read(case.state, case.codes, case.weights.gamma, solver="qr")
-    with pytest.raises(WrongUse, match="unknown solver"):
+    with pytest.raises(UsageError, match="unknown solver"):
         log_likelihood(case.state, case.codes, case.weights, solver="qr")
 
 

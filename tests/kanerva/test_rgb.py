@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import Triplets, rgb
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
@@ -90,7 +90,7 @@ def test_evaluation_is_fixed_and_of_test_digits():
     ],
 )
 def test_wrong_use_is_answered(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         draw(**options)
 
 

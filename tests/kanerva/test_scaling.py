@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import curve_fit, minimize_scalar
 from sklearn.metrics import r2_score
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import scaling
-from mini_lib.kanerva.analysis.footnote import (
+from mini_lib.reproduction.kanerva.footnote import (
     AS_PRINTED,
     AS_READ,
     PRINTED,
@@ -17,7 +17,7 @@ from mini_lib.kanerva.analysis.footnote import (
     error_ratios,
     printed,
 )
-from mini_lib.kanerva.analysis.scaling import (
+from mini_lib.reproduction.kanerva.scaling import (
     MACHINES,
     PAPER,
     TOTALS,
@@ -122,7 +122,7 @@ def test_a_real_measurement_has_a_time_for_every_pair(form):
     ],
 )
 def test_measure_says_what_is_wrong(wrong, words):
-    with pytest.raises(WrongUse, match=words):
+    with pytest.raises(UsageError, match=words):
         measure(**({"machines": (1, 2), "totals": (4,), "repeats": 1} | wrong))
 
 
@@ -131,7 +131,7 @@ def test_times_know_the_best_and_what_was_not_measured():
     assert found.best(400) == 4
     assert found.at(5, 300) == 301
     for wrong in ((3, 400), (4, 450)):
-        with pytest.raises(WrongUse, match="unknown"):
+        with pytest.raises(UsageError, match="unknown"):
             found.at(*wrong)
 
 
@@ -185,12 +185,12 @@ def test_explain_is_r_squared_of_every_m():
 
 def test_fit_says_what_is_wrong():
     times = table(lambda k, m: paper_time(k, m, **COSTS))
-    with pytest.raises(WrongUse, match="unknown term 'cube'"):
+    with pytest.raises(UsageError, match="unknown term 'cube'"):
         fit(times, terms=("constant", "cube"))
-    with pytest.raises(WrongUse, match="unknown m '450'"):
+    with pytest.raises(UsageError, match="unknown m '450'"):
         fit(times, 450)
     few = table(lambda k, m: paper_time(k, m, **COSTS), machines=(1, 2))
-    with pytest.raises(WrongUse, match="2 times cannot fix 3 terms"):
+    with pytest.raises(UsageError, match="2 times cannot fix 3 terms"):
         fit(few)
     exact = fit(table(lambda k, m: paper_time(k, m, **COSTS), machines=(1, 2, 4)))
     assert exact.value == pytest.approx(COSTS)
@@ -208,7 +208,7 @@ def test_optimal_without_an_optimum():
     assert optimal(Fit(COSTS | {"slope": 0.0}, {}), 400) == np.inf
     assert optimal(Fit(COSTS | {"slope": -0.1}, {}), 400) == np.inf
     assert np.isnan(optimal(Fit(COSTS | {"cubic": -1e-9}, {}), 400))
-    with pytest.raises(WrongUse, match="this fit has constant, serial"):
+    with pytest.raises(UsageError, match="this fit has constant, serial"):
         optimal(Fit({"constant": 1.0, "serial": 1.0}, {}), 400)
 
 

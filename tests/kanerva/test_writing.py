@@ -10,10 +10,9 @@ from torch.func import grad, vmap
 from kanerva import oracles
 from kanerva.test_addressing import every_solver, randn
 from kanerva.test_divergence import every_rule, same
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     COUPLINGS,
-    FORMS,
     Prior,
     State,
     Weights,
@@ -25,11 +24,10 @@ from mini_lib.kanerva.memory import (
     read,
     readouts,
     weights_of,
-    write_and_read,
     write_episode,
     write_item,
 )
-from mini_lib.kanerva.memory.looped import read_looped, write_looped
+from mini_lib.reproduction.kanerva.looped import FORMS, read_looped, write_and_read, write_looped
 
 SIZES = {"batch": 2, "items": 6, "machines": 3, "dim": 4, "columns": 5}
 every_count = pytest.mark.parametrize("machines", [1, 2, 3])
@@ -427,16 +425,16 @@ def test_a_stack_of_networks_is_the_networks_one_by_one(coupling):
 
 def test_wrong_options_are_answered():
     case = Case()
-    with pytest.raises(WrongUse, match="unknown coupling 'products'; did you mean 'product'"):
+    with pytest.raises(UsageError, match="unknown coupling 'products'; did you mean 'product'"):
         write_episode(case.state, case.codes, case.weights, coupling="products")
-    with pytest.raises(WrongUse, match="unknown solver"):
+    with pytest.raises(UsageError, match="unknown solver"):
         case.write(solver="qr")
-    with pytest.raises(WrongUse, match="at least one item"):
+    with pytest.raises(UsageError, match="at least one item"):
         write_episode(case.state, case.codes[:, :0], case.weights)
     queries, gamma = case.codes, case.weights.gamma
-    with pytest.raises(WrongUse, match="unknown form 'loops'; did you mean 'loop'"):
+    with pytest.raises(UsageError, match="unknown form 'loops'; did you mean 'loop'"):
         write_and_read(case.state, case.codes, queries, case.weights, gamma, "loops")
-    with pytest.raises(WrongUse, match="at least one item"):
+    with pytest.raises(UsageError, match="at least one item"):
         write_and_read(case.state, case.codes[:, :0], queries, case.weights, gamma, "loop")
 
 

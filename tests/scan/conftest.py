@@ -4,7 +4,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
-from mini_lib.scan import experiments
+from mini_lib.reproduction.scan import cells as experiments
 from mini_lib.scan.tasks import Split, get_split
 from scan.by_hand import ByHand, Looks
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import torch
 
-from mini_lib.scan.experiments import Settings
+from mini_lib.scan.runs import Settings
 from mini_lib.scan.tasks import NO_ACTION, padded
 
 SMALL = {"syntax": 8, "semantics": 6}

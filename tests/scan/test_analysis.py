@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import Damaged, WrongUse
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis import Share
 from mini_lib.scan.analysis.steps import KIND_OF
-from mini_lib.scan.experiments import paper_settings
 from mini_lib.scan.grammar import derive, interpret, phrases
 from mini_lib.scan.recipes import accuracy, answers
+from mini_lib.scan.runs import paper_settings
 from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
 from mini_lib.weights import save_weights
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
@@ -49,7 +49,7 @@ def test_analysis_is_of_syntactic_attention_alone():
         lambda: analysis.two_commands(other, "jump", "walk"),
         lambda: analysis.leak(other, ["jump"]),
     ):
-        with pytest.raises(WrongUse, match="this network is a Linear"):
+        with pytest.raises(UsageError, match="this network is a Linear"):
             call()
 
 
@@ -65,7 +65,7 @@ def test_the_readers_network_is_built_from_its_header(tmp_path):
     with pytest.raises(FileNotFoundError, match="no weights at"):
         analysis.reader_network(tmp_path / "none.safetensors")
     path.write_bytes(b"nothing of the kind")
-    with pytest.raises(Damaged, match="damaged"):
+    with pytest.raises(CorruptFileError, match="damaged"):
         analysis.reader_network(path)
 
 
@@ -217,9 +217,9 @@ def test_forms_are_counted_by_any_key():
     assert analysis.by_form(commands, right, analysis.length)["2"] == Share(0, 1)
     turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
     assert turn == {"turn D thrice": Share(1, 1)}
-    with pytest.raises(WrongUse, match="5 commands with 1 answers"):
+    with pytest.raises(UsageError, match="5 commands with 1 answers"):
         analysis.by_form(commands, [True], analysis.length)
-    with pytest.raises(WrongUse, match="no phrase of 'walk' holds 'jump'"):
+    with pytest.raises(UsageError, match="no phrase of 'walk' holds 'jump'"):
         analysis.by_form(["walk"], [True], analysis.construction("jump"))
 
 

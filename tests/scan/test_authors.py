@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from mini_lib.scan import authors
+from mini_lib.reproduction.scan import authors
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
 from scan.released import THEIR_ACTIONS, THEIR_WORDS, Released, li_forward, li_shapes, li_variables, released

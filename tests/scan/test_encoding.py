@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import commands
 from mini_lib.scan.tasks import (
     ACTION_COUNT,
@@ -97,7 +97,7 @@ def test_decoding_without_an_end():
 
 @pytest.mark.parametrize("number", [-1, -9, len(ACTION_IDS), 100])
 def test_numbers_that_are_no_actions_are_not_decoded(number):
-    with pytest.raises(WrongUse, match=f"^{number} is no action; give .* numbers from 0 to 8$"):
+    with pytest.raises(UsageError, match=f"^{number} is no action; give .* numbers from 0 to 8$"):
         decode(torch.tensor([2, number, 3]))
     assert decode(torch.tensor([2, 3, number])) == ["JUMP"]  # what stands after the end is not read
     assert [decode(torch.tensor([each])) for each in (0, 8)] == [[SOS], ["DAX"]]
@@ -110,14 +110,14 @@ def test_examples_are_picked_by_slices_and_numbers():
 
 
 def test_unknown_words_are_not_encoded():
-    with pytest.raises(WrongUse, match="unknown word 'hop'"):
+    with pytest.raises(UsageError, match="unknown word 'hop'"):
         encode(["jump", "hop"])
 
 
 def test_wrong_commands_are_not_encoded():
-    with pytest.raises(WrongUse, match="'twice' is word 1"):
+    with pytest.raises(UsageError, match="'twice' is word 1"):
         encode(["jump", "twice"])
-    with pytest.raises(WrongUse, match="there is no command to encode"):
+    with pytest.raises(UsageError, match="there is no command to encode"):
         encode([])
 
 
@@ -138,5 +138,5 @@ def test_any_wrong_action_makes_a_command_wrong_and_none_after_its_end(command, 
 
 
 def test_one_command_is_no_list_of_commands():
-    with pytest.raises(WrongUse, match=r"give a list of commands, such as \['jump twice'\]"):
+    with pytest.raises(UsageError, match=r"give a list of commands, such as \['jump twice'\]"):
         encode("jump twice")

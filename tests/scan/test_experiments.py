@@ -6,14 +6,15 @@ from importlib import resources
 
 import pytest
 
-from mini_lib.errors import WrongUse
-from mini_lib.results import settings_hash
-from mini_lib.results.compare import TUTORIAL
-from mini_lib.scan.experiments import CELLS, COLUMNS, Settings, build, paper_settings, tutorial_settings
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import settings_hash
+from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.scan.cells import CELLS, COLUMNS
 from mini_lib.scan.models import SyntacticAttention, build_network
+from mini_lib.scan.runs import Settings, build, paper_settings, tutorial_settings
 from scan.runs import SMALL, small
 
-PRINTED = json.loads((resources.files("mini_lib.results") / "tables.json").read_text())
+PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 
 
 # --------------------------------------------------------------------------------------------- settings
@@ -64,12 +65,12 @@ def test_settings_describe_what_is_not_the_papers():
 )
 def test_settings_that_make_no_run_are_refused(changes, message):
     settings = small(validation="none").to_dict() | changes
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build(settings, 1)
 
 
 def test_a_wrong_split_is_refused_where_settings_are_made():
-    with pytest.raises(WrongUse, match="did you mean 'add_jump'"):
+    with pytest.raises(UsageError, match="did you mean 'add_jump'"):
         paper_settings("ad_jump")
 
 
@@ -179,7 +180,7 @@ def test_tutorial_settings_are_small_and_can_be_changed():
     ],
 )
 def test_settings_that_no_run_can_follow(changes, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         small(**changes)
 
 
@@ -193,7 +194,7 @@ def test_settings_that_no_run_can_follow(changes, message):
     ],
 )
 def test_options_that_make_no_network(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         build_network("syntactic_attention", **options)
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from mini_lib.scan import recipes
-from mini_lib.scan.experiments import Settings, build
 from mini_lib.scan.recipes import batch_of
+from mini_lib.scan.runs import Settings, build
 from mini_lib.scan.tasks import encode, get_split
-from mini_lib.training import Trainee, train
+from mini_lib.training import TrainingStack, train
 from scan.runs import CPU
 
 
@@ -76,8 +76,8 @@ def test_the_other_networks_stacked_equal_each_alone(model, few, monkeypatch):
     monkeypatch.setattr(recipes, "LINES", 60)
     settings = other(model)
     seeds = (1, 2)
-    alone = [Trainee([build(settings, seed)], CPU, stacked=False) for seed in seeds]
-    stack = Trainee([build(settings, seed) for seed in seeds], CPU, stacked=True)
+    alone = [TrainingStack([build(settings, seed)], CPU, stacked=False) for seed in seeds]
+    stack = TrainingStack([build(settings, seed) for seed in seeds], CPU, stacked=True)
     found = [torch.cat(trainee.step(trainee.batch(0))) for trainee in alone]
     losses, scores = stack.step(stack.batch(0))
     torch.testing.assert_close(torch.stack([losses, scores], dim=1), torch.stack(found), rtol=1e-4, atol=1e-5)

@@ -3,12 +3,12 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import WrongUse
-from mini_lib.plotting import DPI, FRAME_BYTES, RULE, png
-from mini_lib.scan import figures
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.plotting import DPI, FRAME_BYTES, RULE, png
+from mini_lib.reproduction.scan import figures
+from mini_lib.reproduction.scan.figures import diagram, squares
 from mini_lib.scan.analysis import Attended, Dictionary, Share, Table
 from mini_lib.scan.analysis.attention import own_places
-from mini_lib.scan.figures import diagram, squares
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 from scan.drawn import texts
@@ -60,7 +60,7 @@ def test_commands_stand_over_their_actions():
         assert drawn(ax, 2.3 * number + 1 + margin) == interpret(command)
     key = drawn(ax, 2.3 * len(shown) + 0.4 + margin)
     assert sorted(key) == sorted({action for command in shown for action in interpret(command)})
-    with pytest.raises(WrongUse, match="no command to draw"):
+    with pytest.raises(UsageError, match="no command to draw"):
         figures.commands([])
 
 
@@ -105,7 +105,7 @@ def small_splits(monkeypatch):
         "length": Split(("walk", "turn left", "run twice"), ("jump thrice", "walk around left thrice")),
         "add_turn_left": Split(("turn left", "walk", "turn left", "turn left", "look"), ("turn left twice",)),
     }
-    monkeypatch.setattr("mini_lib.scan.figures.problems.get_split", small.__getitem__)
+    monkeypatch.setattr("mini_lib.reproduction.scan.figures.problems.get_split", small.__getitem__)
     return small
 
 
@@ -137,7 +137,7 @@ def test_an_odd_number_of_splits_leaves_a_place_blank(small_splits):
 
 
 def test_a_split_that_is_not_there():
-    with pytest.raises(WrongUse, match="unknown split"):
+    with pytest.raises(UsageError, match="unknown split"):
         figures.splits(("lenght",))
 
 
@@ -213,7 +213,7 @@ def test_frames_have_one_size_and_go_into_a_slider():
     assert len({frame.axes[0].get_xlim() for frame in frames}) == 1
     assert len({frame.axes[0].get_ylim() for frame in frames}) == 1
     assert max(len(png(frame)) for frame in frames) < FRAME_BYTES
-    with pytest.raises(WrongUse, match="no command to draw"):
+    with pytest.raises(UsageError, match="no command to draw"):
         figures.attention_frames([])
 
 
@@ -242,7 +242,7 @@ def test_errors_are_sorted_with_the_worst_on_top():
     assert ticks(ax.yaxis)[::-1] == ["U around D", "U twice", "U"]  # upwards is later
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([10, 50, 100])
     assert texts(ax) == ["1 of 10", "5 of 10", "1,200 of 1,200"]
-    with pytest.raises(WrongUse, match="no form to draw"):
+    with pytest.raises(UsageError, match="no form to draw"):
         figures.errors_by_form({})
 
 
@@ -260,5 +260,5 @@ def test_runs_are_dots_with_or_without_names():
     assert texts(ax) == []
     named = figures.own_word_and_accuracy({"seed 1": runs[0], "seed 2": runs[1]}).axes[0]
     assert texts(named) == ["seed 1", "seed 2"]
-    with pytest.raises(WrongUse, match="no run to draw"):
+    with pytest.raises(UsageError, match="no run to draw"):
         figures.own_word_and_accuracy([])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mini_lib.errors import WrongUse
-from mini_lib.results import Cell, Comparison, Measured, Printed
-from mini_lib.scan import figures
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import Cell, Comparison, Measured, Printed
+from mini_lib.reproduction.scan import figures
 from scan.drawn import texts
 
 pytestmark = pytest.mark.usefixtures("headless")
@@ -44,9 +44,9 @@ def test_accuracies_without_medians_runs_or_sense():
     assert len(figures.accuracies({"a": comparison(diverged=2)}).legends[0].get_texts()) == 3
     assert texts(figures.accuracies({"a": comparison(diverged=2)}).axes[0]) == ["n=4, 2 diverged"]
     assert texts(figures.accuracies({"a": comparison(())}).axes[0]) == ["not run"]
-    with pytest.raises(WrongUse, match="at least one comparison"):
+    with pytest.raises(UsageError, match="at least one comparison"):
         figures.accuracies({})
-    with pytest.raises(WrongUse, match="no group is called 'b'"):
+    with pytest.raises(UsageError, match="no group is called 'b'"):
         figures.accuracies({"a": comparison()}, {"b": 91.0})
 
 
@@ -59,14 +59,14 @@ def test_checkpoints_are_drawn_seed_by_seed_and_the_chosen_one_ringed():
     assert (second.get_ydata().tolist(), other.get_xydata().tolist()) == ([10, 20, 90], [[15, 90]])
     assert ax.get_legend().get_texts()[0].get_text() == "one seed (2 runs)"
     assert ax.get_xticks().tolist() == [5, 10, 15]
-    with pytest.raises(WrongUse, match="no record here has checkpoints"):
+    with pytest.raises(UsageError, match="no record here has checkpoints"):
         figures.checkpoints([lone])
 
 
 def test_best_against_last_leaves_out_what_diverged():
     ax = figures.best_and_last([record(), record(diverged=True), record((1.0, 2.0, 3.0))]).axes[0]
     assert ax.lines[1].get_xydata().tolist() == [[50, 60], [3, 2]]
-    with pytest.raises(WrongUse, match="no run here has a best and a last"):
+    with pytest.raises(UsageError, match="no run here has a best and a last"):
         figures.best_and_last([record(diverged=True)])
 
 
@@ -78,5 +78,5 @@ def test_learning_curves_are_means_over_runs_in_blocks():
     assert fig.axes[0].lines[0].get_xydata().tolist() == [[6, 3], [26, 0.5]]
     assert fig.axes[0].get_ylabel() == "loss"
     assert fig.axes[0].get_legend().get_texts()[0].get_text() == "net (n=2)"
-    with pytest.raises(WrongUse, match="no finished run of 'net'"):
+    with pytest.raises(UsageError, match="no finished run of 'net'"):
         figures.learning_curves({"net": [record(diverged=True)]})

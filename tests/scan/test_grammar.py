@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import (
     NEW_VERB,
     VERBS,
@@ -125,7 +125,7 @@ def check(words):
     if text in language():
         assert str(parse(text)) == text
         return
-    with pytest.raises(WrongUse) as error:
+    with pytest.raises(UsageError) as error:
         parse(text)
     shown, place = marked(str(error.value))
     assert shown == words
@@ -135,7 +135,7 @@ def check(words):
 
 @pytest.mark.parametrize(("command", "offered"), [("jump arround left", False), ("dax arround left", True)])
 def test_dax_is_offered_where_it_is_used(command, offered):
-    with pytest.raises(WrongUse, match="unknown word 'arround'; did you mean 'around'") as error:
+    with pytest.raises(UsageError, match="unknown word 'arround'; did you mean 'around'") as error:
         parse(command)
     assert str(error.value).endswith(", dax") == offered
 
@@ -171,7 +171,7 @@ def test_a_command_with_a_word_changed_is_marked_at_the_right_word(command, data
 )
 def test_a_wrong_command_is_pointed_at(command, mark, says):
     for function in (parse, interpret, derive):
-        with pytest.raises(WrongUse) as error:
+        with pytest.raises(UsageError) as error:
             function(command)
         line, pointer, rest = str(error.value).split("\n", 2)
         assert (line, pointer) == (command, mark)

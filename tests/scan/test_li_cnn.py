@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.models import cnn, li
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.li import LiNetwork
@@ -50,7 +50,7 @@ def test_li_decoding_active_commands_only_is_the_same(monkeypatch, block, decode
 def test_li_refuses_what_is_not_sorted(active):
     examples = encode(["jump", "run", "walk", "look"])
     examples = examples._replace(actions=F.pad(examples.actions, (0, 2)))
-    with pytest.raises(WrongUse, match="sort the commands"):
+    with pytest.raises(UsageError, match="sort the commands"):
         make("li")(*examples, active=active)
 
 
@@ -125,13 +125,13 @@ def test_li_starts_glorot_uniform():
 
 @pytest.mark.parametrize("option", [{"representations": "two "}, {"decoder_input": "golden"}, {"units": 7}])
 def test_li_says_what_is_wrong_with_an_option(option):
-    with pytest.raises(WrongUse, match=r"did you mean|take an even number"):
+    with pytest.raises(UsageError, match=r"did you mean|take an even number"):
         LiNetwork(**option)
 
 
 def test_li_refuses_more_places_than_it_knows():
     words = torch.full((1, 12), 1)
-    with pytest.raises(WrongUse, match="knows 10 places"):
+    with pytest.raises(UsageError, match="knows 10 places"):
         make("li")(words, torch.tensor([12]), torch.ones(1, 3, dtype=torch.int64))
 
 
@@ -174,5 +174,5 @@ def test_cnn_starts_with_the_stated_variances():
 
 
 def test_cnn_refuses_empty_sizes():
-    with pytest.raises(WrongUse, match="from 1"):
+    with pytest.raises(UsageError, match="from 1"):
         CNN(kernel=0)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan import meta_tasks
 from mini_lib.scan.models import meta_seq2seq
 from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
@@ -107,7 +107,7 @@ def test_a_meaning_changes_actions_and_nothing_else():
     "meaning", [{"jump": "WALK"}, dict.fromkeys(("walk", "look", "run", "jump"), "WALK")]
 )
 def test_a_meaning_has_four_different_actions(meaning):
-    with pytest.raises(WrongUse, match="an action of its own"):
+    with pytest.raises(UsageError, match="an action of its own"):
         meta_tasks.with_meaning(encode(["jump"]), meaning)
 
 
@@ -145,5 +145,5 @@ def test_the_last_episode_is_the_add_jump_test(monkeypatch):
 
 
 def test_an_episode_cannot_have_more_commands_than_there_are():
-    with pytest.raises(WrongUse, match="20910"):
+    with pytest.raises(UsageError, match="20910"):
         meta_tasks.training_episode(0, 0, shown=20_000, asked=2_000)

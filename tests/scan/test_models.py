@@ -6,7 +6,7 @@ import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.models import MODELS, SyntacticAttention, build_network
 from mini_lib.scan.tasks import MOST_WORDS, NO_ACTION, WORD_IDS, encode, exactly_right, padded
 from scan import oracles
@@ -263,13 +263,13 @@ def test_a_fifth_verb_has_a_row_of_its_own_when_asked_for():
     ],
 )
 def test_forms_that_are_not_there_are_refused(options, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         SyntacticAttention(**options)
 
 
 def test_networks_that_are_not_there_are_refused():
     with pytest.raises(
-        WrongUse, match="unknown model 'syntactic_atention'; did you mean 'syntactic_attention'"
+        UsageError, match="unknown model 'syntactic_atention'; did you mean 'syntactic_attention'"
     ):
         build_network("syntactic_atention")
     assert MODELS["syntactic_attention"] is SyntacticAttention

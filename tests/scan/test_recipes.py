@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from mini_lib.scan.experiments import VALIDATIONS, build, make_parts, paper_settings
 from mini_lib.scan.recipes import LINES, RECIPES, score
+from mini_lib.scan.runs import VALIDATIONS, build, make_parts, paper_settings
 from mini_lib.scan.tasks import EOS, NO_ACTION, WORD_IDS
 
 # (network, split): learning rate, batch, updates, clip, share of the file that is trained on, options.

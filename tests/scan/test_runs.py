@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from mini_lib.scan import recipes
-from mini_lib.scan.experiments import build, make_parts
 from mini_lib.scan.recipes import accuracy, answers, batch_of, best_and_last, command_mean, examples_of, trim
+from mini_lib.scan.runs import build, make_parts
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
-from mini_lib.training import Trainee, train
+from mini_lib.training import TrainingStack, train
 from scan.runs import CPU, FORMS, of_size, rows, small
 
 
@@ -165,8 +165,8 @@ def test_the_first_best_check_is_reported_and_the_last(checks, test, last, epoch
 def test_stacked_equals_alone(options, few):
     """Gradients of the first update and losses of the first three; alone without padding, stacked with it."""
     settings = small(options=options).to_dict()
-    alone = [Trainee([build(settings, seed)], CPU, stacked=False) for seed in (1, 2)]
-    stack = Trainee([build(settings, seed) for seed in (1, 2)], CPU, stacked=True)
+    alone = [TrainingStack([build(settings, seed)], CPU, stacked=False) for seed in (1, 2)]
+    stack = TrainingStack([build(settings, seed) for seed in (1, 2)], CPU, stacked=True)
     for update in range(3):
         losses = [trainee.step(trainee.batch(update))[0].item() for trainee in alone]
         assert stack.step(stack.batch(update))[0].tolist() == pytest.approx(losses, rel=1e-3)
@@ -208,7 +208,7 @@ def test_a_run_measures_test_and_validation_and_reports_the_best(few):
 
 def test_gradients_are_clipped_where_settings_say_so(few):
     for clip in (None, 0.01):
-        trainee = Trainee([build(small(clip=clip).to_dict(), 1)], CPU, stacked=False)
+        trainee = TrainingStack([build(small(clip=clip).to_dict(), 1)], CPU, stacked=False)
         trainee.step(trainee.batch(0))
         norm = torch.cat([p.grad.flatten() for p in trainee.params.values()]).norm().item()
         assert norm > 0.1 if clip is None else norm == pytest.approx(clip, rel=1e-3)

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from mini_lib import datasets
-from mini_lib.scan import experiments
-from mini_lib.scan.experiments import build, data_source, make_parts, paper_settings
+from mini_lib.reproduction.scan import cells as experiments
+from mini_lib.scan.runs import build, data_source, make_parts, paper_settings
 from mini_lib.scan.tasks import encode, get_split
 from scan.runs import SMALL, rows, small
 

@@ -6,7 +6,7 @@ from other_device import OTHER, OtherDevice
 from torch.nn.functional import cosine_similarity
 from torch.utils._pytree import tree_leaves
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis.attention import speak
 from mini_lib.scan.models import SyntacticAttention
@@ -54,7 +54,7 @@ def test_a_dictionary_is_what_full_attention_on_a_word_says(options):
 
 @pytest.mark.parametrize("option", ["sequential_semantics", "syntax_action"])
 def test_without_separate_streams_there_is_no_dictionary(option):
-    with pytest.raises(WrongUse, match="there is no dictionary"):
+    with pytest.raises(UsageError, match="there is no dictionary"):
         analysis.dictionary(network(**{option: True}))
 
 
@@ -82,7 +82,7 @@ def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
     assert analysis.two_commands(perfect, "walk twice", "jump thrice") == ["JUMP", "JUMP"]
     assert analysis.two_commands(perfect, "walk and look", "look after run") == ["LOOK", "RUN"]
     assert analysis.two_commands(perfect, "walk after look", "look and run") == ["RUN", "LOOK"]
-    with pytest.raises(WrongUse, match="give two commands of as many words"):
+    with pytest.raises(UsageError, match="give two commands of as many words"):
         analysis.two_commands(perfect, "walk", "walk twice")
 
 
@@ -131,7 +131,7 @@ def test_every_verb_and_every_neighbour_is_replaced():
     assert len(found.neighbour) == 2  # and by after, around by opposite
     both = analysis.leak(network(), ["jump and walk", "run"])
     assert (len(both.own), len(both.neighbour)) == (9, 2)
-    with pytest.raises(WrongUse, match="no command here holds a verb"):
+    with pytest.raises(UsageError, match="no command here holds a verb"):
         analysis.leak(network(), ["turn left"])
 
 
@@ -148,7 +148,7 @@ def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
     assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
     assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
     assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
-    with pytest.raises(WrongUse, match="no command here holds 'run'"):
+    with pytest.raises(UsageError, match="no command here holds 'run'"):
         analysis.role_similarity(model, commands, "run")
 
 
@@ -161,13 +161,13 @@ def test_a_verb_that_the_network_never_had_is_refused():
         lambda: analysis.accuracy_with_syntax_of(model, ["jump"], as_="dax"),
         lambda: analysis.leak(model, ["dax twice"]),
     ):
-        with pytest.raises(WrongUse, match="this network has no place for 'dax'"):
+        with pytest.raises(UsageError, match="this network has no place for 'dax'"):
             ask()
 
 
 def test_a_mistyped_word_to_hear_is_refused():
     model = SyntacticAttention(syntax=4, semantics=4)
-    with pytest.raises(WrongUse, match="unknown word 'jmp'; did you mean 'jump'"):
+    with pytest.raises(UsageError, match="unknown word 'jmp'; did you mean 'jump'"):
         analysis.accuracy_with_syntax_of(model, ["jump twice"], heard="jmp")
 
 
@@ -179,7 +179,7 @@ def test_a_mistyped_word_to_hear_is_refused():
 def test_dax_is_offered_by_networks_that_have_it(ask):
     for words, offered in ((WORD_COUNT, False), (WORD_COUNT + 1, True)):
         model = SyntacticAttention(words=words, syntax=4, semantics=4)
-        with pytest.raises(WrongUse, match="unknown word 'daz'") as error:
+        with pytest.raises(UsageError, match="unknown word 'daz'") as error:
             ask(model, ["jump twice"], as_="daz")
         assert ("dax" in str(error.value)) == offered
 

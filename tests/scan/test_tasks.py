@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from mini_lib import datasets
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import commands, interpret
 from mini_lib.scan.tasks import FEW_SHOT, SPLITS, action_count, get_split, has, simple_order
 from scan import oracles
@@ -173,7 +173,7 @@ def test_few_shots_are_drawn_by_their_seed_from_other_verbs_around_right(count):
     ],
 )
 def test_splits_that_are_not_there_are_answered_with_the_nearest(name, message):
-    with pytest.raises(WrongUse, match=message):
+    with pytest.raises(UsageError, match=message):
         get_split(name)
 
 

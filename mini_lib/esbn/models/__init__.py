@@ -60,7 +60,7 @@ def options_of(model: str) -> list[str]:
     """The options of a network of `MODELS`, without the sizes that every network takes.
 
     Raises:
-        WrongUse: for a network that is not there.
+        UsageError: for a network that is not there.
     """
     check_names("model", [model], MODELS)
     sizes = ("features", "classes", "length", "width")
@@ -68,7 +68,7 @@ def options_of(model: str) -> list[str]:
 
 
 def check_options(model: str, options: Iterable[str]) -> None:
-    """WrongUse for an option that a network of `MODELS` does not have."""
+    """UsageError for an option that a network of `MODELS` does not have."""
     check_names(f"option of {model}", options, options_of(model))
 
 
@@ -94,7 +94,7 @@ def build_network(
         **options: named options of the sequence model.
 
     Raises:
-        WrongUse: for a name that is not known, and the nearest is offered; for a width that is not above 0.
+        UsageError: for a name that is not known, and the nearest is offered; for a width that is not above 0.
     """
     check_options(model, options)
     check_names("encoder", [encoder], ENCODERS)

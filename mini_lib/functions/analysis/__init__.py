@@ -19,7 +19,6 @@ from mini_lib.functions.analysis.calibration import (
 )
 from mini_lib.functions.analysis.ensembles import Ensemble, ensemble
 from mini_lib.functions.analysis.networks import local_weights, reader_network
-from mini_lib.functions.analysis.tables import by_step, place_of_first, printed_optimum, rows
 from mini_lib.functions.analysis.window import Fall, fall
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "Fall",
     "Falling",
     "by_distance",
-    "by_step",
     "course",
     "coverage",
     "ensemble",
@@ -41,9 +39,6 @@ __all__ = [
     "local_weights",
     "normal_coverage",
     "over_matrix",
-    "place_of_first",
-    "printed_optimum",
     "rank_within_steps",
     "reader_network",
-    "rows",
 ]

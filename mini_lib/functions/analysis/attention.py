@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.analysis.networks import one_curve, relational
 from mini_lib.functions.models import FunctionTransformer, RelationalTransformer, Tokens
 from mini_lib.functions.models.window import visible
@@ -46,12 +46,12 @@ def over_matrix(
         head: from 0; the mean over heads without it.
 
     Raises:
-        WrongUse: for another network, what is no curve, or a query, layer or head that is not there.
+        UsageError: for another network, what is no curve, or a query, layer or head that is not there.
     """
     y = one_curve(y)
     observed = y.shape[1]
     if not 1 <= query <= observed:
-        raise WrongUse(f"of {observed} observations there are queries 1 to {observed}, got {query!r}")
+        raise UsageError(f"of {observed} observations there are queries 1 to {observed}, got {query!r}")
     weights, tokens = _weights(relational(model, "a matrix of differences to look at"), y)
     chosen = _chosen(weights, layer, head)
     i, j = tokens.places.long().unbind(dim=-1)
@@ -72,7 +72,7 @@ def _chosen(weights: Float[Tensor, "L H T T"], layer: int | None, head: int | No
     """One layer and head, or the mean over those that are not named."""
     for axis, (name, number) in enumerate((("layer", layer), ("head", head))):
         if number is not None and not 0 <= number < weights.shape[axis]:
-            raise WrongUse(f"{name} has to be from 0 to {weights.shape[axis] - 1}, got {number!r}")
+            raise UsageError(f"{name} has to be from 0 to {weights.shape[axis] - 1}, got {number!r}")
     some = weights if layer is None else weights[layer : layer + 1]
     some = some if head is None else some[:, head : head + 1]
     return some.mean(dim=(0, 1))
@@ -104,12 +104,12 @@ def by_distance(model: FunctionTransformer, y: Float[Tensor, "B N"], axis: int =
         axis: of the places: -1 is j, the time of a token; 0 is i, in a relational network the earlier point of two.
 
     Raises:
-        WrongUse: for no curve or an axis that the network does not have.
+        UsageError: for no curve or an axis that the network does not have.
     """
     if not len(y):
-        raise WrongUse("there is no curve to look at; give at least one")
+        raise UsageError("there is no curve to look at; give at least one")
     if not -model.axes <= axis < model.axes:
-        raise WrongUse(f"a {type(model).__name__} has {model.axes} axes of places, got axis={axis!r}")
+        raise UsageError(f"a {type(model).__name__} has {model.axes} axes of places, got axis={axis!r}")
     total = 0.0
     for curve in y:  # one at a time: the weights of many would fill the memory
         weights, tokens = _weights(model, curve[None])

@@ -15,10 +15,10 @@ from jaxtyping import Float, Int
 from scipy.stats import spearmanr
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.evaluation import covered
-from mini_lib.functions.experiments import UPDATES
 from mini_lib.functions.extrapolation import Extrapolation
+from mini_lib.functions.runs import UPDATES
 from mini_lib.functions.tasks import KINDS, Curves
 
 MEAN_ERROR = math.sqrt(2 / math.pi)  # mean absolute error of a calibrated normal, in standard deviations
@@ -55,11 +55,11 @@ def coverage(found: Extrapolation, curves: Curves, deviations: Sequence[int] = (
         deviations: whole numbers from 1.
 
     Raises:
-        WrongUse: for curves that are not those, a network without a spread, or deviations below 1.
+        UsageError: for curves that are not those, a network without a spread, or deviations below 1.
     """
     y = hidden(found, curves).y
     if not deviations or min(deviations) < 1:
-        raise WrongUse(f"deviations have to be whole numbers from 1, got {deviations!r}")
+        raise UsageError(f"deviations have to be whole numbers from 1, got {deviations!r}")
     hits = torch.stack([covered(found, y, each) for each in deviations]).float()
     shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_of(curves.kinds).items()}
     return Coverage(tuple(deviations), shares)
@@ -86,7 +86,7 @@ def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dic
     A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
 
     Raises:
-        WrongUse: as `coverage`; for fewer curves of a class than bins.
+        UsageError: as `coverage`; for fewer curves of a class than bins.
     """
     y = hidden(found, curves).y
     error = (found.point - y).abs()
@@ -98,7 +98,7 @@ def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dic
 def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int) -> Bins:
     """Means of both in bins of equal counts (or one more in some), by spread within each step."""
     if not 1 <= bins <= len(spread):
-        raise WrongUse(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
+        raise UsageError(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
     order = spread.argsort(dim=0, stable=True)
     parts = [each.gather(0, order).double().tensor_split(bins) for each in (spread, error)]
     means = (torch.stack([part.mean() for part in each]) for each in parts)
@@ -112,7 +112,7 @@ def rank_within_steps(found: Extrapolation, curves: Curves) -> dict[str, float]:
     do with each other.
 
     Raises:
-        WrongUse: as `coverage`.
+        UsageError: as `coverage`.
     """
     error = (found.point - hidden(found, curves).y).abs()
     return {
@@ -128,16 +128,16 @@ def hidden(found: Extrapolation, curves: Curves) -> Curves:
     """The last points of the curves, those that were extrapolated.
 
     Raises:
-        WrongUse: if there are not as many curves, or the network has no spread.
+        UsageError: if there are not as many curves, or the network has no spread.
     """
     count, steps = found.point.shape
     if len(curves.y) != count or curves.y.shape[1] <= steps:
-        raise WrongUse(
+        raise UsageError(
             f"{count} extrapolations of {steps} points do not belong to {len(curves.y)} curves of "
             f"{curves.y.shape[1]} points; give the curves that they were made from"
         )
     if found.estimates[0].shape[1] < 2:
-        raise WrongUse("one estimate has no spread; give what a relational network says of the curves")
+        raise UsageError("one estimate has no spread; give what a relational network says of the curves")
     return Curves(curves.truth[:, -steps:], curves.y[:, -steps:], curves.kinds)
 
 
@@ -169,16 +169,16 @@ def course(record: dict, measure: str) -> Course:
         measure: "mse", "spread", "covered_1", "covered_2", "spread_error" and so on, by class; or "window".
 
     Raises:
-        WrongUse: for a run without checks, or a measure that it does not have.
+        UsageError: for a run without checks, or a measure that it does not have.
     """
     checks = record.get("checks")
     if not checks:
-        raise WrongUse("this record has one test, at the end; give one of a run with checks on the way")
+        raise UsageError("this record has one test, at the end; give one of a run with checks on the way")
     names = {kind: f"{measure}_{kind}" for kind in KINDS}
     if measure in checks[0]:
         names = {measure: measure}
     elif not all(name in checks[0] for name in names.values()):
         known = {name.removesuffix(f"_{KINDS[0]}") for name in checks[0] if name.endswith(f"_{KINDS[0]}")}
-        raise unknown("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
+        raise unknown_name_error("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
     updates = [UPDATES * check["epoch"] for check in checks]
     return Course(updates, {key: [check[name] for check in checks] for key, name in names.items()})

@@ -61,7 +61,7 @@ def ensemble(
             whole curve.
 
     Raises:
-        WrongUse: for another network, for what is no curve, or what `extrapolate` refuses.
+        UsageError: for another network, for what is no curve, or what `extrapolate` refuses.
     """
     y = one_curve(y)
     device = next(relational(model, "several estimates of a point").parameters()).device

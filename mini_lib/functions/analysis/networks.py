@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
-from mini_lib.functions.experiments import Settings
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS, FunctionTransformer, RelationalTransformer
+from mini_lib.functions.runs import Settings
 from mini_lib.functions.tasks import own_curve
 from mini_lib.weights import read_network
 
@@ -25,19 +25,19 @@ def reader_network(model: str, folder: Path = WEIGHTS) -> tuple[FunctionTransfor
         folder: where `<model>.safetensors` lies.
 
     Raises:
-        WrongUse: for a network that is not there; the nearest name is offered.
+        UsageError: for a network that is not there; the nearest name is offered.
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged.
+        CorruptFileError: if the file is damaged.
     """
     if model not in MODELS:
-        raise unknown("model", model, MODELS)
+        raise unknown_name_error("model", model, MODELS)
     return read_network(Settings, Path(folder) / f"{model}.safetensors")
 
 
 def relational(model: FunctionTransformer, what: str) -> RelationalTransformer:
-    """The network itself, if it is relational; WrongUse, naming what was asked of it, if not."""
+    """The network itself, if it is relational; UsageError, naming what was asked of it, if not."""
     if not isinstance(model, RelationalTransformer):
-        raise WrongUse(
+        raise UsageError(
             f"only a relational network has {what}, this one is a {type(model).__name__}; "
             "give 'relational' or 'relational_window'"
         )
@@ -48,7 +48,7 @@ def one_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 N"]:
     """The observations of one curve as a batch of one; a batch of one stays as it is.
 
     Raises:
-        WrongUse: for what is no curve; see `tasks.own_curve`.
+        UsageError: for what is no curve; see `tasks.own_curve`.
     """
     single = isinstance(y, torch.Tensor) and y.dim() == 2 and len(y) == 1
     return own_curve(y[0] if single else y)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.functions.models import MODELS, FunctionTransformer, Window
 
 LENGTH = inspect.signature(Window).parameters["length"].default
@@ -48,11 +48,11 @@ def fall(
         points: G, distance 0 included.
 
     Raises:
-        WrongUse: for a network without a window, fewer than two points, or a length that is not above 0.
+        UsageError: for a network without a window, fewer than two points, or a length that is not above 0.
     """
     window = check(model).window
     if points < 2 or not farthest > 0:
-        raise WrongUse(f"F needs two points and a distance above 0, got {points} points up to {farthest}")
+        raise UsageError(f"F needs two points and a distance above 0, got {points} points up to {farthest}")
     distance = torch.linspace(0, farthest, points)
     now, start = (_factor(each, distance) for each in (window, Window(float(length))))
     return Fall(distance, now, window.length.cpu().clone(), start[0, 0], length)
@@ -64,8 +64,8 @@ def _factor(window: Window, distance: Float[Tensor, "G"]) -> Float[Tensor, "L H 
 
 
 def check(model: FunctionTransformer) -> FunctionTransformer:
-    """The network itself, if it has a window; WrongUse if not."""
+    """The network itself, if it has a window; UsageError if not."""
     if model.window is None:
         named = [name for name, (_, windowed) in MODELS.items() if windowed]
-        raise WrongUse(f"this {type(model).__name__} has no window; give {' or '.join(map(repr, named))}")
+        raise UsageError(f"this {type(model).__name__} has no window; give {' or '.join(map(repr, named))}")
     return model

@@ -37,14 +37,14 @@ def options_of(name: str) -> list[str]:
     """The options of a network of `MODELS`; those about the window only where it has one.
 
     Raises:
-        WrongUse: for a network that is not there.
+        UsageError: for a network that is not there.
     """
     check_names("model", [name], MODELS)
     return [each for each in OPTIONS if MODELS[name][1] or each not in WINDOW_OPTIONS]
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
-    """WrongUse for an option that a network of `MODELS` does not have."""
+    """UsageError for an option that a network of `MODELS` does not have."""
     check_names(f"option of {name}", options, options_of(name))
 
 
@@ -52,7 +52,7 @@ def build_network(name: str, **options) -> FunctionTransformer:
     """A network of `MODELS` with the paper's sizes, unless options of `FunctionTransformer` say otherwise.
 
     Raises:
-        WrongUse: for a network or an option that is not there; the nearest name is offered.
+        UsageError: for a network or an option that is not there; the nearest name is offered.
     """
     check_options(name, options)
     network, window = MODELS[name]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.models.transformer import KeysValues, Trace, Transformer
 from mini_lib.functions.models.window import Tokens, Window, check_gating, make_gate
 from mini_lib.functions.tasks import SHORTEST
@@ -51,7 +51,7 @@ class FunctionTransformer(nn.Module):
         activation: see `Transformer`.
 
     Raises:
-        WrongUse: for an option that cannot be.
+        UsageError: for an option that cannot be.
     """
 
     axes: int  # how many places a token has
@@ -75,9 +75,9 @@ class FunctionTransformer(nn.Module):
         super().__init__()
         check_gating(mask, gate)
         if own_windows not in OWN_WINDOWS:
-            raise unknown("kind of windows", own_windows, OWN_WINDOWS)
+            raise unknown_name_error("kind of windows", own_windows, OWN_WINDOWS)
         if not 0 < scale < math.inf:
-            raise WrongUse(f"scale has to be above 0, got {scale!r}")
+            raise UsageError(f"scale has to be above 0, got {scale!r}")
         self.mask, self.gate, self.scale = mask, gate, scale
         # First, as it checks sizes.
         self.transformer = Transformer(dim, layers, heads, hidden, norm, activation)
@@ -112,13 +112,13 @@ class FunctionTransformer(nn.Module):
                 this order; each sees only what came before it.
 
         Raises:
-            WrongUse: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
+            UsageError: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
                 observations.
         """
         if prefixes and self.mask == "none":
-            raise WrongUse("with mask='none' every token sees every other; prefixes need a causal mask")
+            raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
         if prefixes and y.shape[1] < SHORTEST:
-            raise WrongUse(f"the shortest prefix has {SHORTEST} observations; got {y.shape[1]} in all")
+            raise UsageError(f"the shortest prefix has {SHORTEST} observations; got {y.shape[1]} in all")
         inputs, end = self.input_tokens(1, y.shape[1]), y.shape[1] + 1
         first, *more = (self.query_tokens(x) for x in range(SHORTEST + 1 if prefixes else end, end + 1))
         queries = first.joined(*more)
@@ -166,7 +166,7 @@ class FunctionTransformer(nn.Module):
 
     def _check_reusable(self) -> None:
         if not self.reusable:
-            raise WrongUse(
+            raise UsageError(
                 "with mask='none' inputs see later ones: nothing can be kept; extrapolate with cached=False"
             )
 

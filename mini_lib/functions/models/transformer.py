@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.models.window import Gate
 
 NORMS = ("pre", "post")
@@ -118,7 +118,7 @@ class Transformer(nn.Module):
         activation: see `Block`.
 
     Raises:
-        WrongUse: if H does not divide D, a size is no whole number from 1, or a name is unknown.
+        UsageError: if H does not divide D, a size is no whole number from 1, or a name is unknown.
     """
 
     def __init__(
@@ -134,12 +134,12 @@ class Transformer(nn.Module):
         hidden = 4 * dim if hidden is None else hidden
         for name, size in (("dim", dim), ("layers", layers), ("heads", heads), ("hidden", hidden)):
             if not isinstance(size, int) or size < 1:
-                raise WrongUse(f"{name} has to be a whole number from 1, got {size!r}")
+                raise UsageError(f"{name} has to be a whole number from 1, got {size!r}")
         if dim % heads:
-            raise WrongUse(f"heads has to divide dim; {heads} heads do not divide {dim} features")
+            raise UsageError(f"heads has to divide dim; {heads} heads do not divide {dim} features")
         for kind, name, known in (("norm", norm, NORMS), ("activation", activation, ACTIVATIONS)):
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         self.blocks = nn.ModuleList(Block(dim, heads, hidden, norm, activation) for _ in range(layers))
         self.final_norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
         self.reset_parameters()

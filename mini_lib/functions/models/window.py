@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 
 MASKS = ("causal", "strict", "none")
 GATES = ("renormalised", "post")
@@ -82,14 +82,14 @@ class Window(nn.Module):
         heads: windows of their own for so many heads; 1 for one that all share.
 
     Raises:
-        WrongUse: for a length or a rate that is not above 0.
+        UsageError: for a length or a rate that is not above 0.
     """
 
     def __init__(self, length: float = 10.0, rate: float = 1.0, layers: int = 1, heads: int = 1):
         super().__init__()
         for name, value in (("length", length), ("rate", rate)):
             if not 0 < value < math.inf:
-                raise WrongUse(f"a window's {name} has to be above 0, got {value!r}")
+                raise UsageError(f"a window's {name} has to be above 0, got {value!r}")
         self.rate = rate
         start = math.log(PLATEAU), math.log(length / PLATEAU)
         self.log_a, self.log_b = (nn.Parameter(torch.full((layers, heads), s / rate)) for s in start)
@@ -140,7 +140,7 @@ def make_gate(
 
 
 def check_gating(mask: str, gate: str) -> None:
-    """WrongUse unless both are known names."""
+    """UsageError unless both are known names."""
     for kind, name, known in (("mask", mask, MASKS), ("gate", gate, GATES)):
         if name not in known:
-            raise unknown(kind, name, known)
+            raise unknown_name_error(kind, name, known)

@@ -2,7 +2,6 @@
 
 from mini_lib.kanerva.analysis.classes import CLASSES, class_means, explained
 from mini_lib.kanerva.analysis.machines import alone, sharing
-from mini_lib.kanerva.analysis.scaling import evaluate_scaling
 from mini_lib.kanerva.analysis.tuning import (
     Factor,
     cosines,
@@ -21,7 +20,6 @@ __all__ = [
     "class_means",
     "cosines",
     "diagonal",
-    "evaluate_scaling",
     "explained",
     "factors",
     "fixed",

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks.digits import CLASSES
 
 
@@ -26,12 +26,12 @@ def class_means(
         [10, ..., 10, F], with A axes before F, and [10, ..., 10].
 
     Raises:
-        WrongUse: if items and labels are not equally many, or a label is not 0 to 9.
+        UsageError: if items and labels are not equally many, or a label is not 0 to 9.
     """
     if len(values) != len(labels) or not len(values):
-        raise WrongUse(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
+        raise UsageError(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
     if labels.min() < 0 or labels.max() >= CLASSES:
-        raise WrongUse("labels are digits from 0 to 9")
+        raise UsageError("labels are digits from 0 to 9")
     shape = (CLASSES,) * labels.shape[1]
     place = torch.zeros_like(labels[:, 0])
     for axis in labels.unbind(1):

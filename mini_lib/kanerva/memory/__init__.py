@@ -17,7 +17,6 @@ from mini_lib.kanerva.memory.divergence import (
     history_kl,
     memory_kl,
 )
-from mini_lib.kanerva.memory.looped import FORMS, write_and_read
 from mini_lib.kanerva.memory.machine import ProductMemory
 from mini_lib.kanerva.memory.reading import (
     Reading,
@@ -41,7 +40,6 @@ from mini_lib.kanerva.memory.writing import (
 
 __all__ = [
     "COUPLINGS",
-    "FORMS",
     "KL_MEMORY",
     "RIDGE",
     "RULES",
@@ -71,7 +69,6 @@ __all__ = [
     "read",
     "readouts",
     "weights_of",
-    "write_and_read",
     "write_episode",
     "write_item",
 ]

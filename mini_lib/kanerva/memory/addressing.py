@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 
 RIDGE = 0.35  # lambda; the paper has .1 to .5, "typically 0.35"
 SOLVERS = ("ridge", "dkm")
@@ -32,12 +32,12 @@ def addresses(
     "dkm" in float32 and columns of many large numbers even more than lambda itself; there, take float64.
 
     Raises:
-        WrongUse: for an unknown solver, or a lambda that is not above 0.
+        UsageError: for an unknown solver, or a lambda that is not above 0.
     """
     if solver not in SOLVERS:
-        raise unknown("solver", solver, SOLVERS)
+        raise unknown_name_error("solver", solver, SOLVERS)
     if not 0 < ridge < math.inf:
-        raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}")
+        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
     gram, aims = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
     if solver == "dkm":
         gram, aims = gram @ gram, gram @ aims

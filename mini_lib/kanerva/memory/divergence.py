@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.memory.state import Prior, State, Written
 
 KL_MEMORY = ("final", "sum", "steps")
@@ -55,10 +55,10 @@ def episode_kl(written: Written, prior: Prior, kl_memory: str = "final") -> Floa
         kl_memory: "final", "sum" or "steps".
 
     Raises:
-        WrongUse: for another `kl_memory`.
+        UsageError: for another `kl_memory`.
     """
     if kl_memory not in KL_MEMORY:
-        raise unknown("kl_memory", kl_memory, KL_MEMORY)
+        raise unknown_name_error("kl_memory", kl_memory, KL_MEMORY)
     if kl_memory == "steps":
         return written.kl.sum(1)
     if kl_memory == "final":

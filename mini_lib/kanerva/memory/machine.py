@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory import reading
 from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
@@ -54,7 +54,7 @@ class ProductMemory:
         items: how many have been written.
 
     Raises:
-        WrongUse: for sizes and options that cannot be, such as K that does not divide `total`.
+        UsageError: for sizes and options that cannot be, such as K that does not divide `total`.
     """
 
     def __init__(
@@ -74,26 +74,28 @@ class ProductMemory:
         dtype: torch.dtype = torch.float32,
     ):
         if (columns is None) == (total is None):
-            raise WrongUse("give either columns, of each machine, or total, of all machines together")
+            raise UsageError("give either columns, of each machine, or total, of all machines together")
         columns = columns_of(total, machines) if columns is None else columns
         whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
         for kind, name, known in (("coupling", coupling, RULES), ("solver", solver, SOLVERS)):
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         for name, value in (("ridge", ridge), ("psi", psi)):
             if not 0 < value < math.inf:
-                raise WrongUse(f"{name} has to be above 0, got {value!r}")
+                raise UsageError(f"{name} has to be above 0, got {value!r}")
         if dtype not in (torch.float32, torch.float64):
-            raise WrongUse(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
+            raise UsageError(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
         shape = machines, dim, columns
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
         try:
             means = torch.as_tensor(_array(means), dtype=dtype)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise WrongUse(f"means have to be an array of numbers [K, D, M] = {[*shape]}; {error}") from error
+            raise UsageError(
+                f"means have to be an array of numbers [K, D, M] = {[*shape]}; {error}"
+            ) from error
         if tuple(means.shape) != shape or not means.isfinite().all():
-            raise WrongUse(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
+            raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.options = coupling, {"solver": solver, "ridge": ridge}
         self.prior = Prior(means, torch.full((machines,), psi, dtype=dtype, device=means.device))
@@ -118,7 +120,7 @@ class ProductMemory:
             How far each item moved each machine, as the divergence from the memory before it, in nats.
 
         Raises:
-            WrongUse: for codes or weights that do not fit or are no finite numbers; the memory stays as it was.
+            UsageError: for codes or weights that do not fit or are no finite numbers; the memory stays as it was.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
@@ -126,7 +128,9 @@ class ProductMemory:
             options = {"coupling": self.coupling, "psi": self.prior.psi, **self.options}
             written = write_episode(self.state, codes, weights, **options)
         if not all(part.isfinite().all() for part in written.state):
-            raise WrongUse("these codes are too large for this memory's numbers; divide them, or use float64")
+            raise UsageError(
+                "these codes are too large for this memory's numbers; divide them, or use float64"
+            )
         self.state, self.items = written.state, self.items + codes.shape[1]
         return self._plain(written.kl)
 
@@ -146,10 +150,10 @@ class ProductMemory:
             looked, [N, K, M].
 
         Raises:
-            WrongUse: if nothing has been written, or for queries or weights that do not fit.
+            UsageError: if nothing has been written, or for queries or weights that do not fit.
         """
         if not self.items and not empty:
-            raise WrongUse(
+            raise UsageError(
                 "the memory is empty: write codes before reading, or say empty=True to ask its prior"
             )
         queries = self._codes(queries, "queries")
@@ -168,7 +172,7 @@ class ProductMemory:
         where there is more than one machine.
 
         Raises:
-            WrongUse: for codes or weights that do not fit.
+            UsageError: for codes or weights that do not fit.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
@@ -197,11 +201,11 @@ class ProductMemory:
                 what was written. The paper does so 12 times, with images.
 
         Raises:
-            WrongUse: for a count below 1, settling below 0, or weights that do not fit.
+            UsageError: for a count below 1, settling below 0, or weights that do not fit.
         """
         whole(count=count)
         if not isinstance(settle, int) or settle < 0:
-            raise WrongUse(f"settle has to be a whole number from 0, got {settle!r}")
+            raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
         R, generator = self.state.R, torch_rng(seed, "imagination")
         weights = self._weights(R.new_zeros(len(R), count, self.dim), eta, gamma)
 
@@ -238,20 +242,20 @@ class ProductMemory:
         try:
             codes = self._numbers(codes)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise WrongUse(f"{name} have to be an array of numbers; {error}") from error
+            raise UsageError(f"{name} have to be an array of numbers; {error}") from error
         lead, wanted = ((), "[T, D]") if self.episodes is None else ((self.episodes,), "[B, T, D]")
         if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead:
             several = (
                 "; one code alone is codes[None], and several episodes at once need ProductMemory(episodes=B)"
             )
             hint = f" with B = {self.episodes}" if lead else several
-            raise WrongUse(f"{name} have to be {wanted}, got {[*codes.shape]}{hint}")
+            raise UsageError(f"{name} have to be {wanted}, got {[*codes.shape]}{hint}")
         if codes.shape[-1] != self.dim:
-            raise WrongUse(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
+            raise UsageError(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
         if codes.shape[-2] < 1:
-            raise WrongUse(f"there are no {name}: {wanted} with T = 0")
+            raise UsageError(f"there are no {name}: {wanted} with T = 0")
         if not codes.isfinite().all():
-            raise WrongUse(f"{name} have to be finite numbers; there is NaN or infinity among them")
+            raise UsageError(f"{name} have to be finite numbers; there is NaN or infinity among them")
         return codes if lead else codes[None]
 
     def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> Weights:
@@ -259,14 +263,14 @@ class ProductMemory:
         shape = *codes.shape[:2], self.machines
         noise = self._spread(eta, shape, "eta")
         if not (noise > 0).all():
-            raise WrongUse("eta, a standard deviation, has to be above 0 everywhere")
+            raise UsageError("eta, a standard deviation, has to be above 0 everywhere")
         if gamma is None:
             if self.coupling == "mixture" and self.machines > 1:
-                raise WrongUse("a mixture needs gamma, the choice of a machine, such as [1, 0]")
+                raise UsageError("a mixture needs gamma, the choice of a machine, such as [1, 0]")
             return Weights(noise, machine_weights(noise))
         weight = self._spread(gamma, shape, "gamma")
         if (weight < 0).any() or ((weight.sum(-1) - 1).abs() > 1e-4).any():
-            raise WrongUse("gamma has to be from 0 to 1, with a sum of 1 over machines")
+            raise UsageError("gamma has to be from 0 to 1, with a sum of 1 over machines")
         return Weights(noise, weight)
 
     def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
@@ -275,11 +279,11 @@ class ProductMemory:
             spread = self._numbers(given).expand(shape)
         except (TypeError, ValueError, RuntimeError) as error:
             forms = "[K] or [T, K]" if name == "gamma" else "one number, [K] or [T, K]"
-            raise WrongUse(
+            raise UsageError(
                 f"{name} has to be {forms}, here T = {shape[1]} and K = {shape[2]}; got {given!r}"
             ) from error
         if not spread.isfinite().all():
-            raise WrongUse(f"{name} has to be finite numbers")
+            raise UsageError(f"{name} has to be finite numbers")
         return spread
 
 

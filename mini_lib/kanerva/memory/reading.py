@@ -47,7 +47,7 @@ def read(
         noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
 
     Raises:
-        WrongUse: for an option that is not there.
+        UsageError: for an option that is not there.
     """
     w = addresses(state.R, queries, solver, ridge)
     sampled = w if noise is None else w + noise
@@ -88,7 +88,7 @@ def log_likelihood(
     See `predictive`. The address is fitted to the code, so this is no density over codes: it cannot be summed to 1.
 
     Raises:
-        WrongUse: for an option that is not there.
+        UsageError: for an option that is not there.
     """
     mean, variance = predictive(state, addresses(state.R, codes, solver, ridge), weights)
     squares = (codes - mean).square().sum(-1) / variance

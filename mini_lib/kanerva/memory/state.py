@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 
 CUT = 2.0  # standard deviations at which the initial prior means are cut off
 
@@ -88,22 +88,22 @@ def columns_of(total: int, machines: int) -> int:
     """M = m / k, the columns of each of k machines that share m columns.
 
     Raises:
-        WrongUse: if a number is not a whole one from 1, or k does not divide m.
+        UsageError: if a number is not a whole one from 1, or k does not divide m.
     """
     whole(total=total, machines=machines)
     if total % machines:
         fitting = ", ".join(str(k) for k in range(1, total + 1) if total % k == 0)
-        raise WrongUse(
+        raise UsageError(
             f"{machines} machines cannot share {total} columns evenly; numbers of machines that can: {fitting}"
         )
     return total // machines
 
 
 def whole(**numbers: object) -> None:
-    """WrongUse unless all of these, given by name, are whole numbers from 1."""
+    """UsageError unless all of these, given by name, are whole numbers from 1."""
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise WrongUse(f"{name} has to be a whole number from 1, got {value!r}")
+            raise UsageError(f"{name} has to be a whole number from 1, got {value!r}")
 
 
 def initial_means(

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory.addressing import RIDGE, address, machine_weights
 from mini_lib.kanerva.memory.divergence import step_kl
 from mini_lib.kanerva.memory.state import State, Written
@@ -63,7 +63,7 @@ def prediction_errors(
 ) -> Float[Tensor, "B E D"]:
     """What moves the machines: one error for all (E = 1) or one for each (E = K)."""
     if rule not in RULES:
-        raise unknown("coupling", rule, RULES)
+        raise unknown_name_error("coupling", rule, RULES)
     said = combine(parts, gamma)[:, None] if rule == "product" else parts
     return code[:, None] - said  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
 
@@ -121,7 +121,7 @@ def write_item(
         The state after it, and each machine's divergence from the state before it, in nats.
 
     Raises:
-        WrongUse: for an unknown coupling.
+        UsageError: for an unknown coupling.
     """
     error = prediction_errors(code, readouts(state.R, w), weights.gamma, coupling)
     share = weights.gamma if coupling == "mixture" else None
@@ -168,10 +168,10 @@ def write_episode(
         psi: variance of the prior; by default the state is taken for one to which nothing has been written.
 
     Raises:
-        WrongUse: for an option that is not there, or an episode without items.
+        UsageError: for an option that is not there, or an episode without items.
     """
     if codes.shape[1] < 1:
-        raise WrongUse("an episode needs at least one item")
+        raise UsageError("an episode needs at least one item")
     floor = least_noise(state, psi)
     states, found, used, moved = [state], [], [], []
     for t, code in enumerate(codes.unbind(1)):

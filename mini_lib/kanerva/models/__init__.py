@@ -46,7 +46,7 @@ def options_of(name: str) -> list[str]:
     """The options of a network of `MODELS`, without its sizes.
 
     Raises:
-        WrongUse: for a network that is not there.
+        UsageError: for a network that is not there.
     """
     check_names("model", [name], MODELS)
     own, shared = (inspect.signature(model).parameters.values() for model in (MODELS[name], Kanerva))
@@ -54,7 +54,7 @@ def options_of(name: str) -> list[str]:
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
-    """WrongUse for an option that a network of `MODELS` does not have."""
+    """UsageError for an option that a network of `MODELS` does not have."""
     check_names(f"option of {name}", options, options_of(name))
 
 
@@ -84,7 +84,7 @@ def build_network(
         options: of the network; see `options_of`.
 
     Raises:
-        WrongUse: for a name, an option or a size that cannot be; K has to divide `total`.
+        UsageError: for a name, an option or a size that cannot be; K has to divide `total`.
     """
     check_options(name, options)
     columns = columns_of(total, machines)

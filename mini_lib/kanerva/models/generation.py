@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     Weights,
     combine,
@@ -64,11 +64,11 @@ def noise_shapes(
         draw: machines are drawn for each image too.
 
     Raises:
-        WrongUse: for a number that cannot be.
+        UsageError: for a number that cannot be.
     """
     whole(batch=batch, images=images)
     if not isinstance(settle, int) or settle < 0:
-        raise WrongUse(f"settle has to be a whole number from 0, got {settle!r}")
+        raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
     lead, machines, columns = (batch, images), network.machines, network.columns
     shapes = {
         "history": (*lead, network.history.size),
@@ -101,14 +101,16 @@ def imagine(
         draw: the first look is at machines drawn from N(vec(R), V x I), instead of their means.
 
     Raises:
-        WrongUse: for a mixture, or noise that does not fit.
+        UsageError: for a mixture, or noise that does not fit.
     """
     if not isinstance(network, ProductKanerva):
-        raise WrongUse("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
+        raise UsageError("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
     if not isinstance(network.assignment, Assignment):
-        raise WrongUse("where machines are given there is no p(r | h) to imagine with; learn the assignment")
+        raise UsageError(
+            "where machines are given there is no p(r | h) to imagine with; learn the assignment"
+        )
     if "address" not in noise:
-        raise WrongUse("noise lacks 'address'; it needs what generation.noise_shapes names")
+        raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")
     shapes = noise_shapes(network, len(memory.omega), noise["address"].shape[1], settle=settle, draw=draw)
     given = {name: pick(noise, shapes, name) for name in shapes}
     h = given["history"]
@@ -154,10 +156,10 @@ def imagine_episode(
         The images, and the memory that holds them.
 
     Raises:
-        WrongUse: as `imagine`.
+        UsageError: as `imagine`.
     """
     if "address" not in noise:
-        raise WrongUse("noise lacks 'address'; it needs what generation.noise_shapes names")
+        raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")
     memory = network.empty(len(noise["address"])) if memory is None else memory
     found = []
     for t in range(noise["address"].shape[1]):

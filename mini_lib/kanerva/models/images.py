@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
@@ -31,26 +31,26 @@ class ImageNetwork(nn.Module):
         dim: D.
 
     Raises:
-        WrongUse: for a number below 1.
+        UsageError: for a number below 1.
     """
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__()
         for name, value in (("channels", channels), ("size", size), ("dim", dim)):
             if value < 1:
-                raise WrongUse(f"{name} of a network for images has to be 1 or more, got {value!r}")
+                raise UsageError(f"{name} of a network for images has to be 1 or more, got {value!r}")
         self.shape, self.dim = (channels, size, size), dim
 
     def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:
         """Apply `function` to [N, *expected], all leading axes of x folded into one.
 
         Raises:
-            WrongUse: if the last axes of x are not those expected.
+            UsageError: if the last axes of x are not those expected.
         """
         leading, last = x.shape[: -len(expected)], tuple(x.shape[-len(expected) :])
         if last != expected:
             wanted = ", ".join(map(str, expected))
-            raise WrongUse(f"this {type(self).__name__} reads [..., {wanted}]; got {[*x.shape]}")
+            raise UsageError(f"this {type(self).__name__} reads [..., {wanted}]; got {[*x.shape]}")
         y = function(x.reshape(-1, *expected))
         return y.reshape(*leading, *y.shape[1:])
 
@@ -79,7 +79,7 @@ class ConvEncoder(Encoder):
             (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
 
     Raises:
-        WrongUse: for an unknown padding, or for images too small for it.
+        UsageError: for an unknown padding, or for images too small for it.
     """
 
     CHANNELS = (16, 32, 64, 128)
@@ -87,7 +87,7 @@ class ConvEncoder(Encoder):
     def __init__(self, channels: int, size: int, dim: int, padding: str = "valid"):
         super().__init__(channels, size, dim)
         if padding not in PADDINGS:
-            raise unknown("padding", padding, PADDINGS)
+            raise unknown_name_error("padding", padding, PADDINGS)
         self.padding, stride = padding, 2 if padding == "stride2" else 1
         self.convs = nn.ModuleList()
         side = size
@@ -97,7 +97,7 @@ class ConvEncoder(Encoder):
             side = (side + (padding == "same") + 2 * pad - 6) // stride + 1
             if side < 1:
                 least = {"valid": 21, "stride2": 8}[padding]
-                raise WrongUse(
+                raise UsageError(
                     f"the {padding!r} encoder needs images of {least} x {least} pixels or more, got {size} x {size};"
                     " 'mlp' takes any"
                 )
@@ -229,10 +229,10 @@ def build_encoder(name: str, channels: int, size: int, dim: int) -> Encoder:
     """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features.
 
     Raises:
-        WrongUse: for a name that is not there, a number below 1, or a size that this encoder cannot read.
+        UsageError: for a name that is not there, a number below 1, or a size that this encoder cannot read.
     """
     if name not in ENCODERS:
-        raise unknown("encoder", name, ENCODERS)
+        raise unknown_name_error("encoder", name, ENCODERS)
     return ENCODERS[name](channels, size, dim)
 
 
@@ -240,8 +240,8 @@ def build_decoder(name: str, channels: int, size: int, dim: int) -> Decoder:
     """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels.
 
     Raises:
-        WrongUse: for a name that is not there, or a number below 1.
+        UsageError: for a name that is not there, or a number below 1.
     """
     if name not in DECODERS:
-        raise unknown("decoder", name, DECODERS)
+        raise unknown_name_error("decoder", name, DECODERS)
     return DECODERS[name](channels, size, dim)

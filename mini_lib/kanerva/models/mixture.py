@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory import Weights
 from mini_lib.kanerva.models.assignment import HIDDEN, perceptron
 from mini_lib.kanerva.models.network import Kanerva
@@ -39,7 +39,7 @@ class Choice(nn.Module):
     def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False, sigma: str = "fixed"):
         super().__init__()
         if sigma not in SIGMAS:
-            raise unknown("sigma", sigma, SIGMAS)
+            raise unknown_name_error("sigma", sigma, SIGMAS)
         self.stop_grad = stop_grad
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.logits = nn.Linear(machines + history, machines)
@@ -65,10 +65,10 @@ class Choice(nn.Module):
             tau: temperature, one for all or one for each of B episodes.
 
         Raises:
-            WrongUse: for a number that is not above 0; a tensor is not looked into.
+            UsageError: for a number that is not above 0; a tensor is not looked into.
         """
         if not isinstance(tau, Tensor) and not tau > 0:
-            raise WrongUse(f"tau, a temperature, has to be above 0, got {tau!r}")
+            raise UsageError(f"tau, a temperature, has to be above 0, got {tau!r}")
         logits = self.logits(torch.cat([features, h], dim=-1))
         logits = logits if noise is None else logits + noise
         if isinstance(tau, Tensor) and tau.dim():
@@ -97,7 +97,7 @@ class MixtureKanerva(Kanerva):
         options: those of `Kanerva`.
 
     Raises:
-        WrongUse: for an option or a size that cannot be.
+        UsageError: for an option or a size that cannot be.
     """
 
     def __init__(

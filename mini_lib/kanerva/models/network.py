@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory import (
     KL_MEMORY,
     RIDGE,
@@ -62,7 +62,7 @@ class Kanerva(nn.Module):
         width: of Omega.
 
     Raises:
-        WrongUse: for an option or a size that cannot be, or image networks with codes of another size.
+        UsageError: for an option or a size that cannot be, or image networks with codes of another size.
     """
 
     assignment: nn.Module
@@ -92,13 +92,13 @@ class Kanerva(nn.Module):
             ("h_read", h_read, H_READ),
         ):
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         if not 0 < ridge < math.inf:
-            raise WrongUse(f"ridge (lambda) has to be above 0, got {ridge!r}")
+            raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
         whole(dim=dim, machines=machines, columns=columns, history=history, width=width)
         for network in (encoder, decoder):
             if getattr(network, "dim", dim) != dim:
-                raise WrongUse(
+                raise UsageError(
                     f"this {type(network).__name__} has codes of {network.dim} features, not {dim}"
                 )
         self.dim, self.machines, self.columns, self.rule = dim, machines, columns, rule
@@ -168,10 +168,10 @@ class Kanerva(nn.Module):
             how: what the assignment takes besides; `tau` of a mixture.
 
         Raises:
-            WrongUse: for queries or noise that do not fit, or an episode without items.
+            UsageError: for queries or noise that do not fit, or an episode without items.
         """
         if queries is not None and queries.shape != images.shape:
-            raise WrongUse(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")
+            raise UsageError(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")
         whole(episodes=images.shape[0], items=images.shape[1])
         if queries is None:
             codes = asked = self.encoder(images)

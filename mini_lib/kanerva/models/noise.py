@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 
 Noise = Mapping[str, Tensor]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -52,14 +52,14 @@ def pick(noise: Noise | None, shapes: Shapes, name: str) -> Tensor | None:
     """The tensor of that name, or None if there is no noise or none of that name is wanted.
 
     Raises:
-        WrongUse: if it is wanted and not there, or has another shape.
+        UsageError: if it is wanted and not there, or has another shape.
     """
     if noise is None or name not in shapes:
         return None
     if name not in noise:
-        raise WrongUse(f"noise lacks {name!r}; it needs what noise_shapes names: {', '.join(shapes)}")
+        raise UsageError(f"noise lacks {name!r}; it needs what noise_shapes names: {', '.join(shapes)}")
     if tuple(noise[name].shape) != tuple(shapes[name]):
-        raise WrongUse(f"noise {name!r} has to be {[*shapes[name]]}, got {[*noise[name].shape]}")
+        raise UsageError(f"noise {name!r} has to be {[*shapes[name]]}, got {[*noise[name].shape]}")
     return noise[name]
 
 

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.memory import COUPLINGS
 from mini_lib.kanerva.models.assignment import Assignment, Given
 from mini_lib.kanerva.models.network import Kanerva
@@ -29,7 +29,7 @@ class ProductKanerva(Kanerva):
         options: those of `Kanerva`.
 
     Raises:
-        WrongUse: for an option or a size that cannot be.
+        UsageError: for an option or a size that cannot be.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ProductKanerva(Kanerva):
     ):
         for kind, name, known in (("coupling", coupling, COUPLINGS), ("assignment", assignment, ASSIGNMENTS)):
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         super().__init__(encoder, decoder, dim, machines, columns, rule=coupling, **options)
         learned = assignment == "learned"
         self.assignment = (

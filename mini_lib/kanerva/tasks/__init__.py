@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.tasks import digits, dsprites, rgb
 from mini_lib.kanerva.tasks.digits import Digits
 from mini_lib.kanerva.tasks.dsprites import Dances
@@ -27,12 +27,12 @@ __all__ = ["TASKS", "Dances", "Digits", "Triplets", "evaluation", "sample"]
 def _maker(task: str, function: str, options: dict):
     """The function of that name of a problem, once its options are known to be there."""
     if task not in TASKS:
-        raise unknown("task", task, TASKS)
+        raise unknown_name_error("task", task, TASKS)
     maker = getattr(TASKS[task], function)
     known = [p.name for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:
-            raise unknown(f"option of {task}", option, known)
+            raise unknown_name_error(f"option of {task}", option, known)
     return maker
 
 
@@ -42,7 +42,7 @@ def sample(
     """Draw B = `count` fresh episodes of T = `items` images of a problem of `TASKS`; options as its own `sample`.
 
     Raises:
-        WrongUse: for a task or an option that is not there, or as the problem's own `sample` does.
+        UsageError: for a task or an option that is not there, or as the problem's own `sample` does.
     """
     return _maker(task, "sample", options)(count, items, generator, **options)
 
@@ -51,6 +51,6 @@ def evaluation(task: str, count: int, items: int, **options) -> Digits | Triplet
     """The episodes of a problem of `TASKS` that every network is tested on; options as its own `evaluation`.
 
     Raises:
-        WrongUse: for a task or an option that is not there, or as the problem's own `evaluation` does.
+        UsageError: for a task or an option that is not there, or as the problem's own `evaluation` does.
     """
     return _maker(task, "evaluation", options)(count, items, **options)

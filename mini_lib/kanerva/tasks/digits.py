@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib import datasets
-from mini_lib.errors import unknown
+from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
@@ -67,13 +67,13 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
         split: "train" or "test".
 
     Raises:
-        WrongUse: for an unknown source or split, or "distorted", of which there is no end; see `pictures`.
+        UsageError: for an unknown source or split, or "distorted", of which there is no end; see `pictures`.
         FileNotFoundError: for "mnist" where its files are not at hand and cannot be downloaded.
     """
     if source not in FULL:
-        raise unknown("source of whole pools", source, FULL)
+        raise unknown_name_error("source of whole pools", source, FULL)
     if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
+        raise unknown_name_error("split", split, SPLITS)
     images, labels = _small(split) if source == "digits" else _mnist(split)
     return Pool(2 * images.int() > FULL[source], labels.long())
 
@@ -82,11 +82,11 @@ def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
     """The labels of the digits that episodes are drawn from.
 
     Raises:
-        WrongUse: for an unknown source or split.
+        UsageError: for an unknown source or split.
         FileNotFoundError: as `pool`.
     """
     if source not in SIZES:
-        raise unknown("source of digits", source, SIZES)
+        raise unknown_name_error("source of digits", source, SIZES)
     return pool("digits" if source == "distorted" else source, split).labels
 
 
@@ -102,7 +102,7 @@ def pictures(
         generator: of the distortions.
 
     Raises:
-        WrongUse: for an unknown source or split.
+        UsageError: for an unknown source or split.
         FileNotFoundError: as `pool`.
     """
     labels_of(source, split)
@@ -168,7 +168,7 @@ def sample(
         split: see `pool`.
 
     Raises:
-        WrongUse: for no episode or no item, or as `pictures` does.
+        UsageError: for no episode or no item, or as `pictures` does.
     """
     check_numbers(count, items)
     labels = labels_of(source, split)

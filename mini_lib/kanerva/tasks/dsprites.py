@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
@@ -131,12 +131,12 @@ def draw(
         size: pixels of the picture each way: 28, 64 (as released), 32, 16 or 14.
 
     Raises:
-        WrongUse: for another size, or a number that is beyond its range.
+        UsageError: for another size, or a number that is beyond its range.
     """
     if size not in SIZES:
         *others, last = SIZES
         known = f"{', '.join(map(str, others))} or {last}"
-        raise WrongUse(f"images have {known} pixels each way, got size={size!r}")
+        raise UsageError(f"images have {known} pixels each way, got size={size!r}")
     for values, name, end in (
         (shape, "shape", len(SHAPES)),
         (scale, "scale", len(SCALES)),
@@ -144,7 +144,7 @@ def draw(
         (position, "position", POSITIONS),
     ):
         if values.numel() and not 0 <= values.min() <= values.max() < end:
-            raise WrongUse(f"{name} is a number from 0 to {end - 1}, got {values.tolist()}")
+            raise UsageError(f"{name} is a number from 0 to {end - 1}, got {values.tolist()}")
     margin, block = SIZES[size]
     corner = position - margin
     phase, step = corner.remainder(block), corner.div(block, rounding_mode="floor")
@@ -165,7 +165,7 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
         size: pixels each way; see `draw`.
 
     Raises:
-        WrongUse: for no episode or no item, or a size that there is not.
+        UsageError: for no episode or no item, or a size that there is not.
     """
     check_numbers(count, items)
     shape, scale, orientation = (

@@ -1,11 +1,11 @@
 """What the episodes of all problems have in common."""
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 
 
 def check_numbers(count: int, items: int) -> None:
-    """WrongUse unless there is an episode at least, and an item in each."""
+    """UsageError unless there is an episode at least, and an item in each."""
     if count < 1:
-        raise WrongUse(f"count is the number of episodes and has to be 1 or more, got {count!r}")
+        raise UsageError(f"count is the number of episodes and has to be 1 or more, got {count!r}")
     if items < 1:
-        raise WrongUse(f"an episode needs at least one item; items has to be 1 or more, got {items!r}")
+        raise UsageError(f"an episode needs at least one item; items has to be 1 or more, got {items!r}")

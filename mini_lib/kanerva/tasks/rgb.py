@@ -56,7 +56,7 @@ def sample(
         split: see `digits.pool`.
 
     Raises:
-        WrongUse: for no episode or no item, or as `digits.pictures` does.
+        UsageError: for no episode or no item, or as `digits.pictures` does.
     """
     check_numbers(count, items)
     labels = labels_of(source, split)

@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse
-from mini_lib.scan.experiments import Settings
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
 from mini_lib.scan.models import SyntacticAttention
+from mini_lib.scan.runs import Settings
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
 from mini_lib.weights import read_network
 
@@ -31,7 +31,7 @@ def reader_network(path: Path = READER) -> tuple[SyntacticAttention, dict]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        Damaged: if the file is damaged.
+        CorruptFileError: if the file is damaged.
     """
     return read_network(Settings, path)
 
@@ -40,10 +40,10 @@ def check(model: nn.Module) -> SyntacticAttention:
     """The network itself, if it is one that can be looked into here.
 
     Raises:
-        WrongUse: for a network that is no Syntactic Attention.
+        UsageError: for a network that is no Syntactic Attention.
     """
     if not isinstance(model, SyntacticAttention):
-        raise WrongUse(
+        raise UsageError(
             f"only Syntactic Attention has two streams to look into, this network is a {type(model).__name__}; "
             "give a SyntacticAttention"
         )
@@ -59,9 +59,9 @@ def words_of(model: SyntacticAttention) -> tuple[str, ...]:
 
 
 def known(model: SyntacticAttention, examples: Examples) -> Examples:
-    """The examples themselves; WrongUse if a word of theirs is not in the network's vocabulary."""
+    """The examples themselves; UsageError if a word of theirs is not in the network's vocabulary."""
     if int(examples.words.max()) >= model.meaning.num_embeddings:
-        raise WrongUse(
+        raise UsageError(
             f"this network has no place for {NEW_VERB!r}, as it was not trained on the split add_dax; leave it out"
         )
     return examples
@@ -97,7 +97,7 @@ def attend(model: nn.Module, command: str) -> Attended:
     """Follow one command through the network.
 
     Raises:
-        WrongUse: for what is no SCAN command; for another network.
+        UsageError: for what is no SCAN command; for another network.
     """
     words, lengths, actions = known(check(model), encode([command]))
     device = device_of(model)
@@ -154,7 +154,7 @@ def dictionary(model: nn.Module) -> Dictionary:
     """The probability of every action when all attention is on one word: softmax f(m_j).
 
     Raises:
-        WrongUse: for a network whose words mean nothing by themselves; for another network.
+        UsageError: for a network whose words mean nothing by themselves; for another network.
     """
     model = check(model)
     for broken, name in (
@@ -162,7 +162,7 @@ def dictionary(model: nn.Module) -> Dictionary:
         (model.syntax_action, "syntax-action"),
     ):
         if broken:
-            raise WrongUse(
+            raise UsageError(
                 f"with {name} the action does not depend on the attended word alone, so there is no dictionary; "
                 "give a network whose two streams are kept apart"
             )

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.scan.analysis.attention import ACTIONS
 from mini_lib.scan.analysis.steps import Steps, follow, own_word, rows_of
 from mini_lib.scan.analysis.tables import Share, Table, count_table
@@ -28,10 +28,10 @@ def by_form(
     `steps.right` says which are right; `construction`, `position` and `length` give keys.
 
     Raises:
-        WrongUse: unless there is one truth value a command.
+        UsageError: unless there is one truth value a command.
     """
     if len(right) != len(commands):
-        raise WrongUse(f"{len(commands)} commands with {len(right)} answers: give one for each command")
+        raise UsageError(f"{len(commands)} commands with {len(right)} answers: give one for each command")
     hits, counts = Counter(), Counter()
     for command, good in zip(commands, right, strict=True):
         form = key(command)
@@ -57,11 +57,11 @@ def holders(command: str, words: str) -> list[Phrase]:
     """The phrases of a command that hold these words.
 
     Raises:
-        WrongUse: if none does.
+        UsageError: if none does.
     """
     found = [phrase for phrase in _parsed(command).phrases if has(str(phrase), words)]
     if not found:
-        raise WrongUse(f"no phrase of {command!r} holds {words!r}; give commands that do")
+        raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
     return found
 
 

@@ -84,7 +84,7 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
     """Follow many commands through the network, those of like length together; the tables below start from this.
 
     Raises:
-        WrongUse: for what is no SCAN command; for another network.
+        UsageError: for what is no SCAN command; for another network.
     """
     trace_of, examples = check(model).trace, known(model, encode(commands))
     device = device_of(model)

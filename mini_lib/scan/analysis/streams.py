@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.scan.analysis.attention import check, device_of, known, own_places, speak, words_of
 from mini_lib.scan.analysis.errors import phrase_at
 from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
@@ -38,7 +38,7 @@ def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
     """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another.
 
     Raises:
-        WrongUse: for commands of unequal length; for what is no SCAN command; for another network.
+        UsageError: for commands of unequal length; for what is no SCAN command; for another network.
     """
     _check_lengths([syntax], [semantics])
     heard = (known(check(model), encode([command])) for command in (syntax, semantics))
@@ -49,7 +49,7 @@ def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
 def _check_lengths(syntax: Sequence[str], semantics: Sequence[str]) -> None:
     for one, other in zip(syntax, semantics, strict=True):
         if len(one.split()) != len(other.split()):
-            raise WrongUse(
+            raise UsageError(
                 f"attention over {one!r} does not fit on {other!r}: give two commands of as many words"
             )
 
@@ -82,11 +82,11 @@ def instead(command: str, word: str, other: str, offered: Sequence[str] = WORDS)
     """The command with another word wherever it has this one.
 
     Raises:
-        WrongUse: for a word that neither SCAN nor the split add_dax has; the nearest of the words offered is named.
+        UsageError: for a word that neither SCAN nor the split add_dax has; the nearest one is named.
     """
     for each in (word, other):
         if each not in (*WORDS, NEW_VERB):
-            raise unknown("word", each, offered)
+            raise unknown_name_error("word", each, offered)
     return " ".join(other if each == word else each for each in command.split())
 
 
@@ -126,7 +126,7 @@ def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
     verb is replaced by each other verb; every neighbour that has others of its class, by each of those.
 
     Raises:
-        WrongUse: if no command holds a verb that can be replaced; for another network.
+        UsageError: if no command holds a verb that can be replaced; for another network.
     """
     own, neighbour = [], []
     for command in commands:
@@ -141,7 +141,7 @@ def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
                     for other in _others(words[at])
                 ]
     if not own:
-        raise WrongUse("no command here holds a verb; give commands such as 'walk twice'")
+        raise UsageError("no command here holds a verb; give commands such as 'walk twice'")
     return Leak(_moves(model, own), _moves(model, neighbour))
 
 
@@ -188,13 +188,13 @@ def role_similarity(
     new verb the role of a known one. For comparison call it with a known verb and commands that hold that one.
 
     Raises:
-        WrongUse: if no command holds the verb; for another network.
+        UsageError: if no command holds the verb; for another network.
     """
     cases = [
         (command, place) for command in commands for place, word in enumerate(command.split()) if word == verb
     ]
     if not cases:
-        raise WrongUse(f"no command here holds {verb!r}; give commands that do")
+        raise UsageError(f"no command here holds {verb!r}; give commands that do")
     texts, places = (list(part) for part in zip(*cases, strict=True))
     forms = [phrase_at(parse(text), place).form for text, place in cases]
     mine, found = roles_at(model, texts, places), {}

@@ -45,7 +45,7 @@ __all__ = [
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
-    """WrongUse for a network that is not in `MODELS`, or an option that it does not have."""
+    """UsageError for a network that is not in `MODELS`, or an option that it does not have."""
     check_names("model", [name], MODELS)
     check_names(f"option of {name}", options, inspect.signature(MODELS[name]).parameters)
 
@@ -54,7 +54,7 @@ def build_network(name: str, **options) -> nn.Module:
     """A network of `MODELS` with the paper's sizes, unless options say otherwise.
 
     Raises:
-        WrongUse: for a network or an option that is not there; the nearest name is offered.
+        UsageError: for a network or an option that is not there; the nearest name is offered.
     """
     check_options(name, options)
     return MODELS[name](**options)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse
+from mini_lib.errors import UsageError
 from mini_lib.layers import check_dropout, dropout_masks
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
@@ -98,7 +98,9 @@ class CNN(nn.Module):
     ):
         super().__init__()
         if min(dim, kernel, layers) < 1:
-            raise WrongUse(f"sizes are whole numbers from 1, got dim={dim}, kernel={kernel}, layers={layers}")
+            raise UsageError(
+                f"sizes are whole numbers from 1, got dim={dim}, kernel={kernel}, layers={layers}"
+            )
         self.dim, self.dropout = dim, check_dropout(dropout)
         self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
         self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.layers import glorot_uniform, lstm_step
 from mini_lib.scan import tasks
 from mini_lib.scan.models.recurrent import both_directions
@@ -91,11 +91,11 @@ class LiNetwork(nn.Module):
     ):
         super().__init__()
         if representations not in ("one", "two"):
-            raise unknown("number of representations", representations, ("one", "two"))
+            raise unknown_name_error("number of representations", representations, ("one", "two"))
         if decoder_input not in ("none", "gold"):
-            raise unknown("decoder input", decoder_input, ("none", "gold"))
+            raise unknown_name_error("decoder input", decoder_input, ("none", "gold"))
         if units % 2:
-            raise WrongUse(f"units are shared by two directions; {units} is odd, take an even number")
+            raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
         self.units, self.strength, self.sigma = units, strength, sigma
         self.noisy = {"primitive": primitive_noise, "function": function_noise}
         self.primitive = _embedding(words - 2, primitive)
@@ -133,7 +133,7 @@ class LiNetwork(nn.Module):
         after a command's end is 0 then, and costs nothing.
 
         Raises:
-            WrongUse: for commands of more than 10 places, and for `active` that does not fit.
+            UsageError: for commands of more than 10 places, and for `active` that does not fit.
         """
         noise = noise or {}
         if active is None:
@@ -196,7 +196,7 @@ class LiNetwork(nn.Module):
         """Each place's row in their tables, without <SOS>, and which places are words."""
         rows = self.word_rows[words[:, 1:]]
         if rows.shape[1] > PLACES:
-            raise WrongUse(
+            raise UsageError(
                 f"{rows.shape[1]} words with the end, but this network knows {PLACES} places; trim them"
             )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
@@ -278,7 +278,7 @@ def loss(
 
 def _check(active: list[int], batch: int, steps: int) -> None:
     if len(active) != steps or list(active) != sorted(active, reverse=True) or active[0] != batch:
-        raise WrongUse(
+        raise UsageError(
             f"active needs {steps} falling numbers, the first of them {batch}; sort the commands by their number of"
             f" actions, longest first (got {len(active)} numbers)"
         )

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mini_lib.errors import WrongUse, unknown
+from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.scan.models.recurrent import Align, BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, WORD_COUNT
@@ -80,10 +80,12 @@ class SyntacticAttention(nn.Module):
             ("ends", ends, ("learned", "zero")),
         ):
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
         for name, size in (("syntax", syntax), ("semantics", semantics)):
             if size < 2 or size % 2:
-                raise WrongUse(f"{name} is halved between two directions: an even number from 2, not {size}")
+                raise UsageError(
+                    f"{name} is halved between two directions: an even number from 2, not {size}"
+                )
         self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
         self.top = surrounding == "top"
         half, size = syntax // 2, 2 * syntax

@@ -1,0 +1,207 @@
+"""A run of the ESBN paper: its settings, and the problems, the network and the loss that they make up (A.4)."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.datasets import glyphs
+from mini_lib.errors import check_names
+from mini_lib.esbn.models import ENCODERS, MODELS, build_network, check_options
+from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.settings import RunSettings
+from mini_lib.training import Batch, TrainingRun
+
+PAPER = "esbn"
+TEST_BATCH = 100  # the paper's accuracy is the mean over test batches of this size
+
+
+@dataclass(frozen=True)
+class Settings(RunSettings):
+    """What a run of this paper is, but for its seed.
+
+    Attributes:
+        task: a key of `tasks.TASKS`.
+        m: images withheld from training.
+        model: a key of `models.MODELS`.
+        tcn: with temporal context normalisation.
+        lr: learning rate.
+        epochs: passes over the training set.
+        encoder: "conv", "mlp" or "rand".
+        images: "rendered" (embedded) or "released" (the authors', from the data folder).
+        train_size: training problems wanted.
+        test_size: test problems wanted.
+        balance: "released" or "paper"; see `tasks.make_problems`.
+        batch_size: B.
+        width: scales every hidden layer; 1 is the paper's.
+        options: named options of the network.
+    """
+
+    PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
+
+    task: str
+    m: int
+    model: str
+    tcn: bool
+    lr: float
+    epochs: int
+    encoder: str = "conv"
+    images: str = "rendered"
+    train_size: int = PROBLEMS
+    test_size: int = PROBLEMS
+    balance: str = "released"
+    batch_size: int = 32
+    width: float = 1.0
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for values with which no run can be made."""
+        super().__post_init__()
+        task = get_task(self.task)
+        check_regime(task, self.m)
+        self.check_known(
+            ("model", "model", MODELS),
+            ("encoder", "encoder", ENCODERS),
+            ("image source", "images", ("rendered", "released")),
+            ("balance", "balance", ("released", "paper")),
+        )
+        self.check_positive("lr", "width")
+        self.check_whole("epochs", "train_size", "test_size", "batch_size")
+        check_options(self.model, self.options)
+
+    def headline(self) -> str:
+        """Network, task and withheld images."""
+        return f"{self.model}{'' if self.tcn else ' without TCN'}, {self.task}, m={self.m}"
+
+    def network(self) -> nn.Module:
+        """A fresh network, from torch's global generator."""
+        task = get_task(self.task)
+        return build_network(
+            self.model,
+            classes=task.classes,
+            windows=task.windows,
+            encoder=self.encoder,
+            tcn=self.tcn,
+            width=self.width,
+            **self.options,
+        )
+
+
+def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
+    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`.
+
+    Raises:
+        UsageError: for a name or a number with which no run can be made.
+    """
+    own = {"task": task, "m": m, "model": model, "tcn": tcn}
+    Settings.check_types(own)
+    check_names("model", [model], MODELS)
+    schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
+    return Settings.from_dict(own | schedule | changes)
+
+
+def learning_rate(task: str, model: str, tcn: bool) -> float:
+    """5e-4, but for some networks without TCN (Table 5)."""
+    slow = {
+        "esbn": set(TASKS),
+        "predinet": {"distribution_of_three", "identity_rules"},
+        "rn": {"rmts"},
+    }
+    return 5e-5 if not tcn and task in slow.get(model, ()) else 5e-4
+
+
+def epochs(task: str, m: int, model: str) -> int:
+    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken.
+
+    Raises:
+        UsageError: for a task that is not there, or an m with which it cannot be.
+    """
+    check_regime(get_task(task), m)
+    default = {
+        "same_different": {0: 50, 95: 100},
+        "rmts": {0: 50, 95: 200},
+        "distribution_of_three": {0: 50, 95: 150},
+        "identity_rules": {0: 50},
+    }
+    longer = {
+        ("distribution_of_three", "predinet"): {0: 100, 95: 150},
+        ("distribution_of_three", "rn"): {0: 150, 95: 800},
+        ("identity_rules", "predinet"): {0: 100, 95: 150},
+        ("identity_rules", "rn"): {0: 100, 95: 150},
+        ("identity_rules", "transformer"): {0: 100, 95: 150},
+    }
+    schedule = longer.get((task, model), default[task])
+    return schedule[max(start for start in schedule if start <= m)]
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The replica of a run: its problems, its network, its loss and its test.
+
+    The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
+    """
+    s = Settings.from_dict(settings)
+    data = make_problems(s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance)
+    with seeded(seed, "weights", s.model):
+        model = s.network()
+    images = glyphs(s.images)
+    return s.training_run(
+        seed,
+        model,
+        epoch=partial(shuffled, data.train, seed),
+        examples=len(data.train.answers),
+        loss=loss,
+        evaluate=partial(evaluate, images=images, problems=data.test),
+        constants={"images": images},
+        dedupe_batch=dedupe_batch,
+    )
+
+
+def data_source(settings: dict) -> str:
+    """Which pictures a run saw, as its record says it."""
+    return settings.get("images", "rendered")
+
+
+def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
+    """The training problems in the order of one epoch."""
+    order = torch.randperm(len(problems.answers), generator=torch_rng(seed, "order", epoch))
+    return {"where": problems.ids[order], "answer": problems.answers[order]}
+
+
+def loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
+    logits, extra = apply(batch["images"], batch["where"], aux=True)
+    accuracy = 100 * (logits.argmax(dim=-1) == batch["answer"]).float().mean()
+    return F.cross_entropy(logits, batch["answer"]) + extra, accuracy
+
+
+def dedupe_batch(batch: Batch) -> Batch:
+    """Keep only the images that the batch shows, so that each is encoded once."""
+    shown, where = torch.unique(batch["where"], return_inverse=True)
+    return batch | {"images": batch["images"][shown], "where": where}
+
+
+def evaluate(model: nn.Module, images: Tensor, problems: Problems) -> dict[str, float]:
+    """Test accuracy in percent, as the mean over batches of 100, and mean cross-entropy."""
+    predictions = predict(model, images, problems)
+    right = 100 * (predictions.argmax(dim=-1) == problems.answers).float()
+    batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
+    return {
+        "test_accuracy": sum(batches) / len(batches),
+        "test_loss": F.cross_entropy(predictions, problems.answers).item(),
+    }
+
+
+@torch.no_grad()
+def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: int = 1000) -> Tensor:
+    """The logits of every problem, on the CPU. [N, C]"""
+    device = next(model.parameters()).device
+    images = images.to(device)
+    return torch.cat([model(images, ids.to(device)).cpu() for ids in problems.ids.split(batch_size)])

@@ -1,0 +1,174 @@
+"""A run of the function-learning paper: its settings, and the curves, the network and the loss that they make up."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from mini_lib.errors import UsageError
+from mini_lib.functions.evaluation import evaluate
+from mini_lib.functions.models import (
+    MODELS,
+    FunctionTransformer,
+    RelationalTransformer,
+    build_network,
+    check_options,
+)
+from mini_lib.functions.tasks import NOISE, SHORTEST, STEPS, evaluation_curves, sample
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.settings import RunSettings
+from mini_lib.training import Batch, TrainingRun
+
+PAPER = "functions"
+UPDATES = 100  # in what the harness calls an epoch; no curve is ever seen twice
+UNCERTAIN = ("relational", "relational_window")  # the networks of Table 2
+
+
+@dataclass(frozen=True)
+class Settings(RunSettings):
+    """What a run of this paper is, but for its seed.
+
+    Attributes:
+        model: a key of `models.MODELS`.
+        observed: N, the points that are seen in training and before a test; the next one is the target.
+        epochs: of 100 updates, each on curves drawn afresh.
+        batch_size: B.
+        lr: learning rate.
+        noise: standard deviation of the uniform noise of training curves.
+        intercept: see `tasks.sample`; of training and test curves.
+        prefixes: train on every prefix of a curve at once, rather than on its last point alone.
+        test_curves: how many, evenly split among the classes.
+        checks: epochs after which the test is made, besides the last.
+        options: of `models.FunctionTransformer`.
+    """
+
+    PAPER: ClassVar[str] = PAPER
+    UNNAMED: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
+
+    model: str
+    observed: int = 20
+    epochs: int = 100
+    batch_size: int = 32
+    lr: float = 1e-4
+    noise: float = NOISE
+    intercept: float = 0.0
+    prefixes: bool = False
+    test_curves: int = 2500
+    checks: tuple[int, ...] | list[int] = ()
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for values with which no run can be made."""
+        super().__post_init__()
+        self.check_known(("model", "model", MODELS))
+        self.check_whole("observed", "epochs", "batch_size", "test_curves")
+        self.check_positive("lr")
+        for name in ("noise", "intercept"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} has to be 0 or more, got {getattr(self, name)!r}")
+        if self.prefixes and self.options.get("mask") == "none":
+            raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
+        if self.observed < SHORTEST:
+            raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
+        if self.test_curves < 3:
+            raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
+        check_options(self.model, self.options)
+        self.check_checks()
+
+    def headline(self) -> str:
+        """The network."""
+        return self.model
+
+    def network(self) -> FunctionTransformer:
+        """A fresh network, from torch's global generator."""
+        return build_network(self.model, **self.options)
+
+
+def paper_settings(model: str, **changes) -> Settings:
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
+
+    Relational networks are tested on the way too: the spread of their estimates depends on how long they train.
+    """
+    checks = {"checks": CHECKS} if model in UNCERTAIN else {}
+    return Settings.from_dict({"model": model} | checks | changes)
+
+
+def tutorial_settings(model: str, **changes) -> Settings:
+    """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
+    small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
+    Settings.check_types({"options": changes.get("options", {})})
+    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.get("options", {})
+    return Settings.from_dict({"model": model} | small | changes | {"options": options})
+
+
+CHECKS = (1, 3, 10, 30)
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The replica of a run: its curves, its network, its loss and its test.
+
+    Curves depend on the seed alone, so that networks of one seed learn from the same; those of the test are the same
+    for every run.
+    """
+    s = Settings.from_dict(settings)
+    with seeded(seed, "weights", s.model):
+        model = s.network()
+    return s.training_run(
+        seed,
+        model,
+        epoch=partial(draw, s, seed),
+        examples=UPDATES * s.batch_size,
+        loss=Loss(isinstance(model, RelationalTransformer), s.prefixes, s.observed),
+        evaluate=partial(evaluate, curves=evaluation_curves(s.test_curves, s.observed + STEPS, s.intercept)),
+        checks=s.checks,
+    )
+
+
+def data_source(settings: dict) -> str:
+    """Curves are always drawn."""
+    return "drawn"
+
+
+def draw(s: Settings, seed: int, epoch: int) -> Batch:
+    """The training curves of one epoch: observed points and the target. {"y": [N, observed + 1]}"""
+    generator = torch_rng(seed, "curves", epoch)
+    curves = sample(UPDATES * s.batch_size, s.observed + 1, generator, noise=s.noise, intercept=s.intercept)
+    return {"y": curves.y}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Mean squared error of the answers, and of what they say about the last value on average as the score.
+
+    Every point that is asked for counts alike, however many answers there are about it.
+
+    Attributes:
+        relational: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and
+            counts in the mean; else they are values y_q.
+        prefixes: answers are about every point from the third.
+        observed: N; runs of another N cannot be in one stack.
+    """
+
+    relational: bool
+    prefixes: bool
+    observed: int
+
+    def __call__(self, apply, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(loss, score) of a batch {"y": [B, N + 1]}."""
+        y, last = batch["y"], self.observed + 1
+        first = SHORTEST + 1 if self.prefixes else last
+        answers = apply(y[:, :-1], prefixes=self.prefixes)
+        places = range(first, last + 1)
+        if self.relational:
+            about = answers.split([*places], dim=1)
+            errors = [part - (y[:, q - 1 : q] - y[:, :q]) for q, part in zip(places, about, strict=True)]
+            guess = (about[-1][:, :-1] + y[:, :-1]).mean(dim=1)
+        else:
+            errors, guess = (answers - y[:, first - 1 :]).unbind(dim=1), answers[:, -1]
+        loss = torch.stack([error.square().mean() for error in errors]).mean()
+        return loss, (guess - y[:, -1]).square().mean()

@@ -1,0 +1,72 @@
+"""How long one training update takes, network by network, on this machine."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+from mini_lib.devices import use_precision
+from mini_lib.errors import unknown_name_error
+from mini_lib.reproduction import BenchCase
+from mini_lib.training import TrainingRun, TrainingStack
+
+WARM_UP, TIMED = 4, 20
+STACKED = 10
+HOW_MEASURED = """times faster: an update of the authors' code over one of ours in CPU time, on one CPU thread.
+Both were timed once, side by side; this column is not measured again here."""
+
+
+def median_ms(work: Callable[[], object], device: torch.device, calls: int = TIMED) -> float:
+    """Median milliseconds of so many calls, after 4 that do not count."""
+    times = []
+    for _ in range(WARM_UP + calls):
+        started = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        times.append(1000 * (time.perf_counter() - started))
+    return statistics.median(times[WARM_UP:])
+
+
+def update_ms(
+    replicas: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED
+) -> float:
+    """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
+    trainee = TrainingStack(replicas, device, stacked)
+    numbers = iter(range(10_000))
+    return median_ms(lambda: trainee.step(trainee.batch(next(numbers))), device, updates)
+
+
+def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, device: torch.device) -> None:
+    """Print the table, a line for each case with the `build` of its wing, on one CPU thread or on a GPU.
+
+    With `models`, only these networks; UsageError for one that is not among the cases.
+    """
+    known = dict.fromkeys(case.network for _, case in cases)
+    for model in models or ():
+        if model not in known:
+            raise unknown_name_error("model", model, known)
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    print(HOW_MEASURED)
+    head = "ms per update", "on", "alone", f"in a stack of {STACKED}", "times faster"
+    print("{:22}{:>14}{:>9}{:>18}{:>14}".format(*head))
+    with use_precision("fp32", device):
+        for build, case in cases:
+            if not models or case.network in models:
+                print(line(build, case, device), flush=True)
+
+
+def line(build: Callable, case: BenchCase, device: torch.device) -> str:
+    """One line of the table."""
+    each = "-"
+    if case.work is not None:
+        alone = median_ms(case.work(device), device, case.updates)
+    else:
+        alone = update_ms([build(case.settings, 1)], device, stacked=False, updates=case.updates)
+    if case.work is None and (case.stacked_on_cpu or device.type != "cpu"):
+        stack = [build(case.settings, seed) for seed in range(1, STACKED + 1)]
+        each = f"{update_ms(stack, device, stacked=True, updates=case.updates) / STACKED:.1f}"
+    faster = "-" if case.times_faster is None else f"{case.times_faster:.1f}"
+    return f"{case.network:22}{case.setting:>14}{alone:9.1f}{each:>18}{faster:>14}"

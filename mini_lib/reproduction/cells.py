@@ -1,0 +1,86 @@
+"""What fills a table: a cell names the settings of the runs whose mean stands against the paper's number."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from mini_lib.settings import run_key as run_key
+from mini_lib.settings import settings_hash
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of one table, or a point of a figure.
+
+    Attributes:
+        table: such as "esbn.table11"; its part before the dot is the paper.
+        row: as printed, such as "ESBN + TCN".
+        column: as printed, such as "m=95".
+        settings: of the runs that fill it; cells of several tables may share them.
+        runs: how many the paper has.
+        home: the records file that the runs go to, the table that declares these settings first.
+        metric: which of a record's metrics.
+        variant: empty, or the name of another reading than the one that fills the cell.
+    """
+
+    table: str
+    row: str
+    column: str
+    settings: dict
+    runs: int
+    home: str
+    metric: str = "test_accuracy"
+    variant: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The paper's short name."""
+        return self.table.split(".")[0]
+
+    @property
+    def id(self) -> str:
+        """Unique name, such as "esbn.table11/ESBN + TCN/m=95"."""
+        return "/".join(part for part in (self.table, self.row, self.column, self.variant) if part)
+
+    @property
+    def hash(self) -> str:
+        """Of the settings."""
+        return settings_hash(self.settings)
+
+
+class CellTable(list[Cell]):
+    """A wing's cells in order; the first table that names some settings is the home of their records."""
+
+    def __init__(self):
+        super().__init__()
+        self.homes: dict[str, str] = {}
+
+    def add(self, table: str, row: str, column: str, settings: dict, runs: int, **more) -> None:
+        """Append a cell; `more` are further fields of `Cell`."""
+        home = self.homes.setdefault(settings_hash(settings), table)
+        self.append(Cell(table, row, column, settings, runs, home=home, **more))
+
+
+class BenchCase(NamedTuple):
+    """An update, or another piece of work, that `mini-lib bench` times.
+
+    Attributes:
+        network: its name in the list.
+        setting: on what, such as "m=95".
+        settings: of the run; empty where `work` is given.
+        times_faster: CPU time of the authors' code for the same update over ours, timed side by side on one CPU
+            thread; None where it was not.
+        updates: how many are timed; more where they are of unequal length.
+        stacked_on_cpu: whether to time a stack on a CPU too, where stacking gains nothing.
+        work: makes what is timed in the place of an update, for a device.
+    """
+
+    network: str
+    setting: str
+    settings: dict
+    times_faster: float | None
+    updates: int = 20
+    stacked_on_cpu: bool = True
+    work: Callable[[torch.device], Callable[[], object]] | None = None

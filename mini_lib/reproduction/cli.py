@@ -1,0 +1,391 @@
+"""The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
+
+import json
+import shlex
+import signal
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from mini_lib import reproduction as results
+from mini_lib.devices import check_precision, describe, pick_device
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError, unknown_name_error
+from mini_lib.reproduction import Cell, Records
+from mini_lib.reproduction.compare import filter_cells, scale_of
+from mini_lib.reproduction.esbn import cells as esbn
+from mini_lib.reproduction.functions import cells as functions
+from mini_lib.reproduction.kanerva import cells as kanerva
+from mini_lib.reproduction.launch import Job, JobsFailed, launch
+from mini_lib.reproduction.records import code_version, record_of
+from mini_lib.reproduction.scan import cells as scan
+from mini_lib.settings import run_key
+from mini_lib.storage import check_folder, check_target
+from mini_lib.training import Run, train
+from mini_lib.weights import load_weights, save_weights
+
+WINGS = [esbn, scan, functions, kanerva]
+BUILD = {wing.PAPER: wing.build for wing in WINGS}
+DATA = {wing.PAPER: wing.data_source for wing in WINGS}
+
+MOST_RUNS = 100_000  # asked for at once; all tables together have a tenth of that
+UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
+STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
+_began = 0.0  # when the command did; `main` says so
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
+results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
+data_app = typer.Typer(no_args_is_help=True, help="The public data sets.")
+app.add_typer(results_app, name="results")
+app.add_typer(data_app, name="data")
+
+RowsOption = Annotated[list[str] | None, typer.Option("--rows", help="A row of the table; repeat for more.")]
+ColumnsOption = Annotated[list[str] | None, typer.Option("--columns", help="A column; repeat for more.")]
+VariantOption = Annotated[
+    list[str] | None, typer.Option("--variant", help="Only this reading, such as tutorial; repeat for more.")
+]
+RecordsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        help="Folder of records to read and add to. By default those that come with mini_lib; new ones go into "
+        "mini_lib/reproduction/records of a git checkout, or else into ./records, which is then read too.",
+        show_default=False,
+    ),
+]
+
+
+def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list[Cell]:
+    """The cells of a table, or of a paper (of all, without one), narrowed by name; UsageError on unknown names."""
+    chosen = [cell for wing in WINGS for cell in wing.CELLS]
+    if table in BUILD:
+        chosen, table = [cell for cell in chosen if cell.paper == table], None
+    for name, wanted in (
+        ("table", [table] if table is not None else None),
+        ("row", rows),
+        ("column", columns),
+        ("variant", variants),
+    ):
+        chosen = filter_cells(chosen, name, wanted)
+    return chosen
+
+
+def to_read(folder: Path | None) -> Records:
+    """The records of a folder, or those there are by default; UsageError without that folder."""
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"no folder of records at {folder}")
+    return Records(folder)
+
+
+@app.command("list")
+def list_(
+    table: Annotated[
+        str | None, typer.Argument(help="Such as scan.table1, or a paper's, such as scan; all without one.")
+    ] = None,
+    records: RecordsOption = None,
+) -> None:
+    """Papers, tables, cells, and how many runs each has."""
+    found, chosen = to_read(records), cells(table)
+    for wing in WINGS:
+        own = [cell for cell in chosen if cell.paper == wing.PAPER]
+        if own:
+            print(f"{wing.PAPER}: {wing.TITLE}")
+        for name in dict.fromkeys(cell.table for cell in own):
+            print(f"  {name}")
+            for cell in filter_cells(own, "table", [name]):
+                label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
+                print(f"    {label:60} {len(found.of(cell.hash)):3} of {cell.runs} runs")
+
+
+def seconds(budget: str) -> float:
+    """Read a budget such as 30s, 9m or 2h; UsageError otherwise."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        amount = float(budget[:-1]) * units[budget[-1]]
+    except (ValueError, KeyError, IndexError):
+        amount = -1.0
+    if not amount > 0:
+        raise UsageError(f"a budget is a number and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
+    return amount
+
+
+def deadline_of(budget: str | None, started: float) -> float | None:
+    """When to stop training so that a command that began at `started` ends within its budget."""
+    if budget is None:
+        return None
+    return started + seconds(budget) - min(STOPPING, seconds(budget) / 4)
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11.")] = None,
+    rows: RowsOption = None,
+    columns: ColumnsOption = None,
+    every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
+    variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
+    variant: VariantOption = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Stop cleanly within this time, such as 30s, 9m or 2h, counted from the command's start. A test "
+            "that a network has begun is finished first, and worker processes take seconds to start."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")
+    ] = None,
+    launcher: Annotated[str, typer.Option(help="Where runs go: local.")] = "local",
+    records: RecordsOption = None,
+    checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
+) -> None:
+    """Train what a table still lacks; what is on record is not trained again, what was stopped goes on.
+
+    The first line printed says where the records of these runs go.
+    """
+    deadline = deadline_of(budget, _began)
+    if (table is None) != every:
+        raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
+    if launcher != "local":
+        raise unknown_name_error("launcher", launcher, ["local"])
+    chosen = cells(table, rows, columns, variant)
+    if not variant and not variants:
+        chosen = [cell for cell in chosen if not cell.variant]
+    where, store = pick_device(device), Records(records)
+    check_precision(precision, where)
+    store.check_writable()
+    code_version()
+    jobs = unfinished(chosen, store, seeds)
+    if jobs:
+        check_folder(checkpoints, "checkpoints")
+    print(f"{len(jobs)} runs to make on {describe(where)}; records go to {store.folder}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
+    runs = launch(
+        jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
+    )
+    begun = finished = 0
+    with closing(runs):
+        for job, run in runs:
+            begun += 1
+            if not run.finished:
+                print(
+                    f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
+                )
+                continue
+            record = save_record(job, run, store, chosen, checkpoints)
+            finished += 1
+            figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
+            outcome = "DIVERGED" if record["diverged"] else figures
+            print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    if jobs and not begun:
+        print(
+            f"the budget of {budget} was over before a training could begin (starting alone took "
+            f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
+        )
+    print(f"{finished} runs finished, {len(jobs) - finished} left")
+
+
+def save_record(job: Job, run: Run, store: Records, chosen: list[Cell], checkpoints: Path) -> dict:
+    """Put a finished run on record, in the file of the table that declares it first; returns the record.
+
+    Raises:
+        OSError: if that cannot be written. The record is then kept beside the checkpoints, where that is possible;
+            the message says what is left of the run.
+    """
+    cell = next(cell for cell in chosen if cell.settings == job.settings)
+    record = record_of(
+        run,
+        job.settings,
+        job.seed,
+        paper=cell.paper,
+        scale=scale_of(cell),
+        data=DATA[cell.paper](job.settings),
+        device=describe(run.device),
+        precision=run.precision,
+    )
+    try:
+        store.add(record, cell.home)
+    except OSError as error:
+        raise OSError(f"{error}. {rescue(record, cell.home, run, checkpoints)}") from error
+    return record
+
+
+def rescue(record: dict, home: str, run: Run, checkpoints: Path) -> str:
+    """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on."""
+    try:
+        Records(checkpoints / UNRECORDED).add(record, home)
+    except (OSError, CorruptFileError):
+        if (checkpoints / f"{run.key}.pt").exists():
+            return f"{run.name} had just finished; it goes on from its last checkpoint in {checkpoints}"
+        return f"{run.name} had just finished and is lost; it is trained again"
+    return (
+        f"{run.name} had just finished; its record is safe in {checkpoints / UNRECORDED}, and `mini-lib results "
+        f"merge {checkpoints / UNRECORDED}` takes it over"
+    )
+
+
+def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Job]:
+    """The runs that these cells lack, those that fill cells before other readings; UsageError above MOST_RUNS."""
+    asked = sum(seeds or cell.runs for cell in chosen)
+    if asked > MOST_RUNS:
+        raise UsageError(
+            f"that is {asked:,} runs, and {MOST_RUNS:,} can be asked for at once; take fewer seeds or cells"
+        )
+    jobs = {}
+    for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
+        for seed in range(1, (seeds or cell.runs) + 1):
+            key = run_key(cell.settings, seed)
+            if key not in store:
+                jobs.setdefault(key, Job(BUILD[cell.paper], cell.settings, seed, key))
+    return list(jobs.values())
+
+
+@app.command()
+def weights(
+    table: Annotated[str, typer.Argument(help="Such as esbn.table11.")],
+    row: Annotated[str, typer.Argument(help="Such as 'ESBN + TCN'.")],
+    column: Annotated[str, typer.Argument(help="Such as m=95.")],
+    path: Annotated[Path, typer.Argument(help="The safetensors file to write.")],
+    seed: Annotated[int, typer.Option(min=1, help="Which run of the cell.")] = 1,
+    variant: Annotated[str, typer.Option(help="Another reading of the cell, such as tutorial.")] = "",
+    records: RecordsOption = None,
+    checkpoints: Annotated[Path, typer.Option(help="Folder for the unfinished run.")] = Path("checkpoints"),
+) -> None:
+    """Train one run of a cell on the CPU and keep its weights, in half precision, for readers to load.
+
+    The run goes on record too, unless it is there already.
+    """
+    if table in BUILD:
+        raise UsageError(
+            f"weights are of one table's cell, and {table!r} is a paper; `mini-lib list {table}` shows its tables"
+        )
+    found = cells(table, [row], [column], [variant])
+    cell, store = found[0], Records(records)
+    store.check_writable()
+    check_folder(checkpoints, "checkpoints")
+    check_target(path)
+    code_version()
+    replica = BUILD[cell.paper](cell.settings, seed)
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    run = train([replica], checkpoints=checkpoints, progress=True)[0]
+    if run.key not in store:
+        job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
+        save_record(job, run, store, [cell], checkpoints)
+    if run.diverged:
+        raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
+    words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
+    command = shlex.join(words + (["--variant", variant] if variant else []))
+    with torch.no_grad():
+        # Of the last weights, whichever checkpoint a record reports:
+        metrics = replica.evaluate(run.model.eval())
+        save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
+        load_weights(run.model, path)
+        halved = replica.evaluate(run.model)
+    (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
+    print(f"{path}: full precision {metrics}, as stored {halved}")
+
+
+@app.command()
+def compare(
+    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
+    rows: RowsOption = None,
+    columns: ColumnsOption = None,
+    variant: VariantOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")
+    ] = False,
+    records: RecordsOption = None,
+) -> None:
+    """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
+    if as_json and summary:
+        raise UsageError("--json and --summary are two outputs; ask for one")
+    found = results.compare(cells(table, rows, columns, variant), to_read(records))
+    if as_json:
+        print(json.dumps([row.to_dict() for row in found], indent=1))
+    elif summary:
+        print(results.summary(found))
+    else:
+        print(results.listing(found))
+
+
+@results_app.command("merge")
+def merge(folder: Path, records: RecordsOption = None) -> None:
+    """Take over records made elsewhere; none is doubled."""
+    homes = {cell.hash: cell.home for wing in WINGS for cell in wing.CELLS}
+    new, known = Records(records).merge(folder, homes)
+    print(f"{new} records merged, {known} were known")
+
+
+@app.command()
+def pages(folder: Annotated[Path, typer.Argument()] = Path("book/generated")) -> None:
+    """Write the book's generated pages."""
+    for path in results.write_pages(folder, WINGS, Records()):
+        print(path)
+
+
+@data_app.command("fetch")
+def fetch(name: str) -> None:
+    """Download a public data set into the cache, checksums verified."""
+    from mini_lib import datasets
+
+    for path in datasets.fetch(name):
+        print(path)
+
+
+@data_app.command("verify")
+def verify() -> None:
+    """Check every data file that is here."""
+    from mini_lib import datasets
+
+    bad = False
+    print(f"data folder: {datasets.data_folder() or 'none (MINI_LIB_DATA is not set)'}")
+    for file, status, detail in datasets.verify():
+        print(f"{status:8} {file}  {detail}")
+        bad |= status == "damaged"
+    if bad:
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    models: Annotated[list[str] | None, typer.Option("--model", help="A network; all by default.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Milliseconds per update of every network on this machine, alone and stacked."""
+    from mini_lib.reproduction import bench as benchmark
+
+    cases = [(wing.build, case) for wing in WINGS for case in wing.bench_cases()]
+    benchmark.run(cases, models, pick_device(device))
+
+
+def main(started: float | None = None) -> None:
+    """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1.
+
+    Args:
+        started: time.time() when the command began, from which a budget counts; now, without one.
+    """
+    global _began
+    _began = time.time() if started is None else started
+    try:
+        app()
+    except UsageError as error:
+        print(f"mini-lib: {error}", file=sys.stderr)
+        sys.exit(2)
+    except SystemExit as end:
+        if end.code == INTERRUPTED_STATUS:
+            print(INTERRUPTED, file=sys.stderr)
+        raise
+    except (CorruptFileError, JobsFailed, OSError) as error:
+        print(f"mini-lib: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,310 @@
+"""The papers' printed numbers beside ours, a verdict a cell, computed and never typed in."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+from mini_lib.errors import CorruptFileError, unknown_name_error
+from mini_lib.reproduction.cells import Cell
+from mini_lib.reproduction.records import Records
+
+TABLES = Path(__file__).with_name("tables.json")
+VERDICTS = ("match", "close", "differs", "inconclusive", "not run", "not printed")
+TUTORIAL = "tutorial"  # the scale of small settings, and the variant name of the cells that they fill
+FLOOR = {"%": 0.5}  # points of accuracy; for every other unit the floor is 5 % of the printed value
+LIMIT = {"%": 8.0}  # an SE above this decides nothing; for every other unit 25 % of the printed value
+ENOUGH = 3  # runs from which our own spread is used
+PARTS = ("id", "row", "column", "paper", "ours", "n", "verdict")  # of a line
+ROUNDING = 1e-9  # so that 99.7 against 99.2 is half a point, whatever binary fractions make of it
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints in a cell.
+
+    Attributes:
+        mean: in `unit`.
+        err: the printed error, or None where there is none.
+        error: what that is, "SEM" or "SD".
+        runs: how many networks are behind it.
+        unit: "%", "MSE" or "SD".
+    """
+
+    mean: float
+    err: float | None
+    error: str
+    runs: int
+    unit: str
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation over runs; 0 where no error is printed."""
+        return (self.err or 0.0) * (math.sqrt(self.runs) if self.error == "SEM" else 1.0)
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean."""
+        return self.sd / math.sqrt(self.runs)
+
+    def share(self, points: dict[str, float], relative: float) -> float:
+        """`points` of this unit where that is fixed, else the relative share of the printed mean."""
+        return points.get(self.unit, relative * abs(self.mean))
+
+    def __str__(self) -> str:
+        return f"{self.mean:g}" if self.err is None else f"{self.mean:g} ± {self.err:g}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Our runs of a cell.
+
+    A diverged run has no metrics, so mean and spread are over those that finished; it counts in `n`, and
+    `diverged` says how many there are wherever the mean is shown.
+
+    Attributes:
+        values: the metric of each finished run, by seed.
+        diverged: runs that did not finish because their loss stopped being a number.
+        error: which error stands behind the mean, "SEM" or "SD": the one that the paper prints.
+    """
+
+    values: tuple[float, ...]
+    diverged: int = 0
+    error: str = "SEM"
+
+    @property
+    def n(self) -> int:
+        """All runs, diverged ones included."""
+        return len(self.values) + self.diverged
+
+    @property
+    def mean(self) -> float | None:
+        """Over finished runs; None without any."""
+        return statistics.fmean(self.values) if self.values else None
+
+    @property
+    def sem(self) -> float | None:
+        """Sample standard deviation over sqrt(runs); None with fewer than 3 finished runs."""
+        if len(self.values) < ENOUGH:
+            return None
+        return statistics.stdev(self.values) / math.sqrt(len(self.values))
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "-"
+        mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
+        spread = self.sem if self.error == "SEM" or self.sem is None else statistics.stdev(self.values)
+        spread = "" if spread is None else f" ± {spread:.2g}"
+        return mean + spread + (f", {self.diverged} diverged" if self.diverged else "")
+
+
+def standard_error(paper: Printed, ours: Measured) -> float:
+    """The combined standard error; with fewer than 3 runs the paper's SD stands in for ours."""
+    own = ours.sem
+    if own is None:
+        own = paper.sd / math.sqrt(max(1, len(ours.values)))
+    return math.hypot(paper.se, own)
+
+
+def verdict(paper: Printed | None, ours: Measured) -> str:
+    """One word of `VERDICTS`.
+
+    With d the difference of the means, SE the combined standard error and a floor of 0.5 points of accuracy (5 %
+    of an MSE or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive"
+    where SE exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
+    """
+    if not ours.n:
+        return "not run"
+    if paper is None:
+        return "not printed"
+    if ours.mean is None:
+        return "differs"
+    se = standard_error(paper, ours)
+    if se > paper.share(LIMIT, 0.25) + ROUNDING:
+        return "inconclusive"
+    difference = abs(ours.mean - paper.mean) - ROUNDING
+    allowed = max(2 * se, paper.share(FLOOR, 0.05))
+    return "match" if difference <= allowed else "close" if difference <= 2 * allowed else "differs"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A cell, what the paper prints in it, what we measured, and what that makes.
+
+    Attributes:
+        cell: the cell; its `variant` is compared with the same printed number.
+        paper: the printed number; None where none is printed.
+        ours: our runs.
+        records: the records behind them, by seed.
+    """
+
+    cell: Cell
+    paper: Printed | None
+    ours: Measured
+    records: tuple[dict, ...] = field(default=(), repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """One word of `VERDICTS`."""
+        return verdict(self.paper, self.ours)
+
+    @property
+    def partial(self) -> bool:
+        """Whether there are runs, but fewer than the paper's."""
+        return 0 < self.ours.n < (self.paper.runs if self.paper else self.cell.runs)
+
+    @property
+    def label(self) -> str:
+        """The verdict, with "partial" beside it."""
+        return f"{self.verdict}, partial" if self.partial else self.verdict
+
+    def to_dict(self) -> dict:
+        """For JSON."""
+        cell = self.cell
+        return {
+            "id": cell.id,
+            "table": cell.table,
+            "row": cell.row,
+            "column": cell.column,
+            "variant": cell.variant,
+            "paper": None if self.paper is None else asdict(self.paper),
+            "ours": {"mean": self.ours.mean, "sem": self.ours.sem, "values": list(self.ours.values)},
+            "n": self.ours.n,
+            "diverged": self.ours.diverged,
+            "verdict": self.verdict,
+            "partial": self.partial,
+        }
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """In words, what `PARTS` names."""
+        cell, paper = self.cell, "-" if self.paper is None else str(self.paper)
+        return cell.id, cell.row, cell.column, paper, str(self.ours), str(self.ours.n), self.label
+
+
+@cache
+def _tables() -> dict:
+    return json.loads(TABLES.read_text())
+
+
+def printed(table_id: str) -> dict[tuple[str, str], Printed]:
+    """The numbers of a printed table by (row, column); entries that the paper leaves empty are left out.
+
+    Raises:
+        ValueError: for a table that is not there; the nearest name is offered.
+    """
+    if table_id not in _tables():
+        raise unknown_name_error("table", table_id, _tables())
+    table = _tables()[table_id]
+    return {
+        (row, column): Printed(
+            entry["mean"], entry["err"], table["error"], entry.get("runs", table["runs"]), table["unit"]
+        )
+        for row, entries in table["rows"].items()
+        for column, entry in entries.items()
+        if entry is not None
+    }
+
+
+def table_ids() -> list[str]:
+    """Every table whose printed numbers are kept."""
+    return list(_tables())
+
+
+def caption(table_id: str) -> str:
+    """What a table shows, in our words; empty where its numbers are not printed."""
+    return _tables().get(table_id, {}).get("caption", "")
+
+
+def compare(
+    cells: Iterable[Cell],
+    records: Records,
+    rows: Iterable[str] | None = None,
+    columns: Iterable[str] | None = None,
+    tables: Iterable[str] | None = None,
+) -> list[Comparison]:
+    """Every cell beside the paper's number, variants beneath the cell that they are a reading of.
+
+    Only records of paper scale fill a cell; those of tutorial scale fill the cells of the variant "tutorial" and of
+    its own readings.
+
+    Args:
+        cells: of one wing or of several.
+        records: the measured runs.
+        rows: keep these rows; all without them. So for `columns` and `tables`.
+        columns: keep these.
+        tables: keep these.
+
+    Raises:
+        ValueError: for a row, column or table that is not there; the nearest name is offered.
+    """
+    chosen = list(cells)
+    for name, wanted in (("table", tables), ("row", rows), ("column", columns)):
+        chosen = filter_cells(chosen, name, wanted)
+    places = {}
+    for cell in chosen:
+        places.setdefault((cell.table, cell.row, cell.column), len(places))
+    chosen.sort(key=lambda cell: places[cell.table, cell.row, cell.column])
+    return [_compare(cell, records) for cell in chosen]
+
+
+def filter_cells(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[Cell]:
+    """The cells whose `name` (table, row, column, variant) is in `wanted`; all if nothing is wanted."""
+    if not wanted:
+        return cells
+    wanted, known = list(wanted), list(dict.fromkeys(getattr(cell, name) for cell in cells))
+    for value in wanted:
+        if value not in known:
+            raise unknown_name_error(name, value, filter(None, known))
+    return [cell for cell in cells if getattr(cell, name) in wanted]
+
+
+def scale_of(cell: Cell) -> str:
+    """The scale of the runs that fill a cell: "tutorial", for its readings ("tutorial, no mask") too, or "paper"."""
+    return TUTORIAL if cell.variant.split(", ")[0] == TUTORIAL else "paper"
+
+
+def reading_of(cell: Cell) -> tuple[str, str]:
+    """A variant as the variant that it is another reading of, and the name of that reading.
+
+    ("", "no mask") for "no mask", ("tutorial", "no mask") for "tutorial, no mask".
+    """
+    small, reading = cell.variant.startswith(f"{TUTORIAL}, "), cell.variant.removeprefix(f"{TUTORIAL}, ")
+    return (TUTORIAL if small else "", reading)
+
+
+def _compare(cell: Cell, records: Records) -> Comparison:
+    runs = tuple(record for record in records.of(cell.hash) if record["scale"] == scale_of(cell))
+    finished = [record for record in runs if not record["diverged"]]
+    for record in finished:
+        if cell.metric not in record["metrics"]:
+            raise CorruptFileError(
+                f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
+            )
+    error = _tables()[cell.table]["error"] if cell.table in _tables() else "SEM"
+    values = tuple(record["metrics"][cell.metric] for record in finished)
+    ours = Measured(values, len(runs) - len(finished), error)
+    paper = printed(cell.table).get((cell.row, cell.column)) if cell.table in _tables() else None
+    return Comparison(cell, paper, ours, runs)
+
+
+def listing(comparisons: Iterable[Comparison]) -> str:
+    """One line a cell beneath one that names the parts, in columns with two or more spaces between them."""
+    lines = [PARTS, *(comparison.parts for comparison in comparisons)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:
+    """How often each verdict was given, per table; variants are not counted."""
+    found: dict[str, dict[str, int]] = {}
+    for comparison in comparisons:
+        table = found.setdefault(comparison.cell.table, dict.fromkeys(VERDICTS, 0) | {"partial": 0})
+        if not comparison.cell.variant:
+            table[comparison.verdict] += 1
+            table["partial"] += comparison.partial
+    return found

@@ -1,0 +1,1 @@
+"""The ESBN paper's tables and figures: cells, drawings, ledger, the authors' weights."""

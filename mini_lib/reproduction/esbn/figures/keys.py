@@ -1,0 +1,188 @@
+"""Figure 9, and smaller pictures of keys: where they lie, what is told from them, how they compare."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, project
+from mini_lib.esbn.tasks import Problems
+from mini_lib.reproduction.plotting import OKABE_ITO, figure
+
+TEST = {"marker": "o", "s": 26, "facecolors": "none", "linewidths": 0.9}
+TRAIN = {"marker": ".", "s": 16, "linewidths": 0}
+SHOWN = 400  # points of a cloud; more would only make the picture heavy
+
+
+def key_plane(
+    train: Keys, test: Keys, train_problems: Problems, test_problems: Problems, retrieved: bool = False
+) -> Figure:
+    """Draw Figure 9: keys on their first two principal components.
+
+    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test first and training over it;
+    (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b).
+
+    Args:
+        train: keys of the training problems.
+        test: keys of the test problems.
+        train_problems: the training problems.
+        test_problems: the test problems.
+        retrieved: fit the plane on retrieved keys too, as the paper's text says; else on written ones only.
+    """
+    plane = fit_plane(train, test, retrieved=retrieved)
+    fig, (whole, first, again) = figure(1, 3, size=(9.6, 3.6))
+    _by_step(whole, project(plane, train.written[:SHOWN, :-1]))
+    _train_and_test(
+        first, project(plane, train.written[:SHOWN, :ROW1]), project(plane, test.written[:, :ROW1])
+    )
+    reads = [keys_at_reappearance(*pair) for pair in ((train, train_problems), (test, test_problems))]
+    _train_and_test(again, *(project(plane, keys) for keys in reads))
+    _same_limits(first, again)
+    titles = ("(a) written, training", "(b) written at steps 1-3", "(c) retrieved, steps 1-3")
+    for ax, title, share in zip((whole, first, again), titles, (True, False, False), strict=True):
+        ax.set(title=title, xlabel="component 1", ylabel="component 2" if share else "")
+        ax.grid(False)
+    return fig
+
+
+def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
+    shades = plt.get_cmap("viridis")(np.linspace(0, 0.92, points.shape[1]))
+    for step, shade in reversed(list(enumerate(shades))):
+        ax.scatter(*points[:, step].T, color=shade, label=step + 1, **TRAIN | {"s": 22})
+    handles, labels = ax.get_legend_handles_labels()
+    look = {"fontsize": "small", "markerscale": 1.6, "handletextpad": 0.1, "loc": "center left"}
+    ax.legend(handles[::-1], labels[::-1], title="step", bbox_to_anchor=(1.0, 0.5), **look)
+
+
+def _train_and_test(ax: Axes, train: Float[np.ndarray, "N 3 2"], test: Float[np.ndarray, "M 3 2"]) -> None:
+    for step, shade in enumerate(OKABE_ITO[:ROW1]):
+        ax.scatter(*test[:SHOWN, step].T, edgecolors=shade, label=f"step {step + 1}, test", **TEST)
+    for step in range(ROW1):
+        label = "training" if step == 0 else None
+        ax.scatter(*train[:SHOWN, step].T, color="#000000", label=label, **TRAIN)
+    ax.legend(fontsize="small", handletextpad=0.1)
+
+
+def _same_limits(*axes: Axes) -> None:
+    for side in ("x", "y"):
+        limits = np.array([getattr(ax, f"get_{side}lim")() for ax in axes])
+        for ax in axes:
+            getattr(ax, f"set_{side}lim")(limits[:, 0].min(), limits[:, 1].max())
+
+
+def decoding(
+    shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str
+) -> Figure:
+    """Draw the share of test keys whose step is told right, and which steps are taken for which.
+
+    Args:
+        shares: for each network, the share at each step.
+        confusion: of one of them; rows are the true steps.
+        of: the name of that one.
+    """
+    fig, (left, right) = figure(1, 2, size=(8.6, 3.4), gridspec_kw={"width_ratios": (1.25, 1)})
+    steps = np.arange(1, len(confusion) + 1)
+    marks = "osD^v"
+    for place, (name, share) in enumerate(shares.items()):
+        left.plot(
+            steps,
+            100 * share,
+            f"-{marks[place % len(marks)]}",
+            color=OKABE_ITO[place],
+            label=name,
+            markersize=5,
+        )
+    left.axhline(100 / len(steps), color="#7F7F7F", linestyle=":", linewidth=1.2, label="chance")
+    left.set(xlabel="step of the key", ylabel="told right (% of test keys)", xticks=steps, ylim=(-3, 104))
+    left.legend(fontsize="small", loc="best")
+    heat_map(right, 100 * confusion, "{:.0f}", steps, "told as step", "written at step")
+    right.set_title(f"confusion (%): {of}")
+    return fig
+
+
+def heat_map(ax: Axes, values: Float[np.ndarray, "R C"], form: str, steps, xlabel: str, ylabel: str) -> None:
+    """Draw a matrix with its numbers in it; zeros stay blank."""
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=max(1e-9, values.max()), aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if float(form.format(value)) != 0:
+            shade = "white" if value > 0.6 * values.max() else "#222222"
+            ax.text(column, row, form.format(value), ha="center", va="center", fontsize=7.5, color=shade)
+    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=range(values.shape[1]), yticks=range(values.shape[0]))
+    ax.set_xticklabels(list(steps)[: values.shape[1]])
+    ax.set_yticklabels(list(steps)[: values.shape[0]])
+    ax.grid(False)
+
+
+def train_against_test(train: Float[Tensor, "N S Q"], test: Float[Tensor, "M S Q"]) -> Figure:
+    """Draw how the keys of each step vary, and how far the test mean lies from the training mean.
+
+    Both are lengths, on a logarithmic axis, beside the length of the mean key and the distance to the nearest
+    mean of another step. Exact zeros (the constant keys of steps 1 and 2) are drawn at the foot.
+    """
+    means, others = train.mean(dim=0), test.mean(dim=0)
+    gaps = (means[:, None] - means).norm(dim=-1).numpy()
+    np.fill_diagonal(gaps, np.inf)
+    lines = {
+        "distance to the nearest other step": gaps.min(axis=1),
+        "spread of test keys around their mean": (test - others).norm(dim=-1).mean(dim=0).numpy(),
+        "from training mean to test mean": (means - others).norm(dim=-1).numpy(),
+    }
+    foot = 1e-3
+    fig, ax = figure(size=(6.6, 3.6))
+    steps = np.arange(1, len(means) + 1)
+    for (name, values), mark, shade in zip(lines.items(), "so^", OKABE_ITO, strict=False):
+        ax.plot(steps, np.maximum(values, foot), f"-{mark}", color=shade, label=name, markersize=5)
+    ax.set(yscale="log", xlabel="step", ylabel="distance between keys", xticks=steps)
+    ax.set_ylim(foot / 2, 3 * gaps[np.isfinite(gaps)].max())
+    ax.legend(fontsize="small", loc="lower right")
+    return fig
+
+
+def retrieved_against_written(written: Float[Tensor, "S Q"], retrieved: Float[Tensor, "N S Q"]) -> Figure:
+    """Draw the mean cosine between keys retrieved for the objects of row 1 and the keys written at each step."""
+    cosines = cosine_similarity(retrieved[:, :, None], written, dim=-1).mean(dim=0).numpy()
+    fig, ax = figure(size=(4.2, 3.0))
+    heat_map(
+        ax, cosines, "{:.3f}", range(1, len(written) + 1), "written at step", "object first seen at step"
+    )
+    return fig
+
+
+def third_key(confidence: Float[Tensor, "N"], keys: Float[Tensor, "N Q"]) -> Figure:
+    """Draw the keys of step 3, on their own first component, against the confidence read one step before."""
+    centred = (keys - keys.mean(dim=0)).double()
+    direction = np.linalg.svd(centred.numpy(), full_matrices=False)[2][0]
+    place = centred.numpy() @ direction
+    fig, ax = figure(size=(5.6, 3.2))
+    ax.scatter(confidence.numpy(), place, s=12, color=OKABE_ITO[0], alpha=0.5, linewidths=0)
+    ax.set(xlabel="confidence read at step 2 (times gate)", ylabel="key of step 3, component 1")
+    return fig
+
+
+def geometries(distances: dict[str, Float[np.ndarray, "S S"]]) -> Figure:
+    """Draw one matrix of distances between the steps' mean keys for each network."""
+    fig, axes = figure(1, len(distances), size=(3.1 * len(distances), 3.1), squeeze=False)
+    for ax, (name, matrix) in zip(axes[0], distances.items(), strict=True):
+        heat_map(ax, matrix, "{:.1f}", range(1, len(matrix) + 1), "step", "step" if ax is axes[0, 0] else "")
+        ax.set_title(name)
+    return fig
+
+
+def paired_differences(differences: dict[str, list[float]]) -> Figure:
+    """Draw one dot a condition for each comparison of two encoders: how much the first has over the second."""
+    fig, ax = figure(size=(7.2, 3.4))
+    for place, (name, values) in enumerate(differences.items()):
+        spots = place + np.linspace(-0.25, 0.25, len(values))
+        shade = OKABE_ITO[0] if name.startswith("ESBN") else "#000000"
+        ax.plot(spots, sorted(values), "o", color=shade, alpha=0.6, markersize=5, markeredgewidth=0)
+        ax.hlines(np.mean(values), place - 0.35, place + 0.35, color=shade, linewidth=2)
+    ax.axhline(0, color="#7F7F7F", linewidth=1)
+    ax.set(
+        xticks=range(len(differences)),
+        xticklabels=list(differences),
+        ylabel="difference in accuracy (points)",
+    )
+    return fig

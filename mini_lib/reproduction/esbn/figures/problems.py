@@ -1,0 +1,223 @@
+"""Problems as the reader sees them (Figures 1 and 10), and the ESBN's memory at one step of Algorithm 1."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from mini_lib.esbn.models import ESBNTrace
+from mini_lib.esbn.tasks import Problems, get_task
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
+
+RIGHT, BLANK = OKABE_ITO[2], "#bdbdbd"
+# Where the images of a problem stand, (column, row) from the top left, in units of one image with its margin.
+PLACES = {
+    "same_different": [(1, 0.6), (2.2, 0.6)],
+    "rmts": [(1.1, 0), (2.1, 0), (0, 1.6), (1, 1.6), (2.4, 1.6), (3.4, 1.6)],
+    "distribution_of_three": [(0.6 + i % 3, i // 3) for i in range(5)] + [(i, 2.6) for i in range(4)],
+}
+PLACES["identity_rules"] = PLACES["distribution_of_three"]
+EXTENT = {"same_different": (4.2, 2.4), "rmts": (4.5, 2.8)}
+Place = tuple[float | int, float | int]  # column and row of an upper left corner
+STRIP = 64  # cells of a key's heat strip; more would not be told apart
+
+
+def problem(
+    task: str, images: Float[Tensor, "P 32 32"], problems: Problems, number: int, answer: bool = True
+) -> Figure:
+    """Draw one problem as a person would be given it.
+
+    Args:
+        task: a key of `tasks.TASKS`.
+        images: the pool.
+        problems: a set of problems of that task.
+        number: which of them.
+        answer: frame the right answer in green.
+
+    Raises:
+        ValueError: if the problems are not of that task's length.
+    """
+    fig, ax = figure(size=(3.4, 2.9))
+    _draw_problem(ax, task, images, problems, number, answer)
+    return fig
+
+
+def tasks(images: Float[Tensor, "P 32 32"], examples: Mapping[str, tuple[Problems, int]]) -> Figure:
+    """Draw Figure 1: one problem of each task, given as task name to (problems, number)."""
+    fig, axes = figure(1, len(examples), size=(2.55 * len(examples), 2.7), squeeze=False)
+    for ax, (task, (problems, number)) in zip(axes[0], examples.items(), strict=True):
+        _draw_problem(ax, task, images, problems, number, answer=True)
+    return fig
+
+
+def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int, answer: bool) -> None:
+    spec = get_task(task)
+    ids, right = problems.ids[number], int(problems.answers[number])
+    if len(ids) != spec.length:
+        raise ValueError(f"a problem of {spec.title} has {spec.length} images, this one has {len(ids)}")
+    places = PLACES[task]
+    for image, place in zip(images[ids], places, strict=True):
+        _picture(ax, image, place)
+    if spec.classes == 4:
+        _frame(ax, (2.6, 1), 1, BLANK, "?")
+        _number(ax, [(i + 0.46, 3.78) for i in range(4)])
+    elif task == "rmts":
+        _number(ax, [(0.96, 2.8), (3.36, 2.8)])
+    else:
+        words = ("same", "different")[right] if answer else "same or different?"
+        ax.text(2.06, 2.0, words, ha="center", va="center")
+    if answer and spec.classes == 4:
+        _frame(ax, (right, 2.6), 1, RIGHT)
+    elif answer and task == "rmts":
+        _frame(ax, places[2 + 2 * right], 2, RIGHT)
+    width, height = EXTENT.get(task, (4.0, 3.9))
+    ax.set(xlim=(-0.15, width), ylim=(height + 0.2, -0.2), title=spec.title, aspect="equal", anchor="N")
+    ax.set_axis_off()
+
+
+def _picture(ax: Axes, image: Tensor, place: Place, side: float = 0.92) -> None:
+    x, y = place
+    box = (x, x + side, y + side, y)
+    ax.imshow(image.numpy(), cmap="gray", vmin=0, vmax=1, extent=box, interpolation="antialiased")
+    ax.add_patch(Rectangle(place, side, side, fill=False, edgecolor=BLANK, linewidth=0.6))
+
+
+def _frame(ax: Axes, place: Place, images: int, shade: str, text: str = "") -> None:
+    x, y = place
+    wide = images - 0.08
+    look = {"fill": False, "edgecolor": shade, "linewidth": 2, "zorder": 4}
+    ax.add_patch(Rectangle((x - 0.03, y - 0.03), wide + 0.06, 0.98, **look))
+    ax.text(x + wide / 2, y + 0.46, text, ha="center", va="center", fontsize="large", color=QUIET)
+
+
+def _number(ax: Axes, places: Collection[Place]) -> None:
+    for number, (x, y) in enumerate(places, start=1):
+        ax.text(x, y, str(number), ha="center", va="center", fontsize="small", color=QUIET)
+
+
+def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = (), columns: int = 20) -> Figure:
+    """Draw all images of a pool (Figure 10), those of the given numbers with an orange frame."""
+    rows = -(-len(images) // columns)
+    fig, ax = figure(size=(9.4, 9.4 * rows / columns))
+    for number, image in enumerate(images):
+        place = (number % columns, number // columns)
+        _picture(ax, image, place)
+        if number in marked:
+            _frame(ax, place, 1, OKABE_ITO[1])
+    ax.set(xlim=(-0.1, columns), ylim=(rows, -0.1), aspect="equal")
+    ax.set_axis_off()
+    return fig
+
+
+def embeddings(parts: Mapping[str, Float[Tensor, "T D"]], features: int = 40) -> Figure:
+    """Draw embeddings as heat maps side by side, such as before and after normalisation: rows are steps.
+
+    Args:
+        parts: title to the embeddings of one problem.
+        features: how many are shown, the first ones that vary in the first part.
+    """
+    if len({tuple(part.shape) for part in parts.values()}) != 1:
+        raise ValueError(
+            f"give embeddings of one shape, got {[tuple(part.shape) for part in parts.values()]}"
+        )
+    varies = next(iter(parts.values())).std(dim=0).numpy() > 0
+    chosen = np.flatnonzero(varies)[:features]
+    fig, axes = figure(len(parts), 1, size=(8.0, 0.9 + 1.5 * len(parts)), squeeze=False, sharex=True)
+    for ax, (title, part) in zip(axes[:, 0], parts.items(), strict=True):
+        values = part.detach().numpy()[:, chosen]
+        shown = ax.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
+        ax.set(title=title, ylabel="step", yticks=range(len(values)), yticklabels=range(1, len(values) + 1))
+        ax.tick_params(axis="y", labelsize=7)
+        ax.grid(False)
+        ax.figure.colorbar(shown, ax=ax, pad=0.01)
+    axes[-1, 0].set_xlabel("feature")
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------ memory
+
+
+def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number: int = 0) -> Figure:
+    """Draw what the ESBN holds and reads at one step of Algorithm 1.
+
+    On the left the image that is looked up; in the middle memory, a value and the key bound to it in each row;
+    on the right the weight and the confidence of each entry, the heaviest in orange; below, what is read and
+    the key that is written.
+
+    Args:
+        images: of the problem, in order.
+        trace: of a batch with that problem, from `ESBN.trace`.
+        step: from 0; T is the extra step, which has no image.
+        number: the problem's place in the batch.
+
+    Raises:
+        ValueError: for a step that is not there, or a network with a default entry in memory.
+    """
+    steps = len(images)
+    if not 0 <= step <= steps:
+        raise ValueError(f"step {step} is not there: a problem of {steps} images has steps 0 to {steps}")
+    if trace.weights.shape[-1] != steps:
+        raise ValueError(f"{trace.weights.shape[-1]} entries for {steps} images: memory has a default entry")
+    top = trace.keys_written[number].max().item()
+    fig, ax = figure(size=(8.4, 0.42 * (steps + 4)))
+    _query(ax, images, step)
+    _headings(ax)
+    weights, confidences = (part[number, step].tolist() for part in (trace.weights, trace.confidences))
+    for entry in range(step):
+        read = step > 1 and weights[entry] == max(weights) and weights[entry] > 1.5 / step
+        shade = OKABE_ITO[1] if read or step == 1 else OKABE_ITO[0]
+        _picture(ax, images[entry], (4.5, entry), side=0.88)
+        _key(ax, trace.keys_written[number, entry], 5.8, entry, top)
+        _bar(ax, weights[entry], 13.1, entry, shade)
+        _bar(ax, confidences[entry], 17.3, entry, shade)
+        ax.text(4.2, entry + 0.44, str(entry + 1), ha="right", va="center", fontsize="small", color=QUIET)
+    _keys_below(ax, trace, step, number, top, steps)
+    ax.set(xlim=(-0.2, 21.2), ylim=(steps + 2.6, -1.2))
+    ax.set_axis_off()
+    return fig
+
+
+def _query(ax: Axes, images: Tensor, step: int) -> None:
+    if step < len(images):
+        _picture(ax, images[step], (0.2, 0.4), side=2.6)
+        ax.text(1.5, -0.1, f"step {step + 1}: look up", ha="center", va="bottom")
+    else:
+        ax.add_patch(Rectangle((0.2, 0.4), 2.6, 2.6, fill=False, edgecolor=BLANK, linestyle="--"))
+        ax.text(1.5, 1.7, "no image", ha="center", va="center", color=QUIET)
+        ax.text(1.5, -0.1, "extra step: answer", ha="center", va="bottom")
+
+
+def _headings(ax: Axes) -> None:
+    for x, text in ((4.94, "value"), (9.2, "key"), (14.5, "weight"), (18.6, "confidence")):
+        ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET)
+
+
+def _key(ax: Axes, key: Tensor, x: float | int, y: float | int, top: float) -> None:
+    cells = key[: len(key) // STRIP * STRIP].reshape(STRIP, -1).mean(dim=1) if len(key) >= STRIP else key
+    shades = (cells / max(top, 1e-9)).sqrt().numpy()[None]  # of the square root: the first keys are short
+    look = {"cmap": "viridis", "vmin": 0, "vmax": 0.85, "aspect": "auto", "interpolation": "nearest"}
+    ax.imshow(shades, extent=(x, x + 6.8, y + 0.74, y + 0.14), **look)
+
+
+def _bar(ax: Axes, value: float, x: float | int, y: float | int, shade: str) -> None:
+    ax.add_patch(Rectangle((x, y + 0.14), 2.6, 0.6, facecolor="#f2f2f2", edgecolor="none"))
+    ax.add_patch(Rectangle((x, y + 0.14), 2.6 * value, 0.6, facecolor=shade, edgecolor="none"))
+    ax.text(x + 2.7, y + 0.44, f"{value:.2f}", va="center", fontsize=7, color=QUIET)
+
+
+def _keys_below(ax: Axes, trace: ESBNTrace, step: int, number: int, top: float, steps: int) -> None:
+    size = trace.keys_written.shape[-1]
+    retrieved, gate = trace.keys_retrieved[number, step], trace.gates[number, step].item()
+    rows = {"written now": trace.keys_written[number, step], "retrieved": retrieved[:size]}
+    for y, (label, key) in enumerate(rows.items(), start=steps):
+        ax.text(5.6, y + 0.94, label, ha="right", va="center")
+        _key(ax, key, 5.8, y + 0.5, top)
+    words = f"gate {gate:.2f}"
+    if len(retrieved) > size:
+        words += f",  confidence read {retrieved[size].item():.2f}"
+    words = words if step else "memory is empty: nothing is read"
+    ax.text(13.1, steps + 1.94, words, va="center", fontsize="small")

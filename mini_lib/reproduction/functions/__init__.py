@@ -1,0 +1,1 @@
+"""The function-learning paper's tables and figures: cells, drawings, ledger."""

@@ -1,0 +1,48 @@
+"""Figures of the function-learning chapters: problems, networks, continued curves, measurements."""
+
+from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations
+from mini_lib.reproduction.functions.figures.looks import (
+    KIND_COLOURS,
+    KIND_NAMES,
+    MODEL_COLOURS,
+    MODEL_NAMES,
+    label,
+    shade,
+)
+from mini_lib.reproduction.functions.figures.measuring import (
+    by_step,
+    calibration,
+    over_training,
+    runs,
+)
+from mini_lib.reproduction.functions.figures.networks import (
+    attention,
+    attention_by_distance,
+    masks,
+    two_networks,
+    window,
+)
+from mini_lib.reproduction.functions.figures.problems import differences, examples, token_sets
+
+__all__ = [
+    "KIND_COLOURS",
+    "KIND_NAMES",
+    "MODEL_COLOURS",
+    "MODEL_NAMES",
+    "attention",
+    "attention_by_distance",
+    "by_step",
+    "calibration",
+    "cloud",
+    "continuations",
+    "differences",
+    "examples",
+    "label",
+    "masks",
+    "over_training",
+    "runs",
+    "shade",
+    "token_sets",
+    "two_networks",
+    "window",
+]

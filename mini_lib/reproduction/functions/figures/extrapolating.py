@@ -1,0 +1,144 @@
+"""Continued curves: several predictors against the truth, and the ensemble of estimates behind a prediction."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from mini_lib.errors import UsageError
+from mini_lib.functions.analysis import Ensemble
+from mini_lib.reproduction.functions.figures.looks import (
+    EARLY_TO_LATE,
+    TRUTH,
+    label,
+    looks,
+    shade,
+    something,
+)
+from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, style
+
+COLUMNS = 3  # panels side by side
+
+
+def continuations(
+    y: Numbers,
+    predictions: Mapping[str, Numbers],
+    truth: Numbers | None = None,
+    spreads: Mapping[str, Numbers] | None = None,
+    titles: Sequence[str] = (),
+) -> Figure:
+    """Draw one or several curves, a panel each, with what predictors make of them.
+
+    Args:
+        y: the observations at x = 1..N, [N] or [B, N].
+        predictions: name -> values at x = N+1..N+S, [S] or [B, S]; keys of networks have their colours.
+        truth: the function at x = 1..N+S, [T] or [B, T]; in black.
+        spreads: name -> standard deviations, like `predictions`; drawn as a band of two each way.
+        titles: of the panels.
+
+    Raises:
+        UsageError: without predictions, for a spread of no prediction, or shapes that do not go together.
+    """
+    something(predictions, "prediction, by name")
+    if strange := set(spreads or {}) - set(predictions):
+        raise UsageError(f"no prediction is called {min(strange)!r}; spreads go by the names of predictions")
+    seen = _curves(y)
+    count, observed = seen.shape
+    ahead = {name: _curves(values, count) for name, values in predictions.items()}
+    drawn = looks(predictions)
+    bands = {name: _curves(values, *ahead[name].shape) for name, values in (spreads or {}).items()}
+    whole = None if truth is None else _curves(truth, count)
+    if titles and len(titles) != count:
+        raise UsageError(f"{count} curves with {len(titles)} titles; give one for each")
+    columns = min(COLUMNS, count)
+    rows = -(-count // columns)
+    size = (max(6.4, 3.1 * columns), 2.5 * rows + 0.7)
+    with style():
+        fig, axes = figure(rows, columns, size=size, squeeze=False)
+        for ax in axes.ravel()[count:]:
+            ax.set_axis_off()
+        for number, ax in enumerate(axes.ravel()[:count]):
+            _panel(ax, seen[number], None if whole is None else whole[number])
+            for name, values in ahead.items():
+                band = bands[name][number] if name in bands else None
+                _continue(ax, observed, values[number], band, drawn[name] | {"label": label(name)})
+            ax.set(title=titles[number] if titles else "", xlabel="x", ylabel="" if number % columns else "y")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    return fig
+
+
+def _curves(values: Numbers, *shape: int) -> Float[np.ndarray, "B S"]:
+    """At least two axes; the first sizes have to be those of `shape`."""
+    found = np.atleast_2d(np.asarray(values, dtype=float))
+    if found.ndim != 2 or found.shape[: len(shape)] != shape:
+        wanted = " by ".join(map(str, shape)) if shape else "one or several"
+        raise UsageError(f"an array of shape {found.shape} does not hold {wanted} values of as many curves")
+    return found
+
+
+def _panel(ax: Axes, y: Float[np.ndarray, "N"], truth: Float[np.ndarray, "T"] | None) -> None:
+    if truth is not None:
+        ax.plot(np.arange(1, len(truth) + 1), truth, color=TRUTH, linewidth=1.2, label="function")
+    ax.plot(np.arange(1, len(y) + 1), y, "o", color=QUIET, markersize=3.5, label="observed")
+    ax.axvline(len(y) + 0.5, color=RULE, linewidth=0.8, linestyle=":")
+
+
+def _continue(
+    ax: Axes, observed: int, values: Float[np.ndarray, "S"], band: Float[np.ndarray, "S"] | None, look: dict
+) -> None:
+    x = observed + 1 + np.arange(len(values))
+    ax.plot(x, values, marker="o", linewidth=1.4, markersize=3, **look)
+    if band is not None:
+        edges = values - 2 * band, values + 2 * band
+        ax.fill_between(x, *edges, color=look["color"], alpha=0.18, linewidth=0)
+
+
+# ------------------------------------------------------------------------------------------------ the ensemble
+
+
+def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relational_window") -> Figure:
+    """Draw every estimate z_i + y_i of each step as a dot, coloured by i, with the median and two deviations.
+
+    Args:
+        ensemble: from `analysis.ensemble`.
+        truth: the function at x = 1..N+S, in black.
+        name: of the network, for its colour.
+
+    Raises:
+        UsageError: for a truth of another length.
+    """
+    observed, places = len(ensemble.y), ensemble.places.numpy()
+    if truth is not None and len(truth) != observed + len(places):
+        raise UsageError(
+            f"the truth has {len(truth)} points, the curve and its steps {observed + len(places)}"
+        )
+    with style():
+        fig, ax = figure(size=(8.6, 3.8))
+        _panel(ax, ensemble.y.numpy(), None if truth is None else np.asarray(truth))
+        dots = _dots(ax, ensemble)
+        middle, spread = ensemble.point.numpy(), ensemble.spread.numpy()
+        ax.plot(places, middle, color=shade(name), label="median", zorder=3)
+        look = {"color": shade(name), "alpha": 0.18, "linewidth": 0}
+        ax.fill_between(places, middle - 2 * spread, middle + 2 * spread, label="± 2 SD", **look)
+        bar: Colorbar = fig.colorbar(
+            dots, ax=ax, label="estimate from point $i$", ticks=MaxNLocator(integer=True)
+        )
+        bar.solids.set_alpha(1)
+        ax.set(xlabel="x", ylabel="y")
+        ax.legend(fontsize="small", loc="best")
+    return fig
+
+
+def _dots(ax: Axes, ensemble: Ensemble):
+    """One dot an estimate; those of one step stand side by side, in the order of i."""
+    estimates = ensemble.estimates.numpy()
+    steps, starts = np.nonzero(~np.isnan(estimates))
+    count = estimates.shape[1]
+    x = ensemble.places.numpy()[steps] + 0.5 * (starts / max(count - 1, 1) - 0.5)
+    look = {"cmap": EARLY_TO_LATE, "vmin": 1, "vmax": count, "s": 9, "alpha": 0.8, "linewidths": 0}
+    return ax.scatter(x, estimates[steps, starts], c=starts + 1, zorder=2, **look)

@@ -1,0 +1,75 @@
+"""Colours and names: one for each class of curves and one for each network, the same in every figure."""
+
+from collections.abc import Iterable, Mapping
+from itertools import cycle
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.colors import ListedColormap
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.functions.cells import ROWS
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET
+
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
+TRUTH = BLACK  # the function itself
+ASKED = VERMILION  # queries, and the column that they ask for
+OTHERS = ("#8C5A2B", "#A6A6A6", "#2F7D7A", "#C4A0E0")  # predictors that are no networks, dashed
+EARLY_TO_LATE = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.15, 1, 256)))  # no yellow: too faint
+KIND_COLOURS = {"lin": GREEN, "rbf": PINK, "sine": "#5D3A9B"}
+KIND_NAMES = {
+    "lin": "lines",
+    "rbf": "RBF curves",
+    "sine": "sinusoids",
+    "all": "all, as the paper weighs",
+    "even": "all, evenly",
+}
+# The bottleneck decides between orange and blue, the window makes either darker.
+MODEL_COLOURS = {
+    "one_d": ORANGE,
+    "one_d_window": VERMILION,
+    "relational": SKY,
+    "relational_window": BLUE,
+}
+MODEL_NAMES = {
+    "one_d": "1d",
+    "one_d_window": "1d, window",
+    "relational": "relational",
+    "relational_window": "relational, window",
+}
+KEYS = {name: model for model, name in (*MODEL_NAMES.items(), *ROWS.items())}
+
+
+def looks(names: Iterable[str]) -> dict[str, dict]:
+    """How the lines of a figure are drawn: networks solid in their own colours, others dashed in turn."""
+    names, others = list(names), cycle(OTHERS)
+    own = {name: MODEL_COLOURS.get(KEYS.get(name, name)) for name in names}
+    return {
+        name: {"color": own[name]} if own[name] else {"color": next(others), "linestyle": "--"}
+        for name in names
+    }
+
+
+def shade(name: str) -> str:
+    """The colour of a network: by its key, its short name or the paper's name for it; grey for anything else."""
+    return MODEL_COLOURS.get(KEYS.get(name, name), QUIET)
+
+
+def label(name: str) -> str:
+    """How a network or a class is called in figures; any other name stays."""
+    return (MODEL_NAMES | KIND_NAMES).get(name, name)
+
+
+def something(of: Mapping | list | tuple, what: str) -> None:
+    """UsageError, naming what is missing, if there is nothing to draw."""
+    if not of:
+        raise UsageError(f"there is nothing to draw; give at least one {what}")
+
+
+def decades(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 of every decade of a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

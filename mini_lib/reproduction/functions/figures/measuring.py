@@ -1,0 +1,247 @@
+"""Errors of every run beside the paper and the bounds, what uncertainty is worth, and both over time."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from mini_lib.errors import UsageError
+from mini_lib.functions.analysis import MEAN_ERROR, Bins, Course, Coverage, normal_coverage
+from mini_lib.reproduction.functions.figures.looks import (
+    KIND_COLOURS,
+    OTHERS,
+    decades,
+    label,
+    looks,
+    shade,
+    something,
+)
+from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, strip, style
+
+NAMED = {"-": "solid", "--": "dashed", "-.": "dash-dotted", ":": "dotted"}
+LINES = tuple(NAMED)  # of bounds or of deviations, in the order in which they are given
+ERROR = "mean squared error"
+BESIDE = 0.42  # from a network's runs to the paper's mark
+
+
+def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) -> Figure:
+    """Draw every run of every network, a panel for each class: dots, a bar at their mean, the paper beside them.
+
+    The paper's mean is an open diamond with its standard error each way; bounds are grey lines. A network without
+    finished runs says so.
+
+    Args:
+        rows: from `analysis.rows`.
+        ylabel: what is measured.
+        logarithmic: the axis; all panels share it.
+
+    Raises:
+        UsageError: without rows.
+    """
+    something(rows, "row")
+    classes = list(dict.fromkeys(row["class"] for row in rows))
+    lines = _lines(rows)
+    with style():
+        size = (min(9.6, 2.2 * len(classes) + 1.0), 4.4)
+        fig, axes = figure(1, len(classes), size=size, squeeze=False, sharey=True)
+        if logarithmic:
+            axes[0, 0].set(yscale="log", ylim=_limits(rows))
+        for ax, kind in zip(axes[0], classes, strict=True):
+            _class(ax, [row for row in rows if row["class"] == kind], lines)
+            ax.set_title(label(kind), fontsize="medium" if len(classes) < 4 else "small")
+            ax.set_ylabel("")
+        axes[0, 0].set_ylabel(ylabel)
+        if logarithmic:
+            decades(axes[0, 0].yaxis)
+        fig.legend(handles=_key(rows, lines), loc="outside lower center", ncols=4, fontsize="small")
+    return fig
+
+
+def _class(ax: Axes, rows: Sequence[dict], lines: Mapping[str, dict]) -> None:
+    groups = {label(row["model"]): row["runs"] for row in rows}
+    if any(groups.values()):
+        strip(ax, groups, colours=[shade(name) for name in groups])
+    for place, row in enumerate(rows):
+        if row["paper"] is not None:
+            look = {"color": RULE, "fillstyle": "none", "markersize": 5, "elinewidth": 1, "capsize": 2}
+            ax.errorbar([place + BESIDE], [row["paper"]], yerr=[row["error"] or 0.0], fmt="D", **look)
+        if words := _missing(row):
+            look = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": QUIET}
+            look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            ax.text(place, 0.03, words, transform=ax.get_xaxis_transform(), **look)
+    bounds = {name: height for row in rows for name, height in row["bounds"].items()}
+    for name, height in bounds.items():
+        ax.axhline(height, linewidth=1, zorder=1, **lines[name])
+    ax.set_xticks(range(len(groups)), list(groups), rotation=40, ha="right", fontsize="small")
+    ax.set_xlim(-0.6, len(groups) - 0.3)
+
+
+def _limits(rows: Sequence[dict]) -> tuple[float, float] | None:
+    """Room around all that is above 0, since a logarithmic axis cannot scale itself to a single value."""
+    found = [value for row in rows for value in (*row["runs"], *row["bounds"].values())]
+    for row in rows:
+        paper, error = row["paper"] or 0.0, row["error"] or 0.0
+        found += [paper - error, paper + error]
+    found = [value for value in found if value > 0]
+    return (min(found) / 1.5, 1.5 * max(found)) if found else None
+
+
+def _missing(row: dict) -> str:
+    lost = f"{row['diverged']} diverged" if row["diverged"] else ""
+    return lost or ("" if row["runs"] else "not run")
+
+
+def _lines(rows: Sequence[dict]) -> dict[str, dict]:
+    """How each bound is drawn, the same in all panels: grey, or brown from the fifth on."""
+    names = list(dict.fromkeys(name for row in rows for name in row["bounds"]))
+    shades = (QUIET,) * len(LINES) + (OTHERS[0],) * len(names)
+    drawn = zip(names, cycle(LINES), shades, strict=False)
+    return {name: {"color": own, "linestyle": line} for name, line, own in drawn}
+
+
+def _key(rows: Sequence[dict], lines: Mapping[str, dict]) -> list[Line2D]:
+    marks = [Line2D([], [], color=QUIET, marker="o", linewidth=2.2, label="our runs, their mean")]
+    if any(row["paper"] is not None for row in rows):
+        marks.append(Line2D([], [], color=RULE, marker="D", fillstyle="none", label="paper: mean, SE"))
+    return marks + [Line2D([], [], linewidth=1, label=name, **look) for name, look in lines.items()]
+
+
+# ------------------------------------------------------------------------------------------------ step by step
+
+
+def _panels(count: int, height: float) -> tuple[Figure, np.ndarray]:
+    """A row of panels on one scale, wide enough for a class of curves each."""
+    size = (max(5.0, 3.0 * count + 0.3), height)
+    return figure(1, count, size=size, squeeze=False, sharey=True)
+
+
+def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) -> Figure:
+    """Draw the error of each step, a panel for each class and a line for each network or predictor.
+
+    Args:
+        errors: name -> `analysis.by_step`.
+        ylabel: what is measured; on a logarithmic axis.
+
+    Raises:
+        UsageError: without predictors.
+    """
+    something(errors, "predictor, by name")
+    drawn = looks(errors)
+    classes = list(dict.fromkeys(kind for found in errors.values() for kind in found))
+    with style():
+        fig, axes = _panels(len(classes), 3.8)
+        for ax, kind in zip(axes[0], classes, strict=True):
+            for name, found in errors.items():
+                if kind in found:
+                    x = np.arange(1, len(found[kind]) + 1)
+                    ax.plot(x, found[kind], marker="o", markersize=3, **drawn[name])
+            ax.set(title=label(kind), xlabel="step", yscale="log")
+        axes[0, 0].set_ylabel(ylabel)
+        decades(axes[0, 0].yaxis)
+        handles = [Line2D([], [], marker="o", label=label(name), **look) for name, look in drawn.items()]
+        fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+
+def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
+    """Draw what spread is worth: on the left the error of each bin against its spread, on the right the coverage.
+
+    Dotted lines are the control, a calibrated normal: a mean absolute error of 0.8 standard deviations, and its
+    coverage for each number of deviations.
+
+    Args:
+        bins: class -> `analysis.error_by_spread`.
+        coverage: `analysis.coverage`, in percent.
+
+    Raises:
+        UsageError: without bins.
+    """
+    something(bins, "class of curves")
+    with style():
+        fig, (left, right) = figure(1, 2, size=(8.6, 3.9))
+        _errors(left, bins)
+        _coverage(right, coverage)
+        handles = [Line2D([], [], color=KIND_COLOURS[kind], marker="o", label=label(kind)) for kind in bins]
+        handles.append(Line2D([], [], color=RULE, linestyle=":", linewidth=1.2, label="calibrated normal"))
+        fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+    return fig
+
+
+def _errors(ax: Axes, bins: Mapping[str, Bins]) -> None:
+    for kind, found in bins.items():
+        ax.plot(found.spread, found.error, "-o", color=KIND_COLOURS[kind], markersize=4, linewidth=1.2)
+    everything = np.concatenate([np.asarray(found.spread) for found in bins.values()])
+    ends = np.array([everything[everything > 0].min(initial=1.0), everything.max()])
+    ax.plot(ends, MEAN_ERROR * ends, color=RULE, linestyle=":", linewidth=1.2)
+    ax.set(xlabel="SD of the estimates", ylabel="mean absolute error", xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        decades(axis)
+
+
+def _coverage(ax: Axes, coverage: Coverage) -> None:
+    for kind, percent in coverage.by_step.items():
+        for line, values in zip(cycle(LINES), percent, strict=False):
+            x = np.arange(1, len(values) + 1)
+            look = {"color": KIND_COLOURS[kind], "linestyle": line, "marker": "o", "markersize": 3}
+            ax.plot(x, values, linewidth=1.2, **look)
+    for deviations, line in zip(coverage.deviations, cycle(LINES), strict=False):
+        height = normal_coverage(deviations)
+        ax.axhline(height, color=RULE, linestyle=":", linewidth=1.2)
+        place = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": "small"}
+        ax.text(1.02, height, f"{deviations:g} SD ({NAMED[line]})", **place)
+    ax.set(xlabel="step", ylabel="observations covered (%)", ylim=(0, 104))
+
+
+# ------------------------------------------------------------------------------------------------ over training
+
+
+def over_training(
+    courses: Mapping[str, Sequence[Course]],
+    ylabel: str,
+    controls: Sequence[int | float] = (),
+    logarithmic: bool = False,
+) -> Figure:
+    """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
+
+    Args:
+        courses: name of the network -> `analysis.course` of each run.
+        ylabel: what is measured.
+        controls: heights of dotted lines, such as `normal_coverage(1)`.
+        logarithmic: the axis of the measure; that of updates always is.
+
+    Raises:
+        UsageError: if no network has a course, or they measure different things.
+    """
+    something([each for found in courses.values() for each in found], "course of a run")
+    kinds = {tuple(each.values) for found in courses.values() for each in found}
+    if len(kinds) > 1:
+        raise UsageError(f"these courses measure different things, {sorted(kinds)}; draw them apart")
+    classes = kinds.pop()
+    with style():
+        fig, axes = _panels(len(classes), 3.6)
+        for ax, kind in zip(axes[0], classes, strict=True):
+            for name, found in courses.items():
+                for each in found:
+                    ax.plot(
+                        each.updates, each.values[kind], "-o", color=shade(name), markersize=3.5, alpha=0.6
+                    )
+            for height in controls:
+                ax.axhline(height, color=RULE, linestyle=":", linewidth=1.2)
+            ax.set(title=label(kind) if len(classes) > 1 else "", xlabel="update", xscale="log")
+        axes[0, 0].set(ylabel=ylabel, yscale="log" if logarithmic else "linear")
+        handles = [
+            Line2D([], [], color=shade(name), marker="o", label=_counted(name, found))
+            for name, found in courses.items()
+        ]
+        fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
+    return fig
+
+
+def _counted(name: str, found: Sequence[Course]) -> str:
+    return f"{label(name)} ({len(found)} run{'s' * (len(found) != 1)})"

@@ -1,0 +1,197 @@
+"""Both networks as a drawing, which token sees which, the learned window, and where queries look."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from mini_lib.errors import UsageError
+from mini_lib.functions.analysis import Attended, Fall, Falling
+from mini_lib.functions.models import Tokens
+from mini_lib.functions.models.window import MASKS, visible
+from mini_lib.reproduction.functions.figures.looks import (
+    ASKED,
+    MODEL_COLOURS,
+    decades,
+    label,
+    shade,
+    something,
+)
+from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
+from mini_lib.reproduction.plotting import QUIET, RULE, diagram, figure, style
+
+VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
+BOXES = {
+    "observations\n$y_1,\\ldots,y_N$": ((1.0, 2.0), 1.7, RULE),
+    "tokens $(x_i,\\ y_i)$\nquery $(x_{N+1},\\ 0)$": ((3.9, 3.0), 2.2, VALUES),
+    "tokens $(i,\\ j,\\ y_j-y_i)$\nqueries $(i,\\ N+1,\\ 0)$": ((3.9, 1.0), 2.4, DIFFERENCES),
+    "transformer ": ((6.7, 3.0), 1.5, VALUES),
+    "transformer": ((6.7, 1.0), 1.5, DIFFERENCES),
+    "$\\hat{y}_{N+1}$": ((12.0, 3.0), 1.1, VALUES),
+    "$z_i+y_i$, for $i=1..N$": ((9.3, 1.0), 2.0, DIFFERENCES),
+    "$\\hat{y}_{N+1}$ ": ((12.0, 1.0), 1.1, DIFFERENCES),
+}
+ARROWS = {
+    "": ((1.5, 2.42), (2.75, 2.9), (1.9, 2.9), VALUES),
+    "differences\nonly": ((1.5, 1.58), (2.65, 1.1), (1.55, 1.02), DIFFERENCES),
+    " ": ((5.05, 3.0), (5.9, 3.0), (5.5, 3.2), VALUES),
+    "  ": ((5.15, 1.0), (5.9, 1.0), (5.5, 1.2), DIFFERENCES),
+    "one answer": ((7.5, 3.0), (11.4, 3.0), (9.4, 3.2), VALUES),
+    "$z_i$": ((7.5, 1.0), (8.25, 1.0), (7.85, 1.25), DIFFERENCES),
+    "median": ((10.35, 1.0), (11.4, 1.0), (10.87, 1.22), DIFFERENCES),
+    "$y_i$ come back only here": ((1.9, 2.0), (9.3, 1.44), (6.5, 2.0), RULE),
+}
+
+
+def two_networks() -> Figure:
+    """Draw the 1d transformer, which sees values, above the relational one, which sees differences."""
+    fig, ax = figure(size=(9.4, 3.0))
+    diagram(ax, BOXES, ARROWS)
+    ax.set(xlim=(0, 12.7), ylim=(0.3, 3.6))
+    ax.set_axis_off()
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------ masks
+
+
+def masks(observed: int = 4, mask: str = "causal") -> Figure:
+    """Draw which token (a row) may look at which (a column) in both networks; queries come last, in vermilion.
+
+    Raises:
+        UsageError: for an unknown mask, or numbers of observations that do not fit on a page.
+    """
+    if mask not in MASKS or not 2 <= observed <= 6:
+        raise UsageError(
+            f"masks are {', '.join(MASKS)}, of 2 to 6 observations; got {mask!r} and {observed!r}"
+        )
+    fig, axes = figure(1, 2, size=(9.4, 4.6), gridspec_kw={"width_ratios": (1, 1.6)})
+    for ax, kind in zip(axes, ("one_d", "relational"), strict=True):
+        tokens = token_set(kind, observed)
+        _seen(ax, visible(tokens, tokens, mask), tokens)
+        ax.set_title(label(kind))
+    axes[0].set(xlabel="is looked at", ylabel="looks")
+    axes[1].set_xlabel("is looked at")
+    return fig
+
+
+def _seen(ax: Axes, seen: Tensor, tokens: Tokens) -> None:
+    names = [",".join(str(int(place)) for place in places) for places in tokens.places.tolist()]
+    ax.imshow(seen.numpy(), cmap="Greys", vmin=0, vmax=1.6, interpolation="nearest")
+    places = range(len(names))
+    turned = {"rotation": 90} if tokens.places.shape[1] > 1 else {}
+    ax.set_xticks(places, names, fontsize=8, **turned)
+    ax.set_yticks(places, names, fontsize=8)
+    for ticks in (ax.get_xticklabels(), ax.get_yticklabels()):
+        for tick, asks in zip(ticks, tokens.query.tolist(), strict=True):
+            tick.set_color(ASKED if asks else "#222222")
+    edges = np.arange(len(names) + 1) - 0.5
+    ax.hlines(edges, -0.5, len(names) - 0.5, color="white", linewidth=0.8)
+    ax.vlines(edges, -0.5, len(names) - 0.5, color="white", linewidth=0.8)
+    ax.grid(False)
+
+
+# ------------------------------------------------------------------------------------------------ the window
+
+
+def window(falls: Mapping[str, Fall]) -> Figure:
+    """Draw F over distance for one or several networks, with a dot at each window's length a b.
+
+    The factor that training began with is dotted; where layers or heads have windows of their own there is a line
+    for each.
+
+    Args:
+        falls: name of the network -> `analysis.fall`.
+
+    Raises:
+        UsageError: without networks.
+    """
+    something(falls, "window")
+    with style():
+        fig, ax = figure(size=(6.4, 3.4))
+        for name, found in falls.items():
+            _factors(ax, name, found)
+        starts = {found.start_length: found for found in falls.values()}
+        for length, found in starts.items():
+            words = f"at the start: $ab={length:g}$"
+            ax.plot(found.distance, found.start, color=QUIET, linewidth=1.2, linestyle=":", label=words)
+            _mark(ax, found.distance, found.start, length, QUIET)
+        ax.set(xlabel="distance $|x-x'|$", ylabel="factor $F$", ylim=(-0.02, 1.05))
+        ax.legend(fontsize="small")
+    return fig
+
+
+def _factors(ax: Axes, name: str, found: Fall) -> None:
+    """A line for each window of a network; the first is named, with the mean of their lengths."""
+    factors, lengths = found.factor.flatten(0, 1), found.length.flatten().tolist()
+    words = f"{label(name)}: $ab={np.mean(lengths):.1f}$"
+    look = {"color": shade(name), "alpha": 1.0 if len(factors) == 1 else 0.5}
+    for number, (factor, length) in enumerate(zip(factors, lengths, strict=True)):
+        ax.plot(found.distance, factor, label=None if number else words, **look)
+        _mark(ax, found.distance, factor, length, look["color"])
+
+
+def _mark(ax: Axes, distance: Tensor, factor: Tensor, length: float, own: str) -> None:
+    """A dot where the distance is the window's length, unless that lies outside."""
+    if length <= float(distance[-1]):
+        height = np.interp(length, distance.numpy(), factor.numpy())
+        ax.plot([length], [height], "o", color=own, markersize=6)
+
+
+# ------------------------------------------------------------------------------------------------ attention
+
+
+def attention(attended: Attended, highest: int | float | None = None) -> Figure:
+    """Draw where one query of a relational network looks: its weight on every place of the matrix.
+
+    The query has a ring, the column that is asked for a frame; places without a token are grey.
+
+    Args:
+        attended: from `analysis.over_matrix`.
+        highest: the weight that is darkest; the largest one by default.
+    """
+    weights = attended.weights
+    rows, columns = weights.shape
+    fig, ax = figure(size=(5.4, 4.2))
+    ax.set_facecolor("#ececec")
+    top = float(weights.nan_to_num().max()) if highest is None else highest
+    look = {"cmap": "Blues", "vmin": 0, "vmax": top, "interpolation": "nearest"}
+    extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
+    fig.colorbar(ax.imshow(weights.numpy(), extent=extent, **look), ax=ax, label="attention", shrink=0.85)
+    asked_column(ax, columns, rows)
+    ring = {"fillstyle": "none", "color": ASKED, "markersize": min(9, 150 / columns)}
+    ax.plot([columns], [attended.query], "o", **ring)
+    limits = {"xlim": (0.5, columns + 0.6), "ylim": (rows + 0.6, 0.4)}
+    ax.set(xlabel="later point $j$", ylabel="earlier point $i$", **limits)
+    ax.grid(False)
+    return fig
+
+
+def attention_by_distance(falling: Mapping[str, Falling]) -> Figure:
+    """Draw how attention falls with distance: the mean over layers and heads, on a logarithmic axis.
+
+    Thin lines are the layers, each a mean over heads. Attention shared evenly is dotted.
+
+    Args:
+        falling: name of the network -> `analysis.by_distance`.
+
+    Raises:
+        UsageError: without networks.
+    """
+    something(falling, "network")
+    with style():
+        fig, ax = figure(size=(6.4, 3.6))
+        for name, found in falling.items():
+            own, layers = shade(name), found.weights.mean(dim=1)
+            for layer in layers:
+                ax.plot(found.distance, layer, color=own, linewidth=0.7, alpha=0.4)
+            look = {"color": own, "marker": "o", "markersize": 3.5, "label": label(name)}
+            ax.plot(found.distance, layers.mean(dim=0), **look)
+            ax.plot(found.distance, found.even, color=own, linewidth=1, linestyle=":")
+        ax.plot([], [], color=RULE, linewidth=1, linestyle=":", label="shared evenly")
+        ax.set(xlabel="distance $|x-x'|$", ylabel="mean attention", yscale="log")
+        decades(ax.yaxis)
+        ax.legend(fontsize="small")
+    return fig

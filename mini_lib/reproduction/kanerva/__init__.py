@@ -1,0 +1,1 @@
+"""The Kanerva paper's figures: cells, drawings, timings, ledger."""

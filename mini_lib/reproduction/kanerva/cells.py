@@ -1,0 +1,216 @@
+"""The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
+
+from collections.abc import Callable
+from functools import partial
+
+from mini_lib.kanerva import runs, tasks
+from mini_lib.kanerva.models.noise import GIVEN
+from mini_lib.kanerva.runs import PAPER as PAPER
+from mini_lib.kanerva.runs import Settings
+from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.kanerva import timing
+from mini_lib.reproduction.kanerva.scaling import memory_work
+from mini_lib.settings import RunSettings
+from mini_lib.training import TrainingRun
+
+TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
+RUNS = 3  # the paper does not say how many are behind its figures
+
+
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The replica of a run; of Figure 1D, a timing."""
+    return (timing if "form" in settings else runs).build(settings, seed)
+
+
+def data_source(settings: dict) -> str:
+    """The digits that episodes are made of, "rendered" sprites, or the random codes of a timing, "drawn"."""
+    return "drawn" if "form" in settings else runs.data_source(settings)
+
+
+def digits_settings(machines: int, **changes) -> Settings:
+    """Digits, 45 in 30 columns (Figure 1E)."""
+    return Settings.from_dict({"task": "digits", "machines": machines} | changes)
+
+
+def mixture_settings(machines: int, **changes) -> Settings:
+    """The same with a mixture (Figure 4)."""
+    return digits_settings(machines, **({"model": "mixture", "experiment": "mixture"} | changes))
+
+
+def binding_settings(machines: int, **changes) -> Settings:
+    """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
+    own = {"task": "rgb", "machines": machines, "total": 60, "dim": 100, "lr": 1e-3}
+    return Settings.from_dict(own | changes)
+
+
+def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
+    """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
+    own = {
+        "task": "dsprites",
+        "machines": machines,
+        "experiment": "full",
+        "total": total,
+        "items": 15,
+        "encoder": "residual",
+        "epochs": 25_000,
+        "checks": (10_000, 15_000, 20_000),
+        "test_episodes": 200,
+    }
+    return Settings.from_dict(own | changes)
+
+
+# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
+# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
+# one of 28 x 28; so divergences weigh a quarter.
+SMALL = {"batch_size": 8, "lr": 1e-3}
+SMALL_DIGITS = SMALL | {
+    "source": "distorted",
+    "encoder": "mlp",
+    "decoder": "mlp",
+    "kl_weight": 14**2 / 28**2,
+    "epochs": 1000,
+}
+SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
+LONG_TRIPLETS = SMALL_TRIPLETS | {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
+SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
+
+
+# ------------------------------------------------------------------------------------------------ all cells
+
+SCALING = (
+    {f"R^2, m={m}": f"r2_{m}" for m in (400, 600, 100)}
+    | {f"T(1)/T(2), m={m}": f"speedup_2_{m}" for m in (500, 600)}
+    | {f"best k, m={m}": f"best_k_{m}" for m in (400, 600)}
+)
+LOSS = {"loss": "nll", "loss, nothing written": "nll_empty"}
+LOSSES = LOSS | {"loss, training digits": "nll_training"}
+COLUMNS = {
+    "kanerva.fig1d": SCALING,
+    "kanerva.fig1e": LOSSES,
+    "kanerva.fig2a": {
+        "largest gamma": "largest",
+        "lesser machine": "least_used",
+        "largest gamma, reading": "read_largest",
+        "lesser machine, reading": "read_least_used",
+        "green": "nll_green",
+        "green, a machine forgotten": "nll_green_forgotten",
+    },
+    "kanerva.fig2b": {
+        "loss": "nll",
+        "dominant machine's loss": "dominant_nll",
+        "idle variance": "idle_variance",
+    },
+    "kanerva.fig2c": LOSSES
+    | {colour: f"nll_{colour}" for colour in tasks.rgb.COLOURS}
+    | {"green, nothing written": "nll_empty_green"},
+    "kanerva.fig2d": {"red or blue": "classes_shown", "red and blue": "classes_least_shown"}
+    | {"most telling": "classes_most", "next": "classes_next"}
+    | {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
+    | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLOURS},
+    "kanerva.fig3b": {
+        "contrast": "contrast",
+        "contrast, other sprites": "contrast_shuffled",
+        "contrast, mean images": "contrast_fixed",
+        "one sprite": "one_sprite",
+        "one sprite, other sprites": "one_sprite_shuffled",
+        "one sprite, mean images": "one_sprite_fixed",
+        "changes of gamma": "changes",
+        "changes of gamma, reading": "read_changes",
+        "least used machine": "least_used",
+        "least used machine, reading": "read_least_used",
+    },
+    "kanerva.fig3c": LOSS,
+    "kanerva.fig4a": {"classes": "classes", "least used machine": "least_used"},
+    "kanerva.fig4d": LOSSES,
+    "kanerva.fig7": {name: f"tuned_{name}" for name in ("position", "shape", "orientation", "scale")}
+    | {"position, mean images": "tuned_position_fixed", "position, lesser machines": "tuned_position_rest"},
+    "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
+}
+DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
+SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
+TWO, FOUR = {"k = 2": partial(binding_settings, 2)}, {"k = 4": partial(sprites_settings, 4)}
+ROWS: dict[str, dict[str, Callable[..., Settings]]] = {
+    "kanerva.fig1e": {f"k = {k}": partial(digits_settings, k) for k in DIVISORS},
+    "kanerva.fig2a": TWO,
+    "kanerva.fig2b": TWO,
+    "kanerva.fig2c": {"k = 1": partial(binding_settings, 1)}
+    | TWO
+    | {"k = 2, no gradient to r": partial(binding_settings, 2, options={"stop_grad_r": True})},
+    "kanerva.fig2d": TWO,
+    "kanerva.fig3b": FOUR | {"k = 1": partial(sprites_settings, 1)},
+    "kanerva.fig3c": {f"k = {k}, {m} columns each": partial(sprites_settings, k, k * m) for k, m in SPLITS},
+    "kanerva.fig4a": {f"k = {k}": partial(mixture_settings, k) for k in (2, 3)},
+    "kanerva.fig4d": {f"k = {k}": partial(mixture_settings, k) for k in (1, 2, 3, 5)},
+    "kanerva.fig7": FOUR,
+    "kanerva.fig8": FOUR,
+}
+SMALLER = {
+    digits_settings: SMALL_DIGITS,
+    mixture_settings: SMALL_DIGITS,
+    binding_settings: SMALL_TRIPLETS,
+    sprites_settings: SMALL_SPRITES,
+}
+
+
+class _Cells(CellTable):
+    """Cells of this paper."""
+
+    def row(self, table: str, row: str, settings: RunSettings, variant: str = "") -> None:
+        """A cell for every column."""
+        for column, metric in COLUMNS[table].items():
+            self.add(table, row, column, settings.to_dict(), RUNS, metric=metric, variant=variant)
+
+
+def _declare() -> list[Cell]:
+    cells = _Cells()
+    for form in ("loop", "batched"):
+        cells.row("kanerva.fig1d", form, timing.Timing(form, threads=8))
+        cells.row("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
+    for table, rows in ROWS.items():
+        for row, settings in rows.items():
+            cells.row(table, row, settings())
+            cells.row(table, row, settings(**SMALLER[settings.func]), TUTORIAL)
+    given = {"options": {"assignment": GIVEN}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
+    cells.row("kanerva.fig2c", "k = 2", TWO["k = 2"](**SMALL_TRIPLETS, **given), f"{TUTORIAL}, machine given")
+    for row, settings in ROWS["kanerva.fig2c"].items():
+        changes = SMALL_TRIPLETS | {"ae_weight": 0.0}
+        cells.row("kanerva.fig2c", row, settings(**changes), f"{TUTORIAL}, no autoencoder term")
+    for table in ("kanerva.fig2a", "kanerva.fig2c", "kanerva.fig2d"):
+        for row in (row for row in ("k = 1", "k = 2") if row in ROWS[table]):
+            cells.row(table, row, ROWS[table][row](**LONG_TRIPLETS), f"{TUTORIAL}, six times as long")
+    return list(cells)
+
+
+CELLS = _declare()
+
+
+def bench_cases() -> list[BenchCase]:
+    """Passes of the memory, and a training step of each experiment; no code of the authors is public.
+
+    Passes are those of Figure 1D, in both forms, and writing and reading with the sizes of Figure 1E. Training on
+    sprites has the paper's sizes; on digits, the small scale's, since these need no data.
+    """
+    cases = []
+
+    def memory(part: str, form: str, k: int, m: int, sizes: dict) -> None:
+        timed = partial(memory_work, part, form, k, m, **sizes)
+        name = f"memory {part if part != 'both' else form}"
+        cases.append(BenchCase(name, f"k={k}, m={m}", {}, None, 20, False, timed))
+
+    for form in ("loop", "batched"):
+        for k in (1, 2, 5, 20):
+            memory("both", form, k, 600, {"episodes": 2, "items": 3, "dim": 50})
+    for part in ("write", "read"):
+        for k in (1, 3, 15):
+            memory(part, "batched", k, 30, {"episodes": 24, "items": 45, "dim": 50})
+    trained = {
+        "product digits": [digits_settings(k, **SMALL_DIGITS) for k in (1, 3, 15)],
+        "mixture digits": [mixture_settings(3, **SMALL_DIGITS)],
+        "product binding": [binding_settings(k, **SMALL_TRIPLETS) for k in (1, 2)],
+        "product sprites": [sprites_settings(k) for k in (1, 4)],
+    }
+    for name, each in trained.items():
+        for s in each:
+            cases.append(BenchCase(name, f"k={s.machines}, m={s.total}", s.to_dict(), None, 3, False))
+    return cases

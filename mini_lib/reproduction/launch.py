@@ -1,0 +1,226 @@
+"""Run many trainings: over the cores of a CPU, or stacked on a GPU, inside a time budget."""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+import torch
+
+from mini_lib.progress import open_bar
+from mini_lib.training import Run, TrainingRun, train
+
+Build = Callable[[dict, int], TrainingRun]
+STACK = 40  # replicas in one stack at most
+WINDOW = 80  # jobs whose replicas are built, and so held in memory, at a time
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to make: a wing's `build`, the settings, the seed, and the run's key (names its checkpoint)."""
+
+    build: Build
+    settings: dict
+    seed: int
+    key: str
+
+
+class JobsFailed(RuntimeError):
+    """Some jobs ended in an error; the others are done, unless a worker process died."""
+
+
+def default_workers() -> int:
+    """One process for each core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else multiprocessing.cpu_count()
+
+
+def launch(
+    jobs: Iterable[Job],
+    *,
+    device: torch.device,
+    checkpoints: Path | str,
+    deadline: float | None = None,
+    workers: int | None = None,
+    precision: str = "fp32",
+    progress: bool = True,
+) -> Iterator[tuple[Job, Run]]:
+    """Train the jobs and yield each as it ends, finished or stopped by the deadline.
+
+    Args:
+        jobs: in order of urgency.
+        device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked.
+        checkpoints: folder for unfinished runs; a finished one's is deleted once the caller asks for the next.
+        deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
+            begun one, is checkpointed and yielded unfinished; what has not begun is left out.
+        workers: processes on a CPU, one a core unless given.
+        precision: see `devices.use_precision`.
+        progress: show a bar over updates.
+
+    Raises:
+        JobsFailed: after the last run, if some jobs ended in an error; it names them. Or if a worker process died,
+            since no more can be trained then.
+    """
+    jobs, checkpoints = list(jobs), Path(checkpoints)
+    if device.type == "cpu":
+        runs = _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
+    else:
+        runs = _in_stacks(jobs, device, checkpoints, deadline, precision, progress)
+    for job, run in runs:
+        yield job, run
+        if run.finished:
+            (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------ CPU
+
+_counter = None
+_halt = None
+
+
+def _start_worker(counter, halt) -> None:
+    """Set a worker up: one thread; interrupts are the parent's to handle; no life after the parent's."""
+    global _counter, _halt
+    _counter, _halt = counter, halt
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
+def _end_with_parent() -> None:
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _count(updates: int) -> None:
+    with _counter.get_lock():
+        _counter.value += updates
+
+
+def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
+    def stop(update: int) -> bool:
+        return bool(_halt.value) or _past(deadline)
+
+    if stop(0):
+        return None
+    replica = job.build(job.settings, job.seed)
+    return train([replica], checkpoints=checkpoints, stop=stop, progress=_count)[0]
+
+
+def _past(deadline: float | None) -> bool:
+    return deadline is not None and time.time() > deadline
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back until the end. A process started meanwhile never hears SIGINT, not even while it imports.
+
+    It takes a mask, which processes inherit, and handlers, since another thread may hear what this one does not.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    heard = []
+    usual = {
+        number: signal.signal(number, lambda number, frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in usual.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    if heard:
+        signal.raise_signal(heard[0])
+
+
+def _shut(pool: ProcessPoolExecutor) -> None:
+    """End the workers. Another interrupt has to wait: the workers of a pool that is left while it ends never end."""
+    with _interrupts_held():
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
+    if _past(deadline):
+        return
+    spawn = multiprocessing.get_context("spawn")
+    # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
+    counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
+    workers = max(1, min(workers, len(jobs)))
+    ended, failed, lost = 0, [], 0
+    with ExitStack() as ending:  # the flag first, then the bar, then the workers
+        with _interrupts_held():
+            pool = ProcessPoolExecutor(
+                workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt)
+            )
+            ending.callback(_shut, pool)
+            bar = ending.enter_context(
+                open_bar(f"0 of {len(jobs)} runs", None, " updates", leave=True, shown=progress)
+            )
+            ending.callback(setattr, halt, "value", 1)
+            waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
+        while waiting:
+            done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            bar.update(counter.value - bar.n)
+            for future in done:
+                job = waiting.pop(future)
+                if isinstance(error := future.exception(), BrokenProcessPool):
+                    lost += 1
+                elif error is not None:
+                    failed.append(f"{job.settings}, seed {job.seed}: {error}")
+                elif (run := future.result()) is not None:
+                    ended += run.finished
+                    bar.set_description_str(f"{ended} of {len(jobs)} runs")
+                    yield job, run
+    messages = []
+    if failed:
+        messages += [f"{len(failed)} of {len(jobs)} runs failed:", *failed]
+    if lost:
+        messages += [
+            f"a worker process died, perhaps for want of memory; {lost} of {len(jobs)} runs are not done.",
+            "Finished runs are kept; the same command goes on, with fewer --workers if memory is short.",
+        ]
+    if messages:
+        raise JobsFailed("\n".join(messages))
+
+
+# ------------------------------------------------------------------------------------------------ GPU
+
+
+def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
+    for start in range(0, len(jobs), WINDOW):
+        in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
+        for stack in stacks(in_time):
+            if _past(deadline):
+                return
+            runs = train(
+                [replica for _, replica in stack],
+                device=device,
+                stacked=len(stack) > 1,
+                checkpoints=checkpoints,
+                stop=lambda update: _past(deadline),
+                progress=progress,
+                precision=precision,
+            )
+            yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
+
+
+def stacks(jobs: Iterable[Job], most: int = STACK) -> list[list[tuple[Job, TrainingRun]]]:
+    """Build the replicas and group those of equal shape, in order of first appearance, `most` to a group."""
+    groups = defaultdict(list)
+    for job in jobs:
+        replica = job.build(job.settings, job.seed)
+        groups[replica.stack_key()].append((job, replica))
+    return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]

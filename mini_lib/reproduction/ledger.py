@@ -1,0 +1,304 @@
+"""The ledger of a paper: where its equations, tables, figures and claims stand in code, tests and book.
+
+A wing's `paper.toml` holds a `[[row]]` for each of them, a `[[detail]]` for everything that the paper leaves
+open or states otherwise than its code, a `[[renaming]]` for each parameter of the authors' code, and a
+`[[difference]]` for each cell whose difference from the paper we can explain. `check` finds faults.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from mini_lib.errors import unknown_name_error
+
+KINDS = ("equation", "algorithm", "definition", "table", "figure", "claim")
+TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Something that the paper numbers, defines or claims.
+
+    Attributes:
+        number: where it stands there, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
+        kind: one of `KINDS`.
+        what: what it is, in our words.
+        code: "module:object" that implements it, or declares its runs.
+        test: ``file`` or ``file::function`` that checks it.
+        page: the file of the book that shows it.
+        tag: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
+    """
+
+    number: str
+    kind: str
+    what: str
+    code: str
+    test: str
+    page: str
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Something that the paper leaves open, or states otherwise than the authors' code does.
+
+    Attributes:
+        about: the subject in a few words.
+        paper: what the paper says.
+        released: what the authors' code does.
+        ours: what fills the cells here.
+        why: why that.
+        option: how to get the other reading here, if one can.
+        variant: the name of the cells that measure the other reading, if there are any.
+        effect: what it changes, where that needs no run.
+    """
+
+    about: str
+    paper: str
+    released: str
+    ours: str
+    why: str
+    option: str = ""
+    variant: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """A parameter of the authors' code and ours of the same meaning; see `mini_lib.reproduction.esbn.authors`."""
+
+    model: str
+    theirs: str
+    ours: str = ""
+    encoder: str = ""
+    dead: bool | str = False
+    optional: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why a cell differs from the paper, as far as that is known."""
+
+    cell: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All rows of a wing's `paper.toml`."""
+
+    paper: str
+    rows: tuple[Row, ...]
+    details: tuple[Detail, ...]
+    renamings: tuple[Renaming, ...]
+    differences: tuple[Difference, ...]
+
+
+def load(paper: str) -> Ledger:
+    """The ledger of a wing.
+
+    Raises:
+        ValueError: for a paper without one, or a row with a field that is missing or unknown.
+    """
+    file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
+    if not file.is_file():
+        raise unknown_name_error("paper", paper, papers())
+    return read(paper, file.read_text(encoding="utf-8"))
+
+
+def papers() -> list[str]:
+    """The short names of all papers that have a ledger."""
+    folders = resources.files("mini_lib.reproduction").iterdir()
+    return sorted(each.name for each in folders if each.joinpath("paper.toml").is_file())
+
+
+def read(paper: str, text: str) -> Ledger:
+    """The ledger in the text of a `paper.toml`."""
+    kinds = {"row": Row, "detail": Detail, "renaming": Renaming, "difference": Difference}
+    tables = tomllib.loads(text)
+    for name in tables:
+        if name not in kinds:
+            raise unknown_name_error("ledger table", name, kinds)
+    parts = (tuple(_row(kind, entry) for entry in tables.get(name, ())) for name, kind in kinds.items())
+    return Ledger(paper, *parts)
+
+
+def _row(kind: type, entry: dict):
+    names = [field.name for field in fields(kind)]
+    for name in entry:
+        if name not in names:
+            raise unknown_name_error(f"field of a {kind.__name__.lower()}", name, names)
+    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in entry]
+    if missing:
+        first = next(iter(entry.values()), "")
+        raise ValueError(f"the ledger's {kind.__name__.lower()} {first!r} lacks {', '.join(missing)}")
+    return kind(**entry)
+
+
+def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]:
+    """Everything in which ledger, code, tests and pages are out of step, a sentence each.
+
+    Args:
+        ledger: of one wing.
+        root: the repository's root, where tests, notebooks and book are.
+        required: numbers that must have a row, such as every printed table and every claim.
+    """
+    toc = (root / "book" / "_toc.yml").read_text(encoding="utf-8")
+    pages = {str(Path(page).with_suffix("")) for page in re.findall(r"(?:file|root):\s*(\S+)", toc)}
+    problems = [f"{row.number}: {problem}" for row in ledger.rows for problem in _problems(row, root, pages)]
+    numbers = [row.number for row in ledger.rows]
+    problems += [f"{number}: two rows" for number in dict.fromkeys(numbers) if numbers.count(number) > 1]
+    problems += [
+        f"{number}: no row" for number in dict.fromkeys([*required, *_gaps(numbers)]) if number not in numbers
+    ]
+    return problems + _untold(ledger)
+
+
+def _problems(row: Row, root: Path, pages: set[str]) -> list[str]:
+    problems = [] if row.kind in KINDS else [f"unknown kind {row.kind!r}"]
+    source, mentions = _source(row.code)
+    if source is None:
+        problems.append(f"no code {row.code!r}")
+    elif row.tag and row.tag not in (source if row.tag.startswith("#") else mentions):
+        problems.append(f"the tag {row.tag!r} does not stand in {row.code}")
+    file, _, function = row.test.partition("::")
+    if not (root / file).is_file():
+        problems.append(f"no test file {file!r}")
+    elif function and function not in _functions(root / file):
+        problems.append(f"no test {function!r} in {file}")
+    if str(Path(row.page).with_suffix("")) not in pages:
+        problems.append(f"the page {row.page!r} is not in the book's contents")
+    return problems
+
+
+def _source(code: str) -> tuple[str | None, str]:
+    """The source of a "module:object", and that with its module's docstring; None if it is not there."""
+    module_name, _, path = code.partition(":")
+    try:
+        module = found = importlib.import_module(module_name)
+        for name in path.split(".") if path else ():
+            found = getattr(found, name)
+    except (ImportError, AttributeError):
+        return None, ""
+    try:
+        source = inspect.getsource(found)
+    except TypeError:  # a constant has no source of its own
+        source = inspect.getsource(module)
+    return source, f"{module.__doc__}\n{source}"
+
+
+@cache
+def _functions(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def _gaps(numbers: list[str]) -> list[str]:
+    """Every "Table n", "Figure n" and "Eq. n" up to the highest that is there."""
+    found = [re.fullmatch(r"(Table|Figure|Eq\.) (\d+)", number) for number in numbers]
+    highest: dict[str, int] = {}
+    for match in filter(None, found):
+        highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
+    return [f"{kind} {number}" for kind, last in highest.items() for number in range(1, last + 1)]
+
+
+def _untold(ledger: Ledger) -> list[str]:
+    """Tags in the wing's code that no row knows."""
+    told = {match[1] for row in ledger.rows if (match := TAG.search(row.tag))}
+    package = Path(str(resources.files("mini_lib")))
+    folders = package / ledger.paper, package / "reproduction" / ledger.paper
+    return [
+        f"{path.name}: the tag '# {tag}' has no row"
+        for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
+        for tag in sorted(set(TAG.findall(path.read_text(encoding="utf-8"))) - told)
+    ]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; line ends and bars inside a cell are made safe."""
+    lines = [list(head), *([str(value) for value in row] for row in rows)]
+    lines = [[re.sub(r"[ \n]+", " ", text).replace("|", "\\|").strip() for text in line] for line in lines]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str:
+    """The index to the paper of each (title, ledger), as MyST; `up` leads from the page to the root."""
+    parts = [
+        "# Index to the paper",
+        "Where everything stands that the paper numbers, defines or claims: the code that does it, the test "
+        "that checks it, the page that shows it. Made from the ledger, `paper.toml`; a test keeps it in step.",
+    ]
+    for title, ledger in ledgers:
+        parts.append(f"## {title}")
+        rows = [(row.number, row.what, _where(row, up)) for row in ledger.rows]
+        parts.append(table(("in the paper", "what", "code, test, page"), rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: dict[str, str]) -> str:
+    """What each (title, ledger) finds unsaid, as MyST; `effects` says what each variant measured."""
+    parts = [
+        "# What the paper does not say",
+        "A paper cannot say everything, and a released program sometimes does something else. Here is every "
+        "such place that we know of: what the paper says, what its authors' code does, what fills the tables "
+        "of this book, and why. Where the other reading can be run, its option is named, and what it changes "
+        "is computed from our records.",
+    ]
+    for title, ledger in ledgers:
+        parts.append(f"## {title}")
+        parts += [_detail(detail, effects) for detail in ledger.details]
+        parts.append(_renamings(ledger))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _detail(detail: Detail, effects: dict[str, str]) -> str:
+    told = detail.effect or effects.get(detail.variant) or "not measured yet."
+    items = [
+        ("Paper", detail.paper),
+        ("Authors' code", detail.released),
+        ("Here", f"{detail.ours} {detail.why}"),
+    ]
+    items += [("The other reading", detail.option)] if detail.option else []
+    return f"### {detail.about}\n\n" + "\n".join(
+        f"- *{name}:* {text}" for name, text in [*items, ("Effect", told)]
+    )
+
+
+def _renamings(ledger: Ledger) -> str:
+    if not ledger.renamings:
+        return ""
+    rows = [
+        (
+            f"{row.model}{f' ({row.encoder})' if row.encoder else ''}",
+            _code(row.theirs),
+            _code(row.ours),
+            row.note,
+        )
+        for row in ledger.renamings
+    ]
+    text = (
+        "### Parameters of the authors' code\n\nThe same parameters under other names. `.*` stands for all "
+        "parameters of a layer; where ours is left empty, theirs has no part in the function."
+    )
+    return f"{text}\n\n{table(('network', 'theirs', 'ours', 'note'), rows)}"
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if name else ""
+
+
+def _where(row: Row, up: str) -> str:
+    """Code, test and page below one another, without the folders that all of them share."""
+    file, _, function = row.test.removeprefix("tests/").partition("::")
+    test = _code(file) + (f": *{function.removeprefix('test_').replace('_', ' ')}*" if function else "")
+    page = f"[{Path(row.page).stem.replace('_', ' ')}]({up}{row.page})"
+    return "<br>".join((_code(row.code.removeprefix("mini_lib.")), test, page))

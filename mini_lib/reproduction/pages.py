@@ -1,0 +1,245 @@
+"""The book's generated pages: paper against ours, index to the paper, what the paper does not say."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from mini_lib.reproduction import ledger
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge
+from mini_lib.reproduction.compare import (
+    TUTORIAL,
+    VERDICTS,
+    Comparison,
+    caption,
+    compare,
+    counts,
+    reading_of,
+)
+from mini_lib.reproduction.records import Records
+
+HOW_TO_READ = """\
+Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
+verdict. Errors are what the paper prints, for its number and for ours: standard deviations over runs for SCAN,
+standard errors of the mean for the others. Nothing here is typed in: the page is computed from the records in
+`mini_lib/reproduction/records`.
+
+- *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
+  accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
+- *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
+- *partial*: we have fewer runs than the paper. With fewer than 3 the paper's spread stands in for ours.
+- *not run*: no run yet. Every one of them can be made with the command above its table.
+- A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
+  others.
+
+Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
+authors' code does, one reading fills the table and the other is compared with the same printed numbers. See
+[](what_the_paper_does_not_say.md)."""
+
+
+def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Records) -> list[Path]:
+    """Write the three pages; returns their paths.
+
+    Args:
+        folder: such as book/generated; made if it is not there.
+        papers: the `experiments` module of each wing, with PAPER, TITLE and CELLS.
+        records: the measured runs.
+    """
+    papers = list(papers)
+    compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}
+    ledgers = [(paper.TITLE, ledger.load(paper.PAPER)) for paper in papers]
+    effects = measured_effects([each for found in compared.values() for each in found])
+    pages = {
+        "paper_against_ours.md": comparison_page([(*pair, compared[pair[1].paper]) for pair in ledgers]),
+        "index_to_the_paper.md": ledger.index_page(ledgers),
+        "what_the_paper_does_not_say.md": ledger.details_page(ledgers, effects),
+    }
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in pages]
+
+
+def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
+    """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
+    parts = ["# Paper against ours", HOW_TO_READ]
+    for title, book, found in papers:
+        parts += [f"## {title}", _counts_table(found), *_claims(found), *_provenance(found)]
+        for table in sorted({each.cell.table for each in found}, key=_order):
+            parts += _table([each for each in found if each.cell.table == table], book)
+    return "\n\n".join(parts) + "\n"
+
+
+def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
+    """What each variant measured beside the cells that it is another reading of, where both have runs."""
+    at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in found}
+    effects: dict[str, list[str]] = {}
+    for (table, row, column, _), each in at.items():
+        base, reading = reading_of(each.cell)
+        first = at.get((table, row, column, base))
+        if reading and first is not None and each.ours.n and first.ours.n:
+            small = f", {base} scale" if base else ""
+            effects.setdefault(reading, []).append(
+                f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
+                f"{first.ours} ({first.ours.n})"
+            )
+    return {variant: "; ".join(told) + "." for variant, told in effects.items()}
+
+
+def name(table: str) -> str:
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d"."""
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
+    return f"{'Figure' if kind == 'fig' else kind.capitalize()} {number.upper()}"
+
+
+# ----------------------------------------------------------------------------------------- parts of the page
+
+
+def _counts_table(found: list[Comparison]) -> str:
+    if all(each.paper is None for each in found):
+        return _measured_table(found)
+    told = [verdict for verdict in VERDICTS if verdict != "not printed"]
+    rows = [
+        (
+            f"[{_solid(name(table))}](#{_anchor(table)})",
+            *(count[verdict] or "" for verdict in (*told, "partial")),
+        )
+        for table, count in sorted(counts(found).items(), key=lambda item: _order(item[0]))
+    ]
+    return ledger.table(("", *told, "of these partial"), rows)
+
+
+def _measured_table(found: list[Comparison]) -> str:
+    """Of a paper that prints no numbers, how many cells have runs, at each scale."""
+    rows = []
+    for table in sorted({each.cell.table for each in found}, key=_order):
+        here = [each for each in found if each.cell.table == table]
+        scales = [
+            [each.ours.n > 0 for each in here if each.cell.variant == scale] for scale in ("", TUTORIAL)
+        ]
+        told = (f"{sum(some)} of {len(some)}" if some else "" for some in scales)
+        rows.append((f"[{_solid(name(table))}](#{_anchor(table)})", *told))
+    note = "The paper prints no numbers in its figures: nothing can match, and the claims below are what is judged."
+    columns = ("", "cells measured at the paper's scale", "at the smaller scale")
+    return f"{note}\n\n{ledger.table(columns, rows)}"
+
+
+def _order(table: str) -> tuple:
+    """Tables before figures, each by number."""
+    kind, number = name(table).split(" ", 1)
+    digits = re.match(r"\d+", number)
+    return kind != "Table", int(digits[0]) if digits else 0, number
+
+
+def _anchor(table: str) -> str:
+    return table.replace(".", "-")
+
+
+def _claims(found: list[Comparison]) -> list[str]:
+    told: dict[Claim, dict[str, Judgement]] = {}
+    for judgement in judge(found):
+        told.setdefault(judgement.claim, {})[judgement.scale] = judgement
+    if not told:
+        return []
+    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in told.values())]
+    changed = dict.fromkeys(each.settings for by_scale in told.values() for each in by_scale.values())
+    numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
+    rows = [
+        (
+            claim.id,
+            claim.statement,
+            claim.source,
+            *(_judgement(by_scale[scale], numbers) if scale in by_scale else "" for scale in scales),
+        )
+        for claim, by_scale in told.items()
+    ]
+    notes = [f"({number}) {settings}" for settings, number in numbers.items()]
+    text = (
+        "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
+        "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
+        "runs, and no printed error, cannot tell. It is *not run* until every one "
+        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart."
+    )
+    table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
+    return [text, table] + (
+        ["What differs from the paper's settings: " + "; ".join(notes) + "."] if notes else []
+    )
+
+
+def _judgement(judgement: Judgement, numbers: dict[str, int]) -> str:
+    settings = f" ({numbers[judgement.settings]})" if judgement.settings else ""
+    return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
+
+
+def _coloured(verdict: str) -> str:
+    word = {"holds": "match", "tie": "close", "fails": "differs"}.get(verdict, verdict)
+    return f"[{verdict}]{{.verdict-{word}}}" if word in ("match", "close", "differs") else verdict
+
+
+def _table(found: list[Comparison], book: ledger.Ledger) -> list[str]:
+    table = found[0].cell.table
+    title = caption(table) or next((row.what for row in book.rows if row.number == name(table)), "")
+    parts = [f"({_anchor(table)})=\n### {name(table)}: {title}", f"`mini-lib reproduce {table}`"]
+    parts.append(_grid([each for each in found if not each.cell.variant]))
+    for variant in dict.fromkeys(each.cell.variant for each in found if each.cell.variant):
+        parts.append(f"Other reading: *{variant}*.")
+        parts.append(_grid([each for each in found if each.cell.variant == variant]))
+    return parts + _differences(found, book)
+
+
+def _grid(found: list[Comparison]) -> str:
+    columns = list(dict.fromkeys(each.cell.column for each in found))
+    by_place = {(each.cell.row, each.cell.column): _entry(each) for each in found}
+    rows = dict.fromkeys(each.cell.row for each in found)
+    lines = [(row, *(by_place.get((row, column), "") for column in columns)) for row in rows]
+    return ledger.table(("", *columns), lines)
+
+
+def _entry(each: Comparison) -> str:
+    lines = ["-" if each.paper is None else str(each.paper)]
+    lines += [f"{each.ours} ({each.ours.n})"] if each.ours.n else []
+    lines.append(_coloured(each.verdict) + (", partial" if each.partial else ""))
+    return "<br>".join(map(_solid, lines))
+
+
+def _solid(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _differences(found: list[Comparison], book: ledger.Ledger) -> list[str]:
+    """Why cells differ: as the ledger says, or that it is not known."""
+    known = {each.cell: each.why for each in book.differences}
+    lines = [
+        f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
+        f"{known.get(each.cell.id, 'why it differs is not known.')}"
+        for each in found
+        if each.verdict == "differs"
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
+def _provenance(found: list[Comparison]) -> list[str]:
+    """On what, with what and in how much time the runs behind these cells were made."""
+    records = list({record["key"]: record for each in found for record in each.records}.values())
+    if not records:
+        return ["### Provenance\n\nNo runs on record yet."]
+    told = [record["provenance"] for record in records]
+    hours = Counter()
+    for each in told:
+        hours[each["device"].split(":")[0]] += each["seconds"] / 3600
+    spent = " and ".join(f"{amount:.1f} {device} hours" for device, amount in sorted(hours.items()))
+    items = {
+        "devices": _tally(each["device"] for each in told),
+        "torch": _tally(each["torch"] for each in told),
+        "precision": _tally(each["precision"] for each in told),
+        "code": _tally(each["version"] for each in told),
+        "made from": f"{min(each['date'] for each in told)} to {max(each['date'] for each in told)}",
+    }
+    lines = "\n".join(f"- {label}: {text}" for label, text in items.items())
+    return [f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core).\n\n{lines}"]
+
+
+def _tally(values: Iterable[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(Counter(values).items()))

@@ -1,0 +1,335 @@
+"""The measured runs: one JSON record a trained network, in one JSONL file a table, never doubled, never lost."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+
+from mini_lib import __version__
+from mini_lib.errors import CorruptFileError, UsageError
+from mini_lib.settings import run_key, settings_hash
+from mini_lib.storage import check_folder, not_written
+from mini_lib.training import Run
+
+COMMITTED = Path(__file__).parent / "records"
+READERS = Path("records")  # in the current directory: where an installed package, which others share, writes
+REQUIRED = {
+    "key": str,
+    "hash": str,
+    "seed": int,
+    "paper": str,
+    "settings": dict,
+    "scale": str,
+    "data": str,
+    "metrics": dict,
+    "diverged": bool,
+    "curve": dict,
+    "updates": int,
+}
+JSON_NAMES = {str: "a text", int: "a whole number", dict: "an object", bool: "true or false"}
+SAME = ("settings", "metrics", "diverged", "updates", "scale")
+
+
+class RecordConflict(CorruptFileError):
+    """Two records of one key that do not agree."""
+
+
+def record_of(
+    run: Run,
+    settings: dict,
+    seed: int,
+    *,
+    paper: str,
+    scale: str,
+    data: str,
+    device: str,
+    precision: str = "fp32",
+) -> dict:
+    """The record of a finished run; figures rounded to 6 decimals, or to 5 significant digits where that is more.
+
+    A run that ended with a metric that is not finite counts as diverged; the record keeps its other metrics.
+    """
+    digest = settings_hash(settings)
+    metrics = {name: _rounded(value) for name, value in run.metrics.items() if _is_finite(value)}
+    measured = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
+    return {
+        "key": run_key(settings, seed),
+        "hash": digest,
+        "seed": seed,
+        "paper": paper,
+        "settings": settings,
+        "scale": scale,
+        "data": data,
+        "metrics": metrics,
+        "diverged": run.diverged or len(metrics) < len(run.metrics),
+        "curve": run.curve,
+        "updates": run.updates,
+        **({"checks": measured} if len(measured) > 1 else {}),
+        "provenance": {
+            "version": code_version(),
+            "torch": torch.__version__,
+            "device": device,
+            "precision": precision,
+            "seconds": round(run.seconds, 1),
+            "date": date.today().isoformat(),
+        },
+    }
+
+
+def _rounded(value: int | float) -> int | float:
+    small = 0 < abs(value) < 0.1
+    return float(f"{value:.5g}") if small else round(value, 6)
+
+
+def _is_finite(value: object) -> bool:
+    """Whether this is a number, and one that a float can hold."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
+
+
+def home_folder() -> Path:
+    """Where records are written by default: in the package where that lies in its git checkout, else `./records`."""
+    root = Path(__file__).parents[2]
+    own = (root / ".git").exists() and (root / "pyproject.toml").is_file()
+    return COMMITTED if own else READERS
+
+
+@cache
+def code_version() -> str:
+    """The package's version, with the commit where the package lies in its git checkout, as first asked for.
+
+    A run's record names the code it started with: ask before training, since commits may follow meanwhile.
+    """
+    package = Path(__file__).parents[1]
+
+    def git(*words: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["git", *words], cwd=package, capture_output=True, text=True)
+
+    try:
+        tracked = git("ls-files", "--error-unmatch", __file__).returncode == 0
+    except OSError:
+        tracked = False
+    if not tracked:
+        return __version__
+    dirty = "" if git("diff", "--quiet", "HEAD", "--", "*.py").returncode == 0 else "-dirty"
+    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD').stdout.strip()}{dirty}"
+
+
+class Records:
+    """The records of a folder, one file `<table>.jsonl` for each table that declares runs.
+
+    Args:
+        folder: where they are read and added to. By default the records that come with the package are read; an
+            installed package reads those in `./records` too, and adds to these (see `home_folder`).
+
+    Attributes:
+        folder: where records are added.
+    """
+
+    def __init__(self, folder: Path | str | None = None):
+        self.folder = home_folder() if folder is None else Path(folder)
+        self._by_key: dict[str, dict] = {}
+        self._by_hash: dict[str, list[dict]] = defaultdict(list)
+        for source in dict.fromkeys([COMMITTED, self.folder] if folder is None else [self.folder]):
+            for path in sorted(source.glob("*.jsonl")):
+                for record in read_records(path):
+                    self._admit(record, path)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    def __iter__(self):
+        return iter(self._by_key.values())
+
+    def of(self, digest: str) -> list[dict]:
+        """The records of one settings hash, by seed."""
+        return sorted(self._by_hash.get(digest, []), key=lambda record: record["seed"])
+
+    def add(self, record: dict, home: str) -> bool:
+        """Append a record to `<home>.jsonl` as one whole line, on disk before this returns.
+
+        Returns:
+            False if the same record is there already.
+
+        Raises:
+            RecordConflict: if its key is there with other results.
+            OSError: if it cannot be written; nothing finished is lost.
+        """
+        return self._append([record], home) == 1
+
+    def check_writable(self) -> None:
+        """Raise OSError now, rather than after hours of training, if no record can be written to the folder."""
+        check_folder(self.folder, "records")
+
+    def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> tuple[int, int]:
+        """Take over records made elsewhere; returns how many were new and how many were known.
+
+        Args:
+            folder: where their files lie, at any depth.
+            homes: the file that records of a settings hash belong to; without one they keep their file's name.
+
+        Raises:
+            UsageError: if the folder holds no record files.
+            RecordConflict: on a key with other results; nothing at all is merged then.
+        """
+        paths = sorted(Path(folder).rglob("*.jsonl"))
+        if not paths:
+            raise UsageError(f"no record files (*.jsonl) in {folder}")
+        found, known = defaultdict(list), dict(self._by_key)
+        for path in paths:
+            for record in read_records(path):
+                self._check(record, known.setdefault(record["key"], record), path)
+                found[(homes or {}).get(record["hash"], path.stem)].append(record)
+        new = sum(self._append(records, home) for home, records in found.items())
+        return new, sum(map(len, found.values())) - new
+
+    def _append(self, records: list[dict], home: str) -> int:
+        path = self.folder / f"{home}.jsonl"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = 0
+        with FileLock(path.with_suffix(".lock")):
+            for other in read_records(path) if path.exists() else ():
+                if other["key"] not in self._by_key:
+                    self._admit(other, path)
+            for record in records:
+                self._check(record, self._by_key.get(record["key"]), path)
+                if record["key"] not in self._by_key:
+                    append_line(path, to_line(record))
+                    new += self._admit(record, path)
+        return new
+
+    @staticmethod
+    def _check(record: dict, known: dict | None, where: Path) -> None:
+        if known is not None and any(known[name] != record[name] for name in SAME):
+            raise RecordConflict(
+                f"run {record['key']} in {where} has other results than the one on record; if it was made by other "
+                "code, delete the one that is out of date"
+            )
+
+    def _admit(self, record: dict, path: Path) -> bool:
+        self._check(record, self._by_key.get(record["key"]), path)
+        if record["key"] in self._by_key:
+            return False
+        self._by_key[record["key"]] = record
+        self._by_hash[record["hash"]].append(record)
+        return True
+
+
+def to_line(record: dict) -> str:
+    """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(record), sort_keys=True, allow_nan=False)
+
+
+def read_records(path: Path) -> list[dict]:
+    """The records of a file, with NaN where a curve or a check has null.
+
+    A record holds no checksum: a metric that was altered and is still a finite number is not noticed here; the
+    history of the repository shows it.
+
+    Raises:
+        CorruptFileError: naming file and line, if a line is no record or its key is not its own.
+    """
+    records = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        place = f"{path}, line {number}"
+        try:
+            record = json.loads(line.decode("utf-8"))
+            fault = _fault(record)
+        except (ValueError, RecursionError):
+            fault = "not a whole record"
+        if fault is not None:
+            raise CorruptFileError(f"{place}: {fault}; delete that line and run it again")
+        records.append(_with_nan(record))
+    return records
+
+
+def _fault(record: object) -> str | None:
+    """What is wrong with what a line holds, in words, or None."""
+    if not isinstance(record, dict):
+        return "not a whole record"
+    missing = REQUIRED.keys() - record.keys()
+    if missing:
+        return f"the record lacks {', '.join(sorted(missing))}"
+    for name, kind in REQUIRED.items():
+        if type(record[name]) is not kind:
+            return f"the record's {name} is not {JSON_NAMES[kind]}"
+    digest = settings_hash(record["settings"])
+    if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
+        return "the record's key does not belong to its settings and seed"
+    for name, value in record["metrics"].items():
+        if not _is_finite(value):
+            return f"the record's metric {name} is not a finite number"
+    if not _is_curve(record["curve"]):
+        return "the record's curve is not lists of updates, losses and scores, all of one length"
+    if not _are_checks(record.get("checks", [])):
+        return "the record's checks are not a list of numbers by name"
+    return None
+
+
+def _is_curve(curve: dict) -> bool:
+    return (
+        curve.keys() == {"update", "loss", "score"}
+        and all(isinstance(part, list) for part in curve.values())
+        and len({len(part) for part in curve.values()}) == 1
+        and all(map(_is_finite, curve["update"]))
+        and all(map(_is_number_or_null, curve["loss"] + curve["score"]))
+    )
+
+
+def _are_checks(checks: object) -> bool:
+    return isinstance(checks, list) and all(
+        isinstance(check, dict) and all(map(_is_number_or_null, check.values())) for check in checks
+    )
+
+
+def _is_number_or_null(value: object) -> bool:
+    """What stands for a measured number in a line: old lines have NaN where newer ones have null."""
+    return value is None or _is_finite(value) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _with_nan(record: dict) -> dict:
+    """The record as `record_of` made it: NaN in the place of null, which stands for it in JSON."""
+
+    def filled(parts: dict) -> dict:
+        return {name: math.nan if value is None else value for name, value in parts.items()}
+
+    curve = {
+        name: [math.nan if value is None else value for value in values]
+        for name, values in record["curve"].items()
+    }
+    checks = {"checks": [filled(check) for check in record["checks"]]} if "checks" in record else {}
+    return record | {"curve": curve} | checks
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line and force it to disk; a line cut short by a full disk is taken back."""
+    before = path.read_bytes() if path.exists() else b""
+    start = "" if not before or before.endswith(b"\n") else "\n"
+    try:
+        with path.open("a") as file:
+            file.write(f"{start}{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, len(before))
+        raise not_written(path, error) from error

@@ -1,0 +1,143 @@
+"""Load weights of the authors' released codes: github.com/jlrussin/syntactic_attention and github.com/yli1/CGPS.
+
+Their parameters and ours are the same ones under other names; `paper.toml` has a `[[renaming]]` row for each. There
+"*" stands for the rest of a name, and "[0]", "[1]" for the two halves of a tensor in which we keep both directions.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mini_lib.reproduction.ledger import Renaming, read
+from mini_lib.scan.grammar import WORDS
+from mini_lib.scan.models import LiNetwork, SyntacticAttention
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS
+
+LI_ACTIONS = tuple(action for action in list(ACTION_IDS)[:8] if action not in (SOS, EOS))
+
+
+def load_syntactic_attention(
+    network: SyntacticAttention, state_dict: Mapping[str, Tensor]
+) -> SyntacticAttention:
+    """Give `network` the weights of a network of the authors' code, saved with one layer a module.
+
+    Build `network` first with the options of the run: `sequential_semantics` is their --seq_sem, `syntax_action`
+    --syn_act, `nonlinear_semantics` --sem_mlp. Word and action numbers are the same.
+
+    Returns:
+        The same network, all or nothing of it changed.
+
+    Raises:
+        ValueError: for parameters that are missing, superfluous or of another shape; each is named.
+    """
+    return _load(network, "syntactic_attention", dict(state_dict))
+
+
+def load_li(
+    network: LiNetwork,
+    variables: Mapping[str, Any],
+    words: Sequence[str] = WORDS,
+    actions: Sequence[str] = LI_ACTIONS,
+) -> LiNetwork:
+    """Give `network` the variables of a TensorFlow graph of the authors' code, as arrays by name.
+
+    Their code numbers words and actions anew in every run, so the numbering has to be told, and saves no weights
+    itself. Kernels are transposed, and gates brought from TensorFlow's order (i, g, f, o) into PyTorch's.
+
+    Args:
+        network: built with the sizes and ablations of the run: `representations="one"` is their
+            --single_representation, which leaves no trace in the variables if both embeddings have one size;
+            `decoder_input="gold"` is --use_decoder_input.
+        variables: `tf.trainable_variables()` by name, as `session.run` gives them; ":0" at the end of a name is
+            ignored.
+        words: their words 1, 2, ...; 0 is the end.
+        actions: their actions 1, 2, ...; 0 is the end.
+
+    Raises:
+        ValueError: as `load_syntactic_attention`; and for `words` or `actions` that are not SCAN's.
+    """
+    for kind, given, known in (("words", words, WORDS), ("actions", actions, LI_ACTIONS)):
+        if sorted(given) != sorted(known):
+            raise ValueError(
+                f"{kind} have to be {', '.join(known)} in the order of the run, not {', '.join(given)}"
+            )
+    word_rows = torch.tensor([0, *(words.index(word) + 1 for word in WORD_IDS if word in words)])
+    order = [EOS, *actions]
+    action_rows = torch.tensor([order.index(action) for action in ACTION_IDS if action in order])
+    found = {}
+    for name, value in variables.items():
+        tensor = torch.from_numpy(np.array(value, dtype=np.float32))
+        found[name.removesuffix(":0")] = _as_ours(name, tensor, word_rows, action_rows)
+    return _load(network, "li", found)
+
+
+def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
+    """Rows in our order, kernels transposed, gates in PyTorch's order."""
+    if "/Variable" in name:  # their tables of embeddings have no names of their own
+        rows = word_rows if name.startswith("word_embeddings/") else action_rows
+        return value[rows] if len(value) == len(rows) else value
+    value = value.mT if value.dim() == 2 else value
+    if "lstm_cell" in name:
+        i, g, f, o = value.chunk(4)
+        return torch.cat([i, f, g, o])
+    picked = "prediction_network" in name and len(value) == len(action_rows)
+    return value[action_rows] if picked else value
+
+
+@cache
+def renaming() -> tuple[Renaming, ...]:
+    """The rows of the renaming table, as they stand in `paper.toml`."""
+    text = resources.files("mini_lib.reproduction.scan").joinpath("paper.toml").read_text(encoding="utf-8")
+    return read("scan", text).renamings
+
+
+def _load(network: nn.Module, model: str, theirs: dict[str, Tensor]) -> nn.Module:
+    own = network.state_dict()
+    state = {name: value.clone() for name, value in own.items()}
+    missing, problems = {name: value.numel() for name, value in own.items()}, []
+    for name, value in theirs.items():
+        target = _ours(model, name, own)
+        if target == "":
+            continue
+        base, _, half = (target or "").partition("[")
+        if base not in state:
+            problems.append(f"{name!r} has no place in it")
+            continue
+        place = state[base][int(half[:-1])] if half else state[base]
+        if value.numel() != place.numel() or value.squeeze().shape != place.squeeze().shape:
+            problems.append(
+                f"{name!r} has shape {tuple(value.shape)}, our {target!r} needs {tuple(place.shape)}"
+            )
+            continue
+        place.copy_(value.reshape(place.shape))
+        missing[base] -= value.numel()
+    problems += [f"nothing for our {name!r}, or not all of it" for name, left in missing.items() if left > 0]
+    if problems:
+        shown = "\n  ".join(problems[:12]) + (
+            f"\n  and {len(problems) - 12} more" if len(problems) > 12 else ""
+        )
+        raise ValueError(
+            f"the weights do not fit this {type(network).__name__}:\n  {shown}\n"
+            "Build the network with the sizes and options of the run that they are from."
+        )
+    network.load_state_dict(state)
+    return network
+
+
+def _ours(model: str, name: str, own: Collection[str]) -> str | None:
+    """Our name of a parameter of theirs: "" where it has no part in the function, None where it is unknown.
+
+    `own` are the names of the network to be filled.
+    """
+    for row in renaming():
+        pattern = re.escape(row.theirs).replace(r"\*", r"([^./]+)")
+        if row.model == model and (match := re.fullmatch(pattern, name)):
+            ours = row.ours.replace("*", match[1]) if match.groups() else row.ours
+            return "" if row.dead == "if absent" and ours not in own else ours
+    return None

@@ -1,0 +1,118 @@
+"""Tables of what is taken for what, what words mean alone, errors by construction, and seeds against each other."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, colour, figure
+from mini_lib.scan.analysis import Dictionary, Share, Table
+
+
+def _heat(ax: Axes, values: Float[np.ndarray, "R C"], rows: Sequence[str], columns: Sequence[str]) -> None:
+    """A matrix of shares from 0 to 1, with percents in it from half a percent on."""
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if value >= 0.005:
+            shade = "white" if value > 0.6 else "#222222"
+            ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=8, color=shade)
+    ax.set(xticks=range(len(columns)), yticks=range(len(rows)))
+    ax.set_xticklabels(columns, rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_yticklabels(rows)
+    ax.grid(False)
+    ax.tick_params(length=0)
+
+
+def table(counts: Table, xlabel: str, ylabel: str = "right action") -> Figure:
+    """Draw a table as percents of its rows, the number of steps after each row's name; empty ones are left out.
+
+    For `analysis.looked_at` say "word that has most attention", for `analysis.substitutions` "action said".
+    """
+    kept = counts.without_empty()
+    rows = [f"{name} ({n:,})" for name, n in zip(kept.rows, kept.counts.sum(axis=1), strict=True)]
+    fig, ax = figure(size=(2.4 + 0.55 * len(kept.columns), 1.6 + 0.3 * len(rows)))
+    _heat(ax, kept.shares, rows, kept.columns)
+    ax.set(xlabel=xlabel, ylabel=f"{ylabel} (steps)")
+    return fig
+
+
+def word_meanings(dictionary: Dictionary) -> Figure:
+    """Draw what each word says alone, in percent: the semantic stream is a dictionary."""
+    words, actions = dictionary.words, dictionary.actions
+    fig, ax = figure(size=(1.8 + 0.55 * len(actions), 1.2 + 0.27 * len(words)))
+    _heat(ax, dictionary.probabilities.double().numpy(), words, actions)
+    ax.set(xlabel="action (probability in %)", ylabel="word alone")
+    return fig
+
+
+def roles(similarity: Mapping[str, Mapping[str, float]], verb: str = "jump") -> Figure:
+    """Draw how alike h_j of a verb and of each other verb are in the same place, by construction (cosine)."""
+    names = list(dict.fromkeys(name for row in similarity.values() for name in row))
+    fig, ax = figure(size=(5.6, 1.3 + 0.26 * len(similarity)))
+    for number, name in enumerate(names):
+        values = [row.get(name, np.nan) for row in similarity.values()]
+        look = {"color": OKABE_ITO[number % len(OKABE_ITO)], "markersize": 6, "label": name, "alpha": 0.8}
+        ax.plot(values, range(len(values)), "os^vD"[number % 5], **look)
+    ax.set(yticks=range(len(similarity)), xlabel=f"cosine of h between {verb} and", xlim=(None, 1.03))
+    ax.set_yticklabels(list(similarity))
+    ax.invert_yaxis()
+    ax.grid(axis="x")
+    ax.legend(fontsize="small", loc="best", frameon=False)
+    return fig
+
+
+def errors_by_form(forms: Mapping[str, Share]) -> Figure:
+    """Draw the percentage of errors in each form of command, the worst on top, with the counts behind it.
+
+    Raises:
+        UsageError: without forms.
+    """
+    if not forms:
+        raise UsageError("there is no form to draw; give what `analysis.by_form` found")
+    ordered = sorted(forms.items(), key=lambda item: -item[1].share)  # the first is drawn lowest
+    fig, ax = figure(size=(6.8, 0.9 + 0.27 * max(2, len(ordered))))
+    for place, (_, share) in enumerate(ordered):
+        wrong = share.count - share.right
+        ax.barh(place, 100 - share.percent, 0.72, color=OKABE_ITO[1])
+        ax.text(
+            101.5 - share.percent,
+            place,
+            f"{wrong:,} of {share.count:,}",
+            va="center",
+            fontsize=8,
+            color=QUIET,
+        )
+    ax.set(yticks=range(len(ordered)), xlim=(0, 118), xlabel="commands answered wrongly (%)")
+    ax.set_xticks(range(0, 101, 20))
+    ax.set_yticklabels([form for form, _ in ordered])
+    ax.grid(axis="x")
+    ax.grid(visible=False, axis="y")
+    return fig
+
+
+def own_word_and_accuracy(
+    runs: Mapping[str, Mapping[str, float]] | Sequence[Mapping[str, float]], share: str = "own word"
+) -> Figure:
+    """Draw one dot a run: test accuracy against how often attention is on the own word.
+
+    Args:
+        runs: what `analysis.describe` says of each run; with names, these are written beside the dots.
+        share: which of its numbers stands on the horizontal axis.
+
+    Raises:
+        UsageError: without runs.
+    """
+    named = dict(runs) if isinstance(runs, Mapping) else {number: run for number, run in enumerate(runs)}
+    if not named:
+        raise UsageError("there is no run to draw; give what `analysis.describe` says of each")
+    fig, ax = figure(size=(5.2, 3.6))
+    x, y = ([run[name] for run in named.values()] for name in (share, "accuracy"))
+    ax.plot(x, y, "o", color=colour("syntactic_attention"), alpha=0.65, markersize=7, markeredgewidth=0)
+    for name, left, up in zip(named, x, y, strict=True):
+        if isinstance(runs, Mapping):
+            ax.annotate(str(name), (left, up), (5, -2), textcoords="offset points", fontsize=8, color=QUIET)
+    ax.set(xlabel=f"{share} (% of steps)", ylabel="test accuracy (%)", ylim=(-4, 104))
+    return fig

@@ -1,0 +1,70 @@
+"""Actions as coloured squares: one colour and one sign for each, the same in every figure."""
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET
+
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
+Number = float | int
+END = "#d4d4d4"
+# action: (colour, sign); the verbs' signs are their first letters, left and right are arrows
+LOOKS = {
+    "WALK": (BLUE, "W"),
+    "LOOK": (GREEN, "K"),
+    "RUN": (ORANGE, "R"),
+    "JUMP": (VERMILION, "J"),
+    "LEFT": (PINK, "↰"),
+    "RIGHT": (SKY, "↱"),
+    "DAX": ("#7A5195", "D"),
+    "<EOS>": (END, "."),
+    "<SOS>": ("#ffffff", "?"),
+}
+NAMES = {
+    "WALK": "walk",
+    "LOOK": "look (K)",
+    "LEFT": "left",
+    "RIGHT": "right",
+    "<EOS>": "end",
+    "<SOS>": "none",
+}
+SIDE = 0.88  # of a square in its unit cell
+ARROWS = 1.35  # their signs are small in the font
+
+
+def ink(shade: str) -> str:
+    """Black or white, whichever is easier to read on this colour."""
+    red, green, blue = to_rgb(shade)
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
+
+
+def square(ax: Axes, action: str, x: Number, y: Number, size: Number = 8.0, edge: str = "none") -> Rectangle:
+    """Draw one action in the unit cell whose upper left corner is at (x, y), with a sign of `size` points."""
+    shade, sign = LOOKS[action]
+    margin = (1 - SIDE) / 2
+    edge = "#8a8a8a" if action == "<SOS>" and edge == "none" else edge
+    box = Rectangle((x + margin, y + margin), SIDE, SIDE, facecolor=shade, edgecolor=edge, linewidth=1.4)
+    ax.add_patch(box)
+    size = ARROWS * size if sign in "↰↱" else size
+    ax.text(x + 0.5, y + 0.52, sign, ha="center", va="center", fontsize=size, color=ink(shade))
+    return box
+
+
+def row(ax: Axes, actions: Sequence[str], x: Number, y: Number, size: Number = 8.0) -> None:
+    """Draw actions side by side from (x, y) on."""
+    for place, action in enumerate(actions):
+        square(ax, action, x + place, y, size)
+
+
+def key(
+    ax: Axes, actions: Iterable[str], x: Number, y: Number, size: Number = 8.0, step: Number = 4.2
+) -> None:
+    """Say in a row from (x, y) on what the squares stand for, each action once, in the order of `LOOKS`."""
+    shown = [action for action in LOOKS if action in set(actions)]
+    for place, action in enumerate(shown):
+        square(ax, action, x + step * place, y, size)
+        name = NAMES.get(action, action.lower())
+        ax.text(x + step * place + 1.15, y + 0.5, name, va="center", fontsize="small", color=QUIET)

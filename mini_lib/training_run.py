@@ -1,0 +1,142 @@
+"""What a wing hands to the harness, and what it gets back."""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+CPU = torch.device("cpu")
+Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
+
+
+def adam(parameters, lr: float) -> torch.optim.Optimizer:
+    """Adam (Kingma and Ba 2015), every replica's default."""
+    return torch.optim.Adam(parameters, lr=lr, fused=True)
+
+
+def plain_attributes(module: nn.Module) -> tuple[tuple[str, str], ...]:
+    """What a module keeps besides parameters, buffers and other modules, in words."""
+    own = {name: value for name, value in vars(module).items() if name[0] != "_" and name != "training"}
+    return tuple((name, repr(value)) for name, value in sorted(own.items()))
+
+
+def last_check(checks: list[dict]) -> dict[str, float]:
+    """The metrics that were measured last."""
+    return {name: value for name, value in checks[-1].items() if name != "epoch"}
+
+
+@dataclass
+class TrainingRun:
+    """One network and all that its training needs, made by a wing from settings and a seed.
+
+    Attributes:
+        key: unique; it stands for the settings and the seed, and names the checkpoint.
+        name: names the run in messages.
+        model: the network, freshly initialised.
+        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
+            run sees the same data.
+        examples: N.
+        batch_size: B; the last batch of an epoch may be smaller.
+        epochs: passes over the data.
+        lr: learning rate of Adam.
+        loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
+            the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
+            shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
+        evaluate: measures the trained model; returns metrics by name.
+        constants: tensors that every batch gets besides its examples (such as the pool of images).
+        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
+            like, from a stream that the update's number names; the batch gets them as "noise".
+        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU:
+            on a GPU every such shape is waited for.
+        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
+        schedule: the learning rate of an update, as a factor of `lr`.
+        clip: the greatest norm of all gradients together, or none.
+        checks: epochs after which `evaluate` measures on the way; it always does at the end.
+        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
+    """
+
+    key: str
+    name: str
+    model: nn.Module
+    epoch: Callable[[int], Batch]
+    examples: int
+    batch_size: int
+    epochs: int
+    lr: float
+    loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
+    evaluate: Callable[[nn.Module], dict[str, float]]
+    constants: Batch = field(default_factory=dict)
+    noise: Callable[[int, Batch], Batch] | None = None
+    dedupe_batch: Callable[[Batch], Batch] | None = None
+    optimiser: Callable = adam
+    schedule: Callable[[int], float] | None = None
+    clip: float | None = None
+    checks: tuple[int, ...] = ()
+    report: Callable[[list[dict]], dict[str, float]] = last_check
+    cpu_only: bool = False
+
+    @property
+    def updates_per_epoch(self) -> int:
+        """Batches in an epoch, a smaller last one included."""
+        return math.ceil(self.examples / self.batch_size)
+
+    @property
+    def updates(self) -> int:
+        """Updates in the whole training."""
+        return self.epochs * self.updates_per_epoch
+
+    def stack_key(self) -> tuple:
+        """Replicas with equal keys can be trained as one stack: equal shapes, options, schedule, loss and constants.
+
+        A stack runs the first network's code with every network's parameters, so that whatever else a module keeps,
+        such as a dropout rate, has to be equal too. What runs on the CPU only shares a stack with nothing.
+        """
+        if self.cpu_only:
+            return (self.key,)
+        shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
+        kinds = tuple((type(module).__name__, plain_attributes(module)) for module in self.model.modules())
+        shared = tuple(
+            (name, hashlib.sha256(t.contiguous().numpy().tobytes()).hexdigest())
+            for name, t in sorted(self.constants.items())
+        )
+        loss = getattr(self.loss, "__qualname__", self.loss)
+        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, repr(self.schedule)
+        return self.examples, self.batch_size, schedule, shapes, kinds, loss, shared
+
+
+@dataclass
+class Run:
+    """What came of a replica.
+
+    Attributes:
+        key: the replica's.
+        name: the replica's.
+        finished: trained to the end and evaluated (or diverged); False if it was stopped on the way.
+        diverged: its loss stopped being a number at the last update of its curve.
+        metrics: what `evaluate` measured; empty if unfinished or diverged.
+        curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
+        updates: updates done.
+        seconds: training and evaluation time; in a stack, this replica's share.
+        model: the trained network, on the CPU.
+        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
+        device: where it was trained and measured.
+        precision: in which; see `devices.use_precision`.
+    """
+
+    key: str
+    name: str
+    finished: bool
+    diverged: bool
+    metrics: dict[str, float]
+    curve: dict[str, list]
+    updates: int
+    seconds: float
+    model: nn.Module
+    checks: list[dict] = field(default_factory=list)
+    device: torch.device = CPU
+    precision: str = "fp32"

@@ -1,0 +1,41 @@
+"""Records and cells made up for the tests of records, comparisons and pages."""
+
+from mini_lib import reproduction as results
+from mini_lib.reproduction import Cell
+
+HOME = "esbn.table11"
+
+
+def record(seed=1, accuracy=99.0, *, scale="paper", diverged=False, score=(50.0, 100.0), **settings):
+    settings = {"task": "distribution_of_three", "m": 95} | settings
+    digest = results.settings_hash(settings)
+    return {
+        "key": f"{digest}-s{seed}",
+        "hash": digest,
+        "seed": seed,
+        "paper": "esbn",
+        "settings": settings,
+        "scale": scale,
+        "data": "rendered",
+        "metrics": {} if diverged else {"test_accuracy": accuracy},
+        "diverged": diverged,
+        "curve": {
+            "update": [10 * i + 1 for i in range(len(score))],
+            "loss": list(score),
+            "score": list(score),
+        },
+        "updates": 1800,
+        "provenance": {
+            "version": "1",
+            "torch": "2",
+            "device": "cpu: x",
+            "precision": "fp32",
+            "seconds": 36.0,
+            "date": "d",
+        },
+    }
+
+
+def cell(table="esbn.table11", row="ESBN + TCN", column="m=95", variant="", **settings):
+    settings = {"task": "distribution_of_three", "m": 95} | settings
+    return Cell(table, row, column, settings, 10, home=HOME, variant=variant)

@@ -1,0 +1,272 @@
+"""Verdicts: worked out by hand, and their laws. Comparisons: which runs fill which cell."""
+
+import json
+import math
+import re
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mini_lib import reproduction as results
+from mini_lib.errors import CorruptFileError
+from mini_lib.reproduction import Cell, Measured, Printed, Records, compare, printed, verdict
+from mini_lib.reproduction.compare import PARTS, counts, listing, standard_error, table_ids
+from reproduction.samples import HOME, cell, record
+
+
+def paper(mean, err, error="SEM", runs=10, unit="%"):
+    return Printed(mean, err, error, runs, unit)
+
+
+@pytest.mark.parametrize(
+    ("printed", "values", "word"),
+    [
+        (paper(99.7, 0.1), (), "not run"),
+        (None, (99.0,), "not printed"),
+        # No spread anywhere: the floor of half a point decides, and twice that.
+        (paper(99.0, 0.0), (99.5,) * 10, "match"),
+        (paper(99.0, 0.0), (99.51,) * 10, "close"),
+        (paper(99.0, 0.0), (98.0,) * 10, "close"),
+        (paper(99.0, 0.0), (97.99,) * 10, "differs"),
+        # Decimal fractions that binary ones miss: 99.7 - 99.2 is more than 0.5 by a rounding error.
+        (paper(99.2, 0.0), (99.7,) * 10, "match"),
+        # SE 3 of the paper and none of ours: 6 points match, 12 are close.
+        (paper(60.0, 3.0), (66.0,) * 10, "match"),
+        (paper(60.0, 3.0), (66.1,) * 10, "close"),
+        (paper(60.0, 3.0), (72.0,) * 10, "close"),
+        (paper(60.0, 3.0), (72.1,) * 10, "differs"),
+        # Ours: values 58, 60, 62 have SD 2 and SEM 1.1547; with the paper's 0.9 the SE is 1.464, twice 2.928.
+        (paper(57.1, 0.9), (58.0, 60.0, 62.0), "match"),
+        (paper(57.0, 0.9), (58.0, 60.0, 62.0), "close"),
+        # An SD of 3 over 9 runs is a standard error of 1; over 1 run of ours it stays 3: SE sqrt(10), twice 6.325.
+        (paper(50.0, 3.0, "SD", 9), (56.3,), "match"),
+        (paper(50.0, 3.0, "SD", 9), (56.4,), "close"),
+        # Two runs: 3 / sqrt(2), so SE sqrt(1 + 4.5) = 2.345, twice 4.690, whatever our own two say.
+        (paper(50.0, 3.0, "SD", 9), (34.6, 74.6), "match"),
+        (paper(50.0, 3.0, "SD", 9), (34.7, 74.8), "close"),
+        # A SEM of 1 over 9 runs is an SD of 3: the same again.
+        (paper(50.0, 1.0, "SEM", 9), (56.3,), "match"),
+        (paper(50.0, 1.0, "SEM", 9), (56.4,), "close"),
+        # Inconclusive above 8 points, even where the means agree or lie far apart.
+        (paper(60.0, 8.0), (60.0,) * 10, "match"),
+        (paper(60.0, 8.01), (60.0,) * 10, "inconclusive"),
+        (paper(60.0, 8.01), (10.0,) * 10, "inconclusive"),
+        # An MSE of 0.4: 5 % is 0.02; a quarter is 0.1.
+        (paper(0.4, 0.0, unit="MSE"), (0.42,) * 3, "match"),
+        (paper(0.4, 0.0, unit="MSE"), (0.421,) * 3, "close"),
+        (paper(0.4, 0.0, unit="SD"), (0.441,) * 3, "differs"),
+        (paper(0.4, 0.1, unit="MSE"), (0.4,) * 3, "match"),
+        (paper(0.4, 0.1001, unit="MSE"), (0.4,) * 3, "inconclusive"),
+        # No error printed: only ours counts.
+        (paper(0.8, None, unit="SD"), (0.84,) * 3, "match"),
+    ],
+)
+def test_verdicts_worked_out_by_hand(printed, values, word):
+    assert verdict(printed, Measured(values)) == word
+
+
+def test_all_runs_diverged_differs_from_any_number():
+    assert verdict(paper(99.0, 8.0), Measured((), diverged=2)) == "differs"
+
+
+accuracies = st.floats(0, 100)
+errors = st.floats(0, 10)
+
+
+@given(accuracies, errors, st.floats(0, 5), st.lists(accuracies, min_size=1, max_size=12))
+def test_a_wider_error_never_makes_a_verdict_worse(mean, err, more, values):
+    order = ["match", "close", "differs", "inconclusive"]
+    narrow, wide = (verdict(paper(mean, e), Measured(tuple(values))) for e in (err, err + more))
+    assert narrow in order
+    assert wide == "inconclusive" or order.index(wide) <= order.index(narrow)
+
+
+@given(st.integers(0, 100).map(float), st.integers(0, 30), st.integers(3, 10))
+def test_a_verdict_does_not_depend_on_the_direction(mean, off, n):
+    above, below = (Measured((mean + sign * off / 4,) * n) for sign in (1, -1))
+    assert verdict(paper(mean, 1.0), above) == verdict(paper(mean, 1.0), below)
+
+
+@given(accuracies, errors, st.lists(accuracies, min_size=3, max_size=12))
+def test_the_verdict_is_the_rule(mean, err, values):
+    se = math.hypot(err, statistics.stdev(values) / math.sqrt(len(values)))
+    d, allowed = abs(statistics.fmean(values) - mean), max(2 * se, 0.5)
+    near = any(math.isclose(d, edge, abs_tol=1e-6) for edge in (allowed, 2 * allowed)) or math.isclose(
+        se, 8, abs_tol=1e-6
+    )
+    expected = (
+        "inconclusive" if se > 8 else "match" if d <= allowed else "close" if d <= 2 * allowed else "differs"
+    )
+    assert near or verdict(paper(mean, err), Measured(tuple(values))) == expected
+
+
+@given(errors, st.integers(1, 2), st.integers(1, 20))
+def test_with_few_runs_the_papers_spread_stands_in(sd, n, runs):
+    se = standard_error(paper(50.0, sd, "SD", runs), Measured((1.0, 9.0)[:n]))
+    assert se == pytest.approx(sd * math.sqrt(1 / runs + 1 / n))
+
+
+# ----------------------------------------------------------------------------------------- comparisons
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Records(tmp_path)
+    for seed in range(1, 4):
+        store.add(record(seed, 99.6), HOME)
+    return store
+
+
+def test_a_cell_finds_its_runs_whatever_table_it_stands_in(store):
+    found = compare([cell(), cell("esbn.table17", "ESBN (conv)")], store)
+    assert [(each.verdict, each.ours.n, each.partial) for each in found] == [("match", 3, True)] * 2
+    assert found[0].paper == paper(99.7, 0.1)
+    assert found[0].label == "match, partial"
+
+
+def test_the_papers_number_of_runs_is_not_partial(store):
+    for seed in range(4, 11):
+        store.add(record(seed, 99.6), HOME)
+    assert compare([cell()], store)[0].label == "match"
+
+
+def test_diverged_runs_count_and_are_shown_but_have_no_part_in_the_mean(store):
+    store.add(record(4, diverged=True), HOME)
+    found = compare([cell()], store)[0]
+    assert (found.ours.n, found.ours.diverged, found.ours.mean) == (4, 1, pytest.approx(99.6))
+    assert "1 diverged" in found.parts[4]
+
+
+def test_tutorial_runs_never_fill_a_cell_of_the_paper(store):
+    store.add(record(4, 50.0, scale="tutorial"), HOME)
+    store.add(record(1, 60.0, scale="tutorial", width=0.25), HOME)
+    main, small = compare([cell(), cell(variant="tutorial", width=0.25)], store)
+    assert main.ours.values == (99.6,) * 3
+    assert small.ours.values == (60.0,)
+    assert compare([cell(width=0.25)], store)[0].verdict == "not run"
+
+
+def test_variants_stand_beneath_their_cell_and_against_its_number(store):
+    cells = [cell(), cell(column="m=85", m=85), cell(variant="released images", images="released")]
+    found = compare(cells, store)
+    assert [each.cell.id.split("/", 2)[2] for each in found] == ["m=95", "m=95/released images", "m=85"]
+    assert found[1].paper == found[0].paper
+    assert found[1].verdict == "not run"
+
+
+def test_a_point_of_a_figure_has_no_printed_number(store):
+    found = compare([cell("esbn.figure8", "RMTS", "m=0")], store)[0]
+    assert (found.paper, found.verdict, found.partial) == (None, "not printed", True)
+    assert found.parts[3] == "-"
+
+
+def test_a_line_has_its_seven_fields(store):
+    assert compare([cell()], store)[0].parts == (
+        "esbn.table11/ESBN + TCN/m=95",
+        "ESBN + TCN",
+        "m=95",
+        "99.7 ± 0.1",
+        "99.6 ± 0",
+        "3",
+        "match, partial",
+    )
+
+
+def test_json_holds_everything(store):
+    found = json.loads(json.dumps(compare([cell()], store)[0].to_dict()))
+    assert found["id"] == cell().id
+    assert found["paper"] == {"mean": 99.7, "err": 0.1, "error": "SEM", "runs": 10, "unit": "%"}
+    assert found["ours"]["values"] == [99.6] * 3
+    assert (found["n"], found["diverged"], found["verdict"], found["partial"]) == (3, 0, "match", True)
+
+
+def test_counts_leave_variants_out(store):
+    found = compare([cell(), cell(column="m=85", m=85), cell(variant="x", images="released")], store)
+    count = counts(found)["esbn.table11"]
+    assert {name: n for name, n in count.items() if n} == {"match": 1, "not run": 1, "partial": 1}
+    assert "esbn.table11" in results.summary(found)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"rows": ["ESBN+TCN"]}, "unknown row 'ESBN\\+TCN'; did you mean 'ESBN \\+ TCN'"),
+        ({"columns": ["m=94"]}, "unknown column 'm=94'; did you mean 'm=95'"),
+        ({"tables": ["esbn.tabel11"]}, "unknown table 'esbn.tabel11'; did you mean 'esbn.table11'"),
+    ],
+)
+def test_wrong_names_are_answered_with_the_nearest(store, wanted, message):
+    with pytest.raises(ValueError, match=message):
+        compare([cell()], store, **wanted)
+
+
+def test_filters_keep_what_they_name(store):
+    cells = [cell(), cell(column="m=85", m=85), cell("esbn.table17", "ESBN (conv)")]
+    assert [
+        each.cell.column for each in compare(cells, store, tables=["esbn.table11"], columns=["m=85"])
+    ] == ["m=85"]
+    assert len(compare(cells, store, rows=["ESBN + TCN"])) == 2
+
+
+def test_a_listing_has_a_head_and_stands_in_columns(store):
+    found = compare([cell(), cell("scan.table1", "GRU + attn", "Add turn left")], store)
+    head, *lines = listing(found).splitlines()
+    assert tuple(head.split()) == PARTS
+    assert len(lines) == 2
+    starts = [match.start() for match in re.finditer(r"\S+", head)]
+    for line, each in zip(lines, found, strict=True):
+        assert all(line[start:].startswith(part) for start, part in zip(starts, each.parts, strict=True))
+
+
+def test_a_record_without_the_cells_metric_is_named(store):
+    with pytest.raises(ValueError, match=r"has no 'test_loss', which esbn\.table11/ESBN"):
+        compare(
+            [Cell("esbn.table11", "ESBN + TCN", "m=95", record()["settings"], 10, HOME, metric="test_loss")],
+            store,
+        )
+
+
+# ----------------------------------------------------------------------------------------- printed tables
+
+
+def test_an_unknown_table_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match=r"unknown table 'esbn\.table99'; did you mean 'esbn\.table9'"):
+        printed("esbn.table99")
+
+
+def test_printed_numbers_are_read_as_they_stand():
+    assert printed("esbn.table10")["RN + TCN", "m=95"] == paper(79.6, 2.1)
+    assert ("RMTS", "m=98") not in printed("esbn.table19")
+    jump = printed("scan.table1")["Syntactic Attention", "Add jump"]
+    assert (jump.error, jump.runs, jump.unit) == ("SD", 25, "%")
+    assert jump.se == pytest.approx(27.4 / 5)
+    assert printed("functions.table2")["optimal", "rbf"].err is None
+
+
+@pytest.mark.parametrize("table", table_ids())
+def test_every_printed_number_is_possible(table):
+    for entry in printed(table).values():
+        assert entry.runs >= 1
+        assert (entry.err or 0) >= 0
+        assert 0 <= entry.mean <= (100 if entry.unit == "%" else 10)
+
+
+def test_our_error_is_of_the_kind_that_the_paper_prints():
+    values = (10.0, 20.0, 60.0)
+    assert str(Measured(values)) == "30 ± 15"
+    assert str(Measured(values, error="SD")) == "30 ± 26"
+    (row,) = compare([cell("scan.table1", "GRU + attn", "Add jump")], Records("nowhere"))
+    assert row.ours.error == "SD"
+    (row,) = compare([cell()], Records("nowhere"))
+    assert row.ours.error == "SEM"
+
+
+def test_a_record_without_the_metric_of_its_cell_is_damaged(tmp_path):
+    store = Records(tmp_path)
+    store.add(record() | {"metrics": {"other": 1.0}}, HOME)
+    with pytest.raises(
+        CorruptFileError, match=r"has no 'test_accuracy', which esbn\.table11/ESBN \+ TCN/m=95 needs"
+    ):
+        compare([cell()], store)

@@ -1,0 +1,199 @@
+"""Spreading runs over cores, and grouping them into stacks."""
+
+import os
+import signal
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from mini_lib.esbn.runs import build, paper_settings
+from mini_lib.reproduction import launch as launching
+from mini_lib.reproduction.launch import (
+    Job,
+    JobsFailed,
+    _in_stacks,
+    _interrupts_held,
+    launch,
+    stacks,
+)
+from mini_lib.settings import run_key
+from mini_lib.training import train
+
+CPU = torch.device("cpu")
+
+
+def job(seed, **changes):
+    settings = paper_settings("same_different", 98, "rn", epochs=3, width=0.125, **changes).to_dict()
+    return Job(build, settings, seed, run_key(settings, seed))
+
+
+def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
+    jobs = [job(1), job(2), job(3)]
+    found = {
+        j.seed: run for j, run in launch(jobs, device=CPU, checkpoints=tmp_path, workers=2, progress=False)
+    }
+    here = train([j.build(j.settings, j.seed) for j in jobs])
+    for seed, run in zip((1, 2, 3), here, strict=True):
+        assert found[seed].curve["loss"] == pytest.approx(run.curve["loss"], rel=1e-4)
+        assert found[seed].metrics == pytest.approx(run.metrics, rel=1e-3)
+    assert here[0].curve != here[1].curve
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def hears_interrupts():
+    """A shell starts background jobs with interrupts ignored, and what they start inherits that."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+def test_an_interrupt_while_processes_start_comes_after_them_and_not_to_them():
+    reached = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    def start_processes():
+        with _interrupts_held():
+            reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))  # what a new process would inherit
+            signal.raise_signal(signal.SIGINT)
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, None)  # as if another thread had heard it
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        start_processes()
+    assert signal.SIGINT in reached[0]
+    assert reached[1] == "the end"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+def test_an_interrupt_while_workers_end_waits_for_them(tmp_path, monkeypatch):
+    ended = []
+
+    class Interrupted(launching.ProcessPoolExecutor):
+        def shutdown(self, **how):
+            signal.raise_signal(signal.SIGINT)
+            super().shutdown(**how)
+            ended.append(how)
+
+    monkeypatch.setattr(launching, "ProcessPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(launch([job(1)], device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+    assert ended == [{"wait": True, "cancel_futures": True}]
+
+
+def test_after_the_deadline_nothing_starts(tmp_path):
+    found = launch(
+        [job(1), job(2)],
+        device=CPU,
+        checkpoints=tmp_path,
+        deadline=time.time() - 1,
+        workers=1,
+        progress=False,
+    )
+    assert list(found) == []
+
+
+def test_equal_shapes_share_a_stack_and_others_do_not():
+    jobs = [job(1), job(1, tcn=False), job(2), job(3)]
+    groups = [[j.key for j, _ in group] for group in stacks(jobs, most=2)]
+    assert groups == [[jobs[0].key, jobs[2].key], [jobs[3].key], [jobs[1].key]]
+
+
+def test_regimes_of_one_task_share_a_stack():
+    settings = [
+        paper_settings("distribution_of_three", m, "rn", width=0.125).to_dict() for m in (0, 50, 85, 95)
+    ]
+    groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)])
+    assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]
+
+
+def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path, monkeypatch):
+    jobs = [job(1), job(2), job(1, tcn=False)]
+    asked = iter([*[False] * 3, False, True])  # before each is built, before the first stack, after an update
+    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    halted = list(_in_stacks(jobs, CPU, tmp_path, 0.0, "fp32", False))
+    assert [run.finished for _, run in halted] == [False, False]
+    assert sorted(path.stem for path in tmp_path.glob("*.pt")) == sorted(j.key for j in jobs[:2])
+    monkeypatch.undo()
+    ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
+    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
+    assert all(run.updates == 3 for _, run in ended)
+
+
+def test_no_replica_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatch):
+    asked, built = iter([False]), []
+    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    watched = Job(lambda *given: built.append(given) or build(*given), job(1).settings, 1, "watched")
+    assert list(_in_stacks([watched, watched], CPU, tmp_path, 0.0, "fp32", False)) == []
+    assert len(built) == 1
+
+
+def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
+    said = capfd.readouterr().err
+    assert "\r0 of 2 runs: " in said
+    assert "\r2 of 2 runs: " in said
+    assert ": :" not in said
+
+
+def test_in_a_file_one_line_says_how_many_runs_have_ended(tmp_path, capfd):
+    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("2 of 2 runs: 6 updates")
+    assert "\r" not in line
+
+
+def end_process(settings, seed):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_told_in_two_lines(tmp_path):
+    jobs = [job(1)] + [Job(end_process, {"many": "settings"}, seed, str(seed)) for seed in range(30)]
+    found = []
+    with pytest.raises(JobsFailed) as stop:
+        found.extend(launch(jobs, device=CPU, checkpoints=str(tmp_path), workers=1, progress=False))
+    first, second = str(stop.value).splitlines()
+    assert first == "a worker process died, perhaps for want of memory; 30 of 31 runs are not done."
+    assert second.startswith("Finished runs are kept; the same command goes on")
+    assert [run.finished for _, run in found] == [True]
+
+
+def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
+    runs = [
+        (job(1), SimpleNamespace(finished=True, key="a")),
+        (job(2), SimpleNamespace(finished=True, key="b")),
+    ]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.pt").touch()
+    monkeypatch.setattr(launching, "_over_cores", lambda *rest: iter(runs))
+    found = launch([], device=CPU, checkpoints=tmp_path)
+    assert [next(found)[1].key, next(found)[1].key] == ["a", "b"]
+    found.close()  # the caller failed to keep b
+    assert [path.name for path in tmp_path.iterdir()] == ["b.pt"]
+
+
+def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
+    jobs = [job(1), job(2)]
+    (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
+    found = []
+    with pytest.raises(JobsFailed, match=rf"(?s)1 of 2 runs failed:.*{jobs[0].key}\.pt is damaged") as stop:
+        found.extend(launch(jobs, device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+    assert [j.seed for j, _ in found] == [2]
+    assert "seed 1" in str(stop.value)
+
+
+def test_different_constants_never_share_a_stack(tmp_path, monkeypatch):
+    from mini_lib.datasets import glyphs
+
+    monkeypatch.setattr(
+        "mini_lib.esbn.runs.glyphs", lambda source: glyphs() if source == "rendered" else 1 - glyphs()
+    )
+    groups = stacks([job(1), job(2, images="released"), job(3)])
+    assert [[j.seed for j, _ in group] for group in groups] == [[1, 3], [2]]

@@ -1,0 +1,130 @@
+"""The tool behind `make notebooks`, on notebooks of three cells."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from mini_lib.reproduction import notebooks
+
+CHECKS = Path(__file__).parents[2] / "notebooks"
+SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
+BAR = "from tqdm.notebook import tqdm\nfor _ in tqdm(range(3), leave=False):\n    pass\nprint('done')"
+
+
+def write(path: Path, *sources: str) -> Path:
+    cells = [new_markdown_cell("# Title"), *map(new_code_cell, sources)]
+    cells[-1].metadata.update({"tags": ["nbval-check-output"], "ExecuteTime": {"start": "now"}})
+    nbformat.write(new_notebook(cells=cells, metadata={"colab": {"name": "x"}}), path)
+    return path
+
+
+def code(path: Path) -> list[dict]:
+    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("notebooks")
+    path = write(folder / "a.ipynb", SLIDER, "", "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7")
+    assert notebooks.execute([path]) == []
+    return path
+
+
+def test_cells_are_numbered_from_one_and_empty_ones_are_not(executed):
+    assert [cell["execution_count"] for cell in code(executed)] == [1, None, 2]
+    assert code(executed)[2]["outputs"][1]["execution_count"] == 2
+
+
+def test_outputs_are_stored_and_made_with_one_thread(executed):
+    stream, result = code(executed)[2]["outputs"]
+    assert "".join(stream["text"]) == "1\n"
+    assert "".join(result["data"]["text/plain"]) == "42"
+
+
+def test_widget_state_is_stored_under_numbers(executed):
+    view = code(executed)[0]["outputs"][0]["data"]["application/vnd.jupyter.widget-view+json"]
+    metadata = json.loads(executed.read_text())["metadata"]
+    state = metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
+    assert list(state) == [f"{number:032x}" for number in range(len(state))]
+    assert state[view["model_id"]]["model_name"] == "IntSliderModel"
+
+
+def test_what_changes_from_run_to_run_is_dropped(executed):
+    notebook = json.loads(executed.read_text())
+    assert set(notebook["metadata"]) == {"kernelspec", "language_info", "widgets"}
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert code(executed)[2]["metadata"] == {"tags": ["nbval-check-output"]}
+    assert [cell["id"] for cell in notebook["cells"]] == ["cell-00", "cell-01", "cell-02", "cell-03"]
+
+
+def test_running_again_changes_nothing(executed):
+    before = executed.read_bytes()
+    assert notebooks.execute([executed.parent]) == []
+    assert executed.read_bytes() == before
+
+
+def test_a_failing_notebook_keeps_its_file_and_is_named(tmp_path, capsys):
+    bad = write(tmp_path / "bad.ipynb", "raise RuntimeError('the memory is full')")
+    before = bad.read_bytes()
+    assert notebooks.main([str(tmp_path)]) == 1
+    assert "the memory is full" in capsys.readouterr().err
+    assert bad.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [bad]
+
+
+def test_a_path_without_notebooks_is_wrong_use(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        notebooks.main([str(tmp_path)])
+    assert "name an .ipynb file or a folder that holds some" in capsys.readouterr().err
+
+
+def test_neighbouring_pieces_of_a_stream_are_joined():
+    pieces = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
+    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in pieces]
+    merged = notebooks.merge_streams(outputs)
+    assert [(output.name, output.text) for output in merged] == [
+        ("stdout", "ab"),
+        ("stderr", "c"),
+        ("stdout", "d"),
+    ]
+
+
+def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
+    path = write(tmp_path / "b.ipynb", SLIDER, BAR)
+    assert notebooks.execute([path]) == []
+    slider, bar = code(path)
+    assert [output["output_type"] for output in bar["outputs"]] == ["stream"]
+    assert notebooks.VIEW in slider["outputs"][0]["data"]
+    state = json.loads(path.read_text())["metadata"]["widgets"][notebooks.STATE]["state"]
+    kinds = {model["model_name"] for model in state.values()}
+    assert "IntSliderModel" in kinds
+    assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}
+
+
+def test_captions_are_compared_and_pictures_are_not(tmp_path):
+    drawn = (
+        "from mini_lib import plotting\nplotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
+    )
+    path = write(tmp_path / "picture.ipynb", drawn)
+    assert notebooks.execute([path]) == []
+    stored = path.read_text()
+    path.write_text(stored.replace("base64,", "base64,0000").replace("mini-figure", "mini-figure wide"))
+    caption = tmp_path / "caption.ipynb"
+    caption.write_text(stored.replace("<strong>There are 12 runs", "<strong>There are 11 runs"))
+    assert len({stored, path.read_text(), caption.read_text()}) == 3
+    shutil.copy(CHECKS / "conftest.py", tmp_path)
+    checks = ["--nbval-lax", "--nbval-current-env", "--nbval-sanitize-with", CHECKS / "nbval_sanitize.cfg"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *checks, tmp_path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "1 failed, 1 passed" in done.stdout
+    assert "caption.ipynb::Cell 0 - " in done.stdout

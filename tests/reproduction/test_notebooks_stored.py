@@ -1,0 +1,165 @@
+"""What the notebooks store, read as plain JSON: the guard of the outputs that the book shows.
+
+nbval passes vacuously on cells that were never executed, so their state is checked here, without running
+anything.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from dataflow import LIVE, RECORDS, Notebook
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+WIDGET = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+MEGABYTES = 1.5
+NOT_YET_TAGGED = {"what_they_share.ipynb"}
+# Of one machine or one run: temporary and home folders, addresses of objects.
+LOCAL = re.compile(r"/tmp/|/home/|/root/|/Users/|\b0x[0-9a-f]{6,}\b")
+FETCH = re.compile(
+    r"^\s*[!%]\s*(pip|conda|wget|curl)\b|urlopen|urlretrieve|requests\.get|https?://", re.MULTILINE
+)
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: str(path.relative_to(ROOT)))
+def notebook(request: pytest.FixtureRequest) -> dict:
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def code_cells(notebook: dict) -> list[dict]:
+    return [
+        cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "".join(cell["source"]).strip()
+    ]
+
+
+def is_compared(cell: dict) -> bool:
+    return "nbval-check-output" in cell["metadata"].get("tags", [])
+
+
+def outputs(notebook: dict) -> list[dict]:
+    return [output for cell in code_cells(notebook) for output in cell["outputs"]]
+
+
+def html(notebook: dict) -> str:
+    return "\n".join("".join(output.get("data", {}).get("text/html", [])) for output in outputs(notebook))
+
+
+def without_pictures(text: str) -> str:
+    return re.sub(r"data:image/[^\"']+", "", text)
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+def test_every_cell_was_executed_once_and_in_order(notebook: dict):
+    counts = [cell["execution_count"] for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_no_cell_failed_or_warned(notebook: dict):
+    kinds = [(output["output_type"], output.get("name")) for output in outputs(notebook)]
+    assert not [kind for kind in kinds if kind[0] == "error" or kind[1] == "stderr"]
+
+
+def test_outputs_name_nothing_of_one_machine(notebook: dict):
+    text = without_pictures(json.dumps(outputs(notebook)) + "".join(notebook["metadata"]))
+    assert not LOCAL.findall(text)
+
+
+def test_kernel_is_the_one_that_everyone_has(notebook: dict):
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_every_widget_has_its_state(notebook: dict):
+    shown = [
+        output["data"][WIDGET]["model_id"] for output in outputs(notebook) if WIDGET in output.get("data", {})
+    ]
+    state = notebook["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
+    assert set(shown) <= set(state)
+
+
+def test_compared_cells_have_something_to_compare(notebook: dict):
+    marked = [cell for cell in code_cells(notebook) if is_compared(cell)]
+    empty = ["".join(cell["source"]) for cell in marked if not cell["outputs"]]
+    assert not empty
+
+
+def test_cells_that_report_the_records_are_compared(notebook: dict, request: pytest.FixtureRequest):
+    if request.node.callspec.params["notebook"].name in NOT_YET_TAGGED:
+        pytest.skip("its cells are tagged when it is executed next")
+    followed = Notebook()
+    shown = [(cell, followed.output_of("".join(cell["source"]))) for cell in code_cells(notebook)]
+    unseen = ["".join(cell["source"]) for cell, of in shown if of == {RECORDS} and not is_compared(cell)]
+    assert not unseen, "tag these cells nbval-check-output: they go stale when runs are added"
+
+
+def test_the_book_says_how_much_of_it_is_compared():
+    cells = [cell for path in NOTEBOOKS for cell in code_cells(json.loads(path.read_text(encoding="utf-8")))]
+    share = sum(map(is_compared, cells)) / sum(bool(cell["outputs"]) for cell in cells)
+    intro = " ".join((ROOT / "book/intro.md").read_text(encoding="utf-8").split())
+    assert "About a third of the cells that show something have to show it again" in intro
+    assert share == pytest.approx(1 / 3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("code", "sources"),
+    [
+        ("print(len(records))", {RECORDS}),
+        ("for c in compare(CELLS, records):\n    print(c)", {RECORDS}),
+        ("if records:\n    print('some')", {RECORDS}),
+        ("text = f'{len(records)}'\ntext", {RECORDS}),
+        ("def told(n):\n    return records.of(n)\nprint(told(3))", {RECORDS}),
+        ("found = []\nfound.append(len(records))\nprint(found)", {RECORDS}),
+        ("plotting.show(drawn(run), f'{len(records)} runs')", {RECORDS}),
+        ("plotting.show(drawn(records), 'A finding.')", set()),
+        ("print([run for run in records])", {RECORDS}),
+        ("print(records, run)", {RECORDS, LIVE}),
+        ("print(network.train(), printed('table'))", {LIVE}),
+        ("print(2 + 2)", set()),
+        ("n = len(records)", None),
+        ("records;", None),
+    ],
+)
+def test_where_an_output_comes_from_is_read_from_the_code(code: str, sources: set | None):
+    followed = Notebook()
+    before = "from mini_lib.reproduction import Records, compare\nfrom mini_lib.training import train\n"
+    assert followed.output_of(before + "records = Records()\nrun = train([1])[0]") is None
+    assert followed.output_of(code) == sources
+
+
+def test_nothing_is_left_out_of_the_comparison(notebook: dict):
+    tags = {tag for cell in code_cells(notebook) for tag in cell["metadata"].get("tags", [])}
+    assert not tags & {"nbval-skip", "raises-exception", "skip-execution"}
+
+
+def test_every_picture_says_what_it_shows(notebook: dict):
+    text = html(notebook)
+    alts = [re.search(r'\balt="([^"]*)"', tag) for tag in re.findall(r"<img\b[^>]*>", text)]
+    assert all(alt and len(alt[1].strip()) >= 15 for alt in alts)
+    assert text.count("<figure") == len(re.findall(r"<figcaption[^>]*>\s*\S", text))
+    for cell in code_cells(notebook):
+        bare = [output for output in cell["outputs"] if "image/png" in output.get("data", {})]
+        assert not bare or cell["metadata"].get("mystnb", {}).get("image", {}).get("alt"), "".join(
+            cell["source"]
+        )
+
+
+def test_file_is_small_enough_for_a_page(notebook: dict, request: pytest.FixtureRequest):
+    path = request.node.callspec.params["notebook"]
+    assert path.stat().st_size < MEGABYTES * 1e6
+
+
+def test_nothing_is_installed_or_fetched(notebook: dict):
+    found = [line for cell in code_cells(notebook) for line in FETCH.findall("".join(cell["source"]))]
+    assert not found
+
+
+def test_opens_with_one_title(notebook: dict):
+    text = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    prose = re.sub(r"^(```|~~~|:::).*?^\1", "", "\n\n".join(text), flags=re.MULTILINE | re.DOTALL)
+    assert text[0].startswith("# ")
+    assert len(re.findall(r"^# ", prose, re.MULTILINE)) == 1

@@ -1,0 +1,170 @@
+"""The generated pages say what the records and the ledger say, and link to what exists."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
+from mini_lib.reproduction.cli import WINGS
+from mini_lib.reproduction.kanerva import cells as kanerva
+from mini_lib.reproduction.pages import comparison_page, measured_effects, name
+from reproduction.samples import HOME as TABLE
+from reproduction.samples import cell, record
+
+ROOT = Path(__file__).parents[2]
+
+
+def add(store, seed, accuracy, device="cpu: x", **settings):
+    made = record(seed, accuracy or 0.0, diverged=accuracy is None, **settings)
+    made["provenance"] |= {"device": device, "seconds": 1800.0, "date": f"2026-11-{seed:02}"}
+    store.add(made, TABLE)
+
+
+@pytest.fixture
+def papers():
+    cells = [cell(column=f"m={m}", m=m) for m in (0, 50, 85, 95)]
+    cells += [cell(variant="released images", x=1), cell("esbn.figure8", "RMTS", "m=0", m=8)]
+    wing = ModuleType("experiments")
+    wing.PAPER, wing.TITLE, wing.CELLS = "esbn", "A title", cells
+    return [wing]
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Records(tmp_path / "records")
+    for seed in range(1, 11):
+        add(store, seed, 99.6)
+    for seed in (1, 2, 3):
+        add(store, seed, 60.0, "cuda: H", m=85)
+    add(store, 4, None, "cuda: H", m=85)
+    add(store, 1, 99.0, x=1)
+    return store
+
+
+@pytest.fixture
+def page(papers, store, tmp_path):
+    paths = write_pages(tmp_path / "book" / "generated", papers, store)
+    assert [path.name for path in paths] == [
+        "paper_against_ours.md",
+        "index_to_the_paper.md",
+        "what_the_paper_does_not_say.md",
+    ]
+    return paths[0].read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_an_entry_says_paper_ours_and_verdict(page):
+    assert "99.7 ± 0.1<br>99.6 ± 0 (10)<br>[match]{.verdict-match} |" in page
+    assert "98.7 ± 0.4<br>not run" in page
+    assert "99.5 ± 0.2<br>60 ± 0, 1 diverged (4)<br>[differs]{.verdict-differs}, partial" in page
+
+
+def test_a_difference_is_explained_or_said_to_be_unknown(page, papers, store):
+    assert "- ESBN + TCN, m=85: why it differs is not known." in page
+    known = ledger.Ledger("esbn", (), (), (), (ledger.Difference(f"{TABLE}/ESBN + TCN/m=85", "because."),))
+    assert "- ESBN + TCN, m=85: because." in comparison_page([("T", known, compare(papers[0].CELLS, store))])
+
+
+def test_verdicts_are_counted_and_variants_stand_beneath(page):
+    assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  | 2 | 1 |" in page
+    assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")
+    assert page.index("Table 11: ") < page.index("Figure 8: Training accuracy")
+    assert "`mini-lib reproduce esbn.table11`" in page
+
+
+def test_a_paper_without_printed_numbers_is_counted_by_what_was_measured(tmp_path):
+    rows = ("k = 1", "k = 2")
+    cells = [cell("kanerva.fig1e", row, "loss", m=row) for row in rows]
+    cells += [cell("kanerva.fig1e", row, "loss", variant="tutorial", small=row) for row in rows]
+    store = Records(tmp_path)
+    store.add(record(1, 3.0, scale="tutorial", small="k = 1"), "kanerva.fig1e")
+    text = comparison_page([("T", ledger.Ledger("kanerva", (), (), (), ()), compare(cells, store))])
+    assert "prints no numbers" in text
+    assert "| [Figure\N{NO-BREAK SPACE}1E](#kanerva-fig1e) | 0 of 2 | 1 of 2 |" in text
+
+
+def test_settings_of_the_smaller_scale_stand_once_beneath_the_claims(tmp_path):
+    text = write_pages(tmp_path, [kanerva], Records(tmp_path / "none"))[0].read_text(encoding="utf-8")
+    (line,) = (
+        line for line in text.splitlines() if line.startswith("What differs from the paper's settings")
+    )
+    notes = re.findall(r"\((.)\) [a-z_]+=", line)
+    assert notes == [str(number) for number in range(1, len(notes) + 1)] != []
+    assert "not run (1)<br>no runs |" in text
+    assert text.count("source=distorted") == line.count("source=distorted")
+
+
+def test_provenance_tells_devices_versions_and_hours(page):
+    assert "15 runs, 5.5 cpu hours and 2.0 cuda hours" in page
+    assert "- devices: cpu: x (11), cuda: H (4)" in page
+    assert "- torch: 2 (15)" in page
+    assert "- made from: 2026-11-01 to 2026-11-10" in page
+
+
+def test_without_records_the_page_says_so(papers, tmp_path):
+    text = write_pages(tmp_path, papers, Records(tmp_path))[0].read_text(encoding="utf-8")
+    assert "No runs on record yet." in text
+    assert "verdict-" not in text
+
+
+def test_what_a_variant_measured_reaches_the_details(papers, store, tmp_path):
+    effects = measured_effects(compare(papers[0].CELLS, store))
+    assert effects == {"released images": "ESBN + TCN, Table 11, m=95: 99 (1) instead of 99.6 ± 0 (10)."}
+    text = write_pages(tmp_path, papers, store)[2].read_text(encoding="utf-8")
+    assert f"- *Effect:* {effects['released images']}" in text
+
+
+def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
+    store = Records(tmp_path)
+    for seed, accuracy, changes in (
+        (1, 99.0, {}),
+        (1, 60.0, {"x": 1}),
+        (1, 50.0, {"x": 2}),
+        (1, 98.0, {"x": 3}),
+    ):
+        store.add(
+            record(seed, accuracy, scale="tutorial" if changes.get("x") in (1, 2) else "paper", **changes),
+            TABLE,
+        )
+    cells = [
+        cell(),
+        cell(variant="tutorial", x=1),
+        cell(variant="tutorial, no mask", x=2),
+        cell(variant="no mask", x=3),
+    ]
+    effects = measured_effects(compare(cells, store))
+    where = "ESBN + TCN, Table 11, m=95"
+    assert effects == {
+        "tutorial": f"{where}: 60 (1) instead of 99 (1).",
+        "no mask": f"{where}, tutorial scale: 50 (1) instead of 60 (1); {where}: 98 (1) instead of 99 (1).",
+    }
+
+
+def test_tables_have_the_papers_names():
+    assert [name(table) for table in ("esbn.table9", "kanerva.fig2c")] == ["Table 9", "Figure 2C"]
+
+
+def test_the_real_pages_name_every_table_and_claim_and_link_to_the_books_pages(tmp_path):
+    paths = write_pages(tmp_path, WINGS, Records())
+    text = paths[0].read_text(encoding="utf-8")
+    assert all(
+        f"| {claim.id} |" in text for claim in load_claims() if claim.paper in {w.PAPER for w in WINGS}
+    )
+    tables = {cell.table for wing in WINGS for cell in wing.CELLS}
+    assert set(re.findall(r"^\((.+)\)=$", text, re.M)) == {table.replace(".", "-") for table in tables}
+    assert set(re.findall(r"\]\(#(.+?)\)", text)) == {table.replace(".", "-") for table in tables}
+    contents = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
+    for path in paths:
+        for link in re.findall(r"\]\(\.\./\.\./(.+?)\.(?:ipynb|md)\)", path.read_text(encoding="utf-8")):
+            assert f"file: {link}\n" in contents
+        assert f"file: book/generated/{path.stem}\n" in contents
+
+
+@pytest.mark.parametrize("page", [0, 1, 2])
+def test_every_line_of_a_table_has_as_many_cells(tmp_path, page):
+    width = 0
+    for line in write_pages(tmp_path, WINGS, Records())[page].read_text(encoding="utf-8").splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert width in (0, cells) or cells == 0
+        width = cells

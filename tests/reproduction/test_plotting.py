@@ -1,0 +1,194 @@
+import base64
+import io
+import re
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from mini_lib.esbn.models import MODELS
+from mini_lib.reproduction import plotting
+
+FINDING = "The ESBN is right where the LSTM <guesses>."
+
+
+@pytest.fixture(autouse=True)
+def headless():
+    """Draw without a screen, and leave no figure open."""
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Collect what is displayed."""
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", outputs.append)
+    return outputs
+
+
+def drawing(value=1.0, size=(3.0, 2.0)):
+    fig, ax = plotting.figure(size=size)
+    ax.plot([0, value])
+    return fig
+
+
+def decoded(source):
+    return Image.open(io.BytesIO(source))
+
+
+def test_style_holds_inside_and_is_put_back():
+    before = mpl.rcParams["axes.spines.top"], mpl.rcParams["figure.facecolor"]
+    with plotting.style():
+        assert mpl.rcParams["axes.spines.top"] is False
+        assert mpl.rcParams["figure.facecolor"] == "white"
+        assert mpl.rcParams["axes.prop_cycle"].by_key()["color"] == list(plotting.OKABE_ITO)
+    assert (mpl.rcParams["axes.spines.top"], mpl.rcParams["figure.facecolor"]) == before
+
+
+def test_every_network_has_a_colour_of_its_own():
+    colours = [plotting.colour(name) for name in MODELS]
+    assert set(MODELS) <= set(plotting.COLOURS)
+    assert len(set(colours)) == len(colours)
+    assert plotting.colour("ESBN") == plotting.colour("esbn")
+
+
+def test_other_names_get_a_steady_colour():
+    assert plotting.colour("somebody") == plotting.colour("somebody") in plotting.OKABE_ITO
+
+
+def test_show_writes_finding_caption_and_alt_text(shown):
+    fig = drawing()
+    plotting.show(fig, f" {FINDING}\n", caption="10 seeds & more.", alt='Two "dots".')
+    (output,) = shown
+    text = "The ESBN is right where the LSTM &lt;guesses&gt;."
+    assert f"<figcaption><strong>{text}</strong> 10 seeds &amp; more.</figcaption>" in output.data
+    assert f'alt="{text} Two &quot;dots&quot;."' in output.data
+    assert output.data.startswith('<figure class="mini-figure"><img src="data:image/png;base64,')
+    assert not plt.fignum_exists(fig.number)
+
+
+def test_only_a_wide_figure_scrolls_on_a_narrow_screen(shown):
+    for width in (7.5, 8.0):
+        fig = drawing()
+        fig.set_figwidth(width)
+        plotting.show(fig, FINDING)
+    narrow, wide = (output.data for output in shown)
+    assert "wide" not in narrow.split("base64")[0]
+    assert wide.startswith('<figure class="mini-figure wide"><div tabindex="0"><img ')
+    assert "</div><figcaption>" in wide
+
+
+def test_show_embeds_an_opaque_palette_picture(shown):
+    plotting.show(drawing(), FINDING)
+    source = re.search(r"base64,([^\"]+)", shown[0].data).group(1)
+    picture = decoded(base64.b64decode(source))
+    assert picture.mode == "P"
+    assert picture.size == (330, 220)
+    assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+
+
+@pytest.mark.parametrize("finding", ["", "  \n"])
+def test_a_figure_without_finding_is_refused(finding, shown):
+    with pytest.raises(ValueError, match="needs its finding"):
+        plotting.show(drawing(), finding)
+    assert shown == []
+
+
+def test_an_overlong_finding_is_refused():
+    with pytest.raises(ValueError, match="251 characters, over 250"):
+        plotting.show(drawing(), "x" * 251)
+
+
+def test_slider_links_to_the_stack_without_a_kernel(shown):
+    frames = [drawing(value) for value in (1, 2, 3)]
+    plotting.slider(frames, ["one", "<two>", "three"], FINDING, name="update", caption="One seed.")
+    (player,) = shown
+    (play, control), stack, words = player.children[0].children, *player.children[1:]
+    assert (control.min, control.max, play.max, stack.selected_index) == (0, 2, 2, 0)
+    assert control.style.description_width == "initial"
+    links = [(link.source, link.target) for link in player.links]
+    assert links == [((play, "value"), (control, "value")), ((control, "value"), (stack, "selected_index"))]
+    assert [child.children[0].value for child in stack.children] == ["one", "&lt;two&gt;", "three"]
+    pictures = [child.children[1].value for child in stack.children]
+    assert len({decoded(each).size for each in pictures}) == 1
+    assert len(set(pictures)) == 3
+    assert "<strong>The ESBN is right where the LSTM &lt;guesses&gt;.</strong> One seed." in words.value
+    assert not plt.get_fignums()
+
+
+def test_slider_refuses_what_a_page_cannot_hold(shown):
+    fig = drawing()
+    with pytest.raises(ValueError, match="31 frames with 31 labels: give 2 to 30"):
+        plotting.slider([fig] * 31, ["x"] * 31, FINDING)
+    with pytest.raises(ValueError, match="1 frames"):
+        plotting.slider([fig], ["x"], FINDING)
+    with pytest.raises(ValueError, match="2 frames with 1 labels"):
+        plotting.slider([fig, fig], ["x"], FINDING)
+    with pytest.raises(ValueError, match="several sizes"):
+        plotting.slider([fig, drawing(size=(4, 2))], ["x", "y"], FINDING)
+    with pytest.raises(ValueError, match="needs its finding"):
+        plotting.slider([fig, drawing()], ["x", "y"], "")
+    assert shown == []
+
+
+def test_slider_refuses_heavy_frames(shown):
+    frames = [plotting.figure(size=(4, 4)) for _ in range(2)]
+    for _, ax in frames:
+        ax.imshow(np.random.default_rng(0).random((300, 300)), interpolation="nearest")
+    with pytest.raises(ValueError, match="bytes, at most 25000"):
+        plotting.slider([fig for fig, _ in frames], ["x", "y"], FINDING)
+    assert shown == []
+
+
+def test_strip_draws_every_seed_and_the_mean():
+    _, ax = plotting.figure()
+    plotting.strip(ax, {"esbn": [99.0, 97.0, 92.0], "lstm": [30.0], "ntm": []}, label="accuracy (%)")
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[99, 97, 92], [30], []]
+    means = [bar.get_segments()[0][0, 1] for bar in ax.collections]
+    assert means == [96, 30]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["esbn", "lstm", "ntm"]
+    assert ax.lines[1].get_xdata().tolist() == [1]
+    assert ax.get_ylabel() == "accuracy (%)"
+
+
+def test_strip_without_values_is_refused():
+    _, ax = plotting.figure()
+    with pytest.raises(ValueError, match=r"no values to draw in any of the groups \['esbn'\]"):
+        plotting.strip(ax, {"esbn": []})
+
+
+def test_curves_draw_mean_and_standard_error():
+    _, ax = plotting.figure()
+    runs = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]])
+    plotting.curves(ax, [0, 10], {"esbn": runs, "lstm": runs[:1]}, xlabel="update", ylabel="loss")
+    assert ax.lines[0].get_ydata() == pytest.approx([3, 5])
+    assert ax.lines[1].get_ydata() == pytest.approx([1, 2])
+    (band,) = ax.collections
+    heights = band.get_paths()[0].vertices
+    error = 2 / np.sqrt(3)
+    assert heights[heights[:, 0] == 0][:, 1].max() == pytest.approx(3 + error)
+    assert heights[heights[:, 0] == 0][:, 1].min() == pytest.approx(3 - error)
+    assert ax.lines[1].get_linestyle() == "--"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["esbn (n=3)", "lstm (n=1)"]
+
+
+def test_curves_of_another_length_are_refused():
+    _, ax = plotting.figure()
+    with pytest.raises(ValueError, match="'esbn' has 3 points a run where x has 2"):
+        plotting.curves(ax, [0, 1], {"esbn": [[1, 2, 3]]}, xlabel="", ylabel="")
+
+
+def test_images_fill_axes_and_blank_the_spare_one():
+    _, axes = plotting.figure(1, 3)
+    plotting.images(axes, torch.eye(4).expand(2, 4, 4), ["a", "b"])
+    assert [len(ax.images) for ax in axes] == [1, 1, 0]
+    assert axes[0].images[0].get_clim() == (0, 1)
+    assert [ax.get_title() for ax in axes] == ["a", "b", ""]
+    assert not any(ax.axison for ax in axes)
+    with pytest.raises(ValueError, match="4 pictures do not fit on 3 axes"):
+        plotting.images(axes, np.zeros((4, 2, 2)))

@@ -1,0 +1,249 @@
+"""Records: none doubled, none lost, none damaged unnoticed. Cells: what a hash is of."""
+
+import json
+import math
+import multiprocessing
+import os
+
+import pytest
+from torch import nn
+
+from mini_lib import reproduction as results
+from mini_lib.errors import CorruptFileError
+from mini_lib.reproduction import RecordConflict, Records
+from mini_lib.reproduction.records import COMMITTED, home_folder, read_records, record_of
+from mini_lib.training import Run
+from reproduction.samples import HOME, cell, record
+
+
+def test_what_was_added_is_on_disk_and_read_again(tmp_path):
+    store = Records(tmp_path)
+    assert store.add(record(seed=2), HOME)
+    assert store.add(record(seed=1), HOME)
+    again = Records(tmp_path)
+    assert len(again) == 2
+    assert [each["seed"] for each in again.of(record()["hash"])] == [1, 2]
+    assert record(seed=2)["key"] in again
+    assert list(again) == [record(seed=2), record(seed=1)]
+
+
+def test_a_key_is_never_doubled(tmp_path):
+    store = Records(tmp_path)
+    store.add(record(), HOME)
+    assert not store.add(record() | {"provenance": {"device": "another"}}, HOME)
+    assert not store.add(record(), "esbn.table15")
+    assert sum(len(read_records(path)) for path in tmp_path.glob("*.jsonl")) == 1
+
+
+def test_a_key_with_other_results_is_a_conflict(tmp_path):
+    store = Records(tmp_path)
+    store.add(record(accuracy=99.0), HOME)
+    with pytest.raises(RecordConflict, match="has other results than the one on record"):
+        store.add(record(accuracy=98.0), HOME)
+    assert read_records(tmp_path / f"{HOME}.jsonl") == [record(accuracy=99.0)]
+
+
+def test_a_store_sees_what_another_one_wrote(tmp_path):
+    first, second = Records(tmp_path), Records(tmp_path)
+    first.add(record(), HOME)
+    assert not second.add(record(), HOME)
+    assert len(read_records(tmp_path / f"{HOME}.jsonl")) == 1
+
+
+def _add_all(folder, seeds, ready):
+    store = Records(folder)
+    ready.wait(120)
+    for seed in seeds:
+        store.add(record(seed=seed), HOME)
+
+
+def test_two_processes_may_add_at_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    other = context.Process(target=_add_all, args=(tmp_path, range(1, 21), ready))
+    other.start()
+    _add_all(tmp_path, range(11, 31), ready)
+    other.join(120)
+    assert other.exitcode == 0
+    assert sorted(each["seed"] for each in read_records(tmp_path / f"{HOME}.jsonl")) == list(range(1, 31))
+
+
+def test_merging_doubles_nothing(tmp_path):
+    elsewhere = Records(tmp_path / "elsewhere" / "deeper")
+    for seed in (1, 2, 3):
+        elsewhere.add(record(seed=seed), HOME)
+    here = Records(tmp_path / "here")
+    here.add(record(seed=2), HOME)
+    assert here.merge(tmp_path / "elsewhere") == (2, 1)
+    assert here.merge(tmp_path / "elsewhere") == (0, 3)
+    assert len(read_records(tmp_path / "here" / f"{HOME}.jsonl")) == 3
+
+
+@pytest.mark.parametrize("with_whom", ["ours", "each other"])
+def test_a_conflict_merges_nothing_at_all(tmp_path, with_whom):
+    Records(tmp_path / "a").add(record(seed=1), "esbn.table9")
+    Records(tmp_path / "a").add(record(seed=2, accuracy=98.0), HOME)
+    here = Records(tmp_path / "here")
+    other = here if with_whom == "ours" else Records(tmp_path / "a" / "b")
+    other.add(record(seed=2, accuracy=97.0), HOME)
+    with pytest.raises(RecordConflict):
+        here.merge(tmp_path / "a")
+    assert len(Records(tmp_path / "here")) == (1 if with_whom == "ours" else 0)
+
+
+def test_a_folder_without_records_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"no record files \(\*\.jsonl\) in"):
+        Records(tmp_path).merge(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda line: line[:40], "line 2: not a whole record; delete that line"),
+        (lambda line: "[1, 2]", "line 2: not a whole record"),
+        (lambda line: line.replace('"updates": 1800', '"steps": 1800'), "line 2: the record lacks updates"),
+        (
+            lambda line: line.replace('"m": 95', '"m": 50'),
+            "line 2: the record's key does not belong to its settings",
+        ),
+        (lambda line: line.replace('"seed": 2', '"seed": 3'), "line 2: the record's key does not belong"),
+        (lambda line: "[" * 100_000, "line 2: not a whole record"),
+        (
+            lambda line: line.replace("99.0", "NaN"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", "1e999"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", '"99"'),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (
+            lambda line: line.replace("99.0", "true"),
+            "line 2: the record's metric test_accuracy is not a finite",
+        ),
+        (lambda line: line.replace('{"test_accuracy": 99.0}', "null"), "line 2: the record's metrics is not"),
+        (
+            lambda line: line.replace('{"test_accuracy": 99.0}', "[99.0]"),
+            "line 2: the record's metrics is not",
+        ),
+        (lambda line: line.replace("1800", '"1800"'), "line 2: the record's updates is not a whole number"),
+        (
+            lambda line: line.replace('"diverged": false', '"diverged": 0'),
+            "line 2: the record's diverged is not",
+        ),
+        (lambda line: line.replace("[50.0, 100.0]", "[50.0]", 1), "line 2: the record's curve is not"),
+        (lambda line: line.replace("[50.0, 100.0]", '[50.0, "x"]', 1), "line 2: the record's curve is not"),
+        (
+            lambda line: line.replace('"updates"', '"checks": [3], "updates"'),
+            "line 2: the record's checks are",
+        ),
+    ],
+)
+def test_damaged_lines_are_named(tmp_path, damage, message):
+    lines = [json.dumps(record(seed=seed)) for seed in (1, 2, 3)]
+    lines[1] = damage(lines[1])
+    (tmp_path / f"{HOME}.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=message):
+        Records(tmp_path)
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path):
+    line = json.dumps(record()).encode()
+    (tmp_path / f"{HOME}.jsonl").write_bytes(line + b"\n\xff\xfe" + line + b"\n")
+    with pytest.raises(CorruptFileError, match=r"jsonl, line 2: not a whole record"):
+        Records(tmp_path)
+
+
+def test_a_merge_takes_no_record_without_its_numbers(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / f"{HOME}.jsonl").write_text(json.dumps(record() | {"metrics": None}))
+    here = Records(tmp_path / "here")
+    with pytest.raises(CorruptFileError, match="metrics is not an object"):
+        here.merge(tmp_path / "there")
+    assert not (tmp_path / "here").exists()
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_a_diverged_run_is_json_on_disk_and_nan_once_it_is_read(tmp_path):
+    lost = record(diverged=True, score=(50.0, math.nan))
+    store = Records(tmp_path)
+    store.add(lost, HOME)
+    (line,) = (tmp_path / f"{HOME}.jsonl").read_text().splitlines()
+    assert json.loads(line, parse_constant=refuse_constant)["curve"]["loss"] == [50.0, None]
+    (again,) = Records(tmp_path)
+    assert math.isnan(again["curve"]["loss"][1])
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / f"{HOME}.jsonl").write_text(json.dumps(lost))  # with NaN, as it used to be written
+    assert store.merge(tmp_path / "old") == (0, 1)
+    assert Records(tmp_path / "merged").merge(tmp_path / "old") == (1, 0)
+    text = (tmp_path / "merged" / f"{HOME}.jsonl").read_text()
+    assert json.loads(text, parse_constant=refuse_constant)["curve"]["score"] == [50.0, None]
+
+
+def test_a_run_whose_metric_is_no_number_counts_as_diverged(tmp_path):
+    settings, curve = record()["settings"], record()["curve"]
+    metrics = {"test_accuracy": 50.0, "test_loss": math.nan}
+    run = Run("key", "name", True, False, metrics, curve, 1800, 1.0, nn.Identity())
+    made = record_of(run, settings, 1, paper="esbn", scale="paper", data="rendered", device="cpu: x")
+    assert (made["metrics"], made["diverged"]) == ({"test_accuracy": 50.0}, True)
+    Records(tmp_path).add(made, HOME)
+    assert len(Records(tmp_path)) == 1
+
+
+def test_committed_records_are_as_their_lines_say():
+    for path in COMMITTED.glob("*.jsonl"):
+        assert read_records(path) == [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_an_installed_package_leaves_its_own_folder_alone(tmp_path, monkeypatch, checkout):
+    """Its records are read, those in the current directory too; new ones go there. A checkout is as it was."""
+    package = tmp_path / "site" / "mini_lib" / "results"
+    committed = package / "records"
+    Records(committed).add(record(seed=1), HOME)
+    if checkout:
+        (tmp_path / "site" / ".git").mkdir()
+        (tmp_path / "site" / "pyproject.toml").touch()
+    monkeypatch.setattr("mini_lib.reproduction.records.__file__", str(package / "records.py"))
+    monkeypatch.setattr("mini_lib.reproduction.records.COMMITTED", committed)
+    monkeypatch.chdir(tmp_path)
+    Records().add(record(seed=2), HOME)
+    assert len(Records()) == 2
+    assert len(read_records(committed / f"{HOME}.jsonl")) == (2 if checkout else 1)
+    assert (tmp_path / "records").exists() != checkout
+    assert Records().folder == home_folder()
+    assert len(Records(committed)) == (2 if checkout else 1)
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path, monkeypatch):
+    store = Records(tmp_path)
+    store.add(record(seed=1), HOME)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"could not write .*No space left on device.*Free some disk space"):
+            store.add(record(seed=2), HOME)
+    assert read_records(tmp_path / f"{HOME}.jsonl") == [record(seed=1)]
+    assert store.add(record(seed=2), HOME)
+    assert len(read_records(tmp_path / f"{HOME}.jsonl")) == 2
+
+
+# ----------------------------------------------------------------------------------------- cells
+
+
+def test_a_hash_is_of_the_settings_alone():
+    assert cell(row="another").hash == cell(table="esbn.table17").hash
+    assert cell(m=50).hash != cell().hash
+    assert results.settings_hash({"a": 1, "b": 2}) == results.settings_hash({"b": 2, "a": 1})
+    assert cell().id == "esbn.table11/ESBN + TCN/m=95"
+    assert cell(variant="released images").id == "esbn.table11/ESBN + TCN/m=95/released images"
+    assert cell().paper == "esbn"
