@@ -141,12 +141,16 @@ def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
 def dropout_masks(
     sizes: Mapping[str, Sequence[int]], dropout: float, generator: torch.Generator
 ) -> dict[str, Float[Tensor, "..."]]:
-    """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0."""
+    """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0.
+
+    They lie on the generator's device.
+    """
     if not dropout:
         return {}
-    keep = 1 - dropout
+    keep, device = 1 - dropout, generator.device
     return {
-        name: torch.empty(*size).bernoulli_(keep, generator=generator) / keep for name, size in sizes.items()
+        name: torch.empty(*size, device=device).bernoulli_(keep, generator=generator) / keep
+        for name, size in sizes.items()
     }
 
 
