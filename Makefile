@@ -69,6 +69,7 @@ format: $(READY)
 
 unit: $(READY)
 	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow and not browser" tests
+	$(ALONE) $(BIN)/pytest -q --doctest-modules mini_lib
 
 slow: $(READY)
 	$(ALONE) $(BIN)/pytest -q -n 2 -m slow tests

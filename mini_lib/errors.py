@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class UsageError(ValueError):
-    """The user asked for something that cannot be; the message says what can. The command exits with 2."""
+    """Invalid input; the message says what is valid. The command exits with 2."""
 
 
 class CorruptFileError(ValueError):
@@ -52,5 +52,5 @@ def check_names(kind: str, names: Iterable[object], known: Iterable[str]) -> Non
 def _nearest(name: str, names: list[str]) -> str | None:
     """Return the known name that looks most like `name`, upper and lower case aside, or None."""
     by_lower = {each.lower(): each for each in names}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None

@@ -25,6 +25,9 @@ def scaled(size: int, width: float) -> int:
 def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) -> nn.Linear:
     """Make a linear layer with zero bias and the named weight initialisation.
 
+    >>> linear(3, 2, "xavier").bias.tolist()
+    [0.0, 0.0]
+
     Args:
         inputs: size of the last axis of the input.
         outputs: size of the last axis of the output.
@@ -79,6 +82,14 @@ class LSTMCell(nn.Module):
     Parameters have the names, shapes and gate order (i, f, g, o) of `torch.nn.LSTMCell`, so that weights
     carry over. Written out because `nn.LSTM` cannot be stacked and is slower when called step by step.
 
+    >>> cell = LSTMCell(inputs=3, hidden=5)
+    >>> x = torch.rand(2, 7, 3)  # B sequences of T inputs
+    >>> state = cell.initial_state(x)
+    >>> for input in cell.project(x).unbind(dim=1):  # what inputs do to the gates, at once
+    ...     state = cell.step(input, state)
+    >>> state[0].shape
+    torch.Size([2, 5])
+
     Args:
         inputs: I.
         hidden: H.
@@ -131,7 +142,11 @@ class LSTMCell(nn.Module):
 
 
 def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
-    """Positional code of Vaswani et al. (2017): sines at even features, cosines at odd, base 10,000."""
+    """Positional code of Vaswani et al. (2017): sines at even features, cosines at odd, base 10,000.
+
+    >>> sinusoidal_positions(length=9, features=4)[0]
+    tensor([0., 1., 0., 1.])
+    """
     position = torch.arange(length, dtype=torch.float32)[:, None]
     frequency = torch.exp(torch.arange(0, features, 2) * (-math.log(10_000.0) / features))
     angle = position * frequency
@@ -141,12 +156,20 @@ def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
 def dropout_masks(
     sizes: Mapping[str, Sequence[int]], dropout: float, generator: torch.Generator
 ) -> dict[str, Float[Tensor, "..."]]:
-    """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0."""
+    """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0.
+
+    They lie on the generator's device.
+
+    >>> masks = dropout_masks({"words": (2, 3)}, dropout=0.5, generator=torch.Generator().manual_seed(1))
+    >>> masks["words"].shape, masks["words"].unique()
+    (torch.Size([2, 3]), tensor([0., 2.]))
+    """
     if not dropout:
         return {}
-    keep = 1 - dropout
+    keep, device = 1 - dropout, generator.device
     return {
-        name: torch.empty(*size).bernoulli_(keep, generator=generator) / keep for name, size in sizes.items()
+        name: torch.empty(*size, device=device).bernoulli_(keep, generator=generator) / keep
+        for name, size in sizes.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""What is told of a training while it runs, and what is kept of it: the bar and the learning curve."""
+"""Progress of a training while it runs, and the learning curve that is kept of it."""
 
 import math
 import sys
@@ -19,7 +19,7 @@ class Lines:
     def __init__(self, label: str, total: int | None, unit: str):
         self.label, self.total, self.unit = label, total, unit
         self.n = 0
-        self.started = self.said = now()
+        self.started = self.last_line = now()
 
     def __enter__(self) -> "Lines":
         return self
@@ -34,18 +34,18 @@ class Lines:
     def update(self, new: int) -> None:
         """So many more are done."""
         self.n += new
-        if now() - self.said >= LINE_SECONDS:
-            self.say()
+        if now() - self.last_line >= LINE_SECONDS:
+            self.write_line()
 
     def close(self) -> None:
         """Write the last line."""
-        self.say()
+        self.write_line()
 
-    def say(self) -> None:
+    def write_line(self) -> None:
         """Write a line: how many are done, in what time."""
-        self.said = now()
+        self.last_line = now()
         line = tqdm.format_meter(
-            self.n, self.total, self.said - self.started, prefix=self.label, unit=self.unit, ncols=0
+            self.n, self.total, self.last_line - self.started, prefix=self.label, unit=self.unit, ncols=0
         )
         print(line, file=sys.stderr, flush=True)
 
@@ -68,7 +68,7 @@ def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bo
 
 
 class Progress:
-    """A bar over updates, or the caller's own function told of the updates since the last call."""
+    """A bar over updates, or a call of the caller's own function with the updates since the last call."""
 
     def __init__(self, label: str, total: int, progress: bool | Callable[[int], None]):
         self.done = 0
@@ -78,10 +78,10 @@ class Progress:
             self.bar = open_bar(label, total, "update", leave=False)
 
     def __enter__(self) -> Callable[[int], None]:
-        return self.tell
+        return self.report
 
-    def tell(self, update: int) -> None:
-        """Say how many updates are done in all."""
+    def report(self, update: int) -> None:
+        """Report how many updates are done in all."""
         new, self.done = update - self.done, update
         if self.bar is not None:
             self.bar.update(new)

@@ -1,4 +1,4 @@
-"""What a wing's settings have in common: how they are read, kept, checked and named, and what they make."""
+"""The base class of run settings: checks of types, the dict that a record keeps, and its hash."""
 
 import hashlib
 import json
@@ -89,9 +89,9 @@ class RunSettings:
 
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
-        kept = self.to_dict()
-        named = sorted(kept.keys() - {"paper"} - self.UNNAMED)
-        return ", ".join([self.headline()] + [f"{name} {kept[name]}" for name in named])
+        values = self.to_dict()
+        names = sorted(values.keys() - {"paper"} - self.UNNAMED)
+        return ", ".join([self.headline()] + [f"{name} {values[name]}" for name in names])
 
     def training_run(self, seed: int, model: nn.Module, **parts) -> TrainingRun:
         """The replica of a run of these settings; `parts` are what `TrainingRun` takes besides, or takes instead."""
@@ -109,13 +109,13 @@ class RunSettings:
 
     def to_dict(self) -> dict:
         """The settings as a record keeps them, in the types of JSON."""
-        kept = asdict(self)
+        values = asdict(self)
         for field in fields(self):
             default = field.default if field.default_factory is MISSING else field.default_factory()
-            if kept[field.name] == default:
-                del kept[field.name]
-        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
-        return {"paper": self.PAPER} | listed
+            if values[field.name] == default:
+                del values[field.name]
+        in_json = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {"paper": self.PAPER} | in_json
 
     def check_known(self, *choices: tuple[str, str, Iterable[str]]) -> None:
         """UsageError unless each (what it is, its field, known names) holds a known name."""

@@ -1,14 +1,15 @@
-"""One harness for every network: train it alone or stacked with others, checkpoint, resume, evaluate.
+"""Train any network, alone or stacked with others: checkpoint, resume, evaluate.
 
-The harness knows nothing of papers. A wing hands it replicas; it returns a `Run` for each. On a CPU replicas are
-trained one after the other (spread over cores by `launch.py`); on a GPU, replicas of equal shape are stacked and
-trained as one program with `torch.func`.
+Nothing here knows of papers. A `TrainingRun` goes in, a `Run` comes out. On a CPU networks are trained one after the
+other; on a GPU, networks of equal shape are stacked and trained as one program with `torch.func`.
 """
 
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,7 +22,7 @@ from mini_lib.progress import Progress, thin
 from mini_lib.storage import read_checkpoint, write_atomically
 from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
 
-LOG_EVERY = 10
+LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
 KEPT = {  # in a checkpoint
     "key": str,
@@ -47,7 +48,27 @@ def train(
     progress: bool | Callable[[int], None] = False,
     precision: str = "fp32",
 ) -> list[Run]:
-    """Train replicas to the end, or until `stop` says so.
+    """Train networks to the end, or until `stop` says so.
+
+    A network of one's own, on data of one's own:
+
+    >>> import torch
+    >>> from mini_lib import TrainingRun, train
+    >>> from mini_lib.seeding import seeded, torch_rng
+    >>> def examples(epoch):  # 32 pairs of numbers and their sums, others in every epoch
+    ...     x = torch.rand(32, 2, generator=torch_rng(1, "examples", epoch))
+    ...     return {"x": x, "y": x.sum(dim=1, keepdim=True)}
+    >>> def loss(model, batch):
+    ...     error = (model(batch["x"]) - batch["y"]).square().mean()
+    ...     return error, error.sqrt()  # what is minimised, and a score for the learning curve
+    >>> def evaluate(model):
+    ...     return {"error": (model(torch.ones(1, 2)) - 2).abs().item()}
+    >>> with seeded(1, "weights"):
+    ...     model = torch.nn.Linear(2, 1)
+    >>> sums = TrainingRun("sums", "sums", model, examples, 32, 8, 50, 0.1, loss, evaluate)
+    >>> [run] = train([sums])
+    >>> run.updates, run.metrics["error"] < 0.05
+    (200, True)
 
     Args:
         replicas: one or more; to be stacked they need equal `stack_key`.
@@ -72,20 +93,20 @@ def train(
         raise ValueError(
             "these replicas differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
         )
-    found = {replica.key: _checkpoint(replica, checkpoints) for replica in replicas}
+    states = {replica.key: _checkpoint(replica, checkpoints) for replica in replicas}
     groups = defaultdict(list)
     for replica in replicas:
-        update = found[replica.key]["update"] if found[replica.key] else 0
-        groups[update if stacked else replica.key].append(replica)
+        state = states[replica.key]
+        groups[(state["update"] if state else 0) if stacked else replica.key].append(replica)
     runs = {}
     with use_precision(precision, device):
         for group in groups.values():
-            trainee = TrainingStack(group, device, stacked)
-            if found[group[0].key]:
-                trainee.load([found[replica.key] for replica in group])
+            stack = TrainingStack(group, device, stacked)
+            if states[group[0].key]:
+                stack.load([states[replica.key] for replica in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
-            with Progress(label, group[0].updates, progress) as tell:
-                runs |= {run.key: run for run in trainee.run(checkpoints, stop, tell)}
+            with Progress(label, group[0].updates, progress) as report:
+                runs |= {run.key: run for run in stack.run(checkpoints, stop, report)}
     for run in runs.values():
         run.precision = precision if run.device == device else "fp32"
     return [runs[replica.key] for replica in replicas]
@@ -130,6 +151,9 @@ class TrainingStack:
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
         self.epoch, self.data = -1, {}
+        # While a GPU computes, another thread draws the next epoch:
+        self.ahead = {}
+        self.drawer = ThreadPoolExecutor(1) if device.type == "cuda" else None
         self.update, self.seconds = 0, 0.0
         self.alive = [True] * len(replicas)
         self.curves = [[] for _ in replicas]
@@ -146,11 +170,13 @@ class TrainingStack:
             self.params = dict(self.base.named_parameters())
         self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
 
-    def run(self, folder: Path | None, stop, tell) -> list[Run]:
-        """Train to the end or until told to stop."""
+    def run(
+        self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
+    ) -> list[Run]:
+        """Train to the end or until `stop` says so; `report` gets the number of updates done."""
         started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
         before, halted = self.seconds, False
-        tell(self.update)
+        report(self.update)
         while self.update < total and any(self.alive) and not halted:
             losses, scores = self.step(self.batch(self.update))
             self.update += 1
@@ -158,14 +184,14 @@ class TrainingStack:
                 self.check(self.update // self.first.updates_per_epoch)
             if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
                 self.log(losses, scores)
-                tell(self.update)
+                report(self.update)
             self.seconds = before + time.perf_counter() - started
             halted = stop(self.update)
             if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
                 self.save(folder)
                 saved = time.perf_counter()
         if halted:
-            tell(self.update)
+            report(self.update)
             return [self.result(i, finished=False) for i in range(len(self.replicas))]
         runs = [self.result(i, finished=True) for i in range(len(self.replicas))]
         share = (before + time.perf_counter() - started) / len(runs)
@@ -177,30 +203,42 @@ class TrainingStack:
         """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
         epoch, place = divmod(update, self.first.updates_per_epoch)
         if epoch != self.epoch:
-            parts = [replica.epoch(epoch) for replica in self.replicas]
-            self.data = {
-                k: torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k] for k in parts[0]
-            }
-            self.data = {k: v.to(self.device) for k, v in self.data.items()}
+            drawn = self.ahead.pop(epoch).result() if epoch in self.ahead else self.draw(epoch)
+            self.data = {name: self.move(value) for name, value in drawn.items()}
             self.epoch = epoch
+            if self.drawer and epoch + 1 < self.first.epochs:
+                self.ahead = {epoch + 1: self.drawer.submit(self.draw, epoch + 1)}
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
         batch = {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
         return batch | self.noise(update, batch)
+
+    def draw(self, epoch: int) -> Batch:
+        """The examples of one epoch, on the CPU."""
+        return self.join([replica.epoch(epoch) for replica in self.replicas])
+
+    def join(self, parts: list[Batch]) -> Batch:
+        """One dict of tensors [R, ...] for a stack of R; alone, the only one."""
+        if not self.stacked:
+            return parts[0]
+        return {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
+
+    def move(self, value: Tensor) -> Tensor:
+        """To the device; to a GPU from pinned memory, so that nobody waits for the copy."""
+        if self.device.type == "cuda" and value.device.type == "cpu":
+            return value.pin_memory().to(self.device, non_blocking=True)
+        return value.to(self.device)
 
     def noise(self, update: int, batch: Batch) -> Batch:
         """The random tensors of one update, stacked as the examples are."""
         if self.first.noise is None:
             return {}
-        each = [
+        own = [
             {k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.replicas))
         ]
-        parts = [replica.noise(update, part) for replica, part in zip(self.replicas, each, strict=True)]
-        return {
-            "noise": {
-                k: (torch.stack([p[k] for p in parts]) if self.stacked else parts[0][k]).to(self.device)
-                for k in parts[0]
-            }
-        }
+        drawn = self.join(
+            [replica.noise(update, part) for replica, part in zip(self.replicas, own, strict=True)]
+        )
+        return {"noise": {name: self.move(value) for name, value in drawn.items()}}
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all replicas; their losses and scores, each [R]."""
@@ -295,43 +333,42 @@ class TrainingStack:
         )
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint for each replica."""
+        """Write a checkpoint for each replica; what a GPU holds is copied once for all of them."""
+        params = {name: value.detach().cpu() for name, value in self.params.items()}
+        optimiser = {name: self.remembered(value) for name, value in self.params.items()}
         for i, replica in enumerate(self.replicas):
-            mine = (lambda t, i=i: t.detach()[i].cpu()) if self.stacked else (lambda t: t.detach().cpu())
             state = {
                 "key": replica.key,
-                "params": {k: mine(v) for k, v in self.params.items()},
-                "optimiser": {k: self.kept(v, mine) for k, v in self.params.items()},
+                "params": self.of_one(i, params),
+                "optimiser": {name: self.of_one(i, values) for name, values in optimiser.items()},
                 "update": self.update,
                 "seconds": self.seconds,
                 "alive": self.alive[i],
                 "curve": self.curves[i],
                 "checks": self.checks[i],
             }
-            write_atomically(
-                folder / f"{replica.key}.pt", lambda temporary, state=state: torch.save(state, temporary)
-            )
+            write_atomically(folder / f"{replica.key}.pt", partial(torch.save, state))
 
-    def kept(self, parameter: Tensor, mine: Callable[[Tensor], Tensor]) -> Batch:
-        """What the optimiser remembers of a parameter, value by value; its count of steps is `update`."""
+    def of_one(self, i: int, values: Batch) -> Batch:
+        """What is replica i's of these tensors; of a stack a copy, since a file would hold the whole stack."""
+        return {name: value[i].clone() for name, value in values.items()} if self.stacked else values
+
+    def remembered(self, parameter: Tensor) -> Batch:
+        """What the optimiser remembers of a parameter, on the CPU; its count of steps is `update`."""
         state = self.optimiser.state.get(parameter, {})
-        return {name: mine(value) for name, value in state.items() if name != "step" and value is not None}
+        return {name: value.cpu() for name, value in state.items() if name != "step" and value is not None}
 
     def load(self, states: list[dict]) -> None:
         """Go on from the replicas' checkpoints, all of the same update."""
-
-        def join(parts: list[Tensor]) -> Tensor:
-            return torch.stack(parts) if self.stacked else parts[0]
-
         step = torch.tensor(float(states[0]["update"]), device=self.device)
+        params = self.join([state["params"] for state in states])
         for name, value in self.params.items():
             with torch.no_grad():
-                value.copy_(join([state["params"][name] for state in states]))
-            remembered = [state["optimiser"][name] for state in states]
-            if remembered[0]:
-                self.optimiser.state[value] = {"step": step.clone()} | {
-                    k: join([each[k] for each in remembered]).to(self.device) for k in remembered[0]
-                }
+                value.copy_(params[name])
+            remembered = self.join([state["optimiser"][name] for state in states])
+            if remembered:
+                moved = {k: v.to(self.device) for k, v in remembered.items()}
+                self.optimiser.state[value] = {"step": step.clone()} | moved
         self.update, self.seconds = states[0]["update"], states[0]["seconds"]
         self.alive = [state["alive"] for state in states]
         self.curves = [list(map(tuple, state["curve"])) for state in states]

@@ -1,4 +1,4 @@
-"""What a wing hands to the harness, and what it gets back."""
+"""What `training.train` is given, and what it gives back."""
 
 import hashlib
 import math
@@ -14,8 +14,10 @@ Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such
 
 
 def adam(parameters, lr: float) -> torch.optim.Optimizer:
-    """Adam (Kingma and Ba 2015), every replica's default."""
-    return torch.optim.Adam(parameters, lr=lr, fused=True)
+    """Adam (Kingma and Ba 2015), the default; as one kernel where PyTorch has one."""
+    parameters = list(parameters)
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+    return torch.optim.Adam(parameters, lr=lr, fused=fused)
 
 
 def plain_attributes(module: nn.Module) -> tuple[tuple[str, str], ...]:
@@ -31,7 +33,7 @@ def last_check(checks: list[dict]) -> dict[str, float]:
 
 @dataclass
 class TrainingRun:
-    """One network and all that its training needs, made by a wing from settings and a seed.
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
 
     Attributes:
         key: unique; it stands for the settings and the seed, and names the checkpoint.
@@ -49,7 +51,8 @@ class TrainingRun:
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
         noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
-            like, from a stream that the update's number names; the batch gets them as "noise".
+            like, from a stream that the update's number names, best on the device of the batch's tensors
+            (`torch_rng(..., device=)`); the batch gets them as "noise".
         dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU:
             on a GPU every such shape is waited for.
         optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
@@ -111,11 +114,11 @@ class TrainingRun:
 
 @dataclass
 class Run:
-    """What came of a replica.
+    """What came of a training run.
 
     Attributes:
-        key: the replica's.
-        name: the replica's.
+        key: the training run's.
+        name: the training run's.
         finished: trained to the end and evaluated (or diverged); False if it was stopped on the way.
         diverged: its loss stopped being a number at the last update of its curve.
         metrics: what `evaluate` measured; empty if unfinished or diverged.

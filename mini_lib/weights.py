@@ -29,12 +29,12 @@ def save_weights(model: nn.Module, path: Path, **about) -> None:
         raise CorruptFileError(
             f"{odd} of the network is not finite in half precision; such weights are not worth keeping"
         )
-    told = {name: json.dumps(value) for name, value in about.items()}
-    told[CHECKSUM] = json.dumps(checksum(state))
+    entries = {name: json.dumps(value) for name, value in about.items()}
+    entries[CHECKSUM] = json.dumps(checksum(state))
 
     def write(temporary: Path) -> None:
         try:
-            save_file(state, temporary, metadata=told)
+            save_file(state, temporary, metadata=entries)
         except SafetensorError as error:  # its word for a full disk
             raise OSError(str(error)) from error
 
@@ -148,6 +148,13 @@ TRAINED = {
 
 def trained(name: str) -> tuple[nn.Module, dict]:
     """A trained network that comes along, on the CPU and in evaluation mode, and what its file says of it.
+
+    >>> network, about = trained("esbn")
+    >>> about["settings"]["task"], about["seed"]
+    ('distribution_of_three', 1)
+    >>> images = torch.rand(100, 32, 32)  # the pool of pictures
+    >>> network(images, torch.randint(100, (2, 9))).shape  # two problems of nine pictures
+    torch.Size([2, 4])
 
     Args:
         name: a key of `TRAINED`.

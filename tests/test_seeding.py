@@ -1,10 +1,8 @@
-import random
-
 import numpy as np
 import pytest
 import torch
 
-from mini_lib.seeding import numpy_rng, seed_everything, seeded, stream_seed, torch_rng
+from mini_lib.seeding import numpy_rng, seeded, stream_seed, torch_rng
 
 
 def test_streams_differ_by_seed_and_purpose_and_repeat():
@@ -22,14 +20,6 @@ def test_seeded_leaves_the_global_generator_as_it_was():
     assert torch.get_rng_state().equal(before)
     with seeded(1, "weights"):
         assert torch.rand(3).equal(first)
-
-
-def test_seed_everything_seeds_all_three_generators():
-    draws = []
-    for _ in range(2):
-        seed_everything(5)
-        draws.append((random.random(), np.random.random(), torch.rand(1).item()))
-    assert draws[0] == draws[1]
 
 
 def test_whole_numbers_of_numpy_name_the_same_streams():

@@ -2,11 +2,13 @@
 
 import math
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from other_device import OTHER, OtherDevice
 from torch import nn
 from torch.nn import functional as F
 
@@ -571,3 +573,65 @@ def test_a_target_is_tried_before_it_is_needed(tmp_path):
     for path in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
         with pytest.raises(OSError, match=r"could not write .*Name another place"):
             check_target(path)
+
+
+# ------------------------------------------------------------------------------ what a GPU is spared
+
+
+def test_noise_may_lie_on_the_device_of_the_batch_already():
+    def noise(update, batch):
+        return {"n": torch.ones(len(batch["x"]), device=batch["x"].device)}
+
+    replica = replace(toy(1), noise=noise)
+    with OtherDevice():
+        stack = TrainingStack([replica], OTHER, stacked=False)
+        stack.batch(0)
+    with OtherDevice(waits=False):
+        assert stack.batch(0)["noise"]["n"].device == OTHER
+
+
+def test_the_next_epoch_is_drawn_ahead():
+    drawn = []
+    replica = toy(1, epochs=3)
+    examples = replica.epoch
+    plain = TrainingStack([replica], CPU, stacked=False)
+    ahead = TrainingStack(
+        [replace(replica, epoch=lambda e: drawn.append(e) or examples(e))], CPU, stacked=False
+    )
+    ahead.drawer = ThreadPoolExecutor(1)
+    for update in (0, 1, 3, 8, 0):  # in order, with a leap, and back
+        batch = ahead.batch(update)
+        ahead.drawer.submit(int).result()  # the drawing before it has ended
+        assert all(value.equal(batch[name]) for name, value in plain.batch(update).items())
+    assert drawn == [0, 1, 2, 0, 1]
+
+
+def test_a_checkpoint_of_a_stack_holds_one_network(tmp_path):
+    sizes = []
+    for stacked in (False, True):
+        train(
+            [toy(s, hidden=500) for s in (1, 2, 3)],
+            stacked=stacked,
+            checkpoints=tmp_path,
+            stop=lambda u: True,
+        )
+        sizes.append((tmp_path / "toy-1.pt").stat().st_size)
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.1)
+
+
+def test_a_stack_is_copied_once_for_all_checkpoints(tmp_path, monkeypatch):
+    stack, copies = TrainingStack([toy(s) for s in (1, 2, 3)], CPU, stacked=True), []
+    stack.step(stack.batch(0))
+    copy = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copies.append(tensor) or copy(tensor))
+    stack.save(tmp_path)
+    assert len(copies) == 3 * len(stack.params)  # a parameter, and Adam's two means
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_losses_are_read_back_only_where_they_are_logged(monkeypatch):
+    stack, read = TrainingStack([toy(1, epochs=10)], CPU, stacked=False), []
+    log = stack.log
+    monkeypatch.setattr(stack, "log", lambda *values: read.append(stack.update) or log(*values))
+    stack.run(None, lambda update: False, lambda update: None)
+    assert read == [1, 11, 21, 30]

@@ -4,9 +4,10 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +22,7 @@ from mini_lib.progress import open_bar
 from mini_lib.training import Run, TrainingRun, train
 
 Build = Callable[[dict, int], TrainingRun]
-STACK = 40  # replicas in one stack at most
+STACK = 40  # replicas in one stack at most; fewer, where they do not fit into a GPU's memory together
 WINDOW = 80  # jobs whose replicas are built, and so held in memory, at a time
 
 
@@ -58,7 +59,8 @@ def launch(
 
     Args:
         jobs: in order of urgency.
-        device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked.
+        device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked, as many
+            together as its memory holds: a stack that is too large is halved and goes on from its checkpoints.
         checkpoints: folder for unfinished runs; a finished one's is deleted once the caller asks for the next.
         deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
             begun one, is checkpointed and yielded unfinished; what has not begun is left out.
@@ -184,12 +186,17 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                     ended += run.finished
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
+    _raise_failures(failed, len(jobs), lost)
+
+
+def _raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
+    """JobsFailed, if some of so many jobs failed or were lost with their worker process."""
     messages = []
     if failed:
-        messages += [f"{len(failed)} of {len(jobs)} runs failed:", *failed]
+        messages += [f"{len(failed)} of {total} runs failed:", *failed]
     if lost:
         messages += [
-            f"a worker process died, perhaps for want of memory; {lost} of {len(jobs)} runs are not done.",
+            f"a worker process died, perhaps for want of memory; {lost} of {total} runs are not done.",
             "Finished runs are kept; the same command goes on, with fewer --workers if memory is short.",
         ]
     if messages:
@@ -199,13 +206,22 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
 # ------------------------------------------------------------------------------------------------ GPU
 
 
+Stack = list[tuple[Job, TrainingRun]]
+
+
 def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
+    most: dict[tuple, int] = {}  # replicas of a shape that fit into memory together, where STACK do not
+    failed = []
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
-        for stack in stacks(in_time):
-            if _past(deadline):
-                return
-            runs = train(
+        waiting = deque(stacks(in_time))
+        while waiting and not _past(deadline):
+            stack = waiting.popleft()
+            shape = stack[0][1].stack_key()
+            if len(stack) > (fitting := most.get(shape, STACK)):
+                waiting.extendleft([stack[fitting:], stack[:fitting]])
+                continue
+            runs = _train_or_none(
                 [replica for _, replica in stack],
                 device=device,
                 stacked=len(stack) > 1,
@@ -214,13 +230,33 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
                 progress=progress,
                 precision=precision,
             )
-            yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
+            if runs is not None:
+                yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
+            elif len(stack) > 1:
+                most[shape] = len(stack) // 2
+                print(f"out of memory: {most[shape]} networks at a time from here on", file=sys.stderr)
+                # What was trained is in checkpoints; these networks may be half way, and are made afresh.
+                waiting.appendleft([(job, job.build(job.settings, job.seed)) for job, _ in stack])
+            else:
+                (job, _) = stack[0]
+                failed.append(f"{job.settings}, seed {job.seed}: out of memory on {device}")
+    _raise_failures(failed, len(jobs))
 
 
-def stacks(jobs: Iterable[Job], most: int = STACK) -> list[list[tuple[Job, TrainingRun]]]:
-    """Build the replicas and group those of equal shape, in order of first appearance, `most` to a group."""
+def _train_or_none(replicas: list[TrainingRun], **how) -> list[Run] | None:
+    """What `train` returns; None if that did not fit into memory, which is free again then."""
+    try:
+        return train(replicas, **how)
+    except torch.OutOfMemoryError:
+        pass
+    torch.cuda.empty_cache()
+    return None
+
+
+def stacks(jobs: Iterable[Job]) -> list[Stack]:
+    """Build the replicas and group those of equal shape, in order of first appearance."""
     groups = defaultdict(list)
     for job in jobs:
         replica = job.build(job.settings, job.seed)
         groups[replica.stack_key()].append((job, replica))
-    return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
+    return list(groups.values())

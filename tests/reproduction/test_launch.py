@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mini_lib.esbn.runs import build, paper_settings
+from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import launch as launching
+from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import (
     Job,
     JobsFailed,
@@ -101,8 +102,8 @@ def test_after_the_deadline_nothing_starts(tmp_path):
 
 def test_equal_shapes_share_a_stack_and_others_do_not():
     jobs = [job(1), job(1, tcn=False), job(2), job(3)]
-    groups = [[j.key for j, _ in group] for group in stacks(jobs, most=2)]
-    assert groups == [[jobs[0].key, jobs[2].key], [jobs[3].key], [jobs[1].key]]
+    groups = [[j.key for j, _ in group] for group in stacks(jobs)]
+    assert groups == [[jobs[0].key, jobs[2].key, jobs[3].key], [jobs[1].key]]
 
 
 def test_regimes_of_one_task_share_a_stack():
@@ -132,6 +133,74 @@ def test_no_replica_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatc
     watched = Job(lambda *given: built.append(given) or build(*given), job(1).settings, 1, "watched")
     assert list(_in_stacks([watched, watched], CPU, tmp_path, 0.0, "fp32", False)) == []
     assert len(built) == 1
+
+
+def small_memory(holds: int, tried: list[int]):
+    """`train` on a device that runs out of memory with more than so many networks."""
+
+    def limited(replicas, **how):
+        tried.append(len(replicas))
+        if len(replicas) > holds:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return train(replicas, **how)
+
+    return limited
+
+
+def test_a_stack_that_does_not_fit_is_halved_and_goes_on(tmp_path, monkeypatch, capsys):
+    jobs, tried = [job(seed) for seed in range(1, 6)] + [job(1, tcn=False)], []
+    monkeypatch.setattr(launching, "train", small_memory(2, tried))
+    ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
+    assert tried == [5, 2, 2, 1, 1]
+    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
+    assert "out of memory: 2 networks at a time" in capsys.readouterr().err
+    expected = train([jobs[0].build(jobs[0].settings, 1)])[0]
+    assert ended[0][1].curve["loss"][:1] == pytest.approx(expected.curve["loss"][:1], rel=1e-4)
+
+
+def test_later_stacks_of_that_shape_are_small_at_once(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(launching, "WINDOW", 4)
+    monkeypatch.setattr(launching, "train", small_memory(2, tried))
+    list(_in_stacks([job(seed) for seed in range(1, 9)], CPU, tmp_path, None, "fp32", False))
+    assert tried == [4, 2, 2, 2, 2]
+
+
+def test_no_stack_is_larger_than_the_most(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(launching, "STACK", 2)
+    monkeypatch.setattr(launching, "train", small_memory(9, tried))
+    list(_in_stacks([job(seed) for seed in (1, 2, 3)], CPU, tmp_path, None, "fp32", False))
+    assert tried == [2, 1]
+
+
+def test_networks_that_were_on_their_way_are_made_afresh(tmp_path, monkeypatch):
+    """Out of memory at the first check: by then the network holds weights of its stack."""
+
+    def full(replicas, **how):
+        if len(replicas) == 1:
+            return train(replicas, **how)
+        for replica in replicas:
+            torch.nn.init.zeros_(next(replica.model.parameters()))
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(launching, "train", full)
+    ended = list(_in_stacks([job(1), job(2)], CPU, tmp_path, None, "fp32", False))
+    for j, run in ended:
+        assert run.curve == train([j.build(j.settings, j.seed)])[0].curve
+
+
+def test_a_network_too_large_for_the_memory_is_named_and_the_others_are_done(tmp_path, monkeypatch):
+    def full(replicas, **how):
+        if any(replica.key == job(2).key for replica in replicas):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return train(replicas, **how)
+
+    monkeypatch.setattr(launching, "train", full)
+    ended = []
+    with pytest.raises(JobsFailed, match=r"(?s)1 of 3 runs failed:.*seed 2: out of memory on cpu"):
+        ended.extend(_in_stacks([job(1), job(2), job(3)], CPU, tmp_path, None, "fp32", False))
+    assert sorted(j.seed for j, _ in ended) == [1, 3]
 
 
 def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
