@@ -12,7 +12,7 @@ from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.runs import Settings, build, data_source, draw
 from mini_lib.kanerva.tasks import sample
 from mini_lib.kanerva.tasks.digits import SIZES
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import (
     CELLS,
     DIVISORS,
