@@ -9,3 +9,17 @@ def subnormal_numbers():
     """What a command sets for its process must not outlast a test; hypothesis needs subnormal numbers."""
     yield
     torch.set_flush_denormal(False)
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say aloud what nobody looked at."""
+    skipped = [each for each in terminalreporter.stats.get("skipped", []) if "cuda" in each.keywords]
+    if skipped:
+        terminalreporter.line(
+            f"no GPU: {len(skipped)} tests of stacked/alone/resume on CUDA did not run", red=True
+        )

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-OTHER = torch.device("meta")  # what its tensors call their device; unlike a true meta tensor they hold values
+OTHER = torch.device("meta:1")  # what its tensors call it; unlike those of "meta" itself they hold values
 COPIES = {"_to_copy", "copy_"}  # go from device to device
 READS = {"_local_scalar_dense", "equal", "is_nonzero"}
 SHAPED_BY_VALUES = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount"}

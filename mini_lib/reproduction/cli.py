@@ -403,6 +403,27 @@ def bench(
     benchmark.run(cases, models, pick_device(device))
 
 
+@app.command()
+def doctor(
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    store: Annotated[
+        bool, typer.Option("--store", help="Keep this CPU's numbers as those that others are compared with.")
+    ] = False,
+) -> None:
+    """Say in a minute what works here: device, precision, data, a step of every network, and how fast they are.
+
+    A line each, "ok" or "FAIL"; exit status 1 if something fails.
+    """
+    from mini_lib.reproduction import doctor as examination
+
+    full_size = {}
+    for wing in WINGS:
+        case = next(case for case in wing.bench_cases() if case.settings)
+        full_size[f"{wing.PAPER}, {case.setting}"] = case.settings
+    if not examination.run(BUILD, full_size, pick_device(device), store):
+        raise typer.Exit(1)
+
+
 def main(started: float | None = None) -> None:
     """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1.
 

@@ -1,0 +1,73 @@
+"""On a GPU: a stack learns as each network alone, the GPU as the CPU, and what was stopped goes on as it was."""
+
+import pytest
+import torch
+
+from mini_lib.devices import use_precision
+from mini_lib.reproduction.cli import BUILD
+from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
+from mini_lib.training import TrainingRun, TrainingStack, train
+
+pytestmark = pytest.mark.cuda
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_window", "kanerva product")
+
+
+def replica(name: str, seed: int = 1, **changes) -> TrainingRun:
+    return BUILD[TINY[name]["paper"]](TINY[name] | changes, seed)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_gpu_learns_as_the_cpu(name):
+    before, gradient, after = step_numbers(replica(name), CPU)
+    assert step_numbers(replica(name), GPU) == [
+        pytest.approx(before, rel=1e-4),
+        pytest.approx(gradient, rel=1e-3),
+        pytest.approx(after, rel=1e-3),
+    ]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_stack_learns_as_each_alone(name):
+    with use_precision("fp32", GPU):
+        stack = TrainingStack([replica(name, seed) for seed in (1, 2)], GPU, stacked=True)
+        examples = TrainingStack([replica(name, seed) for seed in (1, 2)], CPU, stacked=True).batch(0)
+        losses, _ = stack.step(to_device(examples, stack))
+        for i, seed in enumerate((1, 2)):
+            alone = TrainingStack([replica(name, seed)], GPU, stacked=False)
+            own = TrainingStack([replica(name, seed)], CPU, stacked=False).batch(0)
+            loss, _ = alone.step(to_device(own, alone))
+            torch.testing.assert_close(losses[i], loss[0], rtol=1e-4, atol=1e-5)
+            for key, parameter in alone.params.items():
+                if parameter.grad is not None:
+                    off = (stack.params[key].grad[i] - parameter.grad).norm()
+                    assert off <= 1e-3 * parameter.grad.norm() + 1e-6, key
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_an_update_waits_for_nothing(name):
+    stack = TrainingStack([replica(name, seed) for seed in (1, 2)], GPU, stacked=True)
+    batch = stack.batch(0)
+    stack.step(batch)  # what is made once, such as tables
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        stack.step(batch)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("name", ONE_A_WING)
+def test_what_was_stopped_goes_on_as_if_it_was_not(name, stacked, tmp_path):
+    def replicas() -> list[TrainingRun]:
+        return [replica(name, seed, epochs=2) for seed in (1, 2)]
+
+    half = replicas()[0].updates // 2
+    whole = train(replicas(), device=GPU, stacked=stacked)
+    train(replicas(), device=GPU, stacked=stacked, checkpoints=tmp_path, stop=lambda update: update >= half)
+    resumed = train(replicas(), device=GPU, stacked=stacked, checkpoints=tmp_path)
+    for one, other in zip(whole, resumed, strict=True):
+        assert one.device.type == "cuda"
+        assert one.updates == other.updates
+        assert other.curve["loss"] == pytest.approx(one.curve["loss"], rel=1e-2)
