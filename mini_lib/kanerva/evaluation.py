@@ -19,10 +19,10 @@ from mini_lib.kanerva.analysis import (
     sharing,
 )
 from mini_lib.kanerva.memory.state import join
-from mini_lib.kanerva.models import Kanerva, Memory, ProductKanerva, draw_noise, generation
+from mini_lib.kanerva.models import EpisodeMemory, Kanerva, ProductKanerva, draw_noise, generation
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.tasks import Dances, Digits, Triplets
+from mini_lib.kanerva.tasks import DigitEpisodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN, route
 from mini_lib.seeding import torch_rng
 
@@ -30,10 +30,10 @@ EPISODES_AT_ONCE = 20
 STORED, IMAGINED = 4, 10  # images that are written and imagined for Figure 8
 RETRIEVED = 0.9  # cosine with the nearest stored image from which an imagined one counts as retrieved,
 NEW = 0.7  # and below which as new
-Episodes = Digits | Triplets | Dances
+Episodes = DigitEpisodes | RGBEpisodes | SpriteEpisodes
 
 
-class Seen(NamedTuple):
+class EpisodeOutputs(NamedTuple):
     """What a network made of B test episodes.
 
     Attributes:
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 @torch.no_grad()
-def see(model: Kanerva, episodes: Episodes, forgotten: int | None = None) -> Seen:
+def run_episodes(model: Kanerva, episodes: Episodes, forgotten: int | None = None) -> EpisodeOutputs:
     """Write and ask test episodes with noise as in training, the same for all networks with equal noise shapes.
 
     The result is on the CPU.
@@ -79,7 +79,7 @@ def see(model: Kanerva, episodes: Episodes, forgotten: int | None = None) -> See
         found.append(_see(model, images.to(device), asked.to(device), noise, forgotten))
     *tensors, parts = zip(*found, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
-    return Seen(*(torch.cat(each).cpu() for each in tensors), joined)
+    return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
 
 
 def _on(device: torch.device, noise: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -93,7 +93,7 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
 
 def _see(
     model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor], forgotten: int | None
-) -> Seen:
+) -> EpisodeOutputs:
     trace = model(images, queries, noise, autoencode=True)
     unwritten = model.read(model.empty(len(images)), trace.queries, noise).reading.codes
     if forgotten is not None:
@@ -102,7 +102,7 @@ def _see(
         trace = trace._replace(
             logits=logits, reading=found.reading, weights=found.weights, kl=trace.kl | found.kl
         )
-    return Seen(
+    return EpisodeOutputs(
         trace.logits,
         model.decoder(unwritten),
         trace.autoencoded,
@@ -129,7 +129,7 @@ def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
     return nats(torch.logit(share).expand_as(asked), asked).mean().item()
 
 
-def forget(model: Kanerva, memory: Memory, machine: int) -> Memory:
+def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory:
     """The memory with one machine put back to its prior; the history, and with it all weights, stays.
 
     Raises:
@@ -167,7 +167,7 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``,
         the shares from .9 and below .7, and ``blank``, that of images without a sprite, which count as neither.
     """
-    seen = see(model, episodes)
+    seen = run_episodes(model, episodes)
     images = episodes.images
     found = {
         "nll": seen.parts["reconstruction"].mean().item(),
@@ -178,16 +178,16 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         f"kl_{name}": part.mean().item() for name, part in seen.parts.items() if name != "reconstruction"
     }
     found |= sharing(seen.gamma) | {f"read_{name}": v for name, v in sharing(seen.gamma_read).items()}
-    if isinstance(episodes, Triplets):
+    if isinstance(episodes, RGBEpisodes):
         return found | _binding(model, seen, episodes)
-    if isinstance(episodes, Dances):
+    if isinstance(episodes, SpriteEpisodes):
         return found | _sprites(model, seen, episodes)
     if not isinstance(model, ProductKanerva):
         found["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
     return found
 
 
-def _binding(model: Kanerva, seen: Seen, triplets: Triplets) -> dict[str, float]:
+def _binding(model: Kanerva, seen: EpisodeOutputs, triplets: RGBEpisodes) -> dict[str, float]:
     def loss(logits: Tensor, place: int) -> float:
         only = slice(place, place + 1)
         return nats(logits[:, :, only], triplets.images[:, :, only]).mean().item()
@@ -197,7 +197,7 @@ def _binding(model: Kanerva, seen: Seen, triplets: Triplets) -> dict[str, float]
     if seen.gamma.shape[2] == 1:
         return found
     found["nll_green_forgotten"] = min(
-        loss(see(model, triplets, forgotten=i).logits, HIDDEN) for i in range(model.machines)
+        loss(run_episodes(model, triplets, forgotten=i).logits, HIDDEN) for i in range(model.machines)
     )
     for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
         for place, colour in enumerate(COLOURS):
@@ -209,7 +209,7 @@ def _binding(model: Kanerva, seen: Seen, triplets: Triplets) -> dict[str, float]
     return found | alone(seen.machines, seen.gamma_read, triplets.images)
 
 
-def _sprites(model: Kanerva, seen: Seen, dances: Dances) -> dict[str, float]:
+def _sprites(model: Kanerva, seen: EpisodeOutputs, dances: SpriteEpisodes) -> dict[str, float]:
     pictures = torch.sigmoid(seen.machines[:, :, :, 0])
     found = separation(pictures, dances.templates)
     like = cosines(pictures, dances.templates)
@@ -251,7 +251,7 @@ def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H
     return (a @ b.transpose(1, 2) / sizes).max(dim=2).values
 
 
-def _imagination(model: Kanerva, dances: Dances) -> dict[str, float]:
+def _imagination(model: Kanerva, dances: SpriteEpisodes) -> dict[str, float]:
     if not isinstance(model, ProductKanerva):
         return {}
     stored = dances.images[:, :STORED]

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.kanerva.models import Trace
+from mini_lib.kanerva.models import KanervaTrace
 from mini_lib.training_run import Batch
 
 KL_TERMS = (
@@ -52,7 +52,7 @@ def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -
     return each.flatten(-3).sum(-1)  # Eq. 21, of pixels in place of codes
 
 
-def terms(trace: Trace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
+def terms(trace: KanervaTrace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
     """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`.
 
     Divergences of items are averaged; those of a whole episode are divided by T.
@@ -101,7 +101,7 @@ class Loss:
         return {name: weight for name, weight in all_of_them.items() if weight}
 
     def __call__(
-        self, apply: Callable[..., Trace], batch: Batch
+        self, apply: Callable[..., KanervaTrace], batch: Batch
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Loss and score of a batch; `apply` is called like the network."""
         images = batch["images"]

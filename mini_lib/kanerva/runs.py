@@ -9,7 +9,7 @@ import torch
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import tasks
-from mini_lib.kanerva.evaluation import evaluate, routes, see
+from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import (
     DECODERS,
@@ -217,5 +217,5 @@ def _test(s: Settings, model: Kanerva) -> dict[str, float]:
     if s.task != "dsprites":
         generator = torch_rng(0, "training episodes", s.task, s.source)
         known = tasks.sample(s.task, s.test_episodes, s.items, generator, **s.episode_options)
-        found["nll_training"] = see(model, known).parts["reconstruction"].mean().item()
+        found["nll_training"] = run_episodes(model, known).parts["reconstruction"].mean().item()
     return found

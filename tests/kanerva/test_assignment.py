@@ -8,7 +8,7 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import IDLE, Assignment, Given, perceptron
+from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, perceptron
 from mini_lib.kanerva.models.history import History
 from mini_lib.kanerva.models.noise import GIVEN, Normal, at, draw_noise, pick
 from mini_lib.seeding import seeded, torch_rng
@@ -23,7 +23,7 @@ def normal(*shape, seed=0):
 
 def make(**options):
     with seeded(0, "assignment"):
-        return Assignment(DIM, MACHINES, SIZE, **options).double()
+        return AssignmentNetwork(DIM, MACHINES, SIZE, **options).double()
 
 
 def history():
@@ -36,7 +36,7 @@ def arrays(module, name):
 
 
 def test_layers_are_those_of_the_paper():
-    network = Assignment(50, 4, 10)
+    network = AssignmentNetwork(50, 4, 10)
     assert [tuple(p.shape) for p in network.mlp.parameters()] == [
         (40, 50),
         (40,),
@@ -178,7 +178,7 @@ def test_noise_is_picked_by_name_and_shape():
 
 
 def test_weights_that_are_given():
-    network = Given(3)
+    network = GivenAssignment(3)
     shares = torch.eye(3)[[2, 0]]
     found = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE), shares)
     quiet = np.log(2) + 1e-3

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.tasks import TASKS, Digits, digits, evaluation, sample
+from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, digits, evaluation, sample
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
 
@@ -122,7 +122,7 @@ def test_mnist_that_is_not_there_says_what_to_do(empty):
 def test_episodes_hold_digits_of_the_split_with_their_labels():
     for split in ("train", "test"):
         episodes, all_of_it = draw(5, 9, split=split), pool("digits", split)
-        assert isinstance(episodes, Digits)
+        assert isinstance(episodes, DigitEpisodes)
         assert (episodes.images.shape, episodes.labels.shape) == ((5, 9, 1, 8, 8), (5, 9))
         assert (episodes.images.dtype, episodes.labels.dtype) == (torch.float32, torch.int64)
         same = places(episodes.images, all_of_it.images)

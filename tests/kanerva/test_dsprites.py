@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import quad
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.tasks import Dances, dsprites
+from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
 from mini_lib.kanerva.tasks.dsprites import (
     HEART_AREA,
     HEART_CENTRE,
@@ -207,7 +207,7 @@ def test_numbers_are_broadcast_and_checked():
 @every_size
 def test_images_are_the_templates_together(size):
     drawn = episodes(size=size)
-    assert isinstance(drawn, Dances)
+    assert isinstance(drawn, SpriteEpisodes)
     assert drawn.images.shape == (3, 5, 1, size, size)
     assert drawn.templates.shape == (3, 5, 2, size, size)
     assert drawn.images.dtype == drawn.templates.dtype == torch.float32

@@ -20,10 +20,10 @@ from mini_lib.kanerva.analysis import (
     separation,
     sharing,
 )
-from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, see
+from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, run_episodes
 from mini_lib.kanerva.models import build_network, draw_noise, generation
 from mini_lib.kanerva.objective import KL_TERMS, nats
-from mini_lib.kanerva.tasks import TASKS, Digits, Triplets, evaluation
+from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, RGBEpisodes, evaluation
 from mini_lib.seeding import seeded, torch_rng
 
 USE = {"largest", "least_used", "changes"}
@@ -111,7 +111,7 @@ def test_every_figure_is_there_and_a_number(task, model, machines):
 @every_case
 def test_every_figure_is_what_its_name_says(task, model, machines):
     made, episodes = network(task, model, machines), test_episodes(task)
-    metrics, seen = evaluate(made, episodes), see(made, episodes)
+    metrics, seen = evaluate(made, episodes), run_episodes(made, episodes)
     images = episodes.images
     expected = {
         "nll": slow_nats(seen.logits, images),
@@ -137,7 +137,7 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
         expected["classes_shown"] = max(shares[0], shares[2])
         expected["classes_least_shown"] = min(shares[0], shares[2])
         expected["nll_green_forgotten"] = min(
-            slow_nats(see(made, episodes, forgotten=i).logits[:, :, 1], images[:, :, 1])
+            slow_nats(run_episodes(made, episodes, forgotten=i).logits[:, :, 1], images[:, :, 1])
             for i in range(machines)
         )
         expected |= alone(seen.machines, seen.gamma_read, images)
@@ -197,7 +197,7 @@ def test_taking_episodes_in_parts_changes_nothing(task, model, machines, monkeyp
     monkeypatch.setattr(module, "EPISODES_AT_ONCE", 3)
     made = network(task, model, machines)
     episodes = evaluation(task, 7, 4, **({"size": 14} if task == "dsprites" else {}))
-    seen, trace = see(made, episodes), traced(made, episodes, [range(3), range(3), range(1)])
+    seen, trace = run_episodes(made, episodes), traced(made, episodes, [range(3), range(3), range(1)])
     with torch.no_grad():
         machines_alone = made.machine_logits(trace.reading, trace.weights.gamma)
     for ours, theirs in (
@@ -218,7 +218,7 @@ def test_noise_is_as_in_training_and_the_same_for_every_network():
     for each in (made, other):
         usual = each.forward
         each.forward = lambda *a, usual=usual, **k: given.append(a[2:]) or usual(*a, **k)
-    seen, _, again = (see(each, episodes) for each in (made, other, made))
+    seen, _, again = (run_episodes(each, episodes) for each in (made, other, made))
     (first,), (second,), *_ = given
     assert first.keys() == made.noise_shapes(6, 4).keys()
     assert all(second[name].equal(each) for name, each in first.items())
@@ -233,7 +233,7 @@ def test_noise_is_as_in_training_and_the_same_for_every_network():
 def test_the_empty_memory_is_the_prior_alone(form):
     """Against numpy: nothing is written, h comes from Omega = 0, and machines are their prior means."""
     made, images = make(form), pictures(batch=2, items=3)[0]
-    seen = see(made, Digits(images, torch.zeros(2, 3).long()))
+    seen = run_episodes(made, DigitEpisodes(images, torch.zeros(2, 3).long()))
     noise = made.noise(2, 3, torch_rng(0, "test noise"))
     p = {key: value.numpy() for key, value in made.state_dict().items()}
     gumbel = "gumbel_read" if form == "mixture" else "assignment_read"
@@ -259,7 +259,10 @@ def test_what_was_written_cannot_reach_the_empty_memory():
     made, episodes = network("rgb"), test_episodes("rgb")
     other = episodes.images.clone()
     other[:, :, 1] = 1 - other[:, :, 1]
-    before, after = see(made, episodes), see(made, Triplets(other, episodes.queries, episodes.labels))
+    before, after = (
+        run_episodes(made, episodes),
+        run_episodes(made, RGBEpisodes(other, episodes.queries, episodes.labels)),
+    )
     assert before.empty.equal(after.empty)
     assert not torch.allclose(before.logits, after.logits, atol=1e-3)
     assert not before.codes.equal(after.codes)
@@ -357,13 +360,13 @@ def test_a_mixture_does_not_imagine():
 
 def test_losses_are_those_of_the_objective():
     episodes = test_episodes("digits")
-    seen = see(network(), episodes)
+    seen = run_episodes(network(), episodes)
     torch.testing.assert_close(seen.parts["reconstruction"], nats(seen.logits, episodes.images).mean(1))
 
 
 def test_a_network_is_given_the_machine_of_each_item():
     made, episodes = network("rgb", assignment="given"), test_episodes("rgb")
-    seen = see(made, episodes)
+    seen = run_episodes(made, episodes)
     low = episodes.labels[..., 0] < 5
     for gamma in (seen.gamma, seen.gamma_read):
         assert (gamma.argmax(-1) == 0).equal(low)
@@ -390,9 +393,9 @@ def test_a_forgotten_machine_is_at_its_prior_and_the_others_are_as_they_were(mac
 
 def test_what_is_said_after_forgetting_is_read_from_what_is_left():
     made, episodes = network("rgb"), test_episodes("rgb")
-    whole = see(made, episodes)
+    whole = run_episodes(made, episodes)
     for machine in (0, 1):
-        less = see(made, episodes, forgotten=machine)
+        less = run_episodes(made, episodes, forgotten=machine)
         assert not torch.allclose(less.logits, whole.logits)
         assert torch.allclose(less.machines[:, :, 1 - machine], whole.machines[:, :, 1 - machine])
         assert torch.equal(less.gamma, whole.gamma)

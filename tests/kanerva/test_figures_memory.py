@@ -8,7 +8,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import State, weights_of, write_item
+from mini_lib.kanerva.memory import State, weights_from_eta, write_item
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.plotting import OKABE_ITO
 
@@ -128,7 +128,7 @@ def two_columns(rows=3):
     before = State(R[None, None], V[None, None], torch.zeros(1, 1, dtype=torch.float64))
     w = torch.tensor([1.5, 1.0], dtype=torch.float64)
     code = torch.tensor([1.0, 0.0, -0.5], dtype=torch.float64)[:rows]
-    weights = weights_of(torch.full((1, 1), 0.3, dtype=torch.float64))
+    weights = weights_from_eta(torch.full((1, 1), 0.3, dtype=torch.float64))
     return before, write_item(before, code[None], w[None, None], weights)[0], w, code
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import Weights, machine_weights
+from mini_lib.kanerva.memory import MachineWeights, gamma_from_eta
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.models.mixture import Choice, straight_through
 from mini_lib.kanerva.models.noise import draw_noise
@@ -102,7 +102,7 @@ def test_machines_that_were_not_chosen_stay_as_they_were(form):
     torch.testing.assert_close(trace.written.gamma.sum(-1), torch.ones(2, 1).double())
 
 
-class Given(nn.Module):
+class GivenAssignment(nn.Module):
     """An assignment that says what it was told to: choices of writing, then of reading."""
 
     noise_name = "assignment"
@@ -116,7 +116,7 @@ class Given(nn.Module):
 
     def weights(self, features, h, noise=None):
         eta = torch.where(features > 0, 1.0, FAR).to(features)
-        return Weights(eta, machine_weights(eta))
+        return MachineWeights(eta, gamma_from_eta(eta))
 
 
 def test_a_one_hot_product_is_a_mixture():
@@ -128,7 +128,7 @@ def test_a_one_hot_product_is_a_mixture():
     product.load_state_dict(shared, strict=False)
     noise = noise_of(mixture, seed=1)
     theirs = mixture(images, queries, noise)
-    product.assignment = Given([theirs.written.gamma, theirs.weights.gamma])
+    product.assignment = GivenAssignment([theirs.written.gamma, theirs.weights.gamma])
     ours = product(
         images, queries, noise | {n: torch.zeros(2, 4, 3) for n in ("assignment", "assignment_read")}
     )

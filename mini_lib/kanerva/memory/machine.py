@@ -12,9 +12,9 @@ from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory import reading
 from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
-from mini_lib.kanerva.memory.reading import Reading
+from mini_lib.kanerva.memory.reading import ReadResult
 from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means, whole
-from mini_lib.kanerva.memory.writing import RULES, Weights, machine_weights, write_episode
+from mini_lib.kanerva.memory.writing import RULES, MachineWeights, gamma_from_eta, write_episode
 from mini_lib.seeding import torch_rng
 
 Array = Tensor | np.ndarray | Sequence
@@ -136,7 +136,7 @@ class ProductMemory:
 
     def read(
         self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
-    ) -> Reading:
+    ) -> ReadResult:
         """Ask N queries, [N, D]; nothing is written.
 
         Args:
@@ -161,7 +161,7 @@ class ProductMemory:
             found = reading.read(
                 self.state, queries, self._weights(queries, eta, gamma).gamma, **self.options
             )
-        return Reading(*map(self._plain, found))
+        return ReadResult(*map(self._plain, found))
 
     def log_likelihood(
         self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
@@ -258,7 +258,7 @@ class ProductMemory:
             raise UsageError(f"{name} have to be finite numbers; there is NaN or infinity among them")
         return codes if lead else codes[None]
 
-    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> Weights:
+    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> MachineWeights:
         """Noise and weights of each item and machine, checked. [B, T, K] each"""
         shape = *codes.shape[:2], self.machines
         noise = self._spread(eta, shape, "eta")
@@ -267,11 +267,11 @@ class ProductMemory:
         if gamma is None:
             if self.coupling == "mixture" and self.machines > 1:
                 raise UsageError("a mixture needs gamma, the choice of a machine, such as [1, 0]")
-            return Weights(noise, machine_weights(noise))
+            return MachineWeights(noise, gamma_from_eta(noise))
         weight = self._spread(gamma, shape, "gamma")
         if (weight < 0).any() or ((weight.sum(-1) - 1).abs() > 1e-4).any():
             raise UsageError("gamma has to be from 0 to 1, with a sum of 1 over machines")
-        return Weights(noise, weight)
+        return MachineWeights(noise, weight)
 
     def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
         """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from mini_lib.kanerva.memory.addressing import RIDGE, addresses, root
 from mini_lib.kanerva.memory.state import State
-from mini_lib.kanerva.memory.writing import Weights, combine
+from mini_lib.kanerva.memory.writing import MachineWeights, combine
 
 
-class Reading(NamedTuple):
+class ReadResult(NamedTuple):
     """What a memory says to N queries.
 
     Attributes:
@@ -33,7 +33,7 @@ def read(
     solver: str = "ridge",
     ridge: float = RIDGE,
     noise: Float[Tensor, "B N K M"] | None = None,
-) -> Reading:  # Algorithm 2
+) -> ReadResult:  # Algorithm 2
     """Ask a memory N queries at once; the answer to one does not depend on the others.
 
     In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60.
@@ -52,11 +52,11 @@ def read(
     w = addresses(state.R, queries, solver, ridge)
     sampled = w if noise is None else w + noise
     parts = (sampled.transpose(1, 2) @ state.R.mT).transpose(1, 2)
-    return Reading(combine(parts, gamma), parts, w)
+    return ReadResult(combine(parts, gamma), parts, w)
 
 
 def predictive(
-    state: State, w: Float[Tensor, "B N K M"], weights: Weights
+    state: State, w: Float[Tensor, "B N K M"], weights: MachineWeights
 ) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N"]]:
     """Mean and variance of the code that the memory expects at N addresses; every feature has this variance.
 
@@ -78,7 +78,7 @@ def predictive(
 def log_likelihood(
     state: State,
     codes: Float[Tensor, "B N D"],
-    weights: Weights,
+    weights: MachineWeights,
     *,
     solver: str = "ridge",
     ridge: float = RIDGE,

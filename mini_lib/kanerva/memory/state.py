@@ -61,7 +61,7 @@ class Prior(NamedTuple):
         )
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """What writing an episode of T items leaves.
 
     Attributes:

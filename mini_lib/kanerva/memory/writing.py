@@ -19,16 +19,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.kanerva.memory.addressing import RIDGE, address, machine_weights
+from mini_lib.kanerva.memory.addressing import RIDGE, address, gamma_from_eta
 from mini_lib.kanerva.memory.divergence import step_kl
-from mini_lib.kanerva.memory.state import State, Written
+from mini_lib.kanerva.memory.state import State, WriteResult
 
 COUPLINGS = ("product", "independent")
 RULES = (*COUPLINGS, "mixture")
 PRECISION = 64  # times what rounding takes from a variance of the prior: no noise is taken for less than that
 
 
-class Weights(NamedTuple):
+class MachineWeights(NamedTuple):
     """How much the machines count, for one item or for T items.
 
     Attributes:
@@ -40,9 +40,9 @@ class Weights(NamedTuple):
     gamma: Tensor
 
 
-def weights_of(eta: Float[Tensor, "*B K"]) -> Weights:
-    """The weights that follow from the noise; see `machine_weights`."""
-    return Weights(eta, machine_weights(eta))  # Eq. 1 and Eq. 51: the powers r are in eta
+def weights_from_eta(eta: Float[Tensor, "*B K"]) -> MachineWeights:
+    """The weights that follow from the noise; see `gamma_from_eta`."""
+    return MachineWeights(eta, gamma_from_eta(eta))  # Eq. 1 and Eq. 51: the powers r are in eta
 
 
 def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[Tensor, "*B K D"]:
@@ -111,7 +111,7 @@ def write_item(
     state: State,
     code: Float[Tensor, "B D"],
     w: Float[Tensor, "B K M"],
-    weights: Weights,
+    weights: MachineWeights,
     coupling: str = "product",
     floor: Float[Tensor, "*B K"] | None = None,
 ) -> tuple[State, Float[Tensor, "B K"]]:
@@ -140,7 +140,7 @@ def least_noise(state: State, psi: Float[Tensor, "K"] | None = None) -> Float[Te
 def write_episode(
     state: State,
     codes: Float[Tensor, "B T D"],
-    weights: Weights | Callable[[int, Tensor], Weights],
+    weights: MachineWeights | Callable[[int, Tensor], MachineWeights],
     *,
     coupling: str = "product",
     solver: str = "ridge",
@@ -148,7 +148,7 @@ def write_episode(
     noise: Float[Tensor, "B T K M"] | None = None,
     w: Float[Tensor, "B T K M"] | None = None,
     psi: Float[Tensor, "K"] | None = None,
-) -> Written:  # Algorithm 1
+) -> WriteResult:  # Algorithm 1
     """Write T codes, one after the other.
 
     The noise eta^2 of an item counts for no less than 64 times what rounding takes from the prior's variance, in
@@ -175,11 +175,13 @@ def write_episode(
     floor = least_noise(state, psi)
     states, found, used, moved = [state], [], [], []
     for t, code in enumerate(codes.unbind(1)):
-        given = weights(t, code) if callable(weights) else Weights(weights.eta[:, t], weights.gamma[:, t])
+        given = (
+            weights(t, code) if callable(weights) else MachineWeights(weights.eta[:, t], weights.gamma[:, t])
+        )
         here = address(states[-1].R, code, solver, ridge) if w is None else w[:, t]
         sampled = here if noise is None else here + noise[:, t]
         after, kl = write_item(states[-1], code, sampled, given, coupling, floor)
         for kept, new in ((states, after), (found, here), (used, given), (moved, kl)):
             kept.append(new)
     eta, gamma = (torch.stack(parts, dim=1) for parts in zip(*used, strict=True))
-    return Written(tuple(states), torch.stack(found, dim=1), eta, gamma, torch.stack(moved, dim=1))
+    return WriteResult(tuple(states), torch.stack(found, dim=1), eta, gamma, torch.stack(moved, dim=1))

@@ -3,9 +3,9 @@
 - "product": `ProductKanerva`, all machines remember every item, each as much as a network says.
 - "mixture": `MixtureKanerva`, one machine is chosen for each item.
 
-Both are called alike: `network(images, queries, noise)` writes an episode, asks for it and returns a `Trace`. Noise
-is what `network.noise(episodes, items, generator)` draws; nothing is drawn inside. `generation` makes images out of
-memory alone.
+Both are called alike: `network(images, queries, noise)` writes an episode, asks for it and returns a `KanervaTrace`.
+Noise is what `network.noise(episodes, items, generator)` draws; nothing is drawn inside. `generation` makes images
+out of memory alone.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from mini_lib.kanerva.models.mixture import MixtureKanerva
 from mini_lib.kanerva.models.network import H_READ, SAMPLES, Kanerva
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.product import ProductKanerva
-from mini_lib.kanerva.models.trace import Memory, Trace
+from mini_lib.kanerva.models.trace import EpisodeMemory, KanervaTrace
 
 MODELS = {"product": ProductKanerva, "mixture": MixtureKanerva}
 
@@ -28,11 +28,11 @@ __all__ = [
     "H_READ",
     "MODELS",
     "SAMPLES",
+    "EpisodeMemory",
     "Kanerva",
-    "Memory",
+    "KanervaTrace",
     "MixtureKanerva",
     "ProductKanerva",
-    "Trace",
     "build_decoder",
     "build_encoder",
     "build_network",

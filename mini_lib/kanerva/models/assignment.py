@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.kanerva.memory import Weights, assignment_kl, weights_of
+from mini_lib.kanerva.memory import MachineWeights, assignment_kl, weights_from_eta
 from mini_lib.kanerva.models.noise import GIVEN, Normal
 
 HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
@@ -27,7 +27,7 @@ def positive(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     return F.softplus(x) + LEAST_SD
 
 
-class Assignment(nn.Module):
+class AssignmentNetwork(nn.Module):
     """q(r | z, h) and p(r | h), as normal distributions of a variable u that stands for r.
 
     q: mu_r = Linear_1([MLP_1(z), h]), sigma_r = softplus(Linear_2([MLP_1(z), h])) + .0001, when writing and reading.
@@ -73,14 +73,14 @@ class Assignment(nn.Module):
         features: Float[Tensor, "*B K"],
         h: Float[Tensor, "*B H"],
         noise: Float[Tensor, "*B K"] | None = None,
-    ) -> Weights:
+    ) -> MachineWeights:
         """Noise eta and weight gamma from a draw of q; without random numbers, from its mean."""
         return self.weights_at(self.posterior(features, h).draw(noise))
 
-    def weights_at(self, u: Float[Tensor, "*B K"]) -> Weights:
+    def weights_at(self, u: Float[Tensor, "*B K"]) -> MachineWeights:
         """Noise eta and weight gamma at u."""
         u = u.detach() if self.stop_grad else u
-        return weights_of(F.softplus(u) + LEAST_NOISE)
+        return weights_from_eta(F.softplus(u) + LEAST_NOISE)
 
     def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B K"]:
         """KL(q(r | z, h) || p(r | h)) of each machine."""
@@ -89,7 +89,7 @@ class Assignment(nn.Module):
         return assignment_kl(*self.posterior(features, h), *self.prior(h))
 
 
-class Given(nn.Module):
+class GivenAssignment(nn.Module):
     """Weights that somebody else has chosen, in the place of the assignment network; not the paper's.
 
     A control: it shows what a memory could do if it knew which machine is to have an item.
@@ -114,7 +114,7 @@ class Given(nn.Module):
         features: Float[Tensor, "*B K"],
         h: Float[Tensor, "*B H"],
         noise: Float[Tensor, "*B K"] | None = None,
-    ) -> Weights:
+    ) -> MachineWeights:
         """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it."""
         share = torch.full_like(features, 1 / self.machines) if noise is None else noise
-        return weights_of((F.softplus(self.u) + LEAST_NOISE) * (share + IDLE * (1 - share)))
+        return weights_from_eta((F.softplus(self.u) + LEAST_NOISE) * (share + IDLE * (1 - share)))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
-    Weights,
+    MachineWeights,
     combine,
     draw_machines,
     read,
@@ -16,11 +16,11 @@ from mini_lib.kanerva.memory import (
     write_episode,
 )
 from mini_lib.kanerva.memory.state import whole
-from mini_lib.kanerva.models.assignment import Assignment
+from mini_lib.kanerva.models.assignment import AssignmentNetwork
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
 from mini_lib.kanerva.models.product import ProductKanerva
-from mini_lib.kanerva.models.trace import Memory
+from mini_lib.kanerva.models.trace import EpisodeMemory
 
 SETTLE = 12  # the paper's
 
@@ -40,7 +40,7 @@ class Imagined(NamedTuple):
     path: Float[Tensor, "B N S C H W"]
     logits: Float[Tensor, "B N C H W"]
     codes: Float[Tensor, "B N D"]
-    weights: Weights
+    weights: MachineWeights
     h: Float[Tensor, "B N H"]
 
     @property
@@ -84,7 +84,7 @@ def noise_shapes(
 
 @torch.no_grad()
 def imagine(
-    network: Kanerva, memory: Memory, noise: Noise, *, settle: int = SETTLE, draw: bool = False
+    network: Kanerva, memory: EpisodeMemory, noise: Noise, *, settle: int = SETTLE, draw: bool = False
 ) -> Imagined:
     """N images from each memory, independent of each other; nothing is written (Figure 8).
 
@@ -95,7 +95,7 @@ def imagine(
 
     Args:
         network: a product; a mixture has learned no p(r | h).
-        memory: what is stored: `Trace.memory`, or `network.empty(B)`.
+        memory: what is stored: `KanervaTrace.memory`, or `network.empty(B)`.
         noise: as `noise_shapes` names it.
         settle: how often; 12 in the paper.
         draw: the first look is at machines drawn from N(vec(R), V x I), instead of their means.
@@ -105,7 +105,7 @@ def imagine(
     """
     if not isinstance(network, ProductKanerva):
         raise UsageError("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
-    if not isinstance(network.assignment, Assignment):
+    if not isinstance(network.assignment, AssignmentNetwork):
         raise UsageError(
             "where machines are given there is no p(r | h) to imagine with; learn the assignment"
         )
@@ -136,11 +136,11 @@ def imagine(
 def imagine_episode(
     network: Kanerva,
     noise: Noise,
-    memory: Memory | None = None,
+    memory: EpisodeMemory | None = None,
     *,
     settle: int = SETTLE,
     draw: bool = False,
-) -> tuple[Imagined, Memory]:
+) -> tuple[Imagined, EpisodeMemory]:
     """An episode of N images, each of which is written before the next is looked for (A.2.3).
 
     What is written is the code that was read last, with the weights that it was read with.
@@ -170,10 +170,10 @@ def imagine_episode(
     path, logits, codes, weights, h = zip(*found, strict=True)
     joined = (torch.cat(parts, dim=1) for parts in (path, logits, codes, *zip(*weights, strict=True), h))
     path, logits, codes, eta, gamma, h = joined
-    return Imagined(path, logits, codes, Weights(eta, gamma), h), memory
+    return Imagined(path, logits, codes, MachineWeights(eta, gamma), h), memory
 
 
-def _machines(memory: Memory, w: Tensor, noise: Tensor | None) -> Float[Tensor, "B N K D M"]:
+def _machines(memory: EpisodeMemory, w: Tensor, noise: Tensor | None) -> Float[Tensor, "B N K D M"]:
     """Each image's machines: their means, or drawn ones."""
     if noise is None:
         return memory.state.R[:, None].expand(-1, w.shape[1], -1, -1, -1)
@@ -185,8 +185,8 @@ def _rounded(logits: Tensor) -> Tensor:
     return (logits > 0).to(logits.dtype)
 
 
-def _written(network: Kanerva, memory: Memory, new: Imagined) -> Memory:
+def _written(network: Kanerva, memory: EpisodeMemory, new: Imagined) -> EpisodeMemory:
     """The memory with one imagined item of each episode written."""
     state = write_episode(memory.state, new.codes, new.weights, **network.writing).state
     omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
-    return Memory(state, omega, memory.items + 1)
+    return EpisodeMemory(state, omega, memory.items + 1)

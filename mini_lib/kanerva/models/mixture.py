@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.kanerva.memory import Weights
+from mini_lib.kanerva.memory import MachineWeights
 from mini_lib.kanerva.models.assignment import HIDDEN, perceptron
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import GUMBEL
@@ -55,7 +55,7 @@ class Choice(nn.Module):
         h: Float[Tensor, "*B H"],
         noise: Float[Tensor, "*B K"] | None = None,
         tau: float | Float[Tensor, "..."] = 1.0,
-    ) -> Weights:
+    ) -> MachineWeights:
         """sigma, and the choice for Gumbel noise; without noise, the most probable machine.
 
         Args:
@@ -76,7 +76,7 @@ class Choice(nn.Module):
         chosen = straight_through(torch.softmax(logits / tau, dim=-1))
         chosen = chosen.detach() if self.stop_grad else chosen
         sigma = torch.ones_like(chosen) if self.log_sigma is None else self.log_sigma.exp().expand_as(chosen)
-        return Weights(sigma, chosen)
+        return MachineWeights(sigma, chosen)
 
 
 class MixtureKanerva(Kanerva):

@@ -11,9 +11,9 @@ from mini_lib.kanerva.memory import (
     KL_MEMORY,
     RIDGE,
     SOLVERS,
+    MachineWeights,
     Prior,
-    Reading,
-    Weights,
+    ReadResult,
     address_kl,
     episode_kl,
     history_kl,
@@ -24,7 +24,7 @@ from mini_lib.kanerva.memory import (
 from mini_lib.kanerva.memory.state import whole
 from mini_lib.kanerva.models.history import SIZE, WIDTH, History
 from mini_lib.kanerva.models.noise import Noise, Normal, Shapes, at, draw_noise, pick
-from mini_lib.kanerva.models.trace import Answer, Memory, Trace, Writing
+from mini_lib.kanerva.models.trace import EpisodeMemory, EpisodeRead, EpisodeWrite, KanervaTrace
 
 SAMPLES = ("mean", "full")
 H_READ = ("final", "prior", "zero")
@@ -36,7 +36,7 @@ class Kanerva(nn.Module):
 
     Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
     assignment network and the history. Subclasses give the rule of writing, and set `assignment`: a network with
-    `features`, `weights` and, where it has one, `divergence`; see `Assignment`.
+    `features`, `weights` and, where it has one, `divergence`; see `AssignmentNetwork`.
 
     They make up the inference model of Equations 11 and 12: q(h | z) is the history, q(r | z, h) the assignment,
     q(w | z) least squares, and q(M | z, w, r) writing. The generative model of Equations 6 and 8 to 10 has N(0, I)
@@ -144,10 +144,10 @@ class Kanerva(nn.Module):
         """The random tensors of a forward pass, drawn in the order of their names there."""
         return draw_noise(self.noise_shapes(batch, items), generator)
 
-    def empty(self, batch: int) -> Memory:
+    def empty(self, batch: int) -> EpisodeMemory:
         """B memories that know their prior alone."""
         omega = self.prior_means.new_zeros(batch, self.history.width)
-        return Memory(self.prior.state(batch), omega, 0)
+        return EpisodeMemory(self.prior.state(batch), omega, 0)
 
     def forward(
         self,
@@ -157,7 +157,7 @@ class Kanerva(nn.Module):
         *,
         autoencode: bool = False,
         **how,
-    ) -> Trace:
+    ) -> KanervaTrace:
         """Write all images of an episode, then ask all its queries.
 
         Args:
@@ -182,7 +182,7 @@ class Kanerva(nn.Module):
         said = found.reading.codes
         logits = self.decoder(torch.cat([said, codes], dim=1) if autoencode else said)
         items = codes.shape[1]
-        return Trace(
+        return KanervaTrace(
             logits[:, :items],
             logits[:, items:],
             codes,
@@ -197,8 +197,12 @@ class Kanerva(nn.Module):
         )
 
     def write(
-        self, codes: Float[Tensor, "B T D"], noise: Noise | None = None, memory: Memory | None = None, **how
-    ) -> Writing:
+        self,
+        codes: Float[Tensor, "B T D"],
+        noise: Noise | None = None,
+        memory: EpisodeMemory | None = None,
+        **how,
+    ) -> EpisodeWrite:
         """Write T codes, into an empty memory unless one is given (Algorithm 1)."""
         memory = self.empty(len(codes)) if memory is None else memory
         features = self.assignment.features(codes)
@@ -210,17 +214,17 @@ class Kanerva(nn.Module):
             "address": address_kl(written.w, self.chi).sum(-1),
             "history": history_kl(*q),
         }
-        left = Memory(written.state, omega, memory.items + codes.shape[1])
-        return Writing(left, written, h, kl | self._assignment_kl("assignment", features, h))
+        left = EpisodeMemory(written.state, omega, memory.items + codes.shape[1])
+        return EpisodeWrite(left, written, h, kl | self._assignment_kl("assignment", features, h))
 
     def assign(
         self,
         codes: Float[Tensor, "B T D"],
         features: Float[Tensor, "B T K"],
-        memory: Memory,
+        memory: EpisodeMemory,
         noise: Noise | None = None,
         **how,
-    ) -> tuple[Normal, Float[Tensor, "B T H"], Weights, Float[Tensor, "B W"]]:
+    ) -> tuple[Normal, Float[Tensor, "B T H"], MachineWeights, Float[Tensor, "B W"]]:
         """How much each machine counts for T codes in order, after what the memory already holds.
 
         This depends on the codes and on the history, not on the machines' state: so it is found before writing.
@@ -239,13 +243,13 @@ class Kanerva(nn.Module):
             omega = self.history.add(omega, code, used[-1].gamma, memory.items + t)
         q, weights = (
             kind(*(torch.stack(parts, dim=1) for parts in zip(*each, strict=True)))
-            for kind, each in ((Normal, known), (Weights, used))
+            for kind, each in ((Normal, known), (MachineWeights, used))
         )
         return q, torch.stack(variables, dim=1), weights, omega
 
     def read(
-        self, memory: Memory, queries: Float[Tensor, "B N D"], noise: Noise | None = None, **how
-    ) -> Answer:
+        self, memory: EpisodeMemory, queries: Float[Tensor, "B N D"], noise: Noise | None = None, **how
+    ) -> EpisodeRead:
         """Ask N queries (Algorithm 2); the memory and the history stay as they are."""
         shapes, name = self.noise_shapes(*queries.shape[:2]), self.assignment.noise_name + "_read"
         h, history = self.recall(memory, pick(noise, shapes, "history_read"))
@@ -255,10 +259,10 @@ class Kanerva(nn.Module):
         added = self._address_noise(noise, shapes, "address_read")
         reading = read(memory.state, queries, weights.gamma, noise=added, **self.solving)
         kl = {"address_read": address_kl(reading.w, self.chi).sum(-1), "history_read": history}
-        return Answer(reading, weights, h, kl | self._assignment_kl("assignment_read", features, shared))
+        return EpisodeRead(reading, weights, h, kl | self._assignment_kl("assignment_read", features, shared))
 
     def recall(
-        self, memory: Memory, noise: Float[Tensor, "B H"] | None = None
+        self, memory: EpisodeMemory, noise: Float[Tensor, "B H"] | None = None
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B"]]:
         """The history variable h for reading, and its divergence from the prior."""
         if self.h_read == "final":
@@ -267,7 +271,9 @@ class Kanerva(nn.Module):
         zeros = memory.omega.new_zeros(len(memory.omega), self.history.size)
         return zeros if noise is None else noise, zeros.sum(-1)
 
-    def machine_logits(self, reading: Reading, gamma: Float[Tensor, "B N K"]) -> Float[Tensor, "B N K C H W"]:
+    def machine_logits(
+        self, reading: ReadResult, gamma: Float[Tensor, "B N K"]
+    ) -> Float[Tensor, "B N K C H W"]:
         """What each machine says, decoded alone: of gamma_i R_i w_i, the others at 0 (Figures 2B, 3B and 4C)."""
         return self.decoder(gamma[..., None] * reading.parts)
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.memory import COUPLINGS
-from mini_lib.kanerva.models.assignment import Assignment, Given
+from mini_lib.kanerva.models.assignment import AssignmentNetwork, GivenAssignment
 from mini_lib.kanerva.models.network import Kanerva
 
 ASSIGNMENTS = ("learned", "given")
@@ -25,7 +25,7 @@ class ProductKanerva(Kanerva):
         columns: M, of each machine, the paper's m_i.
         coupling: "product", or "independent", which is exact under Equation 37; see `memory.writing`.
         stop_grad_r: nothing is learned through r; the assignment network stays as it was initialised (Figure 2C).
-        assignment: "learned", or "given": the noise named "given" says which machine has an item; see `Given`.
+        assignment: "learned", or "given": the noise named "given" says which machine has an item; see there.
         options: those of `Kanerva`.
 
     Raises:
@@ -51,5 +51,7 @@ class ProductKanerva(Kanerva):
         super().__init__(encoder, decoder, dim, machines, columns, rule=coupling, **options)
         learned = assignment == "learned"
         self.assignment = (
-            Assignment(dim, machines, self.history.size, stop_grad_r) if learned else Given(machines)
+            AssignmentNetwork(dim, machines, self.history.size, stop_grad_r)
+            if learned
+            else GivenAssignment(machines)
         )

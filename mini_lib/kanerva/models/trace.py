@@ -5,10 +5,10 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.kanerva.memory import Reading, State, Weights, Written
+from mini_lib.kanerva.memory import MachineWeights, ReadResult, State, WriteResult
 
 
-class Memory(NamedTuple):
+class EpisodeMemory(NamedTuple):
     """What is left of the items that were written.
 
     Attributes:
@@ -22,25 +22,25 @@ class Memory(NamedTuple):
     items: int
 
 
-class Writing(NamedTuple):
-    """What writing T codes leaves: the memory, and the way to it; `kl` and h as in `Trace`."""
+class EpisodeWrite(NamedTuple):
+    """What writing T codes leaves: the memory, and the way to it; `kl` and h as in `KanervaTrace`."""
 
-    memory: Memory
-    written: Written
+    memory: EpisodeMemory
+    written: WriteResult
     h: Float[Tensor, "B T H"]
     kl: dict[str, Tensor]
 
 
-class Answer(NamedTuple):
-    """What asking N queries gives; all as in `Trace`."""
+class EpisodeRead(NamedTuple):
+    """What asking N queries gives; all as in `KanervaTrace`."""
 
-    reading: Reading
-    weights: Weights
+    reading: ReadResult
+    weights: MachineWeights
     h: Float[Tensor, "B H"]
     kl: dict[str, Tensor]
 
 
-class Trace(NamedTuple):
+class KanervaTrace(NamedTuple):
     """Everything that happens while an episode is written and asked for.
 
     Attributes:
@@ -48,8 +48,8 @@ class Trace(NamedTuple):
         autoencoded: logits of the codes themselves, without a memory; no items unless asked for.
         codes: z, of the images. [B, T, D]
         queries: z of the queries. [B, T, D]
-        written: states from the prior to the last, addresses w, eta and gamma of each item; see `Written`.
-        reading: mu_z, what each machine says, addresses; see `Reading`.
+        written: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
+        reading: mu_z, what each machine says, addresses; see `ReadResult`.
         weights: eta and gamma at reading. [B, T, K] each
         h: the history variable that each item was written with. [B, T, H]
         h_read: the one that all queries were asked with. [B, H]
@@ -63,15 +63,15 @@ class Trace(NamedTuple):
     autoencoded: Float[Tensor, "B ... C H W"]
     codes: Float[Tensor, "B T D"]
     queries: Float[Tensor, "B T D"]
-    written: Written
-    reading: Reading
-    weights: Weights
+    written: WriteResult
+    reading: ReadResult
+    weights: MachineWeights
     h: Float[Tensor, "B T H"]
     h_read: Float[Tensor, "B H"]
     omega: Float[Tensor, "B W"]
     kl: dict[str, Tensor]
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> EpisodeMemory:
         """What is left of the episode."""
-        return Memory(self.written.state, self.omega, self.codes.shape[1])
+        return EpisodeMemory(self.written.state, self.omega, self.codes.shape[1])

@@ -15,13 +15,13 @@ import torch
 
 from mini_lib.errors import unknown_name_error
 from mini_lib.kanerva.tasks import digits, dsprites, rgb
-from mini_lib.kanerva.tasks.digits import Digits
-from mini_lib.kanerva.tasks.dsprites import Dances
-from mini_lib.kanerva.tasks.rgb import Triplets
+from mini_lib.kanerva.tasks.digits import DigitEpisodes
+from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
+from mini_lib.kanerva.tasks.rgb import RGBEpisodes
 
 TASKS: dict[str, ModuleType] = {"digits": digits, "rgb": rgb, "dsprites": dsprites}
 
-__all__ = ["TASKS", "Dances", "Digits", "Triplets", "evaluation", "sample"]
+__all__ = ["TASKS", "DigitEpisodes", "RGBEpisodes", "SpriteEpisodes", "evaluation", "sample"]
 
 
 def _maker(task: str, function: str, options: dict):
@@ -38,7 +38,7 @@ def _maker(task: str, function: str, options: dict):
 
 def sample(
     task: str, count: int, items: int, generator: torch.Generator, **options
-) -> Digits | Triplets | Dances:
+) -> DigitEpisodes | RGBEpisodes | SpriteEpisodes:
     """Draw B = `count` fresh episodes of T = `items` images of a problem of `TASKS`; options as its own `sample`.
 
     Raises:
@@ -47,7 +47,7 @@ def sample(
     return _maker(task, "sample", options)(count, items, generator, **options)
 
 
-def evaluation(task: str, count: int, items: int, **options) -> Digits | Triplets | Dances:
+def evaluation(task: str, count: int, items: int, **options) -> DigitEpisodes | RGBEpisodes | SpriteEpisodes:
     """The episodes of a problem of `TASKS` that every network is tested on; options as its own `evaluation`.
 
     Raises:

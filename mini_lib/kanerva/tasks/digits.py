@@ -45,7 +45,7 @@ class Pool(NamedTuple):
     labels: Int[Tensor, " N"]
 
 
-class Digits(NamedTuple):
+class DigitEpisodes(NamedTuple):
     """B episodes of T digits each.
 
     Attributes:
@@ -157,7 +157,7 @@ def _mnist(split: str) -> tuple[Tensor, Tensor]:
 
 def sample(
     count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
-) -> Digits:
+) -> DigitEpisodes:
     """Draw episodes; every item is any digit of the split, whatever came before.
 
     Args:
@@ -173,11 +173,11 @@ def sample(
     check_numbers(count, items)
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)
-    return Digits(pictures(chosen, source, split, generator).unsqueeze(2), labels[chosen])
+    return DigitEpisodes(pictures(chosen, source, split, generator).unsqueeze(2), labels[chosen])
 
 
 @lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, source: str = "digits") -> Digits:
+def evaluation(count: int, items: int, *, source: str = "digits") -> DigitEpisodes:
     """The episodes of test digits that every network is tested on; shared, so to be left as they are."""
     generator = torch_rng(0, "test episodes", "digits", source)
     return sample(count, items, generator, source=source, split="test")

@@ -41,7 +41,7 @@ BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) 
 HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; the centre's y, upwards
 
 
-class Dances(NamedTuple):
+class SpriteEpisodes(NamedTuple):
     """B episodes of T images each; S = 2 sprites.
 
     Attributes:
@@ -124,7 +124,7 @@ def draw(
     """Pictures of single sprites, 0 or 1.
 
     Args:
-        shape: as in `Dances`, like all that follow; they are broadcast together.
+        shape: as in `SpriteEpisodes`, like all that follow; they are broadcast together.
         scale: see there.
         orientation: see there.
         position: see there.
@@ -153,7 +153,7 @@ def draw(
     return _windows(size)[shape, scale, orientation, top, left, row, column].float()
 
 
-def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28) -> Dances:
+def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28) -> SpriteEpisodes:
     """Draw episodes: shapes, scales and orientations for each sprite, positions for each sprite and image.
 
     Everything is drawn evenly and independently; sprites may overlap.
@@ -174,10 +174,10 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
     )
     position = torch.randint(POSITIONS, (count, items, OBJECTS, 2), generator=generator)
     templates = draw(shape[:, None], scale[:, None], orientation[:, None], position, size)
-    return Dances(templates.amax(2, keepdim=True), templates, shape, scale, orientation, position)
+    return SpriteEpisodes(templates.amax(2, keepdim=True), templates, shape, scale, orientation, position)
 
 
 @lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, size: int = 28) -> Dances:
+def evaluation(count: int, items: int, *, size: int = 28) -> SpriteEpisodes:
     """The episodes that every network is tested on, the same at every size; shared, so to be left as they are."""
     return sample(count, items, torch_rng(0, "test episodes", "dsprites"), size=size)

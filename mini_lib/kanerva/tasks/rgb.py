@@ -17,7 +17,7 @@ CHANNELS = len(COLOURS)
 HIDDEN = COLOURS.index("green")  # the channel that a query lacks
 
 
-class Triplets(NamedTuple):
+class RGBEpisodes(NamedTuple):
     """B episodes of T triplets each.
 
     Attributes:
@@ -45,7 +45,7 @@ def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
 
 def sample(
     count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
-) -> Triplets:
+) -> RGBEpisodes:
     """Draw episodes; every channel of every item is any digit of the split, whatever the others are.
 
     Args:
@@ -62,11 +62,11 @@ def sample(
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
     images = pictures(chosen, source, split, generator)
-    return Triplets(images, hide(images), labels[chosen])
+    return RGBEpisodes(images, hide(images), labels[chosen])
 
 
 @lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, source: str = "digits") -> Triplets:
+def evaluation(count: int, items: int, *, source: str = "digits") -> RGBEpisodes:
     """The episodes of test digits that every network is tested on; shared, so to be left as they are."""
     generator = torch_rng(0, "test episodes", "rgb", source)
     return sample(count, items, generator, source=source, split="test")

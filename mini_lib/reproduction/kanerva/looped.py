@@ -9,10 +9,10 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.memory.addressing import RIDGE, address
-from mini_lib.kanerva.memory.reading import Reading, read
+from mini_lib.kanerva.memory.reading import ReadResult, read
 from mini_lib.kanerva.memory.state import State, join
 from mini_lib.kanerva.memory.writing import (
-    Weights,
+    MachineWeights,
     combine,
     least_noise,
     prediction_errors,
@@ -27,7 +27,7 @@ FORMS = ("batched", "loop")
 def write_looped(
     state: State,
     codes: Float[Tensor, "B T D"],
-    weights: Weights,
+    weights: MachineWeights,
     *,
     coupling: str = "product",
     solver: str = "ridge",
@@ -54,25 +54,25 @@ def read_looped(
     *,
     solver: str = "ridge",
     ridge: float = RIDGE,
-) -> Reading:
+) -> ReadResult:
     """`read`, machine by machine."""
     alone = torch.ones_like(gamma[..., :1])
     found = [read(each, queries, alone, solver=solver, ridge=ridge) for each in state.split()]
     parts, w = (torch.cat(each, dim=2) for each in list(zip(*found, strict=True))[1:])
-    return Reading(combine(parts, gamma), parts, w)
+    return ReadResult(combine(parts, gamma), parts, w)
 
 
 def write_and_read(
     state: State,
     codes: Float[Tensor, "B T D"],
     queries: Float[Tensor, "B N D"],
-    weights: Weights,
+    weights: MachineWeights,
     gamma: Float[Tensor, "B N K"],
     form: str = "batched",
     *,
     solver: str = "ridge",
     ridge: float = RIDGE,
-) -> Reading:
+) -> ReadResult:
     """One pass of the memory: T codes are written, then N queries are asked.
 
     Args:

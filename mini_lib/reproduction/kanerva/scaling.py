@@ -21,7 +21,7 @@ from mini_lib.kanerva.memory import (
     columns_of,
     initial_means,
     read,
-    weights_of,
+    weights_from_eta,
     write_episode,
 )
 from mini_lib.kanerva.memory.state import whole
@@ -169,7 +169,7 @@ def memory_work(
     means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
     state = Prior(means, torch.ones(machines, device=device)).state(episodes)
     codes = torch.randn(episodes, items, dim, generator=generator).to(device)
-    weights = weights_of(torch.ones(episodes, items, machines, device=device))
+    weights = weights_from_eta(torch.ones(episodes, items, machines, device=device))
     works = {
         "write": lambda: write_episode(state, codes, weights),
         "read": lambda: read(state, codes, weights.gamma),

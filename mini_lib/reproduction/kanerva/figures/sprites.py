@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.tasks.dsprites import Dances
+from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
 from mini_lib.reproduction.kanerva.figures.parts import frame, ink
 from mini_lib.reproduction.plotting import OKABE_ITO, RULE, Numbers, figure, style
 
@@ -27,7 +27,7 @@ def shade(machine: int) -> str:
 # ----------------------------------------------------------------------------------------------------- the task
 
 
-def dance(dances: Dances, episode: int = 0, items: int = 8) -> Figure:
+def dance(dances: SpriteEpisodes, episode: int = 0, items: int = 8) -> Figure:
     """Draw images of an episode as a network sees them, and below them which pixels are of which sprite (Figure 3A).
 
     Pixels of the first sprite are purple, those of the second orange, and those of both dark.
