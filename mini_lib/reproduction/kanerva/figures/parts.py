@@ -127,7 +127,7 @@ def heat_maps(
         extreme = np.nanmax(np.abs(every))
         limits = (-extreme, extreme) if colours == "PuOr" else (np.nanmin(every), np.nanmax(every))
     with style():
-        size = (inches * len(titles) + 1.7, inches * len(shown) + 0.4)
+        size = (inches * len(titles) + 1.7, inches * len(shown) + 0.6)
         fig, axes = figure(len(shown), len(titles), size=size, squeeze=False, sharey=True)
         for line, name, row in zip(axes, rows, shown, strict=True):
             for ax, each in zip(line, row, strict=True):
