@@ -170,8 +170,8 @@ def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, yla
 def heat_map(
     ax: Axes,
     values: Numbers,
-    rows: Sequence | None = None,
-    columns: Sequence | None = None,
+    rows: Values | None = None,
+    columns: Values | None = None,
     *,
     form: str = "{:.0f}",
     **look,
