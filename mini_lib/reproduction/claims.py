@@ -1,8 +1,11 @@
-"""The papers' headline claims: small rules over cells in claims.json, judged on what we measured."""
+"""The papers' headline claims: small rules over cells in claims.json, judged on what we measured.
+
+From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
+means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict.
+"""
 
 import json
 import math
-import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,8 +14,6 @@ from pathlib import Path
 from textwrap import fill
 from types import MappingProxyType
 from typing import NamedTuple
-
-from scipy import stats
 
 from mini_lib.errors import unknown_name_error
 from mini_lib.reproduction.compare import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
@@ -23,18 +24,28 @@ SCALES = ("paper", TUTORIAL)
 WORST_FIRST = ("fails", "open", "tie", "holds")
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
-MEDIAN_SE = math.sqrt(math.pi / 2)  # standard errors of a mean in that of a median, for normal values
+SKEW_SE = math.sqrt(math.pi / 2 - 1)  # standard errors of a mean in that of median - mean, for normal values
 
 
 class Value(NamedTuple):
-    """A mean and its standard error, infinite where too few runs can tell; and, by run, what it is a mean of."""
+    """What the runs of a cell give.
+
+    Attributes:
+        mean: over runs.
+        se: standard error of the mean, infinite where too few runs can tell.
+        runs: the value of each run, by key, where it is one number a run.
+        median: over runs.
+    """
 
     mean: float
     se: float
     runs: Mapping[str, float] = MappingProxyType({})
+    median: float = math.nan
 
 
+Values = Mapping[str, Value]  # by the id of the cell
 Lookup = Callable[[str, str], Value | None]  # of a cell's id and a metric; None where there are no runs
+Verdict = tuple[str, str]  # "holds", "fails", "tie", "open" or "not run"; and the figure that decided it
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +72,16 @@ class Claim:
 
     def cells(self) -> list[str]:
         """Ids of all cells that the rule names."""
-        patterns = [*self.rule.get("cells", ()), *_flat(self.rule.get("pairs", ()))]
-        return list(dict.fromkeys(cell for pattern in patterns for cell in expand(pattern)))
+        return list(dict.fromkeys(expand([self.rule.get("cells", ()), self.rule.get("pairs", ())])))
 
-    def judge(self, lookup: Lookup) -> tuple[str, str]:
+    def judge(self, lookup: Lookup) -> Verdict:
         """The verdict, "holds", "fails", "tie", "open" or "not run", and the figure that decided it."""
-        metric = self.rule.get("metric", "")
-        missing = [cell for cell in self.cells() if lookup(cell, metric) is None]
+        values = {cell: lookup(cell, self.rule.get("metric", "")) for cell in self.cells()}
+        missing = [cell for cell, value in values.items() if value is None]
         if missing:
-            some = f"{len(missing)} of {len(self.cells())} cells have no runs"
-            return "not run", "no runs" if len(missing) == len(self.cells()) else some
-        return KINDS[self.rule["kind"]](
-            self.rule, lambda pattern, metric=metric: _mean(pattern, metric, lookup)
-        )
+            some = f"{len(missing)} of {len(values)} cells have no runs"
+            return "not run", "no runs" if len(missing) == len(values) else some
+        return KINDS[self.rule["kind"]](self.rule, values)
 
 
 class Judgement(NamedTuple):
@@ -106,99 +114,63 @@ def load_claims() -> tuple[Claim, ...]:
 
 def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
     """Judge every claim at every scale; those that name cells which are not given are left out."""
-    found = {comparison.cell.id: comparison for comparison in comparisons}
+    compared = {comparison.cell.id: comparison for comparison in comparisons}
     judgements = []
     for claim in load_claims() if claims is None else claims:
-        if not all(cell in found for cell in claim.cells()):
+        full = {cell: compared.get(cell) for cell in claim.cells()}
+        if None in full.values():
             continue
-        for scale in SCALES:
-            suffix = "" if scale == "paper" else f"/{scale}"
-            if suffix and not any(cell + suffix in found for cell in claim.cells()):
-                continue  # nobody has declared this claim at a smaller scale
-            settings = _changed(claim, found, suffix) if suffix else ""
-            verdict, detail = claim.judge(_lookup(found, suffix))
-            lost = _diverged(claim, found, suffix) if verdict != "not run" else ""
-            verdict = "open" if lost and verdict == "holds" else verdict
-            judgements.append(Judgement(claim, scale, verdict, detail + lost, settings))
+        small = {cell: compared.get(f"{cell}/{TUTORIAL}") for cell in full}
+        judgements.append(_judge(claim, "paper", full))
+        if any(small.values()):  # else nobody has declared this claim at the smaller scale
+            judgements.append(_judge(claim, TUTORIAL, small)._replace(settings=_changed(full, small)))
     return judgements
 
 
-def _diverged(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
-    """How many runs behind a claim diverged: what the others did says nothing of these, so the claim cannot hold."""
-    comparisons = [found[cell + suffix] for cell in claim.cells()]
-    runs = {record["key"]: record["diverged"] for each in comparisons for record in each.records}
-    lost = sum(runs.values())
-    return f"; {lost} of {len(runs)} runs diverged" if lost else ""
+def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:
+    """Judge a claim on the comparisons of its cells at one scale.
 
-
-def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int = 84) -> str:
-    """Each claim in words, and beneath it its verdict at each scale with the figure that decided it.
-
-    Args:
-        judgements: as `judge` returns them.
-        claims: ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
-        width: characters of a line.
-
-    Raises:
-        ValueError: if there is no such claim; the nearest name is offered.
+    A claim cannot hold where runs diverged, since what the others did says nothing of these.
     """
-    judgements, claims = list(judgements), tuple(claims)
-    ids = dict.fromkeys(each.claim.id for each in judgements)
-    chosen = {known for wanted in claims for known in _chosen(wanted, ids)}
-    told = _by_claim(each for each in judgements if not claims or each.claim.id in chosen)
-    lines = []
-    for claim, found in told.items():
-        lines.append(fill(f"{claim.id}: {claim.statement}", width))
-        for each in found:
-            detail = each.detail.replace(f"{claim.paper}.", "")
-            text = f"@{each.scale}: {each.verdict} ({detail})"
-            lines.append(fill(text, width, initial_indent="    ", subsequent_indent="      "))
-    return "\n".join(lines)
+    verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
+    if verdict != "not run":
+        runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
+        if lost := sum(runs.values()):
+            verdict = "open" if verdict == "holds" else verdict
+            detail += f"; {lost} of {len(runs)} runs diverged"
+    return Judgement(claim, scale, verdict, detail)
 
 
-def _by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
-    told: dict[Claim, list[Judgement]] = {}
-    for each in judgements:
-        told.setdefault(each.claim, []).append(each)
-    return told
+def _changed(full: Mapping[str, Comparison], small: Mapping[str, Comparison | None]) -> str:
+    """The settings of the small scale that differ from the paper's."""
+    changes = {}
+    for cell, comparison in small.items():
+        if comparison is not None:
+            paper = full[cell].cell.settings
+            own = comparison.cell.settings
+            changes |= {f"{name}={value}": None for name, value in own.items() if paper.get(name) != value}
+    return ", ".join(changes)
 
 
-def _chosen(wanted: str, ids: Iterable[str]) -> list[str]:
-    """The id itself if there is one, else those that begin so; ValueError if none does."""
-    ids = list(ids)
-    found = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
-    if not found:
-        raise unknown_name_error("claim", wanted, ids)
-    return found
-
-
-def _lookup(found: dict[str, Comparison], suffix: str) -> Lookup:
-    return lambda cell, metric: measured(found.get(cell + suffix), metric)
-
-
-def measured(comparison: Comparison | None, metric: str) -> Value | None:
-    """Mean and standard error of a cell's runs; None without any.
+def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
+    """Mean, standard error and median of a cell's runs; None without any.
 
     With fewer than 3 runs the paper's SD stands in, if it prints one. `metric` is the cell's own if empty;
-    "median" is the median of that in the place of the mean, with the standard error that it has for normal values;
     "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says, and infinite if
     a run never does.
     """
     if comparison is None or not comparison.ours.n:
         return None
     values, sd = list(comparison.ours.values), comparison.paper.sd if comparison.paper else math.inf
-    if metric and metric != "median":
-        level = float(re.fullmatch(r"updates_to_(\d+)", metric).group(1))
+    if metric:
+        level = float(metric.removeprefix("updates_to_"))
         values, sd = [updates_to(record, level) or math.inf for record in comparison.records], math.inf
     if not values or math.inf in values:
         return Value(math.inf if values else math.nan, 0.0)
     sd = statistics.stdev(values) if len(values) >= ENOUGH else sd
-    se = sd / math.sqrt(len(values))
-    if metric == "median":
-        return Value(statistics.median(values), MEDIAN_SE * se)
     finished = [record["key"] for record in comparison.records if not record["diverged"]]
     runs = dict(zip(finished, values, strict=True)) if finished and not metric else {}
-    return Value(statistics.fmean(values), se, runs)
+    return Value(statistics.fmean(values), sd / math.sqrt(len(values)), runs, statistics.median(values))
 
 
 def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int | None:
@@ -214,14 +186,57 @@ def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int |
     return None
 
 
+# ----------------------------------------------------------------------------------------- in words
+
+
+def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int = 84) -> str:
+    """Each claim in words, and beneath it its verdict at each scale with the figure that decided it.
+
+    Args:
+        judgements: as `judge` returns them.
+        claims: ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
+        width: characters of a line.
+
+    Raises:
+        ValueError: if there is no such claim; the nearest name is offered.
+    """
+    by_claim, claims = _by_claim(judgements), tuple(claims)
+    ids = [claim.id for claim in by_claim]
+    chosen = {known for wanted in claims for known in _matching(wanted, ids)} if claims else set(ids)
+    lines = []
+    for claim, judged in by_claim.items():
+        if claim.id in chosen:
+            lines.append(fill(f"{claim.id}: {claim.statement}", width))
+            for each in judged:
+                detail = each.detail.replace(f"{claim.paper}.", "")
+                text = f"@{each.scale}: {each.verdict} ({detail})"
+                lines.append(fill(text, width, initial_indent="    ", subsequent_indent="      "))
+    return "\n".join(lines)
+
+
+def _by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
+    by_claim: dict[Claim, list[Judgement]] = {}
+    for each in judgements:
+        by_claim.setdefault(each.claim, []).append(each)
+    return by_claim
+
+
+def _matching(wanted: str, ids: list[str]) -> list[str]:
+    """The id itself if there is one, else those that begin so; ValueError if none does."""
+    matching = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
+    if not matching:
+        raise unknown_name_error("claim", wanted, ids)
+    return matching
+
+
 def summary(comparisons: list[Comparison]) -> str:
     """How often each verdict was given, per table, and the verdicts on the claims that these cells decide."""
     lines = ["table           " + "".join(f"{name:>14}" for name in (*VERDICTS, "partial"))]
     for table, count in counts(comparisons).items():
         lines.append(f"{table:16}" + "".join(f"{count[name]:14}" for name in (*VERDICTS, "partial")))
-    told = _by_claim(judge(comparisons))
-    lines += [""] if told else []
-    for claim, judgements in told.items():
+    by_claim = _by_claim(judge(comparisons))
+    lines += [""] if by_claim else []
+    for claim, judgements in by_claim.items():
         lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judgements))}")
     return "\n".join(lines)
 
@@ -229,59 +244,50 @@ def summary(comparisons: list[Comparison]) -> str:
 # ----------------------------------------------------------------------------------------- cells
 
 
-def expand(pattern: str) -> list[str]:
-    """The ids that "table/row/column" stands for; the column "*" is every column printed for that row.
+def expand(patterns: str | Iterable) -> list[str]:
+    """The ids that "table/row/column" stands for, or several such patterns in lists of lists.
+
+    The column "*" is every column printed for that row.
 
     Raises:
         ValueError: if no such row is printed.
     """
-    table, rest = pattern.split("/", 1)
+    if not isinstance(patterns, str):
+        return [cell for pattern in patterns for cell in expand(pattern)]
+    table, rest = patterns.split("/", 1)
     row, column = rest.rsplit("/", 1)
     if column != "*":
-        return [pattern]
+        return [patterns]
     columns = [c for r, c in printed(table) if r == row]
     if not columns:
         raise unknown_name_error("row", row, dict.fromkeys(r for r, _ in printed(table)))
     return [f"{table}/{row}/{c}" for c in columns]
 
 
-def _flat(sides: Iterable) -> list[str]:
-    return [each for side in sides for each in ([side] if isinstance(side, str) else _flat(side))]
-
-
 def _rows(side: str | list[str]) -> str:
-    """A side by its rows, with the columns that it names."""
+    """A side of a pair in words: its rows, with the columns that it names."""
     if isinstance(side, str):
         return side.removesuffix("/*")
     rows: dict[str, list[str]] = {}
-    for row, column in (pattern.rsplit("/", 1) for pattern in _flat(side)):
+    for row, column in (pattern.rsplit("/", 1) for pattern in side):
         rows.setdefault(row, []).extend([column] if column != "*" else [])
     return " and ".join(f"{row} ({', '.join(columns)})" if columns else row for row, columns in rows.items())
 
 
-def _mean(patterns: str | list[str], metric: str, lookup: Lookup) -> Value:
+def _mean(patterns: str | list[str], values: Values) -> Value:
     """The mean over all cells that the patterns name, and its standard error.
 
     Cells are taken for independent, as print allows nothing else, also where they are measured in the same runs.
     """
-    values = [lookup(cell, metric) for pattern in _flat([patterns]) for cell in expand(pattern)]
-    mean, se = statistics.fmean(v.mean for v in values), math.hypot(*(v.se for v in values)) / len(values)
-    return Value(mean, se, values[0].runs if len(values) == 1 else {})
-
-
-def _changed(claim: Claim, found: dict[str, Comparison], suffix: str) -> str:
-    changes = {}
-    for cell in claim.cells():
-        if cell + suffix in found:
-            full, small = found[cell].cell.settings, found[cell + suffix].cell.settings
-            changes |= {f"{name}={value}": None for name, value in small.items() if full.get(name) != value}
-    return ", ".join(changes)
+    parts = [values[cell] for cell in expand(patterns)]
+    mean, se = statistics.fmean(v.mean for v in parts), math.hypot(*(v.se for v in parts)) / len(parts)
+    return Value(mean, se, parts[0].runs if len(parts) == 1 else {})
 
 
 # ----------------------------------------------------------------------------------------- kinds of rules
 
 
-def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, str]:
+def _worst(margins: Mapping[str, tuple[float | int, float | int]], strict: bool) -> Verdict:
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
     A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
@@ -290,8 +296,7 @@ def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, 
     """
     verdicts = []
     for amount, se in margins.values():
-        clear = 2 * se if strict else 0.0
-        met = amount > clear if strict else amount >= 0
+        met = amount > 2 * se if strict else amount >= 0
         between = "open" if math.isinf(se) else "tie"
         verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else between)
     verdict = min(verdicts, key=WORST_FIRST.index)
@@ -299,30 +304,22 @@ def _worst(margins: dict[str, tuple[float, float]], strict: bool) -> tuple[str, 
     return verdict, min(decisive, key=lambda name: margins[name][0])
 
 
-def _threshold(rule: dict, mean: Callable, margin: Callable[[float], float]) -> tuple[str, str]:
-    values = {cell: mean(cell) for pattern in rule["cells"] for cell in expand(pattern)}
-    margins = {cell: (margin(v.mean), v.se) for cell, v in values.items()}
-    verdict, cell = _worst(margins, strict=rule.get("strict", False))
-    return verdict, f"weakest: {cell}, {_number(values[cell].mean)}"
-
-
 def _number(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:.4g}"
 
 
-def _at_least(rule: dict, mean: Callable) -> tuple[str, str]:
-    return _threshold(rule, mean, lambda value: value - rule["level"])
+def _threshold(rule: dict, values: Values) -> Verdict:
+    """Every cell is `at_least` a level, `at_most` one, or both; by more than 2 SE if the rule is `strict`."""
+    margins = {}
+    for cell, value in values.items():
+        above = [value.mean - rule["at_least"]] if "at_least" in rule else []
+        below = [rule["at_most"] - value.mean] if "at_most" in rule else []
+        margins[cell] = min(above + below), value.se
+    verdict, cell = _worst(margins, strict=rule.get("strict", False))
+    return verdict, f"weakest: {cell}, {_number(values[cell].mean)}"
 
 
-def _at_most(rule: dict, mean: Callable) -> tuple[str, str]:
-    return _threshold(rule, mean, lambda value: rule["level"] - value)
-
-
-def _within(rule: dict, mean: Callable) -> tuple[str, str]:
-    return _threshold(rule, mean, lambda value: rule["by"] - abs(value - rule["level"]))
-
-
-def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, str]]:
+def _pairs(rule: dict, values: Values) -> Iterator[tuple[float, float, float, str]]:
     """Both means of every pair, the standard error of their difference, and the pair in words.
 
     The second side counts `times` as much, if the rule says so; then both are amounts, and one that is estimated
@@ -331,79 +328,87 @@ def _pairs(rule: dict, mean: Callable) -> Iterator[tuple[float, float, float, st
     times = rule.get("times", 1)
     often = "" if times == 1 else f"{times} times "
     for left, right in rule["pairs"]:
-        a, b = mean(left), mean(right)
+        a, b = _mean(left, values), _mean(right, values)
         words = (
             f"{_rows(left)} against {often}{_rows(right)}: {_number(a.mean)} against {often}{_number(b.mean)}"
         )
         second = b.mean if times == 1 else times * max(b.mean, 0.0)
-        yield a.mean, second, _apart(a, b, times), words
+        yield a.mean, second, _difference_se(a, b, times), words
 
 
-def _apart(a: Value, b: Value, times: int | float) -> float:
+def _difference_se(a: Value, b: Value, times: int | float) -> float:
     """The standard error of a - times b."""
     if len(a.runs) >= ENOUGH and a.runs.keys() == b.runs.keys():
-        found = [value - times * b.runs[run] for run, value in a.runs.items()]
-        return statistics.stdev(found) / math.sqrt(len(found))
+        differences = [value - times * b.runs[run] for run, value in a.runs.items()]
+        return statistics.stdev(differences) / math.sqrt(len(differences))
     return math.hypot(a.se, times * b.se)
 
 
-def _more(rule: dict, mean: Callable) -> tuple[str, str]:
-    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said)."""
-    margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, mean)}
-    return _worst(margins, strict=True)
+def _more(rule: dict, values: Values) -> Verdict:
+    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said).
 
-
-def _no_less(rule: dict, mean: Callable) -> tuple[str, str]:
-    """In every pair the first side's mean is not below the second's; below by more than 2 SE is certain.
-
-    Without a standard error it is open.
+    With `or_equal` it is enough that it is not below; without a standard error that is open.
     """
-    margins = {words: (a - b, se) for a, b, se, words in _pairs(rule, mean)}
-    return _worst(margins, strict=any(math.isinf(se) for _, se in margins.values()))
+    margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
+    unsure = any(math.isinf(se) for _, se in margins.values())
+    return _worst(margins, strict=unsure or not rule.get("or_equal", False))
 
 
-def _alike(rule: dict, mean: Callable) -> tuple[str, str]:
+def _alike(rule: dict, values: Values) -> Verdict:
     """In every pair the two sides are equal, as far as the runs can tell, and the runs can tell something.
 
-    They are alike where even a difference larger by 2 SE than the one found would be no more than 25 % of their
+    They are alike where even a difference larger by 2 SE than the one measured would be no more than 25 % of their
     mean, or than the share `within` that the rule names; they are not where the difference exceeds 2 SE and 5 % of
     their mean. In between nobody can tell: a tie, or open where there are too few runs for a standard error.
     """
     within = rule.get("within", UNLIKE)
-    found = []
-    for a, b, se, words in _pairs(rule, mean):
+    verdicts = []
+    for a, b, se, words in _pairs(rule, values):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
         known = "holds" if apart + 2 * se <= within * size else "open" if math.isinf(se) else "tie"
-        verdict = known if apart <= max(2 * se, ALIKE * size) else "fails"
-        found.append((verdict, words))
-    return min(found, key=lambda each: WORST_FIRST.index(each[0]))
+        verdicts.append((known if apart <= max(2 * se, ALIKE * size) else "fails", words))
+    return min(verdicts, key=lambda each: WORST_FIRST.index(each[0]))
 
 
-def _t_test(rule: dict, mean: Callable) -> tuple[str, str]:
+def _t_test(rule: dict, values: Values) -> Verdict:
     """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to."""
-    sides = [[mean(cell).mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)]
-    if sides[0] == sides[1]:
+    first, second = (
+        [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
+    )
+    if first == second:
         return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
-    t, p = stats.ttest_rel(*sides)
-    found = f"t({len(sides[0]) - 1}) = {t:.2f}, p = {p:.2g}"
-    return ("holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"), found
+    t, p, freedom = paired_t_test(first, second)
+    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"
+    return verdict, f"t({freedom}) = {t:.2f}, p = {p:.2g}"
 
 
-def _skewed(rule: dict, mean: Callable) -> tuple[str, str]:
+def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float, int]:
+    """Paired t-test over conditions: t, two-sided p and degrees of freedom.
+
+    A positive t says that `first` is the larger.
+
+    Raises:
+        ValueError: if the lists differ in length or hold fewer than two conditions.
+    """
+    from scipy import stats  # here, since it takes most of a second
+
+    if len(first) != len(second) or len(first) < 2:
+        raise ValueError(
+            f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
+        )
+    result = stats.ttest_rel(first, second)
+    return float(result.statistic), float(result.pvalue), len(first) - 1
+
+
+def _skewed(rule: dict, values: Values) -> Verdict:
     """In every cell the median over runs exceeds the mean, by more than it would were the runs normal.
 
     For normal values median and mean differ by chance with a variance that is the difference of their variances.
     """
-    margins, said = {}, {}
-    for cell in (cell for pattern in rule["cells"] for cell in expand(pattern)):
-        middle, average = mean(cell, "median"), mean(cell, "")
-        margins[cell] = (middle.mean - average.mean, math.sqrt(MEDIAN_SE**2 - 1) * average.se)
-        said[cell] = f"weakest: {cell}, median {_number(middle.mean)}, mean {_number(average.mean)}"
+    margins = {cell: (value.median - value.mean, SKEW_SE * value.se) for cell, value in values.items()}
     verdict, cell = _worst(margins, strict=True)
-    return verdict, said[cell]
+    value = values[cell]
+    return verdict, f"weakest: {cell}, median {_number(value.median)}, mean {_number(value.mean)}"
 
 
-KINDS = {
-    each.__name__[1:]: each
-    for each in (_at_least, _at_most, _within, _more, _no_less, _alike, _t_test, _skewed)
-}
+KINDS = {each.__name__[1:]: each for each in (_threshold, _more, _alike, _t_test, _skewed)}

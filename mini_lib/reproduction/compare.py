@@ -209,11 +209,6 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     }
 
 
-def table_ids() -> list[str]:
-    """Every table whose printed numbers are kept."""
-    return list(_tables())
-
-
 def caption(table_id: str) -> str:
     """What a table shows, in our words; empty where its numbers are not printed."""
     return _tables().get(table_id, {}).get("caption", "")

@@ -1,8 +1,8 @@
 """The ledger of a paper: where its equations, tables, figures and claims stand in code, tests and book.
 
-A wing's `paper.toml` holds a `[[row]]` for each of them, a `[[detail]]` for everything that the paper leaves
-open or states otherwise than its code, a `[[renaming]]` for each parameter of the authors' code, and a
-`[[difference]]` for each cell whose difference from the paper we can explain. `check` finds faults.
+A wing's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
+`[[detail]]` for everything that the paper leaves open or states otherwise than its code; and a
+`[renaming.NETWORK]` of the parameters of the authors' code. `check` finds faults.
 """
 
 import ast
@@ -10,15 +10,19 @@ import importlib
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from mini_lib.errors import unknown_name_error
+from mini_lib.reproduction.claims import load_claims
 
-KINDS = ("equation", "algorithm", "definition", "table", "figure", "claim")
+PARTS = ("row", "detail", "renaming", "claims_test")
+CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
+CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
+CLAIMS_PAGE = "book/generated/paper_against_ours.md"
 TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 
 
@@ -28,7 +32,6 @@ class Row:
 
     Attributes:
         number: where it stands there, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
-        kind: one of `KINDS`.
         what: what it is, in our words.
         code: "module:object" that implements it, or declares its runs.
         test: ``file`` or ``file::function`` that checks it.
@@ -37,7 +40,6 @@ class Row:
     """
 
     number: str
-    kind: str
     what: str
     code: str
     test: str
@@ -72,34 +74,31 @@ class Detail:
 
 @dataclass(frozen=True)
 class Renaming:
-    """A parameter of the authors' code and ours of the same meaning; see `mini_lib.reproduction.esbn.authors`."""
+    """A parameter of the authors' code, and ours of the same meaning.
 
-    model: str
+    In `paper.toml` it is `theirs = "ours"`, or `theirs = {ours = "...", note = "...", unused = "..."}`.
+
+    Attributes:
+        theirs: its name there; "*" stands for any part of the name, the same in both.
+        ours: its name here, with "[0]" or "[1]" for a half of a tensor that holds both directions.
+        note: what else one has to know.
+        unused: why theirs has no part in the function, where our network has no `ours`.
+    """
+
     theirs: str
     ours: str = ""
-    encoder: str = ""
-    dead: bool | str = False
-    optional: bool = False
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Why a cell differs from the paper, as far as that is known."""
-
-    cell: str
-    why: str
+    unused: str = ""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """All rows of a wing's `paper.toml`."""
+    """All of a wing's `paper.toml`, with a row for each claim; renamings are by the networks that they are of."""
 
     paper: str
     rows: tuple[Row, ...]
-    details: tuple[Detail, ...]
-    renamings: tuple[Renaming, ...]
-    differences: tuple[Difference, ...]
+    details: tuple[Detail, ...] = ()
+    renamings: Mapping[str, tuple[Renaming, ...]] = field(default_factory=dict)
 
 
 def load(paper: str) -> Ledger:
@@ -122,16 +121,29 @@ def papers() -> list[str]:
 
 def read(paper: str, text: str) -> Ledger:
     """The ledger in the text of a `paper.toml`."""
-    kinds = {"row": Row, "detail": Detail, "renaming": Renaming, "difference": Difference}
     tables = tomllib.loads(text)
     for name in tables:
-        if name not in kinds:
-            raise unknown_name_error("ledger table", name, kinds)
-    parts = (tuple(_row(kind, entry) for entry in tables.get(name, ())) for name, kind in kinds.items())
-    return Ledger(paper, *parts)
+        if name not in PARTS:
+            raise unknown_name_error("part of a ledger", name, PARTS)
+    rows = [_entry(Row, row) for row in tables.get("row", ())]
+    rows += [
+        Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST), CLAIMS_PAGE)
+        for claim in load_claims()
+        if claim.paper == paper
+    ]
+    details = tuple(_entry(Detail, detail) for detail in tables.get("detail", ()))
+    renamings = {
+        network: tuple(_renaming(theirs, ours) for theirs, ours in pairs.items())
+        for network, pairs in tables.get("renaming", {}).items()
+    }
+    return Ledger(paper, tuple(rows), details, renamings)
 
 
-def _row(kind: type, entry: dict):
+def _renaming(theirs: str, ours: str | dict) -> Renaming:
+    return _entry(Renaming, {"theirs": theirs} | ({"ours": ours} if isinstance(ours, str) else ours))
+
+
+def _entry(kind: type, entry: dict):
     names = [field.name for field in fields(kind)]
     for name in entry:
         if name not in names:
@@ -159,11 +171,11 @@ def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]
     problems += [
         f"{number}: no row" for number in dict.fromkeys([*required, *_gaps(numbers)]) if number not in numbers
     ]
-    return problems + _untold(ledger)
+    return problems + _tags_without_row(ledger)
 
 
 def _problems(row: Row, root: Path, pages: set[str]) -> list[str]:
-    problems = [] if row.kind in KINDS else [f"unknown kind {row.kind!r}"]
+    problems = []
     source, mentions = _source(row.code)
     if source is None:
         problems.append(f"no code {row.code!r}")
@@ -210,15 +222,15 @@ def _gaps(numbers: list[str]) -> list[str]:
     return [f"{kind} {number}" for kind, last in highest.items() for number in range(1, last + 1)]
 
 
-def _untold(ledger: Ledger) -> list[str]:
+def _tags_without_row(ledger: Ledger) -> list[str]:
     """Tags in the wing's code that no row knows."""
-    told = {match[1] for row in ledger.rows if (match := TAG.search(row.tag))}
+    known = {match[1] for row in ledger.rows if (match := TAG.search(row.tag))}
     package = Path(str(resources.files("mini_lib")))
     folders = package / ledger.paper, package / "reproduction" / ledger.paper
     return [
         f"{path.name}: the tag '# {tag}' has no row"
         for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
-        for tag in sorted(set(TAG.findall(path.read_text(encoding="utf-8"))) - told)
+        for tag in sorted(set(TAG.findall(path.read_text(encoding="utf-8"))) - known)
     ]
 
 
@@ -261,7 +273,7 @@ def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: dict[str, str])
 
 
 def _detail(detail: Detail, effects: dict[str, str]) -> str:
-    told = detail.effect or effects.get(detail.variant) or "not measured yet."
+    effect = detail.effect or effects.get(detail.variant) or "not measured yet."
     items = [
         ("Paper", detail.paper),
         ("Authors' code", detail.released),
@@ -269,7 +281,7 @@ def _detail(detail: Detail, effects: dict[str, str]) -> str:
     ]
     items += [("The other reading", detail.option)] if detail.option else []
     return f"### {detail.about}\n\n" + "\n".join(
-        f"- *{name}:* {text}" for name, text in [*items, ("Effect", told)]
+        f"- *{name}:* {text}" for name, text in [*items, ("Effect", effect)]
     )
 
 
@@ -277,17 +289,13 @@ def _renamings(ledger: Ledger) -> str:
     if not ledger.renamings:
         return ""
     rows = [
-        (
-            f"{row.model}{f' ({row.encoder})' if row.encoder else ''}",
-            _code(row.theirs),
-            _code(row.ours),
-            row.note,
-        )
-        for row in ledger.renamings
+        (network, _code(row.theirs), _code(row.ours), "; ".join(filter(None, (row.note, row.unused))))
+        for network, renamings in ledger.renamings.items()
+        for row in renamings
     ]
     text = (
-        "### Parameters of the authors' code\n\nThe same parameters under other names. `.*` stands for all "
-        "parameters of a layer; where ours is left empty, theirs has no part in the function."
+        "### Parameters of the authors' code\n\nThe same parameters under other names. `*` stands for any part of "
+        "a name; where ours is left empty, theirs has no part in the function."
     )
     return f"{text}\n\n{table(('network', 'theirs', 'ours', 'note'), rows)}"
 

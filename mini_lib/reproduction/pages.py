@@ -186,7 +186,7 @@ def _table(found: list[Comparison], book: ledger.Ledger) -> list[str]:
     for variant in dict.fromkeys(each.cell.variant for each in found if each.cell.variant):
         parts.append(f"Other reading: *{variant}*.")
         parts.append(_grid([each for each in found if each.cell.variant == variant]))
-    return parts + _differences(found, book)
+    return parts + _differences(found)
 
 
 def _grid(found: list[Comparison]) -> str:
@@ -208,12 +208,11 @@ def _solid(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _differences(found: list[Comparison], book: ledger.Ledger) -> list[str]:
-    """Why cells differ: as the ledger says, or that it is not known."""
-    known = {each.cell: each.why for each in book.differences}
+def _differences(found: list[Comparison]) -> list[str]:
+    """The cells that differ, without a known reason."""
     lines = [
         f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
-        f"{known.get(each.cell.id, 'why it differs is not known.')}"
+        "why it differs is not known."
         for each in found
         if each.verdict == "differs"
     ]

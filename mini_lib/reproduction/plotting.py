@@ -13,11 +13,15 @@ from contextlib import AbstractContextManager
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.ticker import LogLocator, NullFormatter
 from torch import Tensor
 
+Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
 DPI = 110
@@ -103,14 +107,37 @@ def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colours: S
     if not any(len(values) for values in groups.values()):
         raise ValueError(f"no values to draw in any of the groups {list(groups)}: give one value a seed")
     for place, (name, values) in enumerate(groups.items()):
-        shade = colours[place] if colours else colour(name)
-        values = np.asarray(values, dtype=float)
-        # evenly spread rather than jittered at random: the same records give the same picture
-        spots = place + np.linspace(-0.18, 0.18, len(values)) * (len(values) > 1)
-        ax.plot(spots, values, "o", color=shade, alpha=0.55, markersize=5, markeredgewidth=0, zorder=2)
-        if len(values):
-            ax.hlines(values.mean(), place - 0.32, place + 0.32, color=shade, linewidth=2.2, zorder=3)
+        seed_dots(ax, place, values, color=colours[place] if colours else colour(name))
     ax.set(xticks=range(len(groups)), xticklabels=list(groups), xlim=(-0.6, len(groups) - 0.4), ylabel=label)
+
+
+def seed_dots(
+    ax: Axes, place: Number, values: Numbers, *, color: str, spread: Number = 0.18, bar: Number = 0.32, **look
+):
+    """Draw one dot a seed around a place on the x axis, and a bar at their mean; nothing without values.
+
+    Args:
+        ax: where to draw.
+        place: the middle, on the x axis.
+        values: one a seed.
+        color: of dots and bar.
+        spread: how far the dots reach to either side. They stand evenly, so the same records give the same picture.
+        bar: how far the bar reaches to either side.
+        look: of the dots, as in `Axes.plot`.
+    """
+    values = np.asarray(values, dtype=float)
+    if not len(values):
+        return
+    dots = {"marker": "o", "alpha": 0.55, "markersize": 5, "markeredgewidth": 0, "zorder": 2}
+    spots = place + np.linspace(-spread, spread, len(values)) * (len(values) > 1)
+    ax.plot(spots, values, color=color, linewidth=0, **dots | look)
+    ax.hlines(values.mean(), place - bar, place + bar, color=color, linewidth=2.2, zorder=3)
+
+
+def paper_mark(ax: Axes, place: Number, mean: Number, error: Number | None = None):
+    """Draw a printed number as an open diamond, with its error each way."""
+    look = {"color": RULE, "fillstyle": "none", "markersize": 5, "elinewidth": 1, "capsize": 2}
+    ax.errorbar([place], [mean], yerr=[error or 0.0], fmt="D", **look)
 
 
 def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, ylabel: str):
@@ -138,6 +165,66 @@ def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, yla
         sns.lineplot(x=np.tile(x, seeds), y=runs.ravel(), errorbar="se" if seeds > 1 else None, ax=ax, **look)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.legend(frameon=False)
+
+
+def heat_map(
+    ax: Axes,
+    values: Numbers,
+    rows: Values | None = None,
+    columns: Values | None = None,
+    *,
+    form: str = "{:.0f}",
+    **look,
+):
+    """Draw a matrix of numbers from 0 on as shades, each number in its field; those that print as 0 stay blank.
+
+    Args:
+        ax: where to draw.
+        values: [R, C], the first row on top.
+        rows: R names; numbered from 0 without.
+        columns: C names.
+        form: how a number is printed, such as "{:.2f}"; "" for shades alone.
+        look: as in `Axes.imshow`, such as vmin, vmax and cmap.
+
+    Returns:
+        The image, for a colour bar.
+    """
+    values = np.asarray(values, dtype=float)
+    top = look.setdefault("vmax", max(1e-9, np.nanmax(values)))
+    image = ax.imshow(values, **{"cmap": "Blues", "vmin": 0, "aspect": "auto"} | look)
+    for (row, column), value in np.ndenumerate(values if form else []):
+        if float(form.format(value)) != 0:
+            shade = "white" if value > 0.6 * top else "#222222"
+            text = {"ha": "center", "va": "center", "fontsize": 7.5, "color": shade}
+            ax.text(column, row, form.format(value), **text)
+    height, width = values.shape
+    ax.set_xticks(range(width), range(width) if columns is None else columns)
+    ax.set_yticks(range(height), range(height) if rows is None else rows)
+    ax.tick_params(length=0)
+    ax.grid(False)
+    return image
+
+
+def log_ticks(axis: Axis):
+    """Set plain numbers at 1, 2 and 5 of every decade of a logarithmic axis, and nothing between them."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend_below(fig: Figure, handles: Sequence[Artist] | None = None, *, ncols: int = 4):
+    """Draw one legend for all panels, below them.
+
+    Args:
+        fig: the figure.
+        handles: what stands in it; by default everything in the panels that has a label, each label once.
+        ncols: entries side by side.
+    """
+    if handles is None:
+        parts = [ax.get_legend_handles_labels() for ax in fig.axes]
+        by_label = {label: each for part in parts for each, label in zip(*part, strict=True)}
+        handles = list(by_label.values())
+    fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
 
 
 def images(axes: Values, pictures: Values | Tensor, titles: Sequence[str] = ()):

@@ -27,7 +27,6 @@ from mini_lib.kanerva.memory import (
     write_episode,
     write_item,
 )
-from mini_lib.reproduction.kanerva.looped import FORMS, read_looped, write_and_read, write_looped
 
 SIZES = {"batch": 2, "items": 6, "machines": 3, "dim": 4, "columns": 5}
 every_count = pytest.mark.parametrize("machines", [1, 2, 3])
@@ -272,33 +271,6 @@ def test_a_batch_is_its_episodes_one_by_one(coupling):
         assert same(alone.kl[0], together.kl[b])
 
 
-# ------------------------------------------------------------------------------------------------- both forms
-
-
-@every_rule
-@every_solver
-def test_a_loop_over_machines_says_the_same(coupling, solver):
-    case, queries = Case(coupling), randn(2, 4, 4, seed=7)
-    gamma = gamma_from_eta(randn(2, 4, 3, seed=8).exp())
-    batched = case.write(solver=solver).state
-    looped = write_looped(case.state, case.codes, case.weights, coupling=coupling, solver=solver)
-    assert all(same(*parts) for parts in zip(looped, batched, strict=True))
-    answers = (form(batched, queries, gamma, solver=solver) for form in (read_looped, read))
-    assert all(same(*parts) for parts in zip(*answers, strict=True))
-
-
-@every_solver
-def test_writing_and_reading_has_two_forms(solver):
-    case, queries = Case(), randn(2, 4, 4, seed=7)
-    gamma = gamma_from_eta(randn(2, 4, 3, seed=8).exp())
-    given = case.state, case.codes, queries, case.weights, gamma
-    batched, looped = (write_and_read(*given, form, solver=solver, ridge=0.2) for form in FORMS)
-    assert all(same(*parts) for parts in zip(batched, looped, strict=True))
-    assert batched.codes.equal(
-        read(case.write(solver=solver, ridge=0.2).state, queries, gamma, solver=solver, ridge=0.2).codes
-    )
-
-
 # ------------------------------------------------------------------------------------------------- gradients
 
 
@@ -374,16 +346,6 @@ def test_single_precision_is_double_precision_where_the_noise_is_above_its_floor
     assert torch.allclose(written.state.shrinkage.double(), wanted.state.shrinkage, rtol=1e-3)
 
 
-def test_the_loop_knows_the_same_floor():
-    """Where the noise is next to none, the floor decides; without it the two forms would part."""
-    prior = Prior(randn(3, 6, 5).float(), torch.full((3,), 9.0))
-    codes, weights = randn(2, 20, 6, seed=1).float(), weights_from_eta(torch.full((2, 20, 3), 1e-4))
-    loop = write_looped(prior.state(2), codes, weights)
-    batched = write_episode(prior.state(2), codes, weights).state
-    assert torch.allclose(loop.shrinkage, batched.shrinkage, rtol=1e-3)
-    assert torch.linalg.eigvalsh(loop.V.double()).min() > 0
-
-
 def test_no_noise_is_taken_for_less_than_rounding():
     """An item without noise would leave no variance at all along its address; some of the prior's has to remain."""
     written, _ = single(psi=4, eta=1e-12, columns=30)
@@ -418,11 +380,6 @@ def test_wrong_options_are_answered():
         case.write(solver="qr")
     with pytest.raises(UsageError, match="at least one item"):
         write_episode(case.state, case.codes[:, :0], case.weights)
-    queries, gamma = case.codes, case.weights.gamma
-    with pytest.raises(UsageError, match="unknown form 'loops'; did you mean 'loop'"):
-        write_and_read(case.state, case.codes, queries, case.weights, gamma, "loops")
-    with pytest.raises(UsageError, match="at least one item"):
-        write_and_read(case.state, case.codes[:, :0], queries, case.weights, gamma, "loop")
 
 
 def test_writing_leaves_its_arguments_as_they_are():

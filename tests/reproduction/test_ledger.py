@@ -1,5 +1,6 @@
 """The ledgers, kept in step with code, tests, pages, tables and claims; and that what is out of step is found."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,14 +8,13 @@ import pytest
 
 from mini_lib.reproduction import ledger, load_claims
 from mini_lib.reproduction.cli import WINGS
-from mini_lib.reproduction.compare import reading_of, table_ids
+from mini_lib.reproduction.compare import TABLES, reading_of
 from mini_lib.reproduction.pages import name
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ledger.papers()
 ROW = {
     "number": "Section 2",
-    "kind": "definition",
     "what": "Tasks.",
     "code": "mini_lib.esbn.tasks:make_problems",
     "test": "tests/reproduction/test_ledger.py::test_a_row_in_step_has_no_problem",
@@ -23,7 +23,7 @@ ROW = {
 
 
 def book(*rows, details=()):
-    return ledger.Ledger("esbn", tuple(ledger.Row(**ROW | row) for row in rows), tuple(details), (), ())
+    return ledger.Ledger("esbn", tuple(ledger.Row(**ROW | row) for row in rows), tuple(details))
 
 
 def problems(**changes):
@@ -37,7 +37,7 @@ def problems(**changes):
 
 def required(paper):
     wing = next(wing for wing in WINGS if wing.PAPER == paper)
-    tables = {*table_ids(), *(cell.table for cell in wing.CELLS)}
+    tables = {*json.loads(TABLES.read_text()), *(cell.table for cell in wing.CELLS)}
     claims = [claim.id for claim in load_claims() if claim.paper == paper]
     return [*(name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
 
@@ -74,14 +74,10 @@ def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
 
 
 def test_every_table_entry_and_network_of_the_function_paper_has_a_row():
-    """The paper numbers neither sections nor equations; its equations stand under its headings."""
     rows = {row.number: row for row in ledger.load("functions").rows}
     wing = next(wing for wing in WINGS if wing.PAPER == "functions")
     shown = {(cell.table, cell.row) for cell in wing.CELLS} | {("functions.table2", "optimal")}
     assert {f"{name(table)}, {row}" for table, row in shown} <= set(rows)
-    equations = [row for row in rows.values() if row.kind == "equation"]
-    assert equations
-    assert [row.number for row in equations if not row.tag] == []
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -100,18 +96,18 @@ def test_what_a_variant_changes_is_left_to_its_runs(wing):
 
 
 @pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
-def test_claims_are_told_in_the_same_words(wing):
-    rows = {row.number: row.what for row in ledger.load(wing.PAPER).rows if row.kind == "claim"}
-    assert rows == {each.id: each.statement for each in load_claims() if each.paper == wing.PAPER}
+def test_every_claim_has_a_row_in_its_own_words(wing):
+    rows = {row.number: row.what for row in ledger.load(wing.PAPER).rows}
+    claims = {each.id: each.statement for each in load_claims() if each.paper == wing.PAPER}
+    assert {number: rows.get(number) for number in claims} == claims
 
 
 @pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
-def test_details_and_differences_name_what_exists(wing):
+def test_details_name_the_variants_that_exist(wing):
     book = ledger.load(wing.PAPER)
     variants = {reading or base for base, reading in map(reading_of, wing.CELLS)} - {""}
     assert {detail.variant for detail in book.details if detail.variant} == variants
     assert len({detail.about for detail in book.details}) == len(book.details)
-    assert {each.cell for each in book.differences} <= {cell.id for cell in wing.CELLS}
 
 
 # ----------------------------------------------------------------------------------------- what the check finds
@@ -127,7 +123,6 @@ def test_a_row_in_step_has_no_problem():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "theorem"}, "unknown kind 'theorem'"),
         ({"code": "mini_lib.esbn.tasks:make_problem"}, "no code 'mini_lib.esbn.tasks:make_problem'"),
         ({"code": "mini_lib.esbn.task:make_problems"}, "no code 'mini_lib.esbn.task:make_problems'"),
         (
@@ -170,9 +165,10 @@ def test_a_tag_in_the_code_without_a_row_is_found():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[rows]]\nnumber = '1'", "unknown ledger table 'rows'; did you mean 'row'"),
+        ("[[rows]]\nnumber = '1'", "unknown part of a ledger 'rows'; did you mean 'row'"),
         ("[[row]]\nnumbr = '1'", "unknown field of a row 'numbr'; did you mean 'number'"),
-        ("[[difference]]\ncell = 'x'", "the ledger's difference 'x' lacks why"),
+        ("[[row]]\nnumber = '1'\nwhat = 'x'", "the ledger's row '1' lacks code, test, page"),
+        ("[renaming.x]\na = {our = 'b'}", "unknown field of a renaming 'our'; did you mean 'ours'"),
     ],
 )
 def test_a_ledger_that_cannot_be_read_says_why(text, message):
@@ -201,6 +197,25 @@ def test_the_index_has_a_line_for_every_row(paper, first):
     lines = [line for line in ledger.index_page([("T", book)]).splitlines() if line.startswith("| ")]
     assert len(lines) == len(book.rows) + 2
     assert first in lines[2]
+
+
+def test_renamings_are_plain_or_have_notes():
+    book = ledger.read(
+        "esbn", '[renaming.x]\n"a.*" = "b.*"\nc = {unused = "never"}\nd = {ours = "e", note = "n"}'
+    )
+    assert book.renamings["x"] == (
+        ledger.Renaming("a.*", "b.*"),
+        ledger.Renaming("c", unused="never"),
+        ledger.Renaming("d", "e", note="n"),
+    )
+    page = ledger.details_page([("T", book)], {})
+    assert "| x | `a.*` | `b.*` |  |\n| x | `c` |  | never |\n| x | `d` | `e` | n |" in page
+
+
+def test_claims_can_be_tested_elsewhere():
+    claims = [row for row in ledger.read("scan", "claims_test = 'elsewhere.py'").rows]
+    assert {row.test for row in claims} == {"elsewhere.py"}
+    assert {row.test for row in ledger.read("scan", "").rows} == {ledger.CLAIMS_TEST}
 
 
 def test_details_tell_what_was_measured_or_that_nothing_was():

@@ -60,10 +60,8 @@ def test_an_entry_says_paper_ours_and_verdict(page):
     assert "99.5 ± 0.2<br>60 ± 0, 1 diverged (4)<br>[differs]{.verdict-differs}, partial" in page
 
 
-def test_a_difference_is_explained_or_said_to_be_unknown(page, papers, store):
+def test_a_cell_that_differs_is_named(page):
     assert "- ESBN + TCN, m=85: why it differs is not known." in page
-    known = ledger.Ledger("esbn", (), (), (), (ledger.Difference(f"{TABLE}/ESBN + TCN/m=85", "because."),))
-    assert "- ESBN + TCN, m=85: because." in comparison_page([("T", known, compare(papers[0].CELLS, store))])
 
 
 def test_verdicts_are_counted_and_variants_stand_beneath(page):
@@ -79,7 +77,7 @@ def test_a_paper_without_printed_numbers_is_counted_by_what_was_measured(tmp_pat
     cells += [cell("kanerva.fig1e", row, "loss", variant="tutorial", small=row) for row in rows]
     store = Records(tmp_path)
     store.add(record(1, 3.0, scale="tutorial", small="k = 1"), "kanerva.fig1e")
-    text = comparison_page([("T", ledger.Ledger("kanerva", (), (), (), ()), compare(cells, store))])
+    text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
     assert "prints no numbers" in text
     assert "| [Figure\N{NO-BREAK SPACE}1E](#kanerva-fig1e) | 0 of 2 | 1 of 2 |" in text
 

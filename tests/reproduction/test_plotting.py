@@ -148,7 +148,7 @@ def test_slider_refuses_heavy_frames(shown):
 def test_strip_draws_every_seed_and_the_mean():
     _, ax = plotting.figure()
     plotting.strip(ax, {"esbn": [99.0, 97.0, 92.0], "lstm": [30.0], "ntm": []}, label="accuracy (%)")
-    assert [line.get_ydata().tolist() for line in ax.lines] == [[99, 97, 92], [30], []]
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[99, 97, 92], [30]]
     means = [bar.get_segments()[0][0, 1] for bar in ax.collections]
     assert means == [96, 30]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["esbn", "lstm", "ntm"]
@@ -192,3 +192,79 @@ def test_images_fill_axes_and_blank_the_spare_one():
     assert not any(ax.axison for ax in axes)
     with pytest.raises(ValueError, match="4 pictures do not fit on 3 axes"):
         plotting.images(axes, np.zeros((4, 2, 2)))
+
+
+def test_seed_dots_stand_evenly_around_their_mean():
+    _, ax = plotting.figure()
+    plotting.seed_dots(ax, 2, torch.tensor([1.0, 2.0, 6.0]), color="#0072B2", spread=0.1, bar=0.4, marker="s")
+    (dots,), (bar,) = ax.lines, ax.collections
+    assert dots.get_xdata() == pytest.approx([1.9, 2.0, 2.1])
+    assert dots.get_ydata().tolist() == [1, 2, 6]
+    assert (dots.get_marker(), dots.get_linewidth()) == ("s", 0)
+    assert bar.get_segments()[0].ravel() == pytest.approx([1.6, 3, 2.4, 3])
+    plotting.seed_dots(ax, 3, [5.0], color="#0072B2")
+    assert ax.lines[1].get_xdata().tolist() == [3]
+
+
+def test_seed_dots_of_nothing_draw_nothing():
+    _, ax = plotting.figure()
+    plotting.seed_dots(ax, 0, [], color="#0072B2")
+    assert not ax.lines
+    assert not ax.collections
+
+
+def test_a_paper_mark_has_its_error_each_way():
+    _, ax = plotting.figure()
+    plotting.paper_mark(ax, 1, 50, 3)
+    assert ax.lines[0].get_xydata().tolist() == [[1, 50]]
+    assert ax.collections[0].get_segments()[0].tolist() == [[1, 47], [1, 53]]
+    plotting.paper_mark(ax, 1, 50)
+    assert ax.collections[1].get_segments()[0].tolist() == [[1, 50], [1, 50]]
+
+
+def test_heat_map_prints_what_is_not_zero():
+    _, ax = plotting.figure()
+    image = plotting.heat_map(ax, [[0.0, 0.4, 10.0], [0.6, 5.0, 7.0]], ["a", "b"], [1, 2, 3])
+    assert {text.get_position(): text.get_text() for text in ax.texts} == {
+        (2, 0): "10",
+        (0, 1): "1",
+        (1, 1): "5",
+        (2, 1): "7",
+    }
+    assert [text.get_color() for text in ax.texts] == ["white", "#222222", "#222222", "white"]
+    assert image.get_clim() == (0, 10)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "3"]
+
+
+def test_heat_map_of_shades_alone():
+    _, ax = plotting.figure()
+    image = plotting.heat_map(ax, torch.eye(2), form="", cmap="PuOr", vmin=-2, vmax=2)
+    assert not ax.texts
+    assert (image.get_clim(), image.get_cmap().name) == ((-2, 2), "PuOr")
+
+
+def test_log_ticks_are_plain_numbers():
+    fig, ax = plotting.figure()
+    ax.set(yscale="log", ylim=(0.04, 6))
+    plotting.log_ticks(ax.yaxis)
+    fig.canvas.draw()
+    low, high = ax.get_ylim()
+    ticks = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+    shown = [label.get_text() for value, label in ticks if low <= value <= high]
+    assert shown == ["0.05", "0.1", "0.2", "0.5", "1", "2", "5"]
+    assert {label.get_text() for label in ax.yaxis.get_ticklabels(minor=True)} <= {""}
+
+
+def test_legend_below_names_each_label_of_the_panels_once():
+    fig, (left, right) = plotting.figure(1, 2)
+    for ax in (left, right):
+        ax.plot([1, 2], label="ours")
+    right.plot([2, 1], label="paper")
+    plotting.legend_below(fig)
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["ours", "paper"]
+    plotting.legend_below(fig, right.lines[1:], ncols=1)
+    assert [text.get_text() for text in fig.legends[1].get_texts()] == ["paper"]
+    fig.canvas.draw()
+    box = fig.legends[0].get_window_extent()
+    assert box.y1 < left.get_tightbbox().y0

@@ -223,7 +223,7 @@ def test_frames_have_one_size_and_go_into_a_slider():
 def test_tables_are_in_percent_of_rows_without_what_is_empty():
     counts = np.array([[1, 3, 0], [0, 0, 0], [0, 1500, 0]])
     ax = figures.table(Table(("WALK", "RUN", "JUMP"), ("a", "b", "c"), counts), "word").axes[0]
-    assert np.array_equal(ax.images[0].get_array(), [[0.25, 0.75], [0, 1]])
+    assert np.array_equal(ax.images[0].get_array(), [[25, 75], [0, 100]])
     assert ticks(ax.yaxis) == ["WALK (4)", "JUMP (1,500)"]
     assert ticks(ax.xaxis) == ["a", "b"]
     assert texts(ax) == ["25", "75", "100"]

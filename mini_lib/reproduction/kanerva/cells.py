@@ -1,6 +1,7 @@
 """The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from mini_lib.kanerva import runs, tasks
@@ -74,7 +75,6 @@ SMALL_DIGITS = SMALL | {
     "epochs": 1000,
 }
 SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
-LONG_TRIPLETS = SMALL_TRIPLETS | {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
 SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
 
 
@@ -129,29 +129,40 @@ COLUMNS = {
     | {"position, mean images": "tuned_position_fixed", "position, lesser machines": "tuned_position_rest"},
     "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
 }
+
+
+def _scales(
+    make: Callable[..., Settings], small: dict, machines: int, *more, **changes
+) -> dict[str, Settings]:
+    """The settings of a row by variant: at the paper's size, and at the small one."""
+    return {"": make(machines, *more, **changes), TUTORIAL: make(machines, *more, **small | changes)}
+
+
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
 SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
-TWO, FOUR = {"k = 2": partial(binding_settings, 2)}, {"k = 4": partial(sprites_settings, 4)}
-ROWS: dict[str, dict[str, Callable[..., Settings]]] = {
-    "kanerva.fig1e": {f"k = {k}": partial(digits_settings, k) for k in DIVISORS},
+DIGITS = {f"k = {k}": _scales(digits_settings, SMALL_DIGITS, k) for k in DIVISORS}
+MIXTURES = {f"k = {k}": _scales(mixture_settings, SMALL_DIGITS, k) for k in (1, 2, 3, 5)}
+BINDING = {
+    "k = 1": _scales(binding_settings, SMALL_TRIPLETS, 1),
+    "k = 2": _scales(binding_settings, SMALL_TRIPLETS, 2),
+    "k = 2, no gradient to r": _scales(binding_settings, SMALL_TRIPLETS, 2, options={"stop_grad_r": True}),
+}
+SPRITES = {
+    f"k = {k}, {m} columns each": _scales(sprites_settings, SMALL_SPRITES, k, k * m) for k, m in SPLITS
+}
+TWO, FOUR = {"k = 2": BINDING["k = 2"]}, {"k = 4": SPRITES["k = 4, 5 columns each"]}
+ROWS: dict[str, dict[str, dict[str, Settings]]] = {  # table -> row -> variant -> settings
+    "kanerva.fig1e": DIGITS,
     "kanerva.fig2a": TWO,
     "kanerva.fig2b": TWO,
-    "kanerva.fig2c": {"k = 1": partial(binding_settings, 1)}
-    | TWO
-    | {"k = 2, no gradient to r": partial(binding_settings, 2, options={"stop_grad_r": True})},
+    "kanerva.fig2c": BINDING,
     "kanerva.fig2d": TWO,
-    "kanerva.fig3b": FOUR | {"k = 1": partial(sprites_settings, 1)},
-    "kanerva.fig3c": {f"k = {k}, {m} columns each": partial(sprites_settings, k, k * m) for k, m in SPLITS},
-    "kanerva.fig4a": {f"k = {k}": partial(mixture_settings, k) for k in (2, 3)},
-    "kanerva.fig4d": {f"k = {k}": partial(mixture_settings, k) for k in (1, 2, 3, 5)},
+    "kanerva.fig3b": FOUR | {"k = 1": SPRITES["k = 1, 20 columns each"]},
+    "kanerva.fig3c": SPRITES,
+    "kanerva.fig4a": {row: MIXTURES[row] for row in ("k = 2", "k = 3")},
+    "kanerva.fig4d": MIXTURES,
     "kanerva.fig7": FOUR,
     "kanerva.fig8": FOUR,
-}
-SMALLER = {
-    digits_settings: SMALL_DIGITS,
-    mixture_settings: SMALL_DIGITS,
-    binding_settings: SMALL_TRIPLETS,
-    sprites_settings: SMALL_SPRITES,
 }
 
 
@@ -170,17 +181,18 @@ def _declare() -> list[Cell]:
         cells.row("kanerva.fig1d", form, timing.Timing(form, threads=8))
         cells.row("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
     for table, rows in ROWS.items():
-        for row, settings in rows.items():
-            cells.row(table, row, settings())
-            cells.row(table, row, settings(**SMALLER[settings.func]), TUTORIAL)
+        for row, scales in rows.items():
+            for variant, settings in scales.items():
+                cells.row(table, row, settings, variant)
     given = {"options": {"assignment": GIVEN}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
-    cells.row("kanerva.fig2c", "k = 2", TWO["k = 2"](**SMALL_TRIPLETS, **given), f"{TUTORIAL}, machine given")
-    for row, settings in ROWS["kanerva.fig2c"].items():
-        changes = SMALL_TRIPLETS | {"ae_weight": 0.0}
-        cells.row("kanerva.fig2c", row, settings(**changes), f"{TUTORIAL}, no autoencoder term")
-    for table in ("kanerva.fig2a", "kanerva.fig2c", "kanerva.fig2d"):
-        for row in (row for row in ("k = 1", "k = 2") if row in ROWS[table]):
-            cells.row(table, row, ROWS[table][row](**LONG_TRIPLETS), f"{TUTORIAL}, six times as long")
+    small = {row: scales[TUTORIAL] for row, scales in BINDING.items()}
+    cells.row("kanerva.fig2c", "k = 2", replace(small["k = 2"], **given), f"{TUTORIAL}, machine given")
+    for row, settings in small.items():
+        plain = replace(settings, ae_weight=0.0)
+        cells.row("kanerva.fig2c", row, plain, f"{TUTORIAL}, no autoencoder term")
+    long = {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
+    for table, row in (("fig2a", "k = 2"), ("fig2c", "k = 1"), ("fig2c", "k = 2"), ("fig2d", "k = 2")):
+        cells.row(f"kanerva.{table}", row, replace(small[row], **long), f"{TUTORIAL}, six times as long")
     return list(cells)
 
 

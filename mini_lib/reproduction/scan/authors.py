@@ -1,20 +1,16 @@
 """Load weights of the authors' released codes: github.com/jlrussin/syntactic_attention and github.com/yli1/CGPS.
 
-Their parameters and ours are the same ones under other names; `paper.toml` has a `[[renaming]]` row for each. There
-"*" stands for the rest of a name, and "[0]", "[1]" for the two halves of a tensor in which we keep both directions.
+Their parameters and ours are the same ones under other names, which stand in `paper.toml`.
 """
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from importlib import resources
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from mini_lib.reproduction.ledger import Renaming, read
+from mini_lib.reproduction.authors import load_renamed
 from mini_lib.scan.grammar import WORDS
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS
@@ -36,7 +32,7 @@ def load_syntactic_attention(
     Raises:
         ValueError: for parameters that are missing, superfluous or of another shape; each is named.
     """
-    return _load(network, "syntactic_attention", dict(state_dict))
+    return load_renamed(network, state_dict, "scan", ["syntactic_attention"], "this SyntacticAttention")
 
 
 def load_li(
@@ -70,11 +66,11 @@ def load_li(
     word_rows = torch.tensor([0, *(words.index(word) + 1 for word in WORD_IDS if word in words)])
     order = [EOS, *actions]
     action_rows = torch.tensor([order.index(action) for action in ACTION_IDS if action in order])
-    found = {}
+    theirs = {}
     for name, value in variables.items():
         tensor = torch.from_numpy(np.array(value, dtype=np.float32))
-        found[name.removesuffix(":0")] = _as_ours(name, tensor, word_rows, action_rows)
-    return _load(network, "li", found)
+        theirs[name.removesuffix(":0")] = _as_ours(name, tensor, word_rows, action_rows)
+    return load_renamed(network, theirs, "scan", ["li"], "this LiNetwork")
 
 
 def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
@@ -88,56 +84,3 @@ def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -
         return torch.cat([i, f, g, o])
     picked = "prediction_network" in name and len(value) == len(action_rows)
     return value[action_rows] if picked else value
-
-
-@cache
-def renaming() -> tuple[Renaming, ...]:
-    """The rows of the renaming table, as they stand in `paper.toml`."""
-    text = resources.files("mini_lib.reproduction.scan").joinpath("paper.toml").read_text(encoding="utf-8")
-    return read("scan", text).renamings
-
-
-def _load(network: nn.Module, model: str, theirs: dict[str, Tensor]) -> nn.Module:
-    own = network.state_dict()
-    state = {name: value.clone() for name, value in own.items()}
-    missing, problems = {name: value.numel() for name, value in own.items()}, []
-    for name, value in theirs.items():
-        target = _ours(model, name, own)
-        if target == "":
-            continue
-        base, _, half = (target or "").partition("[")
-        if base not in state:
-            problems.append(f"{name!r} has no place in it")
-            continue
-        place = state[base][int(half[:-1])] if half else state[base]
-        if value.numel() != place.numel() or value.squeeze().shape != place.squeeze().shape:
-            problems.append(
-                f"{name!r} has shape {tuple(value.shape)}, our {target!r} needs {tuple(place.shape)}"
-            )
-            continue
-        place.copy_(value.reshape(place.shape))
-        missing[base] -= value.numel()
-    problems += [f"nothing for our {name!r}, or not all of it" for name, left in missing.items() if left > 0]
-    if problems:
-        shown = "\n  ".join(problems[:12]) + (
-            f"\n  and {len(problems) - 12} more" if len(problems) > 12 else ""
-        )
-        raise ValueError(
-            f"the weights do not fit this {type(network).__name__}:\n  {shown}\n"
-            "Build the network with the sizes and options of the run that they are from."
-        )
-    network.load_state_dict(state)
-    return network
-
-
-def _ours(model: str, name: str, own: Collection[str]) -> str | None:
-    """Our name of a parameter of theirs: "" where it has no part in the function, None where it is unknown.
-
-    `own` are the names of the network to be filled.
-    """
-    for row in renaming():
-        pattern = re.escape(row.theirs).replace(r"\*", r"([^./]+)")
-        if row.model == model and (match := re.fullmatch(pattern, name)):
-            ours = row.ours.replace("*", match[1]) if match.groups() else row.ours
-            return "" if row.dead == "if absent" and ours not in own else ours
-    return None

@@ -10,7 +10,7 @@ from torch.nn.functional import cosine_similarity
 
 from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, project
 from mini_lib.esbn.tasks import Problems
-from mini_lib.reproduction.plotting import OKABE_ITO, figure
+from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map, seed_dots
 
 TEST = {"marker": "o", "s": 26, "facecolors": "none", "linewidths": 0.9}
 TRAIN = {"marker": ".", "s": 16, "linewidths": 0}
@@ -98,22 +98,9 @@ def decoding(
     left.axhline(100 / len(steps), color="#7F7F7F", linestyle=":", linewidth=1.2, label="chance")
     left.set(xlabel="step of the key", ylabel="told right (% of test keys)", xticks=steps, ylim=(-3, 104))
     left.legend(fontsize="small", loc="best")
-    heat_map(right, 100 * confusion, "{:.0f}", steps, "told as step", "written at step")
-    right.set_title(f"confusion (%): {of}")
+    heat_map(right, 100 * confusion, steps, steps)
+    right.set(xlabel="told as step", ylabel="written at step", title=f"confusion (%): {of}")
     return fig
-
-
-def heat_map(ax: Axes, values: Float[np.ndarray, "R C"], form: str, steps, xlabel: str, ylabel: str) -> None:
-    """Draw a matrix with its numbers in it; zeros stay blank."""
-    ax.imshow(values, cmap="Blues", vmin=0, vmax=max(1e-9, values.max()), aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        if float(form.format(value)) != 0:
-            shade = "white" if value > 0.6 * values.max() else "#222222"
-            ax.text(column, row, form.format(value), ha="center", va="center", fontsize=7.5, color=shade)
-    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=range(values.shape[1]), yticks=range(values.shape[0]))
-    ax.set_xticklabels(list(steps)[: values.shape[1]])
-    ax.set_yticklabels(list(steps)[: values.shape[0]])
-    ax.grid(False)
 
 
 def train_against_test(train: Float[Tensor, "N S Q"], test: Float[Tensor, "M S Q"]) -> Figure:
@@ -145,9 +132,8 @@ def retrieved_against_written(written: Float[Tensor, "S Q"], retrieved: Float[Te
     """Draw the mean cosine between keys retrieved for the objects of row 1 and the keys written at each step."""
     cosines = cosine_similarity(retrieved[:, :, None], written, dim=-1).mean(dim=0).numpy()
     fig, ax = figure(size=(4.2, 3.0))
-    heat_map(
-        ax, cosines, "{:.3f}", range(1, len(written) + 1), "written at step", "object first seen at step"
-    )
+    heat_map(ax, cosines, range(1, len(cosines) + 1), range(1, len(written) + 1), form="{:.3f}")
+    ax.set(xlabel="written at step", ylabel="object first seen at step")
     return fig
 
 
@@ -166,8 +152,9 @@ def geometries(distances: dict[str, Float[np.ndarray, "S S"]]) -> Figure:
     """Draw one matrix of distances between the steps' mean keys for each network."""
     fig, axes = figure(1, len(distances), size=(3.1 * len(distances), 3.1), squeeze=False)
     for ax, (name, matrix) in zip(axes[0], distances.items(), strict=True):
-        heat_map(ax, matrix, "{:.1f}", range(1, len(matrix) + 1), "step", "step" if ax is axes[0, 0] else "")
-        ax.set_title(name)
+        steps = range(1, len(matrix) + 1)
+        heat_map(ax, matrix, steps, steps, form="{:.1f}")
+        ax.set(title=name, xlabel="step", ylabel="step" if ax is axes[0, 0] else "")
     return fig
 
 
@@ -175,10 +162,8 @@ def paired_differences(differences: dict[str, list[float]]) -> Figure:
     """Draw one dot a condition for each comparison of two encoders: how much the first has over the second."""
     fig, ax = figure(size=(7.2, 3.4))
     for place, (name, values) in enumerate(differences.items()):
-        spots = place + np.linspace(-0.25, 0.25, len(values))
         shade = OKABE_ITO[0] if name.startswith("ESBN") else "#000000"
-        ax.plot(spots, sorted(values), "o", color=shade, alpha=0.6, markersize=5, markeredgewidth=0)
-        ax.hlines(np.mean(values), place - 0.35, place + 0.35, color=shade, linewidth=2)
+        seed_dots(ax, place, sorted(values), color=shade, spread=0.25, bar=0.35)
     ax.axhline(0, color="#7F7F7F", linewidth=1)
     ax.set(
         xticks=range(len(differences)),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -10,7 +9,7 @@ from matplotlib.lines import Line2D
 from mini_lib.reproduction import Comparison
 from mini_lib.reproduction.compare import caption
 from mini_lib.reproduction.esbn.across_runs import mean_curve
-from mini_lib.reproduction.plotting import RULE, colour, figure, style
+from mini_lib.reproduction.plotting import RULE, colour, figure, legend_below, seed_dots, style
 from mini_lib.training import Run
 
 MARKS = "os^vD"  # for the rows of one network: with its several encoders, or with and without TCN
@@ -45,7 +44,7 @@ def accuracy_by_regime(
             _chance(ax, (chance or {}).get(table))
         handles = [_mark(row, shade, mark) for row, (shade, mark) in looks.items()]
         handles.append(_mark("the paper's mean", RULE, "D", fillstyle="none"))
-        fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(fig, handles)
     return fig
 
 
@@ -92,9 +91,8 @@ def _cell(ax: Axes, comparison: Comparison, place: float, room: float, shade: st
     values = comparison.ours.values
     ours = place - 0.14 * room
     if values:
-        spots = ours + np.linspace(-0.2, 0.2, len(values)) * room * (len(values) > 1)
-        ax.plot(spots, values, mark, color=shade, alpha=0.6, markersize=3.6, markeredgewidth=0)
-        ax.hlines(np.mean(values), ours - 0.28 * room, ours + 0.28 * room, color=shade, linewidth=2)
+        reach = {"spread": 0.2 * room, "bar": 0.28 * room}
+        seed_dots(ax, ours, values, color=shade, marker=mark, markersize=3.6, **reach)
     else:
         word = "diverged" if comparison.ours.diverged else "not run"
         ax.text(place, 3, word, rotation=90, ha="center", va="bottom", fontsize=6.5, color=ABSENT)

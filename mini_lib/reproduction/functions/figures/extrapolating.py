@@ -19,7 +19,7 @@ from mini_lib.reproduction.functions.figures.looks import (
     shade,
     something,
 )
-from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, style
+from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, legend_below, style
 
 COLUMNS = 3  # panels side by side
 
@@ -67,8 +67,7 @@ def continuations(
                 band = bands[name][number] if name in bands else None
                 _continue(ax, observed, values[number], band, drawn[name] | {"label": label(name)})
             ax.set(title=titles[number] if titles else "", xlabel="x", ylabel="" if number % columns else "y")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(fig)
     return fig
 
 

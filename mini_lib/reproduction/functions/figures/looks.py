@@ -5,9 +5,7 @@ from itertools import cycle
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction.functions.cells import ROWS
@@ -66,10 +64,3 @@ def something(of: Mapping | list | tuple, what: str) -> None:
     """UsageError, naming what is missing, if there is nothing to draw."""
     if not of:
         raise UsageError(f"there is nothing to draw; give at least one {what}")
-
-
-def decades(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of every decade of a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())

@@ -13,13 +13,22 @@ from mini_lib.functions.analysis import MEAN_ERROR, Bins, Course, Coverage, norm
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
     OTHERS,
-    decades,
     label,
     looks,
     shade,
     something,
 )
-from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, strip, style
+from mini_lib.reproduction.plotting import (
+    QUIET,
+    RULE,
+    Numbers,
+    figure,
+    legend_below,
+    log_ticks,
+    paper_mark,
+    strip,
+    style,
+)
 
 NAMED = {"-": "solid", "--": "dashed", "-.": "dash-dotted", ":": "dotted"}
 LINES = tuple(NAMED)  # of bounds or of deviations, in the order in which they are given
@@ -55,8 +64,8 @@ def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) ->
             ax.set_ylabel("")
         axes[0, 0].set_ylabel(ylabel)
         if logarithmic:
-            decades(axes[0, 0].yaxis)
-        fig.legend(handles=_key(rows, lines), loc="outside lower center", ncols=4, fontsize="small")
+            log_ticks(axes[0, 0].yaxis)
+        legend_below(fig, _key(rows, lines))
     return fig
 
 
@@ -66,8 +75,7 @@ def _class(ax: Axes, rows: Sequence[dict], lines: Mapping[str, dict]) -> None:
         strip(ax, groups, colours=[shade(name) for name in groups])
     for place, row in enumerate(rows):
         if row["paper"] is not None:
-            look = {"color": RULE, "fillstyle": "none", "markersize": 5, "elinewidth": 1, "capsize": 2}
-            ax.errorbar([place + BESIDE], [row["paper"]], yerr=[row["error"] or 0.0], fmt="D", **look)
+            paper_mark(ax, place + BESIDE, row["paper"], row["error"])
         if words := _missing(row):
             look = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": QUIET}
             look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
@@ -140,9 +148,9 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
                     ax.plot(x, found[kind], marker="o", markersize=3, **drawn[name])
             ax.set(title=label(kind), xlabel="step", yscale="log")
         axes[0, 0].set_ylabel(ylabel)
-        decades(axes[0, 0].yaxis)
+        log_ticks(axes[0, 0].yaxis)
         handles = [Line2D([], [], marker="o", label=label(name), **look) for name, look in drawn.items()]
-        fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(fig, handles)
     return fig
 
 
@@ -169,7 +177,7 @@ def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
         _coverage(right, coverage)
         handles = [Line2D([], [], color=KIND_COLOURS[kind], marker="o", label=label(kind)) for kind in bins]
         handles.append(Line2D([], [], color=RULE, linestyle=":", linewidth=1.2, label="calibrated normal"))
-        fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(fig, handles)
     return fig
 
 
@@ -181,7 +189,7 @@ def _errors(ax: Axes, bins: Mapping[str, Bins]) -> None:
     ax.plot(ends, MEAN_ERROR * ends, color=RULE, linestyle=":", linewidth=1.2)
     ax.set(xlabel="SD of the estimates", ylabel="mean absolute error", xscale="log", yscale="log")
     for axis in (ax.xaxis, ax.yaxis):
-        decades(axis)
+        log_ticks(axis)
 
 
 def _coverage(ax: Axes, coverage: Coverage) -> None:
@@ -239,7 +247,7 @@ def over_training(
             Line2D([], [], color=shade(name), marker="o", label=_counted(name, found))
             for name, found in courses.items()
         ]
-        fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
+        legend_below(fig, handles, ncols=3)
     return fig
 
 

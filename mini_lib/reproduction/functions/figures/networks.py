@@ -14,13 +14,12 @@ from mini_lib.functions.models.window import MASKS, visible
 from mini_lib.reproduction.functions.figures.looks import (
     ASKED,
     MODEL_COLOURS,
-    decades,
     label,
     shade,
     something,
 )
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
-from mini_lib.reproduction.plotting import QUIET, RULE, diagram, figure, style
+from mini_lib.reproduction.plotting import QUIET, RULE, diagram, figure, log_ticks, style
 
 VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
 BOXES = {
@@ -192,6 +191,6 @@ def attention_by_distance(falling: Mapping[str, Falling]) -> Figure:
             ax.plot(found.distance, found.even, color=own, linewidth=1, linestyle=":")
         ax.plot([], [], color=RULE, linewidth=1, linestyle=":", label="shared evenly")
         ax.set(xlabel="distance $|x-x'|$", ylabel="mean attention", yscale="log")
-        decades(ax.yaxis)
+        log_ticks(ax.yaxis)
         ax.legend(fontsize="small")
     return fig

@@ -15,7 +15,7 @@ from mini_lib.errors import UsageError
 from mini_lib.functions.models import FunctionTransformer, Tokens, build_network
 from mini_lib.functions.tasks import KINDS, STEPS, Curves, own_curve
 from mini_lib.reproduction.functions.figures.looks import ASKED, KIND_COLOURS, KIND_NAMES, TRUTH
-from mini_lib.reproduction.plotting import QUIET, RULE, figure, style
+from mini_lib.reproduction.plotting import QUIET, RULE, figure, legend_below, style
 from mini_lib.seeding import seeded
 
 OBSERVED, HIDDEN = {"markersize": 4.5}, {"markersize": 4.5, "fillstyle": "none"}
@@ -55,7 +55,7 @@ def examples(curves: Curves, each: int = 1, steps: int = STEPS) -> Figure:
         marks = {"function": {}, "observed": {"marker": "o", "linewidth": 0}}
         marks["hidden"] = marks["observed"] | {"fillstyle": "none"}
         handles = [Line2D([], [], color=QUIET, label=name, **mark) for name, mark in marks.items()]
-        fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
+        legend_below(fig, handles, ncols=3)
     return fig
 
 

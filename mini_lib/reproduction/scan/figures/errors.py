@@ -8,22 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mini_lib.errors import UsageError
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, colour, figure
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, colour, figure, heat_map
 from mini_lib.scan.analysis import Dictionary, Share, Table
 
 
-def _heat(ax: Axes, values: Float[np.ndarray, "R C"], rows: Sequence[str], columns: Sequence[str]) -> None:
-    """A matrix of shares from 0 to 1, with percents in it from half a percent on."""
-    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        if value >= 0.005:
-            shade = "white" if value > 0.6 else "#222222"
-            ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=8, color=shade)
-    ax.set(xticks=range(len(columns)), yticks=range(len(rows)))
-    ax.set_xticklabels(columns, rotation=35, ha="right", rotation_mode="anchor")
-    ax.set_yticklabels(rows)
-    ax.grid(False)
-    ax.tick_params(length=0)
+def _percents(
+    ax: Axes, shares: Float[np.ndarray, "R C"], rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Draw shares from 0 to 1 as percents, under slanted names of the columns."""
+    heat_map(ax, 100 * shares, rows, columns, vmax=100)
+    ax.tick_params(axis="x", labelrotation=35)
+    for name in ax.get_xticklabels():
+        name.set(ha="right", rotation_mode="anchor")
 
 
 def table(counts: Table, xlabel: str, ylabel: str = "right action") -> Figure:
@@ -34,7 +30,7 @@ def table(counts: Table, xlabel: str, ylabel: str = "right action") -> Figure:
     kept = counts.without_empty()
     rows = [f"{name} ({n:,})" for name, n in zip(kept.rows, kept.counts.sum(axis=1), strict=True)]
     fig, ax = figure(size=(2.4 + 0.55 * len(kept.columns), 1.6 + 0.3 * len(rows)))
-    _heat(ax, kept.shares, rows, kept.columns)
+    _percents(ax, kept.shares, rows, kept.columns)
     ax.set(xlabel=xlabel, ylabel=f"{ylabel} (steps)")
     return fig
 
@@ -43,7 +39,7 @@ def word_meanings(dictionary: Dictionary) -> Figure:
     """Draw what each word says alone, in percent: the semantic stream is a dictionary."""
     words, actions = dictionary.words, dictionary.actions
     fig, ax = figure(size=(1.8 + 0.55 * len(actions), 1.2 + 0.27 * len(words)))
-    _heat(ax, dictionary.probabilities.double().numpy(), words, actions)
+    _percents(ax, dictionary.probabilities.double().numpy(), words, actions)
     ax.set(xlabel="action (probability in %)", ylabel="word alone")
     return fig
 

@@ -9,7 +9,17 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Comparison
-from mini_lib.reproduction.plotting import RULE, Values, colour, curves, figure, strip, style
+from mini_lib.reproduction.plotting import (
+    RULE,
+    Values,
+    colour,
+    curves,
+    figure,
+    legend_below,
+    paper_mark,
+    strip,
+    style,
+)
 
 PAPER, ABSENT, OWN = RULE, "#8a8a8a", colour("syntactic_attention")
 DOT = {"alpha": 0.65, "markersize": 6, "markeredgewidth": 0}
@@ -44,7 +54,7 @@ def accuracies(comparisons: Mapping[str, Comparison], medians: Mapping[str, floa
         names = [name.replace(" ", "\n", 1) if len(name) > 12 else name for name in groups]
         ax.set(xticks=range(len(groups)), xticklabels=names, xlim=(-0.6, len(groups) - 0.3))
         ax.set(ylabel="test accuracy (%)", ylim=(-4, 112), yticks=range(0, 101, 20))
-        fig.legend(handles=_key(medians), loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(fig, _key(medians))
     return fig
 
 
@@ -64,15 +74,7 @@ def _ours(ax: Axes, place: int, comparison: Comparison) -> None:
 
 def _printed(ax: Axes, place: float, comparison: Comparison, median: float | None) -> None:
     if comparison.paper is not None:
-        look = {
-            "fmt": "D",
-            "color": PAPER,
-            "fillstyle": "none",
-            "markersize": 5,
-            "elinewidth": 1,
-            "capsize": 2,
-        }
-        ax.errorbar([place], [comparison.paper.mean], yerr=[comparison.paper.sd], **look)
+        paper_mark(ax, place, comparison.paper.mean, comparison.paper.sd)
     if median is not None:
         ax.plot([place], [median], "^", color=PAPER, fillstyle="none", markersize=6)
 

@@ -1,9 +1,8 @@
-"""The declared cells against the paper's figures, and real runs by the harness."""
+"""The declared cells against the paper's figures: rows, columns, settings, and that every one of them runs."""
 
 import math
 
 import pytest
-import torch
 
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.runs import Settings
@@ -11,6 +10,7 @@ from mini_lib.kanerva.tasks.digits import SIZES
 from mini_lib.reproduction.compare import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import (
     CELLS,
+    COLUMNS,
     DIVISORS,
     RUNS,
     SMALL_DIGITS,
@@ -28,28 +28,9 @@ from mini_lib.reproduction.kanerva.timing import Timing
 from mini_lib.settings import run_key, settings_hash
 from mini_lib.training import train
 
-CPU = torch.device("cpu")
-SCALES = {"": ({}, {}, {}), TUTORIAL: (SMALL_DIGITS, SMALL_TRIPLETS, SMALL_SPRITES)}
+SCALES = ("", TUTORIAL)
 TIMED = "kanerva.fig1d"  # Figure 1D trains nothing
 TRAINED = [cell for cell in CELLS if cell.table != TIMED]
-TINY = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "batch_size": 2, "epochs": 1, "lr": 1e-2}
-every_kind = pytest.mark.parametrize("kind", ["digits", "mixture", "binding", "sprites"])
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """Epochs of three updates."""
-    monkeypatch.setattr(runs, "UPDATES", 3)
-
-
-def small(kind="digits", machines=2, **changes):
-    """Few columns, items and episodes, a small network."""
-    own = {"size": 14, "test_episodes": 80, "items": 8} if kind == "sprites" else {"source": "digits"}
-    make = {
-        **{"digits": digits_settings, "mixture": mixture_settings},
-        **{"binding": binding_settings, "sprites": sprites_settings},
-    }[kind]
-    return make(machines, **(TINY | {"total": 6, "test_episodes": 3, "checks": ()} | own | changes))
 
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -83,20 +64,18 @@ def test_the_small_scale_keeps_columns_items_and_features():
         (binding_settings(2), binding_settings(2, **SMALL_TRIPLETS)),
         (sprites_settings(4), sprites_settings(4, **SMALL_SPRITES)),
     ):
-        for name in (
-            "task",
-            "machines",
-            "model",
-            "experiment",
-            "total",
-            "items",
-            "dim",
-            "options",
-        ):
+        for name in ("task", "machines", "model", "experiment", "total", "items", "dim", "options"):
             assert getattr(little, name) == getattr(large, name)
         assert little.ae_weight == (little.task == "rgb")  # without it is a variant
         side = little.size if little.task == "dsprites" else SIZES[little.source]
         assert little.kl_weight == pytest.approx((side / 28) ** 2, abs=1e-4)
+
+
+def test_settings_come_back_from_a_record():
+    for settings in {cell.hash: cell.settings for cell in TRAINED}.values():
+        again = Settings.from_dict(settings)
+        assert again.to_dict() == settings
+        assert settings_hash(again.to_dict()) == settings_hash(settings)
 
 
 def test_hashes_stay_what_records_are_kept_by():
@@ -127,67 +106,13 @@ def of_table(table, variant=""):
     }
 
 
-LOSSES = {"loss": "nll", "loss, nothing written": "nll_empty", "loss, training digits": "nll_training"}
-COLOURS = ("red", "green", "blue")
-MEASURED = {  # what each column of a figure shows, by the name that a record has for it
-    "fig1d": {f"R^2, m={m}": f"r2_{m}" for m in (100, 400, 600)}
-    | {f"T(1)/T(2), m={m}": f"speedup_2_{m}" for m in (500, 600)}
-    | {f"best k, m={m}": f"best_k_{m}" for m in (400, 600)},
-    "fig1e": LOSSES,
-    "fig2a": {
-        "largest gamma": "largest",
-        "lesser machine": "least_used",
-        "largest gamma, reading": "read_largest",
-        "lesser machine, reading": "read_least_used",
-        "green": "nll_green",
-        "green, a machine forgotten": "nll_green_forgotten",
-    },
-    "fig2b": {"loss": "nll", "dominant machine's loss": "dominant_nll", "idle variance": "idle_variance"},
-    "fig2c": LOSSES
-    | {colour: f"nll_{colour}" for colour in COLOURS}
-    | {"green, nothing written": "nll_empty_green"},
-    "fig2d": {
-        "red or blue": "classes_shown",
-        "red and blue": "classes_least_shown",
-        "most telling": "classes_most",
-        "next": "classes_next",
-    }
-    | {colour: f"classes_{colour}" for colour in COLOURS}
-    | {f"{colour}, reading": f"read_classes_{colour}" for colour in COLOURS},
-    "fig3b": {
-        "contrast": "contrast",
-        "contrast, other sprites": "contrast_shuffled",
-        "contrast, mean images": "contrast_fixed",
-        "one sprite": "one_sprite",
-        "one sprite, other sprites": "one_sprite_shuffled",
-        "one sprite, mean images": "one_sprite_fixed",
-        "changes of gamma": "changes",
-        "changes of gamma, reading": "read_changes",
-        "least used machine": "least_used",
-        "least used machine, reading": "read_least_used",
-    },
-    "fig3c": {"loss": "nll", "loss, nothing written": "nll_empty"},
-    "fig4a": {"classes": "classes", "least used machine": "least_used"},
-    "fig4d": LOSSES,
-    "fig7": {
-        "position": "tuned_position",
-        "shape": "tuned_shape",
-        "orientation": "tuned_orientation",
-        "scale": "tuned_scale",
-        "position, mean images": "tuned_position_fixed",
-        "position, lesser machines": "tuned_position_rest",
-    },
-    "fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
-}
-
-
-def test_ids_are_unique_and_every_figure_has_its_columns():
+def test_ids_are_unique_and_every_row_has_all_columns():
     ids = [cell.id for cell in CELLS]
     assert len(ids) == len(set(ids))
-    assert {cell.table for cell in CELLS} == {f"kanerva.{figure}" for figure in MEASURED}
-    for figure, columns in MEASURED.items():
-        mine = [cell for cell in CELLS if cell.table == f"kanerva.{figure}"]
-        assert {(cell.column, cell.metric) for cell in mine} == set(columns.items())
+    assert {cell.table for cell in CELLS} == set(COLUMNS)
+    for table, columns in COLUMNS.items():
+        mine = [cell for cell in CELLS if cell.table == table]
+        assert len(set(columns.values())) == len(columns)
         assert len(mine) == len({(cell.row, cell.variant) for cell in mine}) * len(columns)
         assert {cell.runs for cell in mine} == {RUNS}
 
@@ -250,21 +175,19 @@ def test_figures_of_one_network_share_its_runs(variant):
         assert of_table(table, variant)["k = 4"] == four
 
 
-def kinds_of_cells():
-    """{(task, model, machines): metrics} of the runs that cells name."""
-    found = {}
-    for cell in TRAINED:
-        s = Settings.from_dict(cell.settings)
-        found.setdefault((s.task, s.model, s.machines), set()).add(cell.metric)
-    return found
+METRICS = {}  # of one cell of each network: those that any cell of it names
+for cell in TRAINED:
+    of = tuple(str(cell.settings.get(name)) for name in ("task", "model", "machines"))
+    METRICS.setdefault(of, (cell.settings, set()))[1].add(cell.metric)
 
 
-@pytest.mark.parametrize(("task", "model", "machines"), kinds_of_cells())
-def test_metrics_of_all_cells_are_measured(task, model, machines):
-    metrics = kinds_of_cells()[task, model, machines]
-    name = {"digits": model, "rgb": "binding", "dsprites": "sprites"}[task]
-    name = "digits" if name == "product" else name
-    replica = build(small(name, machines, total=2 * machines).to_dict(), 1)
+@pytest.mark.parametrize("network", METRICS, ids="-".join)
+def test_metrics_of_all_cells_are_measured(network):
+    settings, metrics = METRICS[network]
+    small = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "test_episodes": 3, "source": "digits"}
+    if settings["task"] == "dsprites":
+        small |= {"size": 14, "items": 8, "test_episodes": 80}
+    replica = build(settings | small | {"total": 2 * settings["machines"]}, 1)
     found = replica.evaluate(replica.model)
     assert metrics <= found.keys()
     assert all(math.isfinite(found[metric]) for metric in metrics)
@@ -284,32 +207,25 @@ def test_every_small_cell_builds_and_has_a_loss():
 def test_a_timing_is_a_run_without_updates(monkeypatch):
     monkeypatch.setattr(
         "mini_lib.reproduction.kanerva.timing.evaluate_scaling",
-        lambda form, **sizes: {"timed": float(form == "loop"), "threads": torch.get_num_threads()} | sizes,
+        lambda form, **sizes: {"timed": float(form == "loop")} | sizes,
     )
     timings = {cell.hash: cell.settings for cell in CELLS if cell.table == TIMED}
-    told = sorted((settings["form"], settings.get("threads", 1)) for settings in timings.values())
-    assert told == [("batched", 1), ("batched", 8), ("loop", 1), ("loop", 8)]
+    forms = sorted((settings["form"], settings.get("threads", 1)) for settings in timings.values())
+    assert forms == [("batched", 1), ("batched", 8), ("loop", 1), ("loop", 8)]
     assert {cell.variant for cell in CELLS if cell.table == TIMED and "threads" in cell.settings} == {""}
-    before = torch.get_num_threads()
-    for settings in timings.values():
+    for settings in [*timings.values(), Timing("loop", items=5, threads=2).to_dict()]:
         (run,) = train([build(settings, 2)])
-        expected = {"timed": float(settings["form"] == "loop"), "threads": settings.get("threads", 1)}
-        assert run.metrics == expected | {"episodes": 2, "items": 3, "dim": 50}
+        sizes = {"episodes": 2, "items": settings.get("items", 3), "dim": 50}
+        timed = {"timed": float(settings["form"] == "loop"), "threads": settings.get("threads", 1)}
+        assert run.metrics == timed | sizes
         assert (run.key, run.updates, run.diverged) == (run_key(settings, 2), 0, False)
         assert data_source(settings) == "drawn"
-    (run,) = train([build(Timing("loop", items=5, threads=2).to_dict(), 1)])
-    assert (run.metrics["items"], run.metrics["threads"]) == (5, 2)
-    assert torch.get_num_threads() == before
 
 
 def test_bench_times_the_memory_and_every_experiment():
     cases = bench_cases()
     assert len({(case.network, case.setting) for case in cases}) == len(cases)
-    trained = [Settings.from_dict(case.settings) for case in cases if case.settings]
+    trained = [case.settings for case in cases if case.settings]
     assert 0 < len(trained) < len(cases)
-    assert {(s.task, s.model) for s in trained} == {(s.task, s.model) for s in map(of_cell, TRAINED)}
-    assert {settings_hash(s.to_dict()) for s in trained} <= {cell.hash for cell in TRAINED}
-
-
-def of_cell(cell):
-    return Settings.from_dict(cell.settings)
+    of = {cell.hash: (cell.settings["task"], cell.settings.get("model")) for cell in TRAINED}
+    assert {of[settings_hash(settings)] for settings in trained} == set(of.values())
