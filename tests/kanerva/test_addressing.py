@@ -13,10 +13,10 @@ from mini_lib.kanerva.memory import (
     addresses,
     addressing,
     columns_of,
+    gamma_from_eta,
     initial_means,
-    machine_weights,
 )
-from mini_lib.kanerva.memory.addressing import firm, root
+from mini_lib.kanerva.memory.addressing import add_jitter, root
 from mini_lib.kanerva.memory.state import Prior, State, join
 from mini_lib.seeding import torch_rng
 
@@ -102,7 +102,7 @@ def test_root_is_a_root():
     lower = root(matrix)
     assert torch.allclose(lower @ lower.mT, matrix, rtol=0, atol=1e-12)
     assert not lower.triu(1).any()
-    assert torch.allclose(firm(matrix, 0.5), matrix + 0.5 * torch.eye(4), rtol=0, atol=1e-12)
+    assert torch.allclose(add_jitter(matrix, 0.5), matrix + 0.5 * torch.eye(4), rtol=0, atol=1e-12)
 
 
 @every_solver
@@ -111,7 +111,7 @@ def test_the_way_back_by_hand_is_that_through_the_factorisation(solver, monkeypa
     weights = randn(2, 5, 3, 4, seed=2)
     ours = torch.autograd.grad((addresses(R, codes, solver) * weights).sum(), (R, codes))
 
-    monkeypatch.setattr(addressing, "solve", lambda matrix, aims: torch.linalg.inv(matrix) @ aims)
+    monkeypatch.setattr(addressing, "solve", lambda matrix, rhs: torch.linalg.inv(matrix) @ rhs)
     plain = torch.autograd.grad((addresses(R, codes, solver) * weights).sum(), (R, codes))
     assert all(torch.allclose(a, b, rtol=1e-9, atol=1e-10) for a, b in zip(ours, plain, strict=True))
     assert all(each.abs().max() > 1e-3 for each in ours)
@@ -141,16 +141,16 @@ def test_wrong_options_are_answered():
 
 def test_machine_weights_are_normalised_precisions():
     eta = randn(4, 5, 3).exp()
-    found = machine_weights(eta)
+    found = gamma_from_eta(eta)
     for place in np.ndindex(4, 5):
         assert found[place].numpy() == pytest.approx(oracles.gammas(eta[place].numpy()), abs=1e-14)
     assert torch.allclose(found.sum(-1), torch.ones(4, 5, dtype=torch.float64))
-    assert machine_weights(torch.ones(2, 1)).tolist() == [[1.0], [1.0]]
+    assert gamma_from_eta(torch.ones(2, 1)).tolist() == [[1.0], [1.0]]
 
 
 def test_machine_weights_of_extreme_noise_are_finite():
     eta = torch.tensor([[1e-3, 1e4], [1e-25, 1e-3]], requires_grad=True)
-    found = machine_weights(eta)
+    found = gamma_from_eta(eta)
     assert found.flatten().tolist() == pytest.approx([1.0, 0.0, 1.0, 0.0])
     found[:, 0].sum().backward()
     assert eta.grad.isfinite().all()

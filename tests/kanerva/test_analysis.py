@@ -26,7 +26,7 @@ from mini_lib.kanerva.analysis import (
     tuning,
 )
 from mini_lib.kanerva.tasks import evaluation
-from mini_lib.kanerva.tasks.dsprites import Dances
+from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
 from mini_lib.seeding import torch_rng
 
 
@@ -402,7 +402,7 @@ def test_the_diagonal_begins_at_the_lower_right():
     position = torch.tensor([[31, 31], [0, 0], [31, 0], [16, 15]])[None, :, None].expand(1, 4, 2, 2)
     blank = torch.zeros(1, 4, 2, 14, 14)
     one = torch.zeros(1, 2).long()
-    dances = Dances(blank.amax(2, keepdim=True), blank, one, one, one, position)
+    dances = SpriteEpisodes(blank.amax(2, keepdim=True), blank, one, one, one, position)
     found = torch.tensor([1.0, 2.0, 100.0, 3.0])[None, :, None, None].expand(1, 4, 1, 2)
     (profile,) = diagonal(found, dances, 0).tolist()
     assert (profile[0], profile[4], profile[7]) == (1.0, 3.0, 2.0)

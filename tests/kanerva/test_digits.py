@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.tasks import TASKS, Digits, digits, evaluation, sample
+from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, digits, evaluation, sample
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
 
@@ -122,7 +122,7 @@ def test_mnist_that_is_not_there_says_what_to_do(empty):
 def test_episodes_hold_digits_of_the_split_with_their_labels():
     for split in ("train", "test"):
         episodes, all_of_it = draw(5, 9, split=split), pool("digits", split)
-        assert isinstance(episodes, Digits)
+        assert isinstance(episodes, DigitEpisodes)
         assert (episodes.images.shape, episodes.labels.shape) == ((5, 9, 1, 8, 8), (5, 9))
         assert (episodes.images.dtype, episodes.labels.dtype) == (torch.float32, torch.int64)
         same = places(episodes.images, all_of_it.images)
@@ -178,7 +178,11 @@ def test_tasks_by_name_are_the_same():
     for task, module in TASKS.items():
         assert equal(sample(task, 2, 3, torch_rng(0)), module.sample(2, 3, torch_rng(0)))
         assert evaluation(task, 2, 3) is module.evaluation(2, 3)
-        images = evaluation(task, 2, 3).images
+        episodes = evaluation(task, 2, 3)
+        images = episodes.images
+        moved = episodes.to("meta")
+        assert type(moved) is type(episodes)
+        assert all(part.is_meta for part in moved)
         assert images.shape[:3] == (2, 3, module.CHANNELS)
         assert set(images.unique().tolist()) == {0, 1}
     assert evaluation("digits", 1, 1, source="digits").images.shape[-1] == digits.SIZES["digits"]

@@ -9,16 +9,16 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     KL_MEMORY,
     RULES,
+    MachineWeights,
     Prior,
-    Weights,
     address_kl,
     assignment_kl,
     episode_kl,
+    gamma_from_eta,
     gaussian_kl,
     history_kl,
-    machine_weights,
     memory_kl,
-    weights_of,
+    weights_from_eta,
     write_episode,
 )
 
@@ -30,9 +30,9 @@ def make(coupling, batch=2, items=6, machines=3, dim=4, columns=5):
     psi = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)[:machines]
     prior = Prior(randn(machines, dim, columns), psi)
     eta = (0.5 * randn(batch, items, machines, seed=1)).exp()
-    weights = weights_of(eta)
+    weights = weights_from_eta(eta)
     if coupling == "mixture":
-        weights = Weights(eta, machine_weights(randn(batch, items, machines, seed=3).exp()))
+        weights = MachineWeights(eta, gamma_from_eta(randn(batch, items, machines, seed=3).exp()))
     codes = 2 * randn(batch, items, dim, seed=2)
     return prior, write_episode(prior.state(batch), codes, weights, coupling=coupling)
 
@@ -96,8 +96,8 @@ def test_divergence_of_a_long_episode_in_single_precision():
     """45 items with little noise: the running sum loses nothing that matters."""
     prior, eta = Prior(randn(1, 8, 10), torch.ones(1, dtype=torch.float64)), torch.full((2, 45, 1), 0.1)
     codes, low = randn(2, 45, 8, seed=1), Prior(*(part.float() for part in prior))
-    exact = write_episode(prior.state(2), codes, weights_of(eta.double()))
-    rough = write_episode(low.state(2), codes.float(), weights_of(eta), w=exact.w.float())
+    exact = write_episode(prior.state(2), codes, weights_from_eta(eta.double()))
+    rough = write_episode(low.state(2), codes.float(), weights_from_eta(eta), w=exact.w.float())
     wanted, found = memory_kl(exact.state, prior), memory_kl(rough.state, low).double()
     assert torch.allclose(found, wanted, rtol=1e-3)
     assert torch.allclose(rough.kl.double(), exact.kl, rtol=2e-2, atol=1e-3)

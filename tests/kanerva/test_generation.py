@@ -9,7 +9,7 @@ from kanerva.whole import make, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.generation import SETTLE, imagine, imagine_episode, noise_shapes
 from mini_lib.kanerva.models.noise import draw_noise
-from mini_lib.kanerva.models.trace import Memory
+from mini_lib.kanerva.models.trace import EpisodeMemory
 from mini_lib.seeding import torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -144,7 +144,7 @@ def test_an_episode_may_go_on():
     at_once, last = imagine_episode(network, noise, filled(network))
     first, middle = imagine_episode(network, {k: v[:, :2] for k, v in noise.items()}, filled(network))
     second, end = imagine_episode(network, {k: v[:, 2:] for k, v in noise.items()}, middle)
-    assert isinstance(end, Memory)
+    assert isinstance(end, EpisodeMemory)
     assert end.items == last.items == 8
     torch.testing.assert_close(at_once.codes, torch.cat([first.codes, second.codes], dim=1), **TIGHT)
     torch.testing.assert_close(end.state.R, last.state.R, **TIGHT)

@@ -8,7 +8,7 @@ from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import RULES, ProductMemory, Weights, weights_of
+from mini_lib.kanerva.memory import RULES, MachineWeights, ProductMemory, weights_from_eta
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -32,9 +32,9 @@ def test_it_is_the_functions_with_its_own_state(coupling, solver):
     memory = make(coupling=coupling, solver=solver, ridge=0.2, psi=0.7)
     codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
     gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
-    weights = weights_of(eta[None])
+    weights = weights_from_eta(eta[None])
     if gamma is not None:
-        weights = Weights(weights.eta, gamma.double().expand(weights.eta.shape))
+        weights = MachineWeights(weights.eta, gamma.double().expand(weights.eta.shape))
     options = {"solver": solver, "ridge": 0.2}
     before = functions.log_likelihood(memory.state, codes[None], weights, **options)
     assert memory.log_likelihood(codes, eta, gamma).equal(before[0])

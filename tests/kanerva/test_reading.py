@@ -13,14 +13,14 @@ from kanerva.test_divergence import same
 from kanerva.test_writing import Case, close, every_count, one_hot
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
-    Weights,
+    MachineWeights,
     draw_codes,
     draw_machines,
+    gamma_from_eta,
     log_likelihood,
-    machine_weights,
     predictive,
     read,
-    weights_of,
+    weights_from_eta,
 )
 
 
@@ -28,7 +28,7 @@ def asked(case, queries=4, seed=7):
     """Queries and weights for them."""
     batch, _, dim = case.codes.shape
     eta = (0.5 * randn(batch, queries, case.weights.eta.shape[-1], seed=seed + 1)).exp()
-    return 2 * randn(batch, queries, dim, seed=seed), weights_of(eta)
+    return 2 * randn(batch, queries, dim, seed=seed), weights_from_eta(eta)
 
 
 # ------------------------------------------------------------------------------------------------- answers
@@ -109,7 +109,7 @@ def test_what_was_written_is_remembered():
     """More columns than items and hardly any noise: the memory gives back what it got, and its prior does not."""
     case = Case(machines=1, items=3, dim=12, columns=8)
     eta = torch.full((2, 3, 1), 1e-3, dtype=torch.float64)
-    case.weights = weights_of(eta)
+    case.weights = weights_from_eta(eta)
     case.codes = 5 * case.codes
     found, before = (
         read(each, case.codes, case.weights.gamma).codes for each in (case.write().state, case.state)
@@ -166,9 +166,9 @@ def test_log_likelihood_of_a_choice_is_that_of_the_machine_alone():
     state, (codes, weights) = case.write().state, asked(case)
     case.weights = weights
     second = one_hot(case, torch.ones(2, 4, dtype=torch.int64))
-    alone = Weights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
+    alone = MachineWeights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
     expected = log_likelihood(state.split()[1], codes, alone)
-    assert same(log_likelihood(state, codes, Weights(weights.eta, second)), expected)
+    assert same(log_likelihood(state, codes, MachineWeights(weights.eta, second)), expected)
 
 
 def test_what_was_written_is_less_novel():
@@ -206,7 +206,7 @@ def test_drawn_machines_scatter_as_they_should():
 def test_drawn_codes_are_weighted_sums_of_what_machines_hold():
     state, draws = Case().write().state, 5
     machines = draw_machines(state, randn(draws, *state.R.shape, seed=11))
-    w, gamma = randn(draws, 2, 3, 5, seed=12), machine_weights(randn(draws, 2, 3, seed=13).exp())
+    w, gamma = randn(draws, 2, 3, 5, seed=12), gamma_from_eta(randn(draws, 2, 3, seed=13).exp())
     found = draw_codes(machines, w, gamma)
     for s, b in np.ndindex(draws, 2):
         expected = sum(gamma[s, b, i] * machines[s, b, i] @ w[s, b, i] for i in range(3))

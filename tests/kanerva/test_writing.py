@@ -13,21 +13,20 @@ from kanerva.test_divergence import every_rule, same
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     COUPLINGS,
+    MachineWeights,
     Prior,
     State,
-    Weights,
     address,
     combine,
     episode_kl,
+    gamma_from_eta,
     log_likelihood,
-    machine_weights,
     read,
     readouts,
-    weights_of,
+    weights_from_eta,
     write_episode,
     write_item,
 )
-from mini_lib.reproduction.kanerva.looped import FORMS, read_looped, write_and_read, write_looped
 
 SIZES = {"batch": 2, "items": 6, "machines": 3, "dim": 4, "columns": 5}
 every_count = pytest.mark.parametrize("machines", [1, 2, 3])
@@ -45,10 +44,10 @@ class Case:
         zeros = torch.zeros(batch, machines, dtype=torch.float64)
         self.state = State(draw(batch, machines, dim, columns, name=2), V, zeros)
         self.codes = 2 * draw(batch, items, dim, name=3)
-        self.weights = weights_of((0.5 * draw(batch, items, machines, name=4)).exp())
+        self.weights = weights_from_eta((0.5 * draw(batch, items, machines, name=4)).exp())
         if coupling == "mixture":
-            soft = machine_weights(draw(batch, items, machines, name=5).exp())
-            self.weights = Weights(self.weights.eta, soft)
+            soft = gamma_from_eta(draw(batch, items, machines, name=5).exp())
+            self.weights = MachineWeights(self.weights.eta, soft)
         self.w = draw(batch, items, machines, columns, name=6)
         self.coupling = coupling
 
@@ -105,28 +104,13 @@ def test_both_lines_use_the_old_covariance():
     """Algorithm 1 prints V first; a mean moved by the new V would fall short by the factor 1 - kappa."""
     case = Case(machines=1, items=1)
     after, _ = write_item(
-        case.state, case.codes[:, 0], case.w[:, 0], Weights(*(p[:, 0] for p in case.weights))
+        case.state, case.codes[:, 0], case.w[:, 0], MachineWeights(*(p[:, 0] for p in case.weights))
     )
     for b in range(2):
         R, V, codes, eta, _ = case.numpy(b)
         w = case.w[b, 0, 0].numpy()
         gain = V[0] @ w / (w @ V[0] @ w + eta[0, 0] ** 2)
         assert close(after.R[b, 0], R[0] + np.outer(codes[0] - R[0] @ w, gain), atol=1e-12)
-
-
-def test_weights_may_come_from_a_function_of_place_and_code():
-    case, seen = Case(), []
-
-    def weigh(t, code):
-        seen.append((t, code))
-        return Weights(*(part[:, t] for part in case.weights))
-
-    ours, expected = write_episode(case.state, case.codes, weigh), case.write()
-    assert ours.state.R.equal(expected.state.R)
-    assert ours.eta.equal(expected.eta)
-    assert ours.gamma.equal(expected.gamma)
-    assert [t for t, _ in seen] == [*range(6)]
-    assert all(code.equal(case.codes[:, t]) for t, code in seen)
 
 
 # ------------------------------------------------------------------------------------------------- brute force
@@ -165,7 +149,7 @@ def test_one_machine_holds_the_exact_posterior(coupling):
 def test_equation_37_couples_nothing_once_the_code_is_known(machines):
     """The joint of z and all machines, solved in full: "independent" is exact, "product" only for one machine."""
     case = Case(machines=machines, items=1, dim=3, columns=3)
-    item = Weights(*(part[:, 0] for part in case.weights))
+    item = MachineWeights(*(part[:, 0] for part in case.weights))
     after = {
         name: write_item(case.state, case.codes[:, 0], case.w[:, 0], item, name)[0] for name in COUPLINGS
     }
@@ -187,8 +171,10 @@ def test_one_hot_product_is_the_mixture():
     case = Case(batch=3)
     chosen = one_hot(case, torch.arange(18).reshape(3, 6) % 3)
     noise = torch.where(chosen.bool(), case.weights.eta, 1e4)
-    product = write_episode(case.state, case.codes, weights_of(noise))
-    mixture = write_episode(case.state, case.codes, Weights(case.weights.eta, chosen), coupling="mixture")
+    product = write_episode(case.state, case.codes, weights_from_eta(noise))
+    mixture = write_episode(
+        case.state, case.codes, MachineWeights(case.weights.eta, chosen), coupling="mixture"
+    )
     for ours, expected in zip(product.states, mixture.states, strict=True):
         assert all(same(*parts, atol=1e-4) for parts in zip(ours, expected, strict=True))
     assert same(product.kl, mixture.kl, atol=1e-4)
@@ -198,12 +184,12 @@ def test_machines_that_were_not_chosen_stay_as_they_are():
     case = Case("mixture")
     first = torch.zeros(2, 6, dtype=torch.int64)
     written = write_episode(
-        case.state, case.codes, Weights(case.weights.eta, one_hot(case, first)), coupling="mixture"
+        case.state, case.codes, MachineWeights(case.weights.eta, one_hot(case, first)), coupling="mixture"
     )
     alone = write_episode(
         State(*(part[:, :1] for part in case.state)),
         case.codes,
-        Weights(case.weights.eta[..., :1], torch.ones(2, 6, 1, dtype=torch.float64)),
+        MachineWeights(case.weights.eta[..., :1], torch.ones(2, 6, 1, dtype=torch.float64)),
     )
     for ours, before, single in zip(written.state, case.state, alone.state, strict=True):
         assert ours[:, 1:].equal(before[:, 1:])
@@ -217,7 +203,7 @@ def test_order_does_not_matter_to_one_machine(coupling):
     turned = write_episode(
         case.state,
         case.codes[:, order],
-        Weights(*(part[:, order] for part in case.weights)),
+        MachineWeights(*(part[:, order] for part in case.weights)),
         coupling=coupling,
         w=case.w[:, order],
     )
@@ -227,7 +213,7 @@ def test_order_does_not_matter_to_one_machine(coupling):
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_order_matters_to_means_that_share_an_error(coupling):
     case, order = Case(coupling), [4, 0, 5, 2, 1, 3]
-    turned = Weights(*(part[:, order] for part in case.weights))
+    turned = MachineWeights(*(part[:, order] for part in case.weights))
     ours = write_episode(case.state, case.codes[:, order], turned, coupling=coupling, w=case.w[:, order])
     straight = case.write(w=case.w)
     assert same(ours.state.V, straight.state.V)
@@ -247,7 +233,7 @@ def test_covariances_never_grow(coupling):
 def test_an_item_draws_the_read_out_towards_it():
     """At the same addresses what is left of the error is 1 - sum_i gamma_i kappa_i of it."""
     case = Case()
-    item, w, z = Weights(*(part[:, 0] for part in case.weights)), case.w[:, 0], case.codes[:, 0]
+    item, w, z = MachineWeights(*(part[:, 0] for part in case.weights)), case.w[:, 0], case.codes[:, 0]
     after, _ = write_item(case.state, z, w, item)
     known = (w[..., None, :] @ case.state.V @ w[..., None]).flatten(1)
     kappa = known / (known + item.eta**2)
@@ -262,7 +248,7 @@ def test_names_of_machines_do_not_matter(coupling):
     turned = write_episode(
         State(*(part[:, order] for part in case.state)),
         case.codes,
-        Weights(*(part[..., order] for part in case.weights)),
+        MachineWeights(*(part[..., order] for part in case.weights)),
         coupling=coupling,
     )
     for ours, expected in zip(turned.state, case.write().state, strict=True):
@@ -277,39 +263,12 @@ def test_a_batch_is_its_episodes_one_by_one(coupling):
         alone = write_episode(
             State(*(part[b : b + 1] for part in case.state)),
             case.codes[b : b + 1],
-            Weights(*(part[b : b + 1] for part in case.weights)),
+            MachineWeights(*(part[b : b + 1] for part in case.weights)),
             coupling=coupling,
         )
         for ours, expected in zip(alone.state, together.state, strict=True):
             assert same(ours[0], expected[b], atol=1e-12)
         assert same(alone.kl[0], together.kl[b])
-
-
-# ------------------------------------------------------------------------------------------------- both forms
-
-
-@every_rule
-@every_solver
-def test_a_loop_over_machines_says_the_same(coupling, solver):
-    case, queries = Case(coupling), randn(2, 4, 4, seed=7)
-    gamma = machine_weights(randn(2, 4, 3, seed=8).exp())
-    batched = case.write(solver=solver).state
-    looped = write_looped(case.state, case.codes, case.weights, coupling=coupling, solver=solver)
-    assert all(same(*parts) for parts in zip(looped, batched, strict=True))
-    answers = (form(batched, queries, gamma, solver=solver) for form in (read_looped, read))
-    assert all(same(*parts) for parts in zip(*answers, strict=True))
-
-
-@every_solver
-def test_writing_and_reading_has_two_forms(solver):
-    case, queries = Case(), randn(2, 4, 4, seed=7)
-    gamma = machine_weights(randn(2, 4, 3, seed=8).exp())
-    given = case.state, case.codes, queries, case.weights, gamma
-    batched, looped = (write_and_read(*given, form, solver=solver, ridge=0.2) for form in FORMS)
-    assert all(same(*parts) for parts in zip(batched, looped, strict=True))
-    assert batched.codes.equal(
-        read(case.write(solver=solver, ridge=0.2).state, queries, gamma, solver=solver, ridge=0.2).codes
-    )
 
 
 # ------------------------------------------------------------------------------------------------- gradients
@@ -326,7 +285,7 @@ def test_gradients_of_one_item(coupling):
 
     def write(R, spread, code, w, eta, gamma):
         state = State(R, spread @ spread.mT, case.state.shrinkage[:1])
-        after, kl = write_item(state, code, w, Weights(eta, gamma), coupling)
+        after, kl = write_item(state, code, w, MachineWeights(eta, gamma), coupling)
         return *after, kl
 
     given = case.state.R, case.state.V, case.codes[:, 0], case.w[:, 0], *item
@@ -335,9 +294,9 @@ def test_gradients_of_one_item(coupling):
 
 def loss(means, log_psi, codes, u, coupling="product", solver="ridge"):
     """Everything that a network is trained by, from what it learns: writing, reading, novelty and divergences."""
-    prior, weights = Prior(means, log_psi.exp()), weights_of(torch.nn.functional.softplus(u) + 1e-3)
+    prior, weights = Prior(means, log_psi.exp()), weights_from_eta(torch.nn.functional.softplus(u) + 1e-3)
     if coupling == "mixture":
-        weights = Weights(weights.eta, torch.softmax(u, -1))
+        weights = MachineWeights(weights.eta, torch.softmax(u, -1))
     written = write_episode(prior.state(len(codes)), codes, weights, coupling=coupling, solver=solver)
     found = read(written.state, codes, weights.gamma, solver=solver)
     novelty = log_likelihood(written.state, codes, weights, solver=solver)
@@ -361,8 +320,8 @@ def single(psi, eta, size=1.0, columns=30):
     exact = Prior(means, torch.full((2,), float(psi), dtype=torch.float64))
     rough = Prior(*(part.float() for part in exact))
     noise = torch.full((2, 45, 2), float(eta))
-    wanted = write_episode(exact.state(2), codes, weights_of(noise.double()))
-    written = write_episode(rough.state(2), codes.float(), weights_of(noise), w=wanted.w.float())
+    wanted = write_episode(exact.state(2), codes, weights_from_eta(noise.double()))
+    written = write_episode(rough.state(2), codes.float(), weights_from_eta(noise), w=wanted.w.float())
     return written, wanted
 
 
@@ -385,16 +344,6 @@ def test_single_precision_is_double_precision_where_the_noise_is_above_its_floor
     assert torch.allclose(written.state.R.double(), wanted.state.R, rtol=0, atol=0.02)
     assert torch.allclose(written.state.V.double(), wanted.state.V, rtol=0, atol=1e-4 * psi)
     assert torch.allclose(written.state.shrinkage.double(), wanted.state.shrinkage, rtol=1e-3)
-
-
-def test_the_loop_knows_the_same_floor():
-    """Where the noise is next to none, the floor decides; without it the two forms would part."""
-    prior = Prior(randn(3, 6, 5).float(), torch.full((3,), 9.0))
-    codes, weights = randn(2, 20, 6, seed=1).float(), weights_of(torch.full((2, 20, 3), 1e-4))
-    loop = write_looped(prior.state(2), codes, weights)
-    batched = write_episode(prior.state(2), codes, weights).state
-    assert torch.allclose(loop.shrinkage, batched.shrinkage, rtol=1e-3)
-    assert torch.linalg.eigvalsh(loop.V.double()).min() > 0
 
 
 def test_no_noise_is_taken_for_less_than_rounding():
@@ -431,11 +380,6 @@ def test_wrong_options_are_answered():
         case.write(solver="qr")
     with pytest.raises(UsageError, match="at least one item"):
         write_episode(case.state, case.codes[:, :0], case.weights)
-    queries, gamma = case.codes, case.weights.gamma
-    with pytest.raises(UsageError, match="unknown form 'loops'; did you mean 'loop'"):
-        write_and_read(case.state, case.codes, queries, case.weights, gamma, "loops")
-    with pytest.raises(UsageError, match="at least one item"):
-        write_and_read(case.state, case.codes[:, :0], queries, case.weights, gamma, "loop")
 
 
 def test_writing_leaves_its_arguments_as_they_are():

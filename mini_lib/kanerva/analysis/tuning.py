@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, Dances
+from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, SpriteEpisodes
 
 BINS = 8  # of positions along an axis, of orientations, and of the diagonal
 SLACK = 1.5  # how much more alike one sprite has to be than the other
@@ -76,7 +76,7 @@ def fixed(pictures: Float[Tensor, "B T K H W"]) -> Float[Tensor, "B T K H W"]:
     return pictures.mean(dim=(0, 1), keepdim=True).expand_as(pictures)
 
 
-def factors(dances: Dances) -> list[Factor]:
+def factors(dances: SpriteEpisodes) -> list[Factor]:
     """The properties of each sprite in each image, in bins: positions in 8 x 8, orientations in 8."""
     items = dances.position.shape[1]
 
@@ -122,7 +122,7 @@ def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
     return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
 
 
-def diagonal(found: Float[Tensor, "B T K S"], dances: Dances, sprite: int) -> Float[Tensor, "K J"]:
+def diagonal(found: Float[Tensor, "B T K S"], dances: SpriteEpisodes, sprite: int) -> Float[Tensor, "K J"]:
     """Mean cosine along the diagonal from the lower right to the upper left (Figure 3E), for one sprite.
 
     Of positions with ``|x - y|`` below an eighth, in 8 bins of (x + y) / 2, the first at the lower right. Bins

@@ -1,13 +1,13 @@
-"""The memory of the Product Kanerva Machine: what it knows, how it is addressed, written, read and measured.
+"""The memory of the Product Kanerva Machine: its state, addressing, writing, reading and divergences.
 
-Functions work on tensors of B memories at once, draw no random numbers and run under `torch.func`; `ProductMemory`
-is the same memory as an object for codes of one's own.
+Functions work on tensors of B memories at once, draw no random numbers and run under `torch.func`. `ProductMemory`
+is the same memory as an object.
 
 Letters: B memories, T items to write, N queries, K machines (the paper's k), D features (c), M columns of a machine
 (m_i).
 """
 
-from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS, address, addresses, machine_weights
+from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS, address, addresses, gamma_from_eta
 from mini_lib.kanerva.memory.divergence import (
     KL_MEMORY,
     address_kl,
@@ -19,21 +19,21 @@ from mini_lib.kanerva.memory.divergence import (
 )
 from mini_lib.kanerva.memory.machine import ProductMemory
 from mini_lib.kanerva.memory.reading import (
-    Reading,
+    ReadResult,
     draw_codes,
     draw_machines,
     log_likelihood,
     predictive,
     read,
 )
-from mini_lib.kanerva.memory.state import Prior, State, Written, columns_of, initial_means
+from mini_lib.kanerva.memory.state import Prior, State, WriteResult, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import (
     COUPLINGS,
     RULES,
-    Weights,
+    MachineWeights,
     combine,
     readouts,
-    weights_of,
+    weights_from_eta,
     write_episode,
     write_item,
 )
@@ -44,12 +44,12 @@ __all__ = [
     "RIDGE",
     "RULES",
     "SOLVERS",
+    "MachineWeights",
     "Prior",
     "ProductMemory",
-    "Reading",
+    "ReadResult",
     "State",
-    "Weights",
-    "Written",
+    "WriteResult",
     "address",
     "address_kl",
     "addresses",
@@ -59,16 +59,16 @@ __all__ = [
     "draw_codes",
     "draw_machines",
     "episode_kl",
+    "gamma_from_eta",
     "gaussian_kl",
     "history_kl",
     "initial_means",
     "log_likelihood",
-    "machine_weights",
     "memory_kl",
     "predictive",
     "read",
     "readouts",
-    "weights_of",
+    "weights_from_eta",
     "write_episode",
     "write_item",
 ]

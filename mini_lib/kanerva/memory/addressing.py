@@ -28,8 +28,8 @@ def addresses(
     that w = (A^2 + lambda I)^-1 A R^T z. A singular value s of R becomes s / (s^2 + lambda) and
     s^3 / (s^4 + lambda).
 
-    One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see `firm`), with
-    "dkm" in float32 and columns of many large numbers even more than lambda itself; there, take float64.
+    One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see
+    `add_jitter`). With "dkm", float32 and many large numbers that little may exceed lambda; take float64 there.
 
     Raises:
         UsageError: for an unknown solver, or a lambda that is not above 0.
@@ -38,10 +38,11 @@ def addresses(
         raise unknown_name_error("solver", solver, SOLVERS)
     if not 0 < ridge < math.inf:
         raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
-    gram, aims = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
+    gram = R.mT @ R  # [B, K, M, M]
+    rhs = (codes[:, None] @ R).mT  # [B, K, M, N]; rows times matrices, as a batch of columns is slower
     if solver == "dkm":
-        gram, aims = gram @ gram, gram @ aims
-    return solve(firm(gram, ridge), aims).permute(0, 3, 1, 2)
+        gram, rhs = gram @ gram, gram @ rhs
+    return solve(add_jitter(gram, ridge), rhs).permute(0, 3, 1, 2)
 
 
 def address(
@@ -51,11 +52,11 @@ def address(
     return addresses(R, code[:, None], solver, ridge)[:, 0]
 
 
-def firm(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
-    """Matrix + ridge I, for a matrix without negative eigenvalues.
+def add_jitter(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
+    """Matrix + ridge I, for a positive semidefinite matrix; exact but for rounding.
 
-    The diagonal also gets what rounding may have taken from an eigenvalue, the trace times the precision of the
-    numbers: about 1e-14 in float64.
+    The diagonal also gets what rounding may have taken from an eigenvalue: the trace times the machine epsilon,
+    about 1e-14 in float64.
     """
     trace = matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
     added = ridge + torch.finfo(matrix.dtype).eps * trace
@@ -64,14 +65,14 @@ def firm(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "
 
 
 def root(matrix: Float[Tensor, "*B M M"]) -> Float[Tensor, "*B M M"]:
-    """L with L L^T = matrix, made firm; nothing is checked, which would make a GPU wait."""
-    return torch.linalg.cholesky_ex(firm(matrix), check_errors=False).L
+    """L with L L^T = matrix plus `add_jitter`; nothing is checked, which would make a GPU wait."""
+    return torch.linalg.cholesky_ex(add_jitter(matrix), check_errors=False).L
 
 
-def solve(matrix: Float[Tensor, "*B M M"], aims: Float[Tensor, "*B M N"]) -> Float[Tensor, "*B M N"]:
-    """Solve A x = b for x, for a symmetric A without eigenvalues of 0 or below; nothing is checked."""
+def solve(matrix: Float[Tensor, "*B M M"], rhs: Float[Tensor, "*B M N"]) -> Float[Tensor, "*B M N"]:
+    """Solve A x = b for x, for a symmetric positive definite A; nothing is checked."""
     factor = torch.linalg.cholesky_ex(matrix.detach(), check_errors=False).L
-    return _Solved.apply(matrix, factor, aims)
+    return _Solved.apply(matrix, factor, rhs)
 
 
 class _Solved(torch.autograd.Function):
@@ -85,8 +86,8 @@ class _Solved(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(matrix: Tensor, factor: Tensor, aims: Tensor) -> Tensor:
-        return torch.cholesky_solve(aims, factor)
+    def forward(matrix: Tensor, factor: Tensor, rhs: Tensor) -> Tensor:
+        return torch.cholesky_solve(rhs, factor)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
@@ -99,7 +100,7 @@ class _Solved(torch.autograd.Function):
         return -(g @ x.mT), None, g
 
 
-def machine_weights(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
+def gamma_from_eta(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
     """gamma_i = eta_i^-2 / sum_j eta_j^-2, where eta_i stands for sigma_i / sqrt(r_i) (A.3.3).
 
     Through logarithms, since 1 / eta^2 may be too large for a number.

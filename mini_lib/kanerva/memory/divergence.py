@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import unknown_name_error
-from mini_lib.kanerva.memory.state import Prior, State, Written
+from mini_lib.kanerva.memory.state import Prior, State, WriteResult
 
 KL_MEMORY = ("final", "sum", "steps")
 
@@ -42,8 +42,8 @@ def step_kl(
     return 0.5 * (dim * (shrunk - explained) + moved)
 
 
-def episode_kl(written: Written, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
-    """What a written episode costs each machine.
+def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
+    """Divergence that a written episode costs each machine.
 
     The memory is one latent variable of the whole episode, so one divergence bounds the evidence: "final", that of
     the last state from the prior. "sum" is Eq. 22 as printed, that of every state from the prior, all added up.

@@ -1,15 +1,15 @@
-"""What the networks return: what is left of an episode, and everything that happened on the way."""
+"""What the networks return: the memory after an episode, and everything that happened on the way."""
 
 from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.kanerva.memory import Reading, State, Weights, Written
+from mini_lib.kanerva.memory import MachineWeights, ReadResult, State, WriteResult
 
 
-class Memory(NamedTuple):
-    """What is left of the items that were written.
+class EpisodeMemory(NamedTuple):
+    """A network's memory of the items that were written.
 
     Attributes:
         state: the machines.
@@ -22,37 +22,37 @@ class Memory(NamedTuple):
     items: int
 
 
-class Writing(NamedTuple):
-    """What writing T codes leaves: the memory, and the way to it; `kl` and h as in `Trace`."""
+class EpisodeWrite(NamedTuple):
+    """What `Kanerva.write` returns: the memory, and the way to it; `h` and `kl` as in `KanervaTrace`."""
 
-    memory: Memory
-    written: Written
+    memory: EpisodeMemory
+    written: WriteResult
     h: Float[Tensor, "B T H"]
     kl: dict[str, Tensor]
 
 
-class Answer(NamedTuple):
-    """What asking N queries gives; all as in `Trace`."""
+class EpisodeRead(NamedTuple):
+    """What `Kanerva.read` returns for N queries; all as in `KanervaTrace`."""
 
-    reading: Reading
-    weights: Weights
+    reading: ReadResult
+    weights: MachineWeights
     h: Float[Tensor, "B H"]
     kl: dict[str, Tensor]
 
 
-class Trace(NamedTuple):
-    """Everything that happens while an episode is written and asked for.
+class KanervaTrace(NamedTuple):
+    """Everything that happens while an episode is written and read.
 
     Attributes:
         logits: of the pixels that are read out. [B, T, C, H, W]
-        autoencoded: logits of the codes themselves, without a memory; no items unless asked for.
+        autoencoded: logits of the codes themselves, without a memory; no items unless requested.
         codes: z, of the images. [B, T, D]
         queries: z of the queries. [B, T, D]
-        written: states from the prior to the last, addresses w, eta and gamma of each item; see `Written`.
-        reading: mu_z, what each machine says, addresses; see `Reading`.
+        written: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
+        reading: mu_z, each machine's answer, addresses; see `ReadResult`.
         weights: eta and gamma at reading. [B, T, K] each
         h: the history variable that each item was written with. [B, T, H]
-        h_read: the one that all queries were asked with. [B, H]
+        h_read: the one that all queries were read with. [B, H]
         omega: the mean of the whole episode. [B, W]
         kl: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not of
             a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T], of
@@ -63,15 +63,15 @@ class Trace(NamedTuple):
     autoencoded: Float[Tensor, "B ... C H W"]
     codes: Float[Tensor, "B T D"]
     queries: Float[Tensor, "B T D"]
-    written: Written
-    reading: Reading
-    weights: Weights
+    written: WriteResult
+    reading: ReadResult
+    weights: MachineWeights
     h: Float[Tensor, "B T H"]
     h_read: Float[Tensor, "B H"]
     omega: Float[Tensor, "B W"]
     kl: dict[str, Tensor]
 
     @property
-    def memory(self) -> Memory:
-        """What is left of the episode."""
-        return Memory(self.written.state, self.omega, self.codes.shape[1])
+    def memory(self) -> EpisodeMemory:
+        """The memory after the episode."""
+        return EpisodeMemory(self.written.state, self.omega, self.codes.shape[1])

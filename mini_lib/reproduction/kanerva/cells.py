@@ -1,12 +1,19 @@
 """The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from mini_lib.kanerva import runs, tasks
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
-from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.runs import (
+    SMALL_DIGITS,
+    SMALL_SPRITES,
+    SMALL_TRIPLETS,
+    Settings,
+    paper_settings,
+)
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
@@ -20,60 +27,34 @@ RUNS = 3  # the paper does not say how many are behind its figures
 
 def build(settings: dict, seed: int) -> TrainingRun:
     """The replica of a run; of Figure 1D, a timing."""
-    return (timing if "form" in settings else runs).build(settings, seed)
+    return (
+        timing.build(settings, seed) if "form" in settings else runs.build(Settings.from_dict(settings), seed)
+    )
 
 
 def data_source(settings: dict) -> str:
     """The digits that episodes are made of, "rendered" sprites, or the random codes of a timing, "drawn"."""
-    return "drawn" if "form" in settings else runs.data_source(settings)
+    return "drawn" if "form" in settings else runs.data_source(Settings.from_dict(settings))
 
 
 def digits_settings(machines: int, **changes) -> Settings:
     """Digits, 45 in 30 columns (Figure 1E)."""
-    return Settings.from_dict({"task": "digits", "machines": machines} | changes)
+    return paper_settings("digits", machines, **changes)
 
 
 def mixture_settings(machines: int, **changes) -> Settings:
     """The same with a mixture (Figure 4)."""
-    return digits_settings(machines, **({"model": "mixture", "experiment": "mixture"} | changes))
+    return paper_settings("mixture", machines, **changes)
 
 
 def binding_settings(machines: int, **changes) -> Settings:
     """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
-    own = {"task": "rgb", "machines": machines, "total": 60, "dim": 100, "lr": 1e-3}
-    return Settings.from_dict(own | changes)
+    return paper_settings("binding", machines, **changes)
 
 
 def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
     """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
-    own = {
-        "task": "dsprites",
-        "machines": machines,
-        "experiment": "full",
-        "total": total,
-        "items": 15,
-        "encoder": "residual",
-        "epochs": 25_000,
-        "checks": (10_000, 15_000, 20_000),
-        "test_episodes": 200,
-    }
-    return Settings.from_dict(own | changes)
-
-
-# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
-# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
-# one of 28 x 28; so divergences weigh a quarter.
-SMALL = {"batch_size": 8, "lr": 1e-3}
-SMALL_DIGITS = SMALL | {
-    "source": "distorted",
-    "encoder": "mlp",
-    "decoder": "mlp",
-    "kl_weight": 14**2 / 28**2,
-    "epochs": 1000,
-}
-SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
-LONG_TRIPLETS = SMALL_TRIPLETS | {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
-SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
+    return paper_settings("sprites", machines, total=total, **changes)
 
 
 # ------------------------------------------------------------------------------------------------ all cells
@@ -127,29 +108,40 @@ COLUMNS = {
     | {"position, mean images": "tuned_position_fixed", "position, lesser machines": "tuned_position_rest"},
     "kanerva.fig8": {"nearest": "nearest", "retrieved": "retrieved", "new": "new", "blank": "blank"},
 }
+
+
+def _scales(
+    make: Callable[..., Settings], small: dict, machines: int, *more, **changes
+) -> dict[str, Settings]:
+    """The settings of a row by variant: at the paper's size, and at the small one."""
+    return {"": make(machines, *more, **changes), TUTORIAL: make(machines, *more, **small | changes)}
+
+
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
 SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
-TWO, FOUR = {"k = 2": partial(binding_settings, 2)}, {"k = 4": partial(sprites_settings, 4)}
-ROWS: dict[str, dict[str, Callable[..., Settings]]] = {
-    "kanerva.fig1e": {f"k = {k}": partial(digits_settings, k) for k in DIVISORS},
+DIGITS = {f"k = {k}": _scales(digits_settings, SMALL_DIGITS, k) for k in DIVISORS}
+MIXTURES = {f"k = {k}": _scales(mixture_settings, SMALL_DIGITS, k) for k in (1, 2, 3, 5)}
+BINDING = {
+    "k = 1": _scales(binding_settings, SMALL_TRIPLETS, 1),
+    "k = 2": _scales(binding_settings, SMALL_TRIPLETS, 2),
+    "k = 2, no gradient to r": _scales(binding_settings, SMALL_TRIPLETS, 2, options={"stop_grad_r": True}),
+}
+SPRITES = {
+    f"k = {k}, {m} columns each": _scales(sprites_settings, SMALL_SPRITES, k, k * m) for k, m in SPLITS
+}
+TWO, FOUR = {"k = 2": BINDING["k = 2"]}, {"k = 4": SPRITES["k = 4, 5 columns each"]}
+ROWS: dict[str, dict[str, dict[str, Settings]]] = {  # table -> row -> variant -> settings
+    "kanerva.fig1e": DIGITS,
     "kanerva.fig2a": TWO,
     "kanerva.fig2b": TWO,
-    "kanerva.fig2c": {"k = 1": partial(binding_settings, 1)}
-    | TWO
-    | {"k = 2, no gradient to r": partial(binding_settings, 2, options={"stop_grad_r": True})},
+    "kanerva.fig2c": BINDING,
     "kanerva.fig2d": TWO,
-    "kanerva.fig3b": FOUR | {"k = 1": partial(sprites_settings, 1)},
-    "kanerva.fig3c": {f"k = {k}, {m} columns each": partial(sprites_settings, k, k * m) for k, m in SPLITS},
-    "kanerva.fig4a": {f"k = {k}": partial(mixture_settings, k) for k in (2, 3)},
-    "kanerva.fig4d": {f"k = {k}": partial(mixture_settings, k) for k in (1, 2, 3, 5)},
+    "kanerva.fig3b": FOUR | {"k = 1": SPRITES["k = 1, 20 columns each"]},
+    "kanerva.fig3c": SPRITES,
+    "kanerva.fig4a": {row: MIXTURES[row] for row in ("k = 2", "k = 3")},
+    "kanerva.fig4d": MIXTURES,
     "kanerva.fig7": FOUR,
     "kanerva.fig8": FOUR,
-}
-SMALLER = {
-    digits_settings: SMALL_DIGITS,
-    mixture_settings: SMALL_DIGITS,
-    binding_settings: SMALL_TRIPLETS,
-    sprites_settings: SMALL_SPRITES,
 }
 
 
@@ -168,17 +160,18 @@ def _declare() -> list[Cell]:
         cells.row("kanerva.fig1d", form, timing.Timing(form, threads=8))
         cells.row("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
     for table, rows in ROWS.items():
-        for row, settings in rows.items():
-            cells.row(table, row, settings())
-            cells.row(table, row, settings(**SMALLER[settings.func]), TUTORIAL)
+        for row, scales in rows.items():
+            for variant, settings in scales.items():
+                cells.row(table, row, settings, variant)
     given = {"options": {"assignment": GIVEN}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
-    cells.row("kanerva.fig2c", "k = 2", TWO["k = 2"](**SMALL_TRIPLETS, **given), f"{TUTORIAL}, machine given")
-    for row, settings in ROWS["kanerva.fig2c"].items():
-        changes = SMALL_TRIPLETS | {"ae_weight": 0.0}
-        cells.row("kanerva.fig2c", row, settings(**changes), f"{TUTORIAL}, no autoencoder term")
-    for table in ("kanerva.fig2a", "kanerva.fig2c", "kanerva.fig2d"):
-        for row in (row for row in ("k = 1", "k = 2") if row in ROWS[table]):
-            cells.row(table, row, ROWS[table][row](**LONG_TRIPLETS), f"{TUTORIAL}, six times as long")
+    small = {row: scales[TUTORIAL] for row, scales in BINDING.items()}
+    cells.row("kanerva.fig2c", "k = 2", replace(small["k = 2"], **given), f"{TUTORIAL}, machine given")
+    for row, settings in small.items():
+        plain = replace(settings, ae_weight=0.0)
+        cells.row("kanerva.fig2c", row, plain, f"{TUTORIAL}, no autoencoder term")
+    long = {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
+    for table, row in (("fig2a", "k = 2"), ("fig2c", "k = 1"), ("fig2c", "k = 2"), ("fig2d", "k = 2")):
+        cells.row(f"kanerva.{table}", row, replace(small[row], **long), f"{TUTORIAL}, six times as long")
     return list(cells)
 
 

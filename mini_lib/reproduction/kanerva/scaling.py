@@ -5,39 +5,30 @@ something fixed, something for each machine, and one Cholesky factorisation of m
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from torch.utils.benchmark import Timer
 from tqdm.auto import tqdm
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.kanerva.memory import (
-    Prior,
-    columns_of,
-    initial_means,
-    read,
-    weights_of,
-    write_episode,
-)
-from mini_lib.kanerva.memory.state import whole
-from mini_lib.reproduction.kanerva.looped import FORMS, write_and_read
+from mini_lib.errors import unknown_name_error
+from mini_lib.kanerva.memory import Prior, columns_of, initial_means, weights_from_eta
+from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.seeding import torch_rng
-
-Numbers = Sequence | np.ndarray | float | int
 
 MACHINES = (1, 2, 4, 5, 10, 20)
 TOTALS = (100, 200, 300, 400, 500, 600)
 FITTED = 400  # the m that the paper fits; m = 100 and 600 are then explained
+Times = dict[tuple[int, int], float]  # (k, m) -> milliseconds
+Numbers = float | int | np.ndarray
 
 # What a term adds to the time, for k machines and m columns in all. The paper's are the first three. "square" is
 # the size of all covariances together; "serial" is k factorisations, where they are done one after the other.
 TERMS: dict[str, Callable] = {
-    "constant": lambda k, m: np.ones(np.broadcast(k, m).shape),
+    "constant": lambda k, m: 1 + 0 * k * m,
     "slope": lambda k, m: k + 0 * m,
     "cubic": lambda k, m: (m / k) ** 3,
     "square": lambda k, m: m**2 / k,
@@ -45,34 +36,14 @@ TERMS: dict[str, Callable] = {
 }
 PAPER = ("constant", "slope", "cubic")
 
+# Footnote 1 of Marblestone, Wu and Wayne (2020): value and standard error, in a unit that is not given.
+PRINTED = {"a": (3.318e-08, 1.035e-09), "b": (2.176e-01, 3.913e-02), "c": (3.676e-02, 3.787e-03)}
+PRINTED_R2 = {400: 0.996, 600: 0.992, 100: 0.958}
+AS_PRINTED = {"a": "slope", "b": "cubic", "c": "constant"}  # by the formula of Section 3.1
+AS_READ = {"a": "cubic", "b": "constant", "c": "slope"}  # by the errors, which `error_ratios` forces
 
-class Times(NamedTuple):
-    """Medians of what was measured.
 
-    Attributes:
-        machines: the k, in order.
-        totals: the m, in order.
-        milliseconds: one row a k, one column an m.
-    """
-
-    machines: tuple[int, ...]
-    totals: tuple[int, ...]
-    milliseconds: Float[np.ndarray, "k m"]
-
-    def at(self, k: int, m: int) -> float:
-        """Milliseconds of k machines with m columns in all."""
-        for kind, number, known in (("number of machines", k, self.machines), ("m", m, self.totals)):
-            if number not in known:
-                raise unknown_name_error(kind, number, map(str, known))
-        return float(self.milliseconds[self.machines.index(k), self.totals.index(m)])
-
-    def of(self, m: int) -> Float[np.ndarray, " k"]:
-        """Milliseconds of every k, for one m."""
-        return np.array([self.at(k, m) for k in self.machines])
-
-    def best(self, m: int) -> int:
-        """The k with the least time."""
-        return self.machines[int(self.of(m).argmin())]
+# ------------------------------------------------------------------------------------------------ the model
 
 
 class Fit(NamedTuple):
@@ -80,63 +51,73 @@ class Fit(NamedTuple):
 
     Attributes:
         value: of each term's coefficient.
-        error: its standard error; NaN if there are no more times than terms.
+        error: its standard error.
     """
 
     value: dict[str, float]
     error: dict[str, float]
 
-    def __call__(self, k: Numbers, m: Numbers) -> np.ndarray:
+    def __call__(self, k: Numbers, m: Numbers) -> Numbers:
         """Predicted time, for numbers or for arrays that go together."""
-        k, m = np.asarray(k, dtype=float), np.asarray(m, dtype=float)
-        return np.asarray(sum(each * TERMS[name](k, m) for name, each in self.value.items()))
+        return sum(value * TERMS[name](k, m) for name, value in self.value.items())
 
 
-def measure(
-    machines: Sequence[int] = MACHINES,
-    totals: Sequence[int] = TOTALS,
-    form: str = "batched",
-    *,
-    episodes: int = 2,
-    items: int = 3,
-    dim: int = 50,
-    repeats: int = 31,
-    progress: bool = False,
-) -> Times:
-    """Time one pass of the memory, which writes items and reads them, for every k and every m.
+def design(machines: Sequence[int], m: int, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The terms' values for every k, [k, terms], and their coefficients' standard errors where the noise is 1."""
+    k = np.array(machines, dtype=float)
+    columns = np.stack([TERMS[name](k, float(m)) for name in terms], axis=1)
+    sizes = columns.max(axis=0)  # scaled, so that no term is lost in rounding
+    scaled = columns / sizes
+    return columns, np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled))) / sizes
 
-    The clock goes round all pairs, again and again, so that a busy moment of the machine does not fall on one pair.
-    Times hold for this machine, its load, and as many threads as torch has; nothing of them can be promised.
 
-    Args:
-        machines: the k; each divides each m.
-        totals: the m, columns of all machines together.
-        form: "batched", all machines in one call, or "loop", one after the other.
-        episodes: B.
-        items: T.
-        dim: D.
-        repeats: how often each pair is timed, after once for nothing.
-        progress: show a bar.
+def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:
+    """Least squares fit of the terms' coefficients to the times of one m, of more machines than terms."""
+    machines = [k for k, total in times if total == m]
+    columns, errors = design(machines, m, terms)
+    y, sizes = np.array([times[k, m] for k in machines]), columns.max(axis=0)
+    scaled, *_ = np.linalg.lstsq(columns / sizes, y, rcond=None)
+    costs = scaled / sizes
+    noise = math.sqrt(((y - columns @ costs) ** 2).sum() / (len(machines) - len(terms)))
+    return Fit(
+        dict(zip(terms, costs.tolist(), strict=True)),
+        dict(zip(terms, (noise * errors).tolist(), strict=True)),
+    )
 
-    Raises:
-        UsageError: for numbers below 1, an unknown form, or a k that does not divide an m.
+
+def explained(fitted: Fit, times: Times, m: int) -> float:
+    """R^2 of the fit for one m: 1 - sum of squares left / sum of squares about the mean; may be below 0."""
+    k, y = np.array([(k, t) for (k, total), t in times.items() if total == m]).T
+    return float(1 - ((y - fitted(k, m)) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+
+
+def optimal(fitted: Fit, m: int) -> float:
+    """k_opt = (3 b m^3 / a)^(1/4), where a + d/dk b (m/k)^3 = 0 (Section 3.1).
+
+    Infinite where another machine costs nothing (a <= 0); NaN where columns cost nothing (b <= 0).
     """
-    whole(episodes=episodes, items=items, dim=dim, repeats=repeats)
-    if form not in FORMS:
-        raise unknown_name_error("form", form, FORMS)
-    if not machines or not totals:
-        raise UsageError("there is nothing to time: give at least one k and one m")
-    device, sizes = torch.device("cpu"), {"episodes": episodes, "items": items, "dim": dim}
-    tasks = {(k, m): memory_work("both", form, k, m, device, **sizes) for k, m in product(machines, totals)}
-    found = {pair: [] for pair in tasks}
-    for turn in tqdm(range(repeats + 1), desc=form, unit="round", leave=False, disable=not progress):
-        for pair, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            if turn:
-                found[pair].append(1000 * (time.perf_counter() - start))
-    medians = [[float(np.median(found[k, m])) for m in totals] for k in machines]
-    return Times(tuple(machines), tuple(totals), np.array(medians))
+    a, b = fitted.value["slope"], fitted.value["cubic"]
+    if b <= 0:
+        return math.nan
+    return (3 * b * m**3 / a) ** 0.25 if a > 0 else math.inf
+
+
+def printed(roles: dict[str, str] = AS_READ) -> Fit:
+    """Footnote 1 as a fit."""
+    return Fit(*({role: PRINTED[letter][place] for letter, role in roles.items()} for place in (0, 1)))
+
+
+def error_ratios(machines: Sequence[int] = MACHINES, m: int = FITTED) -> tuple[float, float]:
+    """SE(constant) / SE(slope) and SE(cubic) / SE(slope) of any fit of the paper's terms, whatever the times.
+
+    Standard errors are those of the design, times one number for the noise. So of the six ways to say which letter
+    of footnote 1 is which term, only one can be right: `AS_READ`.
+    """
+    constant, slope, cubic = design(machines, m, PAPER)[1]
+    return float(constant / slope), float(cubic / slope)
+
+
+# ------------------------------------------------------------------------------------------------ the clock
 
 
 def memory_work(
@@ -146,15 +127,15 @@ def memory_work(
     total: int,
     device: torch.device,
     *,
-    episodes: int,
-    items: int,
-    dim: int,
+    episodes: int = 2,
+    items: int = 3,
+    dim: int = 50,
 ) -> Callable[[], object]:
-    """A call that writes all items of B episodes, or asks for all of them, to be timed.
+    """A call that writes T items of B episodes, or asks for all of them, to be timed.
 
     Args:
         part: "write", "read", or "both", one after the other.
-        form: of `memory.FORMS`; parts apart are timed batched.
+        form: "batched", all machines in one call, or "loop", one after the other.
         machines: K.
         total: K M.
         device: where.
@@ -165,94 +146,75 @@ def memory_work(
     Raises:
         UsageError: for another part or form, or a K that does not divide `total`.
     """
+    if form not in FORMS:
+        raise unknown_name_error("form", form, FORMS)
+    write, read = FORMS[form]
     generator = torch_rng(0, "timing")
     means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
     state = Prior(means, torch.ones(machines, device=device)).state(episodes)
     codes = torch.randn(episodes, items, dim, generator=generator).to(device)
-    weights = weights_of(torch.ones(episodes, items, machines, device=device))
+    weights = weights_from_eta(torch.ones(episodes, items, machines, device=device))
     works = {
-        "write": lambda: write_episode(state, codes, weights),
+        "write": lambda: write(state, codes, weights),
         "read": lambda: read(state, codes, weights.gamma),
-        "both": lambda: write_and_read(state, codes, codes, weights, weights.gamma, form),
+        "both": lambda: read(write(state, codes, weights), codes, weights.gamma),
     }
     if part not in works:
         raise unknown_name_error("part", part, works)
     return torch.inference_mode()(works[part])
 
 
-def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:
-    """Least squares fit of the terms' coefficients to the times of one m.
+def measure(
+    form: str = "batched",
+    machines: Sequence[int] = MACHINES,
+    totals: Sequence[int] = TOTALS,
+    *,
+    rounds: int = 11,
+    threads: int = 1,
+    progress: bool = False,
+    **sizes,
+) -> Times:
+    """Time one pass of the memory, which writes items and reads them, for every k and every m, on the CPU.
+
+    The clock goes round all pairs, again and again, so that a busy moment of the machine does not fall on one pair.
+    Times are medians; they hold for this machine and its load, and nothing of them can be promised.
+
+    Args:
+        form: see `memory_work`.
+        machines: the k; each divides each m.
+        totals: the m, columns of all machines together.
+        rounds: how often each pair is timed, each time after two calls that do not count.
+        threads: that torch may use.
+        progress: show a bar.
+        sizes: B, T and D; see `memory_work`.
 
     Raises:
-        UsageError: for an unknown term, an m that was not measured, or fewer times than terms.
+        UsageError: for an unknown form, or a k that does not divide an m.
     """
-    for name in terms:
-        if name not in TERMS:
-            raise unknown_name_error("term", name, TERMS)
-    y, k = times.of(m), np.array(times.machines, dtype=float)
-    if len(k) < len(terms):
-        raise UsageError(f"{len(k)} times cannot fix {len(terms)} terms; measure more numbers of machines")
-    columns, sizes = design(k, m, terms)
-    scaled, *_ = np.linalg.lstsq(columns, y, rcond=None)
-    freedom = len(k) - len(terms)
-    noise = math.sqrt(((y - columns @ scaled) ** 2).sum() / freedom) if freedom else math.nan
-    errors = noise * spreads(columns) / sizes
-    return Fit(
-        dict(zip(terms, (scaled / sizes).tolist(), strict=True)),
-        dict(zip(terms, errors.tolist(), strict=True)),
-    )
-
-
-def design(k: np.ndarray, m: int | float, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The terms' values, each divided by its largest so that none is lost in rounding; and these largest values."""
-    columns = np.stack([TERMS[name](k, float(m)) for name in terms], axis=1)
-    sizes = np.abs(columns).max(axis=0)
-    return columns / sizes, sizes
-
-
-def spreads(columns: np.ndarray) -> np.ndarray:
-    """Standard errors of the coefficients where the noise is 1."""
-    return np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
-
-
-def explain(fitted: Fit, times: Times) -> dict[int, float]:
-    """R^2 of the fit for every m: 1 - sum of squares left / sum of squares about that m's mean; may be below 0."""
-    k, found = np.array(times.machines), {}
-    for m in times.totals:
-        y = times.of(m)
-        left = ((y - fitted(k, m)) ** 2).sum()
-        found[m] = float(1 - left / ((y - y.mean()) ** 2).sum())
-    return found
-
-
-def optimal(fitted: Fit, m: int | float) -> float:
-    """k_opt = (3 b m^3 / a)^(1/4), where a + d/dk b (m/k)^3 = 0 (Section 3.1).
-
-    Infinite where another machine costs nothing (a <= 0); NaN where columns cost nothing (b <= 0).
-
-    Raises:
-        UsageError: for a fit with other terms than the paper's.
-    """
-    if set(fitted.value) != set(PAPER):
-        raise UsageError(
-            f"k_opt is that of the terms {', '.join(PAPER)}; this fit has {', '.join(fitted.value)}"
+    cpu, found = torch.device("cpu"), {}
+    timers = {
+        (k, m): Timer(
+            "work()", globals={"work": memory_work("both", form, k, m, cpu, **sizes)}, num_threads=threads
         )
-    a, b = fitted.value["slope"], fitted.value["cubic"]
-    if b <= 0:
-        return math.nan
-    return (3 * b * m**3 / a) ** 0.25 if a > 0 else math.inf
+        for k, m in product(machines, totals)
+    }
+    for _ in tqdm(range(rounds), desc=form, unit="round", leave=False, disable=not progress):
+        for pair, timer in timers.items():
+            found.setdefault(pair, []).append(1000 * timer.timeit(1).median)
+    return {pair: float(np.median(each)) for pair, each in found.items()}
 
 
-# ------------------------------------------------------------------------------------------------ the record
+def fastest(times: Times, m: int) -> int:
+    """The k with the least time."""
+    return min((k for k, total in times if total == m), key=lambda k: times[k, m])
 
 
-def evaluate_scaling(form: str = "batched", progress: bool = False, **sizes) -> dict[str, float]:
+def evaluate_scaling(form: str = "batched", **options) -> dict[str, float]:
     """Measure everything once, as plain numbers.
 
     Args:
-        form: see `measure`.
-        progress: show a bar.
-        sizes: `measure`'s episodes, items and dim.
+        form: see `memory_work`.
+        options: of `measure`.
 
     Returns:
         "ms_k{K}_m{M}": milliseconds of each pair. "constant_us", "slope_us" (of a machine) and "cubic_ns" (times
@@ -260,15 +222,13 @@ def evaluate_scaling(form: str = "batched", progress: bool = False, **sizes) -> 
         well they explain these m. "speedup_2_500", "speedup_2_600": T(1) / T(2). "best_k_400", "best_k_600": the k
         with the least time.
     """
-    times = measure(form=form, progress=progress, **sizes)
+    times = measure(form, **options)
     fitted = fit(times)
-    r2 = explain(fitted, times)
-    micro = {f"{name}_us": 1e3 * fitted.value[name] for name in ("constant", "slope")}
     return (
-        {f"r2_{m}": r2[m] for m in (100, 400, 600)}
-        | {f"speedup_2_{m}": times.at(1, m) / times.at(2, m) for m in (500, 600)}
-        | {f"best_k_{m}": float(times.best(m)) for m in (400, 600)}
-        | micro
+        {f"r2_{m}": explained(fitted, times, m) for m in (100, 400, 600)}
+        | {f"speedup_2_{m}": times[1, m] / times[2, m] for m in (500, 600)}
+        | {f"best_k_{m}": float(fastest(times, m)) for m in (400, 600)}
+        | {f"{name}_us": 1e3 * fitted.value[name] for name in ("constant", "slope")}
         | {"cubic_ns": 1e6 * fitted.value["cubic"]}
-        | {f"ms_k{k}_m{m}": times.at(k, m) for k, m in product(times.machines, times.totals)}
+        | {f"ms_k{k}_m{m}": milliseconds for (k, m), milliseconds in times.items()}
     )

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.reproduction.kanerva.scaling import evaluate_scaling
 from mini_lib.settings import RunSettings, run_key
-from mini_lib.training_run import Batch, TrainingRun
+from mini_lib.training_run import TrainingRun
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Timing(RunSettings):
     thread is.
 
     Attributes:
-        form: of `memory.FORMS`: the machines in one batched call, or in a loop.
+        form: of `looped.FORMS`: the machines in one batched call, or in a loop.
         episodes: B.
         items: T.
         dim: D.
@@ -42,45 +41,21 @@ class Timing(RunSettings):
         self.check_whole("episodes", "items", "dim", "threads")
 
 
-class Clock(nn.Module):
-    """In the place of a network, which a timing does not have."""
-
-    def __init__(self):
-        super().__init__()
-        self.nothing = nn.Parameter(torch.zeros(1))
-
-
 def build(settings: dict, seed: int) -> TrainingRun:
     """A replica that makes no update and whose test is the timing; time it with one worker on an idle machine."""
     s = Timing.from_dict(settings)
     return TrainingRun(
         key=run_key(s.to_dict(), seed),
         name=f"timing of the memory, {s.form}, repetition {seed}",
-        model=Clock(),
-        epoch=_no_data,
+        model=nn.LayerNorm(1),  # a timing has no network, nor data, nor a loss
+        epoch=lambda epoch: {},
         examples=1,
         batch_size=1,
         epochs=0,
         lr=1e-3,
-        loss=_no_loss,
-        evaluate=lambda model: _timed(s),
+        loss=lambda apply, batch: (apply(batch), apply(batch)),
+        evaluate=lambda model: evaluate_scaling(
+            s.form, episodes=s.episodes, items=s.items, dim=s.dim, threads=s.threads
+        ),
         cpu_only=True,
     )
-
-
-def _timed(s: Timing) -> dict[str, float]:
-    """What `evaluate_scaling` finds with so many threads, and no more than these."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(s.threads)
-    try:
-        return evaluate_scaling(s.form, episodes=s.episodes, items=s.items, dim=s.dim)
-    finally:
-        torch.set_num_threads(before)
-
-
-def _no_data(epoch: int) -> Batch:
-    return {}
-
-
-def _no_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    raise RuntimeError("a timing has no loss")

@@ -1,75 +1,57 @@
 """Figures of the Kanerva chapters."""
 
-from mini_lib.reproduction.kanerva.figures.binding import (
-    answering,
-    architecture,
-    selectivity,
-    shares,
-    thorns,
-    triplets,
-)
-from mini_lib.reproduction.kanerva.figures.coupling import by_machine, read_errors
-from mini_lib.reproduction.kanerva.figures.generation import (
-    generative_model,
-    imagined,
-    orbits,
-    settling,
-)
-from mini_lib.reproduction.kanerva.figures.losses import (
-    by_row,
-    curves_of,
-    in_rows,
-    learning,
-    losses,
-)
-from mini_lib.reproduction.kanerva.figures.memory import (
-    courses,
-    covariances,
-    geometry,
-    novelty,
-    one_item,
+from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
+from mini_lib.reproduction.kanerva.figures.generation import imagined, settling, trajectories
+from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of, in_rows, learning, losses
+from mini_lib.reproduction.kanerva.figures.memory import by_machine, choices, geometry, moment, stems
+from mini_lib.reproduction.kanerva.figures.parts import (
+    against_machines,
+    dots,
+    heat_maps,
+    lines,
     pictures,
+    profiles,
+    strips,
 )
-from mini_lib.reproduction.kanerva.figures.mixture import against_k, choices, usage
-from mini_lib.reproduction.kanerva.figures.scaling import footnote, scaling_theory, scaling_times
-from mini_lib.reproduction.kanerva.figures.sprites import contrasts, dance, gammas, single_machines
-from mini_lib.reproduction.kanerva.figures.tunings import centring, maps, profiles
+from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
+from mini_lib.reproduction.kanerva.figures.sprites import (
+    centring,
+    coloured,
+    gammas,
+    maps,
+    selectivity,
+    single_machines,
+)
 
 __all__ = [
-    "against_k",
-    "answering",
+    "against_machines",
     "architecture",
     "by_machine",
     "by_row",
     "centring",
     "choices",
-    "contrasts",
-    "courses",
-    "covariances",
+    "coloured",
     "curves_of",
-    "dance",
-    "footnote",
+    "dots",
     "gammas",
     "generative_model",
     "geometry",
+    "heat_maps",
     "imagined",
     "in_rows",
     "learning",
+    "lines",
     "losses",
     "maps",
-    "novelty",
-    "one_item",
-    "orbits",
+    "moment",
     "pictures",
     "profiles",
-    "read_errors",
     "scaling_theory",
     "scaling_times",
     "selectivity",
     "settling",
-    "shares",
     "single_machines",
-    "thorns",
-    "triplets",
-    "usage",
+    "stems",
+    "strips",
+    "trajectories",
 ]

@@ -1,7 +1,6 @@
-"""One memory at work: what it reads, what it knows of each row, how sure it is, and what is new to it."""
+"""One memory at work: what it reads item by item, what it knows of each row, and what each machine adds."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
@@ -11,146 +10,85 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory.state import State
-from mini_lib.reproduction.kanerva.figures.parts import band, ink, rows_of_pictures
-from mini_lib.reproduction.plotting import OKABE_ITO, RULE, Numbers, figure, strip, style
+from mini_lib.reproduction.kanerva.figures.parts import BLUE, ORANGE, VERMILION, arrays, paint
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, RULE, Numbers, figure, images, style
 
-SIGNED = "PuOr"  # white is 0
-BESIDE = 4  # lines whose names have room within the axes
-ROWS = 3  # rows of a memory that `geometry` draws at most
-
-
-def _some(of: Mapping | Sequence, what: str) -> None:
-    """UsageError, naming what is missing, if there is nothing to draw."""
-    if not len(of):
-        raise UsageError(f"there is nothing to draw; give at least one {what}")
+REACH = 3.5  # the plane of `geometry` is drawn from -REACH to REACH
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the triangle on which three weights lie
 
 
-def _looks(names: Mapping) -> dict[str, str]:
-    """A colour for each name, in order."""
-    return {name: OKABE_ITO[place % len(OKABE_ITO)] for place, name in enumerate(names)}
-
-
-# ---------------------------------------------------------------------------------------------------- pictures
-
-
-def pictures(
-    rows: Mapping[str, Numbers], titles: Sequence[str] = (), limits: tuple[float, float] = (0.0, 1.0)
-) -> Figure:
-    """Draw rows of small pictures, each with its name on the left.
-
-    Args:
-        rows: name -> N pictures, [N, H, W]; all rows have the same N.
-        titles: of the columns.
-        limits: the values that are white and black; what is beyond is as white or black as these.
-
-    Raises:
-        UsageError: for no rows, rows of several lengths, or titles that are not one a column.
-    """
-    _some(rows, "row of pictures, by name")
-    sizes = {name: [*np.shape(each)] for name, each in rows.items()}
-    if any(len(shape) != 3 for shape in sizes.values()) or len({shape[0] for shape in sizes.values()}) > 1:
-        raise UsageError(f"every row has to hold the same number of pictures [N, H, W], got {sizes}")
-    return rows_of_pictures(rows, titles, partial(ink, limits=limits))
-
-
-# ------------------------------------------------------------------------------------------------------ courses
-
-
-def courses(
-    x: Numbers,
-    lines: Mapping[str, Numbers],
-    *,
-    xlabel: str,
+def moment(
+    pictures: Mapping[str, Numbers],
+    curves: Mapping[str, Numbers],
+    now: int,
+    written: int,
     ylabel: str,
-    floors: Mapping[str, Numbers] | None = None,
-    mark: float | None = None,
+    colours: tuple[str, ...] = OKABE_ITO,
     log: bool = False,
 ) -> Figure:
-    """Draw how numbers go with items written, or with anything else that is counted.
+    """Draw one state of a memory for one query: pictures of it, and curves over the items written.
 
     Args:
-        x: P values.
-        lines: name -> [P], or [B, P] for B episodes: then the mean, in a band of two standard errors each way.
-        xlabel: of the x axis.
-        ylabel: of the y axis.
-        floors: name -> [P], dotted in the colour of the line of that name, such as the least that is possible.
-        mark: an x to draw a vertical line at.
-        log: whether the y axis is logarithmic.
-
-    Raises:
-        UsageError: for no lines, a floor of no line, or lines of another length than x.
+        pictures: title -> [H, W], or [3, H, W] in colour.
+        curves: name -> values after 0, 1, .., T items.
+        now: how many items have been written; a dot on each curve.
+        written: after how many the query's item is among them; a vertical line.
+        ylabel: of the curves.
+        colours: of the curves.
+        log: whether their axis is logarithmic; else it begins at 0.
     """
-    _some(lines, "line, by name")
-    x, colours = np.asarray(x, dtype=float), _looks(lines)
-    if strange := set(floors or {}) - set(lines):
-        raise UsageError(f"no line is called {min(strange)!r}; floors go by the names of lines")
+    count = len(pictures)
     with style():
-        fig, ax = figure()
-        for name, values in lines.items():
-            band(ax, x, _of_length(values, x, name), name, colours[name])
-        for name, values in (floors or {}).items():
-            least = _of_length(values, x, name).mean(0)
-            ax.plot(x, least, color=colours[name], linestyle=":", linewidth=1.3)
-        if mark is not None:
-            ax.axvline(mark, color=RULE, linestyle="--", linewidth=0.8)
-        ax.set(xlabel=xlabel, ylabel=ylabel)
-        if log:
-            ax.set_yscale("log")
-        else:  # 0 is in sight, and nothing below it is cut off
-            ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        _key(fig, ax)
+        ratios = (1,) * count + (2.3,)
+        fig, axes = figure(1, count + 1, size=(7.8, 2.5), gridspec_kw={"width_ratios": ratios})
+        for ax, (title, picture) in zip(axes, pictures.items(), strict=False):
+            paint(ax, picture)
+            ax.set_title(title)
+        ax = axes[-1]
+        for (name, values), colour in zip(arrays(curves).items(), colours, strict=False):
+            ax.plot(values, color=colour, label=name)
+            ax.plot(now, values[now], "o", color=colour)
+        ax.axvline(written, color=RULE, linestyle="--", linewidth=0.8)
+        ax.set(xlabel="items written", ylabel=ylabel)
+        ax.set(yscale="log") if log else ax.set(ylim=(0, None))
+        if len(curves) > 1:
+            ax.legend(fontsize="small")
     return fig
-
-
-def _key(fig: Figure, ax: Axes) -> None:
-    """The legend, below the axes if it is long."""
-    handles, names = ax.get_legend_handles_labels()
-    if len(names) > BESIDE:
-        fig.legend(handles, names, loc="outside lower center", ncols=3, fontsize="small")
-    else:
-        ax.legend(fontsize="small")
-
-
-def _of_length(values: Numbers, x: Float[np.ndarray, "P"], name: str) -> Float[np.ndarray, "B P"]:
-    found = np.atleast_2d(np.asarray(values, dtype=float))
-    if found.ndim != 2 or found.shape[1] != len(x):
-        raise UsageError(f"{name!r} has the shape {[*found.shape]} where x has {len(x)} points")
-    return found
 
 
 # ---------------------------------------------------------------------------------------------- what is known
 
 
-def geometry(
-    before: State, after: State, w: Float[Tensor, "2"], code: Float[Tensor, "D"], reach: float = 3.5
-) -> Figure:
+def geometry(before: State, after: State, w: Float[Tensor, "2"], code: Float[Tensor, "D"]) -> Figure:
     """Draw a memory of two columns before and after one item: each row is a point of the plane that is not known.
 
     A row's mean is a dot, its ellipses lie one and two standard deviations from it. On the right each row also has
     the line of all places that would say exactly its feature of the code; w is an arrow.
 
     Args:
-        before: of one memory with one machine, D = 1 to 3 rows and M = 2 columns.
+        before: of one memory with one machine, D rows and M = 2 columns.
         after: of the same.
         w: the address at which the item was written.
         code: the item.
-        reach: the plane is drawn from -reach to reach.
 
     Raises:
         UsageError: for memories of another shape.
     """
     shapes = {tuple(state.R.shape) for state in (before, after)}
-    if shapes != {(1, 1, len(code), 2)} or len(code) > ROWS:
-        raise UsageError(f"this draws one machine of 1 to {ROWS} rows and 2 columns, got R of {shapes}")
+    if shapes != {(1, 1, len(code), 2)}:
+        raise UsageError(f"this draws one machine of {len(code)} rows and 2 columns, got R of {shapes}")
     with style():
         fig, axes = figure(1, 2, size=(8.2, 4.6), sharex=True, sharey=True)
         for ax, state, title in zip(axes, (before, after), ("before", "after one item"), strict=True):
             for row, colour in zip(range(len(code)), OKABE_ITO, strict=False):
                 _row(ax, state.R[0, 0, row].numpy(), state.V[0, 0].numpy(), colour, f"row {row + 1}")
-            limits = {"xlim": (-reach, reach), "ylim": (-reach, reach), "box_aspect": 1}
-            ax.set(title=title, xlabel="in column 1", ylabel="in column 2", **limits)
+            ax.set(title=title, xlabel="in column 1", ylabel="in column 2", box_aspect=1)
+            ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH))
+        along = np.array([-w[1], w[0]]) / w.norm().item()
         for value, colour in zip(code.tolist(), OKABE_ITO, strict=False):
-            _agreeing(axes[1], w.numpy(), value, reach, colour)
+            foot = (value * w / (w @ w)).numpy()  # nearest to 0 of all rows M with M.w = value
+            ends = foot[:, None] + along[:, None] * np.array([-4 * REACH, 4 * REACH])
+            axes[1].plot(*ends, color=colour, linewidth=0.9, linestyle=":")
         look = {"arrowstyle": "-|>", "color": RULE, "linewidth": 1.6}
         axes[1].annotate("", w.tolist(), (0, 0), arrowprops=look)
         axes[1].text(*(1.15 * w).tolist(), "w", color=RULE, ha="center", va="center")
@@ -166,96 +104,82 @@ def _row(ax: Axes, mean: Float[np.ndarray, "2"], V: Float[np.ndarray, "2 2"], co
         ax.plot(*(mean[:, None] + deviations * circle), color=colour, linewidth=2.0 - 0.6 * deviations)
 
 
-def _agreeing(ax: Axes, w: Float[np.ndarray, "2"], value: float, reach: float, colour: str) -> None:
-    """The line of all rows M with M.w = value."""
-    foot, along = value * w / (w @ w), np.array([-w[1], w[0]]) / np.linalg.norm(w)
-    ends = foot[:, None] + along[:, None] * np.array([-4 * reach, 4 * reach])
-    ax.plot(*ends, color=colour, linewidth=0.9, linestyle=":")
+# ----------------------------------------------------------------------------------------------- many machines
 
 
-def covariances(panels: Mapping[str, Float[Tensor, "M M"]]) -> Figure:
-    """Draw covariances of the columns side by side, in one scale of colours; white is 0.
-
-    Raises:
-        UsageError: for none.
-    """
-    _some(panels, "covariance, by name")
-    shown = {name: np.asarray(V, dtype=float) for name, V in panels.items()}
-    extreme = max(np.abs(V).max() for V in shown.values())
-    with style():
-        fig, axes = figure(1, len(shown), size=(2.5 * len(shown) + 1.0, 2.7), squeeze=False)
-        for ax, (name, V) in zip(axes[0], shown.items(), strict=True):
-            drawn = ax.imshow(V, cmap=SIGNED, vmin=-extreme, vmax=extreme, interpolation="nearest")
-            ax.set(title=name, xticks=[], yticks=[], xlabel="column")
-            ax.grid(False)
-        axes[0, 0].set_ylabel("column")
-        fig.colorbar(drawn, ax=axes[0], label="covariance", shrink=0.85)
-    return fig
-
-
-# ----------------------------------------------------------------------------------------------- novelty, one item
-
-
-def novelty(panels: Mapping[str, Mapping[str, Numbers]], ylabel: str = "log likelihood (nats)") -> Figure:
-    """Draw a dot a code for each group of codes, a panel for each state of the memory.
-
-    Args:
-        panels: title -> group -> one value a code; every panel has the same groups.
-        ylabel: of the y axis, which all panels share.
-
-    Raises:
-        UsageError: for no panels, or panels with other groups than the first one.
-    """
-    _some(panels, "panel, by title")
-    groups = [list(each) for each in panels.values()]
-    if any(each != groups[0] for each in groups):
-        raise UsageError(f"every panel needs the same groups in one order, got {groups}")
-    with style():
-        fig, axes = figure(1, len(panels), size=(2.9 * len(panels) + 0.4, 3.6), squeeze=False, sharey=True)
-        for ax, (title, values) in zip(axes[0], panels.items(), strict=True):
-            dots = {name: np.asarray(each, dtype=float) for name, each in values.items()}
-            strip(ax, dots, colours=list(_looks(dots).values()))
-            ax.set_title(title)
-            ax.tick_params(axis="x", rotation=35)
-        axes[0, 0].set_ylabel(ylabel)
-    return fig
-
-
-def one_item(
-    asked: Numbers, answer: Numbers, now: int, written: int, claimed: Numbers, error: Numbers
+def by_machine(
+    w: Float[np.ndarray, "K M"],
+    item: Float[np.ndarray, "H W"],
+    answer: Float[np.ndarray, "H W"],
+    parts: Float[np.ndarray, "K H W"],
 ) -> Figure:
-    """Draw one state of a memory for one query: the query, the answer, and the course of error and uncertainty.
+    """Draw one item's addresses as bars, a colour a machine, and below them the item, the answer and each part.
 
     Args:
-        asked: the query as a picture, [H, W].
-        answer: what the memory answers, [H, W].
-        now: how many items have been written; a dot on either curve.
-        written: after how many items the query is among them; a vertical line.
-        claimed: variance of a feature as the memory sees it, after 0, 1, .., T items.
-        error: mean squared error of a feature, likewise.
+        w: weight of each machine's columns.
+        item: what was asked, 0 (black) to 1 (white).
+        answer: what all machines say together.
+        parts: what each machine says.
+    """
+    machines, columns = w.shape
+    with style():
+        fig, axes = figure(3, 9, size=(7.2, 3.9), gridspec_kw={"height_ratios": (1.3, 1, 1)})
+        grid = axes[0, 0].get_gridspec()
+        for ax in axes[0]:
+            ax.remove()
+        bars = fig.add_subplot(grid[0, :])
+        shades = [(BLUE, ORANGE)[i % 2] for i in range(machines) for _ in range(columns)]
+        bars.bar(np.arange(machines * columns), np.ravel(w), color=shades, width=0.8)
+        bars.axhline(0, color=QUIET, linewidth=0.8)
+        bars.set(xlabel="column", ylabel="weight", xlim=(-0.8, machines * columns - 0.2))
+        titles = ["item", "answer", *(f"machine {i + 1}" for i in range(machines))]
+        images(axes[1:], np.concatenate([[item, answer], parts]), titles)
+        for ax in axes[1:].ravel():
+            ax.title.set_fontsize(7)
+    return fig
+
+
+def stems(panels: Mapping[str, Numbers]) -> Figure:
+    """Draw two machines' weights for each item as stems: of the first upwards, of the second down (Figure 2A).
+
+    Args:
+        panels: title -> gamma, [T, 2] from 0 to 1; one below the other.
 
     Raises:
-        UsageError: for curves that do not both have a value for `now` and `written`.
+        UsageError: for no panel, or weights of more or fewer than two machines.
     """
-    claimed, error = (np.asarray(each, dtype=float) for each in (claimed, error))
-    last = max(now, written)
-    if claimed.shape != error.shape or min(now, written) < 0 or last >= len(error):
-        shapes = [*claimed.shape], [*error.shape]
-        raise UsageError(
-            f"give both curves after 0, 1, .., {last} or more items, got {shapes[0]} and {shapes[1]}"
-        )
+    shown = arrays(panels)
+    if any(each.ndim != 2 or each.shape[1] != 2 for each in shown.values()):
+        sizes = {title: [*each.shape] for title, each in shown.items()}
+        raise UsageError(f"stems are of two machines, [T, 2] in each panel, got {sizes}")
     with style():
-        fig, axes = figure(1, 3, size=(8.0, 2.6), gridspec_kw={"width_ratios": (1, 1, 2.2)})
-        for ax, picture, title in zip(axes, (asked, answer), ("asked", "answered"), strict=False):
-            ink(ax, picture)
-            ax.set_title(title)
-        ax = axes[2]
-        for values, name, colour in zip(
-            (claimed, error), ("claimed variance", "squared error"), OKABE_ITO, strict=False
-        ):
-            ax.plot(values, color=colour, label=name)
-            ax.plot(now, values[now], "o", color=colour)
-        ax.axvline(written, color=RULE, linestyle="--", linewidth=0.8)
-        ax.set(xlabel="items written", ylabel="of a feature", yscale="log")
-        ax.legend(fontsize="small")
+        fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
+        for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):
+            x = np.arange(1, len(gamma) + 1)
+            ax.vlines(x, 0, gamma[:, 0], color=BLUE, linewidth=2.2)
+            ax.vlines(x, -gamma[:, 1], 0, color=VERMILION, linewidth=2.2)
+            ax.axhline(0, color=RULE, linewidth=0.8)
+            ax.set(title=title, ylim=(-1.08, 1.08), yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
+            ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")
+        axes[-1, 0].set_xlabel("item")
+    return fig
+
+
+def choices(panels: Mapping[str, Numbers]) -> Figure:
+    """Draw weights of three machines as dots in a triangle: each corner is one machine alone, the middle all evenly.
+
+    Args:
+        panels: title -> weights of N draws, [N, 3], which sum to 1.
+    """
+    shown = arrays(panels)
+    with style():
+        fig, axes = figure(1, len(shown), size=(2.3 * len(shown) + 0.3, 2.5), squeeze=False)
+        for ax, (title, weights) in zip(axes[0], shown.items(), strict=True):
+            ax.plot(*np.append(CORNERS, CORNERS[:1], axis=0).T, color=QUIET, linewidth=0.8)
+            ax.plot(*(weights @ CORNERS).T, "o", color=BLUE, markersize=3, alpha=0.25, markeredgewidth=0)
+            for number, corner in enumerate(CORNERS, start=1):
+                outward = 1.16 * (corner - CORNERS.mean(0)) + CORNERS.mean(0)
+                ax.text(*outward, str(number), ha="center", va="center", fontsize="small", color=RULE)
+            ax.set(title=title, xlim=(-0.2, 1.2), ylim=(-0.2, 1.08), aspect="equal")
+            ax.set_axis_off()
     return fig

@@ -1,60 +1,147 @@
-"""What several figures of this wing are made of: small pictures, rows of them, and means in their bands."""
+"""What several figures of this wing are made of: rows of pictures, heat maps, lines in bands, dots over columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
-from mini_lib.reproduction.plotting import OKABE_ITO, Numbers, figure, style
+from mini_lib.reproduction.plotting import (
+    OKABE_ITO,
+    QUIET,
+    RULE,
+    Number,
+    Numbers,
+    figure,
+    legend_below,
+    seed_dots,
+    strip,
+    style,
+)
 
-INK = "gray_r"  # 1 is ink
-BLUE, VERMILION, GREEN, *_ = OKABE_ITO
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}  # of the binding task
+MACHINES = (BLUE, VERMILION, GREEN, PINK, SKY, BLACK)  # one a machine; from the seventh on they begin again
+BESIDE = 4  # lines whose names have room within the axes
 
 
-def frame(ax: Axes) -> None:
-    """Axes of a picture: a thin frame, no ticks."""
+def arrays(values: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
+    """The values as arrays of floats.
+
+    Raises:
+        UsageError: if there are none.
+    """
+    if not values:
+        raise UsageError("there is nothing to draw; give the values of at least one name")
+    return {name: np.asarray(each, dtype=float) for name, each in values.items()}
+
+
+def look_of_machine(machine: int) -> dict[str, str]:
+    """Colour and name of a machine, counted from 0, in every figure."""
+    return {"color": MACHINES[machine % len(MACHINES)], "label": f"machine {machine + 1}"}
+
+
+# ---------------------------------------------------------------------------------------------------- pictures
+
+
+def paint(ax: Axes, picture: Numbers, limits: tuple = (0.0, 1.0)) -> None:
+    """Draw a picture in a thin frame: [H, W] in grey, 1 is ink; [3, H, W] in colour."""
+    shown = np.asarray(picture, dtype=float)
+    shown = shown if shown.ndim == 2 else shown.transpose(1, 2, 0).clip(0, 1)
+    ax.imshow(shown, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     ax.grid(False)
     for side in ax.spines.values():
         side.set(visible=True, color="#c8c8c8", linewidth=0.6)
 
 
-def ink(ax: Axes, picture: Numbers, limits: tuple[float, float] = (0.0, 1.0)) -> None:
-    """Draw a grey picture, [H, W], in a thin frame; the limits are white and black."""
-    shown = np.asarray(picture, dtype=float)
-    ax.imshow(shown, cmap=INK, vmin=limits[0], vmax=limits[1], interpolation="nearest")
-    frame(ax)
-
-
-def rows_of_pictures(
-    rows: Mapping[str, Numbers], titles: Sequence[str], paint: Callable[[Axes, np.ndarray], None]
+def pictures(
+    rows: Mapping[str, Numbers],
+    titles: Sequence[str] = (),
+    limits: tuple = (0.0, 1.0),
+    inches: tuple = (0.72, 0.82),
 ) -> Figure:
-    """Draw rows of small pictures, each row with its name on the left.
+    """Draw rows of small pictures, each with its name on the left.
 
     Args:
-        rows: name -> N pictures; all rows have the same N.
+        rows: name -> N pictures, in grey, [N, H, W], where 1 is ink, or in colour, [N, 3, H, W]; a shorter row
+            leaves places empty.
         titles: of the columns, or none.
-        paint: draws one picture.
+        limits: the values that are white and black; what is beyond is as white or black as these.
+        inches: width and height of a picture.
 
     Raises:
-        UsageError: for titles that are not one a column.
+        UsageError: for no rows, other shapes, or titles that are not one a column.
     """
-    count = len(next(iter(rows.values())))
+    shown = arrays(rows)
+    if any(each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3) for each in shown.values()):
+        shapes = {name: [*each.shape] for name, each in shown.items()}
+        raise UsageError(f"give pictures [N, H, W], or [N, 3, H, W] in colour, got {shapes}")
+    count = max(len(each) for each in shown.values())
     if titles and len(titles) != count:
         raise UsageError(f"{count} columns of pictures with {len(titles)} titles; give one for each")
     with style():
-        fig, axes = figure(len(rows), count, size=(0.72 * count + 1.5, 0.82 * len(rows)), squeeze=False)
-        for line, (name, each) in zip(axes, rows.items(), strict=True):
-            for ax, picture in zip(line, np.asarray(each, dtype=float), strict=True):
-                paint(ax, picture)
+        size = (inches[0] * count + 1.5 * any(name.strip() for name in shown), inches[1] * len(shown))
+        fig, axes = figure(len(shown), count, size=size, squeeze=False)
+        for line, (name, each) in zip(axes, shown.items(), strict=True):
+            for ax in line[len(each) :]:
+                ax.set_axis_off()
+            for ax, picture in zip(line, each, strict=False):
+                paint(ax, picture, limits)
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
         for ax, title in zip(axes[0], titles, strict=False):
             ax.set_title(title, fontsize="small", loc="center")
     return fig
+
+
+# --------------------------------------------------------------------------------------------------- heat maps
+
+
+def heat_maps(
+    rows: Mapping[str, Numbers],
+    titles: Sequence[str],
+    label: str,
+    *,
+    limits: tuple | None = None,
+    colours: str = "viridis",
+    inches: Number = 1.4,
+    **options,
+) -> Figure:
+    """Draw rows of heat maps in one scale of colours, each row with its name on the left.
+
+    Args:
+        rows: name -> tables of numbers; NaN stays blank.
+        titles: of the columns.
+        label: of the scale.
+        limits: of the scale; by default the least and the largest value, for "PuOr" as far below 0 as above it.
+        colours: a map of matplotlib's; "PuOr" for signed values, where white is 0.
+        inches: side of a map.
+        options: of all axes, such as `xticks`, or `facecolor`, which shows where there is no number.
+    """
+    shown = [[np.asarray(each, dtype=float) for each in row] for row in rows.values()]
+    if limits is None:
+        every = np.concatenate([each.ravel() for row in shown for each in row])
+        extreme = np.nanmax(np.abs(every))
+        limits = (-extreme, extreme) if colours == "PuOr" else (np.nanmin(every), np.nanmax(every))
+    with style():
+        size = (inches * len(titles) + 1.7, inches * len(shown) + 0.6)
+        fig, axes = figure(len(shown), len(titles), size=size, squeeze=False, sharey=True)
+        for line, name, row in zip(axes, rows, shown, strict=True):
+            for ax, each in zip(line, row, strict=True):
+                drawn = ax.imshow(each, cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest")
+                ax.set(**options)
+                ax.grid(False)
+            line[0].set_ylabel(name, fontsize="small")
+        for ax, title in zip(axes[0], titles, strict=True):
+            ax.set_title(title, fontsize="small")
+        fig.colorbar(drawn, ax=axes, label=label, shrink=0.85)
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------------- lines
 
 
 def band(ax: Axes, x: Float[np.ndarray, "P"], runs: Float[np.ndarray, "B P"], name: str, colour: str) -> None:
@@ -64,3 +151,199 @@ def band(ax: Axes, x: Float[np.ndarray, "P"], runs: Float[np.ndarray, "B P"], na
     if len(runs) > 1:
         wide = 2 * runs.std(0, ddof=1) / len(runs) ** 0.5
         ax.fill_between(x, mean - wide, mean + wide, color=colour, alpha=0.18, linewidth=0)
+
+
+def lines(
+    x: Numbers,
+    values: Mapping[str, Numbers],
+    *,
+    xlabel: str,
+    ylabel: str,
+    floors: Mapping[str, Numbers] | None = None,
+    mark: Number | None = None,
+    log: bool = False,
+) -> Figure:
+    """Draw how numbers go with items written, or with anything else that is counted.
+
+    Args:
+        x: P values.
+        values: name -> [P], or [B, P] for B episodes: then the mean, in a band of two standard errors each way.
+        xlabel: of the x axis.
+        ylabel: of the y axis.
+        floors: name -> [P], dotted in the colour of the line of that name, such as the least that is possible.
+        mark: an x to draw a vertical line at.
+        log: whether the y axis is logarithmic.
+
+    Raises:
+        UsageError: for no lines, or a floor of no line.
+    """
+    shown = arrays(values)
+    colours = {name: OKABE_ITO[place % len(OKABE_ITO)] for place, name in enumerate(shown)}
+    if strange := set(floors or {}) - set(shown):
+        raise UsageError(f"no line is called {min(strange)!r}; floors go by the names of lines")
+    with style():
+        fig, ax = figure()
+        for name, each in shown.items():
+            band(ax, np.asarray(x, dtype=float), np.atleast_2d(each), name, colours[name])
+        for name, each in (floors or {}).items():
+            least = np.atleast_2d(np.asarray(each, dtype=float)).mean(0)
+            ax.plot(x, least, color=colours[name], linestyle=":", linewidth=1.3)
+        if mark is not None:
+            ax.axvline(mark, color=RULE, linestyle="--", linewidth=0.8)
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        if log:
+            ax.set_yscale("log")
+        else:  # 0 is in sight, and nothing below it is cut off
+            ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        if len(shown) > BESIDE:
+            legend_below(fig, ncols=3)
+        else:
+            ax.legend(fontsize="small")
+    return fig
+
+
+def profiles(
+    panels: Mapping[str, Numbers],
+    bins: Mapping[str, Sequence[str]] | None = None,
+    xlabel: str = "",
+    ylabel: str = "mean cosine",
+) -> Figure:
+    """Draw a line for each machine over bins, a panel for each name (Figures 3E, 4A, 4B and 7B).
+
+    Args:
+        panels: title -> values, [K, J]; NaN stays blank.
+        bins: title -> names of that panel's J bins; where there are none, they are numbered from 1.
+        xlabel: of all panels; their titles, if it is empty.
+        ylabel: what is drawn.
+
+    Raises:
+        UsageError: for nothing at all.
+    """
+    shown = arrays(panels)
+    with style():
+        size = (min(9.6, max(4.8, 2.7 * len(shown) + 0.8)), 3.1)
+        fig, axes = figure(1, len(shown), size=size, squeeze=False, sharey=True)
+        for ax, (title, each) in zip(axes[0], shown.items(), strict=True):
+            x = np.arange(1, each.shape[1] + 1)
+            for machine, heights in enumerate(each):
+                ax.plot(x, heights, marker="o", markersize=3, **look_of_machine(machine))
+            ax.set(title=title if xlabel else "", xlabel=xlabel or title)
+            if title in (bins or {}):
+                ax.set_xticks(x, bins[title], fontsize="small")
+        axes[0, 0].set_ylabel(ylabel)
+        legend_below(fig)
+    return fig
+
+
+# -------------------------------------------------------------------------------------------------------- dots
+
+
+def strips(
+    panels: Mapping[str, Mapping[str, Numbers]], ylabel: str, colours: Sequence[str] = OKABE_ITO
+) -> Figure:
+    """Draw a dot for each value and a bar at the mean, over columns of groups, a panel for each title.
+
+    Args:
+        panels: title -> group -> values; the same groups in every panel.
+        ylabel: of the y axis, which all panels share.
+        colours: one a group.
+    """
+    with style():
+        fig, axes = figure(1, len(panels), size=(2.9 * len(panels) + 0.4, 3.4), squeeze=False, sharey=True)
+        for ax, (title, groups) in zip(axes[0], panels.items(), strict=True):
+            strip(ax, arrays(groups), colours=colours)
+            ax.set_title(title)
+        axes[0, 0].set_ylabel(ylabel)
+    return fig
+
+
+def dots(
+    rows: Mapping[str, Mapping[str, Sequence]],
+    ylabel: str,
+    looks: Mapping[str, dict] | None = None,
+) -> Figure:
+    """Draw a dot for each value of each row and column, columns side by side, and a bar at the mean.
+
+    Args:
+        rows: row -> column -> values; the same columns in every row. A row without values is said to be not run.
+        ylabel: what is measured.
+        looks: column -> options of its dots; by default a colour each.
+
+    Raises:
+        UsageError: for nothing, or rows with several columns.
+    """
+    columns = [list(each) for each in rows.values()]
+    if not columns or any(each != columns[0] for each in columns):
+        raise UsageError(f"give rows that have the same columns, got {columns}")
+    if looks is None:
+        shades = (RULE, *OKABE_ITO)
+        looks = {name: {"color": shades[i % 8], "marker": "o"} for i, name in enumerate(columns[0])}
+    apart = min(0.16, 0.8 / len(columns[0]))
+    every = [value for row in rows.values() for values in row.values() for value in values]
+    with style():
+        fig, ax = figure(size=(max(4.6, 1.05 * len(rows) + 1.6), 3.6))
+        for place, row in enumerate(rows.values()):
+            if not any(len(values) for values in row.values()):
+                at = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "center"}
+                ax.text(place, 0.5, "not run", color=QUIET, fontsize="small", **at)
+            for number, (name, values) in enumerate(row.items()):
+                middle = place + apart * (number - (len(row) - 1) / 2)
+                look = {"alpha": 0.75, "markeredgewidth": 1} | looks[name]
+                seed_dots(ax, middle, values, spread=0.05, bar=0.07, **look)
+        names = [row.replace(", ", ",\n") for row in rows]
+        ax.set(xticks=range(len(rows)), xticklabels=names, xlim=(-0.6, len(rows) - 0.4), ylabel=ylabel)
+        ax.set_ylim(0, 1.08 * max(every, default=1.0))
+        if not every:
+            ax.set_yticks([])
+        handles = [Line2D([], [], linewidth=0, label=name, **look) for name, look in looks.items()]
+        legend_below(fig, handles, ncols=2)
+    return fig
+
+
+def against_machines(
+    panels: Mapping[str, Mapping[str, Mapping[int, Sequence]]],
+    ylabel: str,
+    controls: Mapping[str, Mapping[int, Sequence]] | None = None,
+    colours: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draw numbers against the number of machines: a dot for each run, a line through the means.
+
+    Args:
+        panels: title -> name -> k -> one value a run; a k may have none.
+        ylabel: what is drawn; the axis is shared.
+        controls: name -> k -> values of the same networks with nothing written, open and dotted.
+        colours: of names; by default the house's in order.
+
+    Raises:
+        UsageError: for no panel, or a control of no name.
+    """
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    machines = sorted({k for panel in panels.values() for each in panel.values() for k in each})
+    if not names or set(controls or {}) - set(names):
+        raise UsageError(f"give at least one panel, and controls by names of lines; there are {names}")
+    colours = dict(zip(names, OKABE_ITO * len(names), strict=False)) | dict(colours or {})
+    with style():
+        size = (max(6.4, min(9.6, 4.2 * len(panels) + 0.8)), 3.8)
+        fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
+        for ax, (title, panel) in zip(axes[0], panels.items(), strict=True):
+            for name, each in panel.items():
+                _through_means(ax, machines, each, color=colours[name], marker="o", label=name)
+                if name in (controls or {}):
+                    look = {"marker": "D", "fillstyle": "none", "linestyle": ":"}
+                    label = f"{name}, nothing written"
+                    _through_means(ax, machines, controls[name], color=colours[name], label=label, **look)
+            ax.set_xticks(range(len(machines)), [str(k) for k in machines])
+            ax.set(title=title, xlabel="machines k", ylim=(0, None))
+            if not any(len(values) for each in panel.values() for values in each.values()):
+                ax.text(0.5, 0.5, "not run", color=QUIET, ha="center", transform=ax.transAxes)
+        axes[0, 0].set_ylabel(ylabel)
+        legend_below(fig)
+    return fig
+
+
+def _through_means(ax: Axes, machines: Sequence[int], found: Mapping[int, Sequence], **look) -> None:
+    having = {machines.index(k): values for k, values in sorted(found.items()) if len(values)}
+    each = [(x, value) for x, values in having.items() for value in values]
+    alone = look | {"linestyle": "", "label": None}
+    ax.plot(*np.reshape(each, (-1, 2)).T, alpha=0.35, markersize=3.5, **alone)
+    ax.plot(list(having), [np.mean(values) for values in having.values()], **look | {"marker": ""})

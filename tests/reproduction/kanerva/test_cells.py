@@ -1,0 +1,231 @@
+"""The declared cells against the paper's figures: rows, columns, settings, and that every one of them runs."""
+
+import math
+
+import pytest
+
+from mini_lib.kanerva import runs
+from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.tasks.digits import SIZES
+from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.reproduction.kanerva.cells import (
+    CELLS,
+    COLUMNS,
+    DIVISORS,
+    RUNS,
+    SMALL_DIGITS,
+    SMALL_SPRITES,
+    SMALL_TRIPLETS,
+    bench_cases,
+    binding_settings,
+    build,
+    data_source,
+    digits_settings,
+    mixture_settings,
+    sprites_settings,
+)
+from mini_lib.reproduction.kanerva.timing import Timing
+from mini_lib.settings import run_key, settings_hash
+from mini_lib.training import train
+
+SCALES = ("", TUTORIAL)
+TIMED = "kanerva.fig1d"  # Figure 1D trains nothing
+TRAINED = [cell for cell in CELLS if cell.table != TIMED]
+
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+def test_the_paper_settings_are_the_papers():
+    """Sections 3.2 to 3.4 and A.1.1; one learning rate for each task lies in the paper's range."""
+    digits, triplets, sprites = digits_settings(3), binding_settings(2), sprites_settings(4)
+    assert [s.batch_size for s in (digits, triplets, sprites)] == [24] * 3
+    assert [s.items for s in (digits, triplets, sprites)] == [45, 45, 15]
+    assert [s.total for s in (digits, triplets, sprites)] == [30, 60, 20]
+    assert [s.dim for s in (digits, triplets, sprites)] == [50, 100, 50]
+    assert triplets.lr == 1e-3
+    assert all(5e-5 <= s.lr <= 1e-3 for s in (digits, triplets, sprites))
+    assert [s.epochs * runs.UPDATES for s in (digits, triplets, sprites)] == [
+        200_000,
+        200_000,
+        250_000,
+    ]
+    assert [s.experiment for s in (digits, triplets, sprites)] == ["mean addresses"] * 2 + ["full"]
+    assert [s.encoder for s in (digits, triplets, sprites)] == ["valid", "valid", "residual"]
+    assert {(s.kl_weight, s.ae_weight, s.warm_up, len(s.kl)) for s in (digits, triplets, sprites)} == {
+        (1, 0, 0, 0)
+    }
+
+
+def test_the_small_scale_keeps_columns_items_and_features():
+    for large, little in (
+        (digits_settings(3), digits_settings(3, **SMALL_DIGITS)),
+        (mixture_settings(3), mixture_settings(3, **SMALL_DIGITS)),
+        (binding_settings(2), binding_settings(2, **SMALL_TRIPLETS)),
+        (sprites_settings(4), sprites_settings(4, **SMALL_SPRITES)),
+    ):
+        for name in ("task", "machines", "model", "experiment", "total", "items", "dim", "options"):
+            assert getattr(little, name) == getattr(large, name)
+        assert little.ae_weight == (little.task == "rgb")  # without it is a variant
+        side = little.size if little.task == "dsprites" else SIZES[little.source]
+        assert little.kl_weight == pytest.approx((side / 28) ** 2, abs=1e-4)
+
+
+def test_settings_come_back_from_a_record():
+    for settings in {cell.hash: cell.settings for cell in TRAINED}.values():
+        again = Settings.from_dict(settings)
+        assert again.to_dict() == settings
+        assert settings_hash(again.to_dict()) == settings_hash(settings)
+
+
+def test_hashes_stay_what_records_are_kept_by():
+    """A field that changes its name or its default would leave the records of runs like these behind."""
+    little = {
+        **{"source": "digits", "encoder": "mlp", "decoder": "mlp", "kl_weight": 0.0816},
+        **{"batch_size": 8, "lr": 1e-3, "epochs": 1000},
+    }
+    danced = {"encoder": "stride2", "batch_size": 8, "lr": 1e-3, "epochs": 2000, "checks": (500, 1000, 1500)}
+    for settings, digest in (
+        (digits_settings(3, **little), "3af18d089fe3"),
+        (binding_settings(2, **little | {"epochs": 2000}), "7beb3be0840c"),
+        (sprites_settings(4, **danced), "a0fbc73421cd"),
+        (mixture_settings(3, **little), "1288fa21608a"),
+    ):
+        assert settings_hash(settings.to_dict()) == digest
+
+
+# ------------------------------------------------------------------------------------------------ cells
+
+
+def of_table(table, variant=""):
+    """{row: settings} of a figure at one scale."""
+    return {
+        cell.row: Settings.from_dict(cell.settings)
+        for cell in TRAINED
+        if (cell.table, cell.variant) == (table, variant)
+    }
+
+
+def test_ids_are_unique_and_every_row_has_all_columns():
+    ids = [cell.id for cell in CELLS]
+    assert len(ids) == len(set(ids))
+    assert {cell.table for cell in CELLS} == set(COLUMNS)
+    for table, columns in COLUMNS.items():
+        mine = [cell for cell in CELLS if cell.table == table]
+        assert len(set(columns.values())) == len(columns)
+        assert len(mine) == len({(cell.row, cell.variant) for cell in mine}) * len(columns)
+        assert {cell.runs for cell in mine} == {RUNS}
+
+
+def test_a_tutorial_cell_stands_for_every_cell():
+    plain = {cell.id for cell in TRAINED if not cell.variant}
+    assert {cell.id.removesuffix("/tutorial") for cell in TRAINED if cell.variant == TUTORIAL} == plain
+    plain, given = f"{TUTORIAL}, no autoencoder term", f"{TUTORIAL}, machine given"
+    long = f"{TUTORIAL}, six times as long"
+    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given, long}
+    told = {cell.variant: Settings.from_dict(cell.settings) for cell in TRAINED}
+    assert (told[plain].ae_weight, told[plain].given) == (0.0, False)
+    assert (told[given].ae_weight, told[given].given) == (1.0, True)
+    assert told[long].epochs == 6 * told[given].epochs
+    assert {cell.row for cell in TRAINED if cell.variant == long} == {"k = 1", "k = 2"}
+
+
+@pytest.mark.parametrize("variant", SCALES)
+def test_rows_are_those_of_the_figures(variant):
+    """Machines, columns and items as in Sections 3.2 to 3.4, A.5 and A.9, at both scales."""
+    assert {k for k in range(1, 16) if 30 % k == 0} == set(DIVISORS)
+    for row, s in of_table("kanerva.fig1e", variant).items():
+        assert row == f"k = {s.machines}"
+        assert (s.task, s.model, s.total, s.items) == ("digits", "product", 30, 45)
+    assert [s.machines for s in of_table("kanerva.fig1e", variant).values()] == list(DIVISORS)
+    for table in ("kanerva.fig4a", "kanerva.fig4d"):
+        for row, s in of_table(table, variant).items():
+            assert row == f"k = {s.machines}"
+            assert (s.task, s.model, s.total, s.items) == ("digits", "mixture", 30, 45)
+    assert {s.machines for s in of_table("kanerva.fig4a", variant).values()} == {2, 3}
+    bound = of_table("kanerva.fig2c", variant)
+    assert {(s.task, s.total, s.items, s.dim) for s in bound.values()} == {("rgb", 60, 45, 100)}
+    assert {row: (s.machines, s.options) for row, s in bound.items()} == {
+        "k = 1": (1, {}),
+        "k = 2": (2, {}),
+        "k = 2, no gradient to r": (2, {"stop_grad_r": True}),
+    }
+    danced = of_table("kanerva.fig3c", variant)
+    assert {(s.task, s.items, s.experiment) for s in danced.values()} == {("dsprites", 15, "full")}
+    for row, s in danced.items():
+        assert row == f"k = {s.machines}, {s.total // s.machines} columns each"
+    assert {"k = 4, 5 columns each", "k = 1, 20 columns each"} <= danced.keys()
+
+
+def test_columns_can_be_shared_and_records_have_one_home():
+    homes = {}
+    for cell in TRAINED:
+        assert cell.settings.get("total", 30) % cell.settings["machines"] == 0
+        assert homes.setdefault(cell.hash, cell.home) == cell.home
+
+
+@pytest.mark.parametrize("variant", SCALES)
+def test_figures_of_one_network_share_its_runs(variant):
+    assert of_table("kanerva.fig2a", variant) == of_table("kanerva.fig2b", variant)
+    assert of_table("kanerva.fig2a", variant) == of_table("kanerva.fig2d", variant)
+    assert of_table("kanerva.fig2a", variant)["k = 2"] == of_table("kanerva.fig2c", variant)["k = 2"]
+    assert of_table("kanerva.fig4a", variant)["k = 3"] == of_table("kanerva.fig4d", variant)["k = 3"]
+    four = of_table("kanerva.fig3c", variant)["k = 4, 5 columns each"]
+    for table in ("kanerva.fig3b", "kanerva.fig7", "kanerva.fig8"):
+        assert of_table(table, variant)["k = 4"] == four
+
+
+METRICS = {}  # of one cell of each network: those that any cell of it names
+for cell in TRAINED:
+    of = tuple(str(cell.settings.get(name)) for name in ("task", "model", "machines"))
+    METRICS.setdefault(of, (cell.settings, set()))[1].add(cell.metric)
+
+
+@pytest.mark.parametrize("network", METRICS, ids="-".join)
+def test_metrics_of_all_cells_are_measured(network):
+    settings, metrics = METRICS[network]
+    small = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "test_episodes": 3, "source": "digits"}
+    if settings["task"] == "dsprites":
+        small |= {"size": 14, "items": 8, "test_episodes": 80}
+    replica = build(settings | small | {"total": 2 * settings["machines"]}, 1)
+    found = replica.evaluate(replica.model)
+    assert metrics <= found.keys()
+    assert all(math.isfinite(found[metric]) for metric in metrics)
+
+
+def test_every_small_cell_builds_and_has_a_loss():
+    seen = {cell.hash: cell.settings for cell in TRAINED if cell.variant == TUTORIAL}
+    for settings in seen.values():
+        replica = build(settings | {"batch_size": 1, "items": 2}, 1)
+        batch = replica.epoch(0)
+        first = {name: value[:1] for name, value in batch.items()}
+        loss, score = replica.loss(replica.model, first | {"noise": replica.noise(0, first)})
+        assert loss.isfinite()
+        assert score > 0
+
+
+def test_a_timing_is_a_run_without_updates(monkeypatch):
+    monkeypatch.setattr(
+        "mini_lib.reproduction.kanerva.timing.evaluate_scaling",
+        lambda form, **sizes: {"timed": float(form == "loop")} | sizes,
+    )
+    timings = {cell.hash: cell.settings for cell in CELLS if cell.table == TIMED}
+    forms = sorted((settings["form"], settings.get("threads", 1)) for settings in timings.values())
+    assert forms == [("batched", 1), ("batched", 8), ("loop", 1), ("loop", 8)]
+    assert {cell.variant for cell in CELLS if cell.table == TIMED and "threads" in cell.settings} == {""}
+    for settings in [*timings.values(), Timing("loop", items=5, threads=2).to_dict()]:
+        (run,) = train([build(settings, 2)])
+        sizes = {"episodes": 2, "items": settings.get("items", 3), "dim": 50}
+        timed = {"timed": float(settings["form"] == "loop"), "threads": settings.get("threads", 1)}
+        assert run.metrics == timed | sizes
+        assert (run.key, run.updates, run.diverged) == (run_key(settings, 2), 0, False)
+        assert data_source(settings) == "drawn"
+
+
+def test_bench_times_the_memory_and_every_experiment():
+    cases = bench_cases()
+    assert len({(case.network, case.setting) for case in cases}) == len(cases)
+    trained = [case.settings for case in cases if case.settings]
+    assert 0 < len(trained) < len(cases)
+    of = {cell.hash: (cell.settings["task"], cell.settings.get("model")) for cell in TRAINED}
+    assert {of[settings_hash(settings)] for settings in trained} == set(of.values())
