@@ -1,4 +1,4 @@
-"""What is measured on test episodes of a trained network: all that a record keeps."""
+"""Everything that is measured on test episodes of a trained network and kept in a record."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from mini_lib.kanerva.memory.state import join
 from mini_lib.kanerva.models import EpisodeMemory, Kanerva, ProductKanerva, draw_noise, generation
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.tasks import DigitEpisodes, RGBEpisodes, SpriteEpisodes
+from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN, route
 from mini_lib.seeding import torch_rng
 
@@ -30,19 +30,20 @@ EPISODES_AT_ONCE = 20
 STORED, IMAGINED = 4, 10  # images that are written and imagined for Figure 8
 RETRIEVED = 0.9  # cosine with the nearest stored image from which an imagined one counts as retrieved,
 NEW = 0.7  # and below which as new
-Episodes = DigitEpisodes | RGBEpisodes | SpriteEpisodes
 
 
 class EpisodeOutputs(NamedTuple):
-    """What a network made of B test episodes.
+    """A network's outputs for B test episodes.
 
     Attributes:
         logits: of the pixels read out. [B, T, C, H, W]
         empty: the same of a memory that nothing was written into.
         codes: those of the images decoded themselves.
-        machines: of what each machine says alone. [B, T, K, C, H, W]
+        machines: of each machine's part alone. [B, T, K, C, H, W]
         gamma: when writing. [B, T, K]
         gamma_read: when reading. [B, T, K]
+        forgotten: logits where one machine was put back to its prior before reading, for each of F machines: all, or
+            none unless requested. [B, F, T, C, H, W]
         parts: of the bound, in nats per image; see `objective.terms`. [B] each
     """
 
@@ -52,38 +53,60 @@ class EpisodeOutputs(NamedTuple):
     machines: Float[Tensor, "B T K C H W"]
     gamma: Float[Tensor, "B T K"]
     gamma_read: Float[Tensor, "B T K"]
+    forgotten: Float[Tensor, "B F T C H W"]
     parts: dict[str, Float[Tensor, "B"]]
 
 
 @torch.no_grad()
-def run_episodes(model: Kanerva, episodes: Episodes, forgotten: int | None = None) -> EpisodeOutputs:
-    """Write and ask test episodes with noise as in training, the same for all networks with equal noise shapes.
+def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False) -> EpisodeOutputs:
+    """Write and read test episodes with noise as in training, the same for all networks with equal noise shapes.
 
     The result is on the CPU.
 
     Args:
         model: a product or a mixture.
         episodes: of test images.
-        forgotten: a machine that is put back to its prior before the memory is asked.
+        forgetting: read each episode also with each machine forgotten.
     """
-    generator = torch_rng(0, "test noise")
-    device = next(model.parameters()).device
+    generator, device = torch_rng(0, "test noise"), model.prior_means.device
     queries = getattr(episodes, "queries", episodes.images)
-    found = []
-    for place in range(0, len(queries), EPISODES_AT_ONCE):
-        images, asked = (each[place : place + EPISODES_AT_ONCE] for each in (episodes.images, queries))
-        drawn = model.noise(*images.shape[:2], generator)
-        if GIVEN in drawn:
-            drawn |= routes(episodes.labels[place : place + EPISODES_AT_ONCE], model.machines)
-        noise = _on(device, drawn)
-        found.append(_see(model, images.to(device), asked.to(device), noise, forgotten))
-    *tensors, parts = zip(*found, strict=True)
+    outputs = []
+    for start in range(0, len(queries), EPISODES_AT_ONCE):
+        span = slice(start, start + EPISODES_AT_ONCE)
+        images, asked = episodes.images[span], queries[span]
+        noise = model.noise(*images.shape[:2], generator)
+        if model.assignment.noise_name == GIVEN:
+            noise |= routes(episodes.labels[span], model.machines)
+        noise = {name: each.to(device) for name, each in noise.items()}
+        outputs.append(_run(model, images.to(device), asked.to(device), noise, forgetting))
+    *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
 
 
-def _on(device: torch.device, noise: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: each.to(device) for name, each in noise.items()}
+def _run(
+    model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor], forgetting: bool
+) -> EpisodeOutputs:
+    """The outputs for some episodes, on the model's device: they are written once."""
+    trace = model(images, queries, noise, autoencode=True)
+
+    def read(memory: EpisodeMemory) -> Tensor:
+        return model.decoder(model.read(memory, trace.queries, noise).reading.codes)
+
+    left = [forget(model, trace.memory, i) for i in range(model.machines if forgetting else 0)]
+    forgotten = [read(memory) for memory in left]
+    return EpisodeOutputs(
+        logits=trace.logits,
+        empty=read(model.empty(len(images))),
+        codes=trace.autoencoded,
+        machines=model.machine_logits(trace.reading, trace.weights.gamma),
+        gamma=trace.written.gamma,
+        gamma_read=trace.weights.gamma,
+        forgotten=torch.stack(forgotten, dim=1)
+        if left
+        else images.new_zeros(len(images), 0, *images.shape[1:]),
+        parts=terms(trace, images),
+    )
 
 
 def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
@@ -91,42 +114,20 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
     return {GIVEN + end: route(labels, machines) for end in ("", "_read")}
 
 
-def _see(
-    model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor], forgotten: int | None
-) -> EpisodeOutputs:
-    trace = model(images, queries, noise, autoencode=True)
-    unwritten = model.read(model.empty(len(images)), trace.queries, noise).reading.codes
-    if forgotten is not None:
-        found = model.read(forget(model, trace.memory, forgotten), trace.queries, noise)
-        logits = model.decoder(found.reading.codes)
-        trace = trace._replace(
-            logits=logits, reading=found.reading, weights=found.weights, kl=trace.kl | found.kl
-        )
-    return EpisodeOutputs(
-        trace.logits,
-        model.decoder(unwritten),
-        trace.autoencoded,
-        model.machine_logits(trace.reading, trace.weights.gamma),
-        trace.written.gamma,
-        trace.weights.gamma,
-        terms(trace, images),
-    )
-
-
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
     """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
 
-    It is what a network would say that has neither a memory nor a look at the query.
+    It is the best that a network can do which has neither a memory nor the query.
 
     Args:
         source: of digits; see `tasks.digits.pictures`.
         episodes: of training digits, and as many of test digits.
         items: of an episode.
     """
-    known = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
-    asked = tasks.evaluation("digits", episodes, items, source=source).images
-    share = known.mean(dim=(0, 1)).clamp(1e-3, 1 - 1e-3)
-    return nats(torch.logit(share).expand_as(asked), asked).mean().item()
+    training = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
+    test = tasks.evaluation("digits", episodes, items, source=source).images
+    share = training.mean(dim=(0, 1)).clamp(1e-3, 1 - 1e-3)
+    return nats(torch.logit(share).expand_as(test), test).mean().item()
 
 
 def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory:
@@ -167,67 +168,67 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``,
         the shares from .9 and below .7, and ``blank``, that of images without a sprite, which count as neither.
     """
-    seen = run_episodes(model, episodes)
-    images = episodes.images
-    found = {
-        "nll": seen.parts["reconstruction"].mean().item(),
-        "nll_empty": nats(seen.empty, images).mean().item(),
-        "nll_codes": nats(seen.codes, images).mean().item(),
+    binding, images = isinstance(episodes, RGBEpisodes), episodes.images
+    outputs = run_episodes(model, episodes, forgetting=binding and model.machines > 1)
+    metrics = {
+        "nll": outputs.parts["reconstruction"].mean().item(),
+        "nll_empty": nats(outputs.empty, images).mean().item(),
+        "nll_codes": nats(outputs.codes, images).mean().item(),
     }
-    found |= {
-        f"kl_{name}": part.mean().item() for name, part in seen.parts.items() if name != "reconstruction"
-    }
-    found |= sharing(seen.gamma) | {f"read_{name}": v for name, v in sharing(seen.gamma_read).items()}
-    if isinstance(episodes, RGBEpisodes):
-        return found | _binding(model, seen, episodes)
+    divergences = {name: part for name, part in outputs.parts.items() if name != "reconstruction"}
+    metrics |= {f"kl_{name}": part.mean().item() for name, part in divergences.items()}
+    metrics |= sharing(outputs.gamma)
+    metrics |= {f"read_{name}": value for name, value in sharing(outputs.gamma_read).items()}
+    if binding:
+        return metrics | _binding(outputs, episodes)
     if isinstance(episodes, SpriteEpisodes):
-        return found | _sprites(model, seen, episodes)
+        return metrics | _sprites(model, outputs, episodes)
     if not isinstance(model, ProductKanerva):
-        found["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
-    return found
+        metrics["classes"] = explained(outputs.gamma_read.flatten(0, 1), episodes.labels.flatten())
+    return metrics
 
 
-def _binding(model: Kanerva, seen: EpisodeOutputs, triplets: RGBEpisodes) -> dict[str, float]:
-    def loss(logits: Tensor, place: int) -> float:
-        only = slice(place, place + 1)
-        return nats(logits[:, :, only], triplets.images[:, :, only]).mean().item()
+def _binding(outputs: EpisodeOutputs, episodes: RGBEpisodes) -> dict[str, float]:
+    def loss(logits: Tensor, channel: int) -> float:
+        only = slice(channel, channel + 1)
+        return nats(logits[:, :, only], episodes.images[:, :, only]).mean().item()
 
-    found = {f"nll_{colour}": loss(seen.logits, place) for place, colour in enumerate(COLOURS)}
-    found["nll_empty_green"] = loss(seen.empty, HIDDEN)
-    if seen.gamma.shape[2] == 1:
-        return found
-    found["nll_green_forgotten"] = min(
-        loss(run_episodes(model, triplets, forgotten=i).logits, HIDDEN) for i in range(model.machines)
-    )
-    for name, gamma in (("classes", seen.gamma), ("read_classes", seen.gamma_read)):
-        for place, colour in enumerate(COLOURS):
-            labels = triplets.labels[..., place].flatten()
-            found[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
-    *_, found["classes_next"], found["classes_most"] = sorted(found[f"classes_{each}"] for each in COLOURS)
-    shown = sorted(found[f"classes_{each}"] for place, each in enumerate(COLOURS) if place != HIDDEN)
-    found["classes_least_shown"], found["classes_shown"] = shown
-    return found | alone(seen.machines, seen.gamma_read, triplets.images)
+    metrics = {f"nll_{colour}": loss(outputs.logits, channel) for channel, colour in enumerate(COLOURS)}
+    metrics["nll_empty_green"] = loss(outputs.empty, HIDDEN)
+    if outputs.gamma.shape[2] == 1:
+        return metrics
+    metrics["nll_green_forgotten"] = min(loss(logits, HIDDEN) for logits in outputs.forgotten.unbind(1))
+    for name, gamma in (("classes", outputs.gamma), ("read_classes", outputs.gamma_read)):
+        for channel, colour in enumerate(COLOURS):
+            labels = episodes.labels[..., channel].flatten()
+            metrics[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
+    shares = [metrics[f"classes_{colour}"] for colour in COLOURS]
+    shown = [share for channel, share in enumerate(shares) if channel != HIDDEN]
+    _, metrics["classes_next"], metrics["classes_most"] = sorted(shares)
+    metrics["classes_least_shown"], metrics["classes_shown"] = sorted(shown)
+    return metrics | alone(outputs.machines, outputs.gamma_read, episodes.images)
 
 
-def _sprites(model: Kanerva, seen: EpisodeOutputs, dances: SpriteEpisodes) -> dict[str, float]:
-    pictures = torch.sigmoid(seen.machines[:, :, :, 0])
-    found = separation(pictures, dances.templates)
-    like = cosines(pictures, dances.templates)
-    position, *others = factors(dances)
-    found |= {f"tuned_{factor.name}": modulation(like, factor) for factor in (position, *others)}
-    found["tuned_position_fixed"] = modulation(cosines(fixed(pictures), dances.templates), position)
+def _sprites(model: Kanerva, outputs: EpisodeOutputs, episodes: SpriteEpisodes) -> dict[str, float]:
+    pictures = torch.sigmoid(outputs.machines[:, :, :, 0])  # [B, T, K, H, W]
+    metrics = separation(pictures, episodes.templates)
+    similarity = cosines(pictures, episodes.templates)  # [B, T, K, S]
+    position, *others = factors(episodes)
+    metrics |= {f"tuned_{each.name}": modulation(similarity, each) for each in (position, *others)}
+    unchanging = cosines(fixed(pictures), episodes.templates)
+    metrics["tuned_position_fixed"] = modulation(unchanging, position)
     if model.machines > 1:
-        most = seen.gamma_read.mean(dim=(0, 1)).argmax().item()
+        most = outputs.gamma_read.mean(dim=(0, 1)).argmax().item()
         rest = [i for i in range(model.machines) if i != most]
-        found["tuned_position_rest"] = modulation(like[:, :, rest], position)
-    return found | _imagination(model, dances)
+        metrics["tuned_position_rest"] = modulation(similarity[:, :, rest], position)
+    return metrics | _imagination(model, episodes)
 
 
 @torch.no_grad()
 def imagine_after(
     model: Kanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
 ) -> Float[Tensor, "B N C H W"]:
-    """What a network imagines once images are written, each independently of the others (Figure 8).
+    """Images that a network imagines once images are written, each independently of the others (Figure 8).
 
     Images are 0 or 1, settled as often as in the paper. Noise is the same for all networks with equal noise shapes.
     The result is on the CPU.
@@ -235,12 +236,11 @@ def imagine_after(
     Raises:
         UsageError: for a mixture.
     """
-    generator = torch_rng(0, "imagination")
-    device = next(model.parameters()).device
-    noise = _on(device, model.noise(*images.shape[:2], generator))
-    memory = model(images.to(device), noise=noise).memory
-    shapes = generation.noise_shapes(model, len(images), count)
-    imagined = _on(device, draw_noise(shapes, generator))
+    generator, device = torch_rng(0, "imagination"), model.prior_means.device
+    shapes = model.noise_shapes(*images.shape[:2]), generation.noise_shapes(model, len(images), count)
+    noises = [draw_noise(each, generator) for each in shapes]
+    written, imagined = ({name: each.to(device) for name, each in noise.items()} for noise in noises)
+    memory = model(images.to(device), noise=written).memory
     return generation.imagine(model, memory, imagined).images.cpu()
 
 
@@ -251,10 +251,10 @@ def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H
     return (a @ b.transpose(1, 2) / sizes).max(dim=2).values
 
 
-def _imagination(model: Kanerva, dances: SpriteEpisodes) -> dict[str, float]:
+def _imagination(model: Kanerva, episodes: SpriteEpisodes) -> dict[str, float]:
     if not isinstance(model, ProductKanerva):
         return {}
-    stored = dances.images[:, :STORED]
+    stored = episodes.images[:, :STORED]
     imagined = imagine_after(model, stored)
     best, blank = nearest(imagined, stored), imagined.flatten(2).sum(2) == 0
     return {

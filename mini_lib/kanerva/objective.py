@@ -1,4 +1,4 @@
-"""What training minimises: the evidence bound in nats per image, with the terms that each experiment counts (A.2.2).
+"""The loss: the evidence bound in nats per image, with the terms that each experiment counts (A.2.2).
 
 Equations 13 to 20 derive it; what is computed are the sums of Equations 21 to 25, which are those of Equations 5 and
 7 over time. The likelihood is that of the image's pixels given the code that was read, as in Equation 5. Equation 21
@@ -16,17 +16,10 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.kanerva.models import KanervaTrace
+from mini_lib.kanerva.tasks.rgb import hide
 from mini_lib.training_run import Batch
 
-KL_TERMS = (
-    "memory",
-    "address",
-    "address_read",
-    "assignment",
-    "assignment_read",
-    "history",
-    "history_read",
-)
+KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")
 
 
 def _weights(*left_out: str) -> dict[str, float]:
@@ -59,22 +52,25 @@ def terms(trace: KanervaTrace, images: Float[Tensor, "B T C H W"]) -> dict[str, 
     """
     items = images.shape[1]
     parts = {name: kl.flatten(1).sum(1) if kl.dim() > 1 else kl for name, kl in trace.kl.items()}
-    found = {"reconstruction": nats(trace.logits, images).mean(1)}
-    return found | {name: parts[name] / items for name in KL_TERMS if name in parts}
+    reconstruction = nats(trace.logits, images).mean(1)
+    return {"reconstruction": reconstruction} | {
+        name: parts[name] / items for name in KL_TERMS if name in parts
+    }
 
 
 @dataclass(frozen=True)
 class Loss:
     """Reconstruction plus weighted divergences, in nats per image; the score is the reconstruction alone.
 
-    A batch holds "images" [B, T, C, H, W], and may hold "queries" (by default the images), "noise" (see
-    `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), and for a mixture "tau", its
-    temperature; these two are one number or [B], one for each episode.
+    A batch holds "images" [B, T, C, H, W], 0 or 1, also as bytes, and may hold "queries" (by default the images),
+    "noise" (see `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), and for a mixture
+    "tau", its temperature; these two are one number or [B], one for each episode.
 
     Attributes:
         experiment: which divergences count: "mean addresses", "full" or "mixture"; see `WEIGHTS`.
         ae_weight: weight of -ln p(x | e(x)), the images decoded from their own codes; 0 in the paper.
         changed: (name, weight) of divergences that weigh something else than in the experiment.
+        hide_green: queries are the images without their green channel, as in the binding task.
 
     Raises:
         UsageError: for a name that is not there or a weight below 0; when called, for a network without a divergence
@@ -84,6 +80,7 @@ class Loss:
     experiment: str = "mean addresses"
     ae_weight: float = 0.0
     changed: tuple[tuple[str, float], ...] = ()
+    hide_green: bool = False
 
     def __post_init__(self):
         if self.experiment not in WEIGHTS:
@@ -105,44 +102,36 @@ class Loss:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Loss and score of a batch; `apply` is called like the network."""
         images = batch["images"]
+        images = (
+            images if images.is_floating_point() else images.float()
+        )  # bytes until they are on the device
+        queries = hide(images) if self.hide_green else batch.get("queries")
         how = {"tau": batch["tau"]} if "tau" in batch else {}
-        trace = apply(images, batch.get("queries"), batch.get("noise"), autoencode=self.ae_weight > 0, **how)
-        found = terms(trace, images)
-        score = found["reconstruction"].mean()
-        loss = score + (batch.get("warm_up", 1.0) * self.divergence(found)).mean()  # Eq. 5 and Eq. 7
+        trace = apply(images, queries, batch.get("noise"), autoencode=self.ae_weight > 0, **how)
+        parts = terms(trace, images)
+        score = parts["reconstruction"].mean()
+        loss = score + (batch.get("warm_up", 1.0) * self.divergence(parts)).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:
             loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
         return loss, score
 
-    def divergence(self, found: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
+    def divergence(self, parts: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
         """The weighted sum of the divergences among `terms`."""
-        total = torch.zeros_like(found["reconstruction"])
+        total = torch.zeros_like(parts["reconstruction"])
         for name, weight in self.weights.items():
-            if name not in found:
+            if name not in parts:
                 raise UsageError(
                     f"this network has no divergence {name!r}; a mixture is trained with experiment='mixture'"
                 )
-            total = total + weight * found[name]
+            total = total + weight * parts[name]
         return total
 
 
 def warm_up(update: Int[Tensor, "*B"], over: int) -> Float[Tensor, "*B"]:
-    """A factor that grows evenly from 0 at the first update to 1 after `over`; 1 throughout for 0.
-
-    Raises:
-        UsageError: if `over` is below 0.
-    """
-    if over < 0:
-        raise UsageError(f"warm-up takes 0 or more updates, not {over!r}")
+    """A factor that grows evenly from 0 at the first update to 1 after `over`; 1 throughout for 0."""
     return (update / over).clamp(max=1.0) if over else torch.ones_like(update, dtype=torch.float32)
 
 
 def temperature(update: Int[Tensor, "*B"], updates: int, last: float = 0.5) -> Float[Tensor, "*B"]:
-    """Temperature of a mixture: falls evenly from 1 to `last` over the first half of all updates; ours.
-
-    Raises:
-        UsageError: if there is no update, or `last` is not above 0.
-    """
-    if updates < 1 or not last > 0:
-        raise UsageError(f"tau needs an update and an end above 0, got {updates!r} updates and {last!r}")
+    """Temperature of a mixture: falls evenly from 1 to `last` over the first half of all updates; ours."""
     return 1.0 - (1.0 - last) * (2 * update / updates).clamp(max=1.0)

@@ -1,6 +1,5 @@
-"""A run of this paper: its settings, and the episodes, the network, the loss and the test that they make up."""
+"""One training run of this paper: its settings, network, loss, episodes and test."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -135,7 +134,8 @@ class Settings(RunSettings):
 
     def loss(self) -> Loss:
         """What is minimised."""
-        return Loss(self.experiment, self.ae_weight, tuple(sorted(self.kl.items())))
+        changed = tuple(sorted(self.kl.items()))
+        return Loss(self.experiment, self.ae_weight, changed, hide_green=self.task == "rgb")
 
     def network(self) -> Kanerva:
         """A fresh network, from torch's global generator."""
@@ -157,42 +157,38 @@ class Settings(RunSettings):
         return f"{self.model} of {self.machines} on {self.task}"
 
 
-def build(settings: dict, seed: int) -> TrainingRun:
-    """The replica of a run: its episodes, its network, its loss and its test.
+def build(settings: Settings, seed: int) -> TrainingRun:
+    """A training run: its episodes, its network, its loss and its test.
 
     Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
     same for every run.
     """
-    s = Settings.from_dict(settings)
-    with seeded(seed, "weights", s.model, s.machines):
-        model = s.network()
-    return s.training_run(
+    with seeded(seed, "weights", settings.model, settings.machines):
+        model = settings.network()
+    return settings.training_run(
         seed,
         model,
-        epoch=partial(draw, s, seed),
-        examples=UPDATES * s.batch_size,
-        clip=s.clip,
-        loss=s.loss(),
-        noise=partial(_noise, model.noise, seed),
-        evaluate=partial(_test, s),
-        checks=s.checks,
+        epoch=partial(draw, settings, seed),
+        examples=UPDATES * settings.batch_size,
+        clip=settings.clip,
+        loss=settings.loss(),
+        noise=partial(_noise, model, seed),
+        evaluate=partial(_test, settings),
+        checks=settings.checks,
     )
 
 
-def data_source(settings: dict) -> str:
+def data_source(settings: Settings) -> str:
     """The digits that episodes are made of, or "rendered" sprites."""
-    s = Settings.from_dict(settings)
-    return "rendered" if s.task == "dsprites" else s.source
+    return "rendered" if settings.task == "dsprites" else settings.source
 
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:
-    """The training episodes of one epoch, [N, T, C, H, W], each with the weight of divergences in its update."""
+    """The training episodes of one epoch, as bytes [N, T, C, H, W], each with its update's weight of divergences."""
     count = UPDATES * s.batch_size
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
-    batch = {"images": episodes.images, "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
-    if s.task == "rgb":
-        batch["queries"] = episodes.queries
+    batch = {"images": episodes.images.byte(), "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
     if s.given:
         batch["labels"] = episodes.labels
     if s.model == "mixture":
@@ -200,22 +196,22 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     return batch
 
 
-def _noise(drawn: Callable, seed: int, update: int, batch: Batch) -> Batch:
-    """The random tensors of one update, as `Kanerva.noise` draws them, and what is given to some networks."""
-    noise = drawn(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
-    if GIVEN in noise:
-        noise |= routes(batch["labels"], noise[GIVEN].shape[-1])
+def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Batch:
+    """The random tensors of one update, and the machines of its items where they are given."""
+    noise = model.noise(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+    if "labels" in batch:
+        noise |= routes(batch["labels"], model.machines)
     return noise
 
 
 def _test(s: Settings, model: Kanerva) -> dict[str, float]:
-    """What is measured on the test episodes, which are the same for every run.
+    """Metrics on the test episodes, which are the same for every run.
 
     Of digits also ``nll_training``, the loss on episodes of training digits; sprites have no such split.
     """
-    found = evaluate(model, tasks.evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
+    metrics = evaluate(model, tasks.evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
     if s.task != "dsprites":
         generator = torch_rng(0, "training episodes", s.task, s.source)
-        known = tasks.sample(s.task, s.test_episodes, s.items, generator, **s.episode_options)
-        found["nll_training"] = run_episodes(model, known).parts["reconstruction"].mean().item()
-    return found
+        training = tasks.sample(s.task, s.test_episodes, s.items, generator, **s.episode_options)
+        metrics["nll_training"] = run_episodes(model, training).parts["reconstruction"].mean().item()
+    return metrics

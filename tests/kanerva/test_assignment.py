@@ -10,10 +10,10 @@ from kanerva import oracles, whole
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, perceptron
 from mini_lib.kanerva.models.history import History
-from mini_lib.kanerva.models.noise import GIVEN, Normal, at, draw_noise, pick
+from mini_lib.kanerva.models.noise import GIVEN, Normal, by_item, draw_noise, pick, stack_items
 from mini_lib.seeding import seeded, torch_rng
 
-DIM, MACHINES, SIZE = 5, 3, 4
+DIM, MACHINES, SIZE, WIDTH = 5, 3, 10, 50
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 
 
@@ -28,7 +28,7 @@ def make(**options):
 
 def history():
     with seeded(0, "history"):
-        return History(DIM, MACHINES, SIZE, width=6).double()
+        return History(DIM, MACHINES).double()
 
 
 def arrays(module, name):
@@ -124,7 +124,7 @@ def test_stop_grad_keeps_values_and_drops_gradients():
 def test_omega_is_the_mean_of_the_embeddings():
     network, codes = history(), normal(2, 5, DIM)
     gamma = torch.softmax(normal(2, 5, MACHINES, seed=1), -1)
-    omega = torch.zeros(2, 6).double()
+    omega = torch.zeros(2, WIDTH).double()
     for t in range(5):
         omega = network.add(omega, codes[:, t], gamma[:, t], t)
         every = torch.cat([codes, gamma], -1)[:, : t + 1] @ network.psi.weight.T + network.psi.bias
@@ -133,12 +133,12 @@ def test_omega_is_the_mean_of_the_embeddings():
 
 def test_what_was_before_the_first_item_does_not_count():
     network, codes, gamma = history(), normal(2, DIM), torch.full((2, MACHINES), 1 / 3).double()
-    first = [network.add(torch.full((2, 6), before).double(), codes, gamma, 0) for before in (0.0, 7.0)]
+    first = [network.add(torch.full((2, WIDTH), before).double(), codes, gamma, 0) for before in (0.0, 7.0)]
     torch.testing.assert_close(*first, **TIGHT)
 
 
 def test_h_equals_numpy():
-    network, omega, noise = history(), 3 * normal(4, 6), normal(4, SIZE, seed=1)
+    network, omega, noise = history(), 3 * normal(4, WIDTH), normal(4, SIZE, seed=1)
     with torch.no_grad():
         q = network(omega)
     for b in range(4):
@@ -169,8 +169,8 @@ def test_noise_is_picked_by_name_and_shape():
     assert pick(None, shapes, "history") is None
     assert pick(noise, shapes, "other") is None
     assert pick(noise, shapes, "history") is noise["history"]
-    assert at(None, 0) is None
-    assert at(noise["history"], 1).shape == (2,)
+    assert by_item(None, 3) == [None] * 3
+    assert [each.shape for each in by_item(noise["history"], 3)] == [(2,)] * 3
     with pytest.raises(UsageError, match="noise lacks 'history'; it needs what noise_shapes names: history"):
         pick({}, shapes, "history")
     with pytest.raises(UsageError, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
@@ -185,8 +185,22 @@ def test_weights_that_are_given():
     assert found.eta.tolist() == pytest.approx(quiet * np.where(shares, 1, IDLE))
     wanted = np.where(shares, 1, IDLE**-2) / (1 + 2 * IDLE**-2)
     assert found.gamma.detach().numpy() == pytest.approx(wanted, abs=1e-6)
-    alike = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
-    assert alike.gamma.detach().numpy() == pytest.approx(1 / 3)
-    nobody = draw_noise({GIVEN: (2, 5, 4)}, torch_rng(0, "x"))[GIVEN]
-    assert nobody.shape == (2, 5, 4)
-    assert (nobody == 0.25).all()
+    with pytest.raises(UsageError, match="machines are given: pass noise with 'given' and 'given_read'"):
+        network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
+    assert draw_noise({GIVEN: (2, 5, 4), "history": (2, 3)}, torch_rng(0, "x")).keys() == {"history"}
+
+
+def test_items_are_stacked_in_order():
+    each = [Normal(torch.full((2, 3), float(t)), torch.ones(2, 3)) for t in range(4)]
+    together = stack_items(each)
+    assert isinstance(together, Normal)
+    assert together.mean.equal(torch.arange(4.0)[None, :, None].expand(2, 4, 3))
+
+
+def test_noise_lies_where_its_generator_does_or_where_it_is_asked_for():
+    shapes = {"history": (2, 3), "gumbel": (2, 3)}
+    torch.manual_seed(0)
+    first = draw_noise(shapes)
+    torch.manual_seed(0)
+    assert all(each.equal(first[name]) for name, each in draw_noise(shapes, device="cpu").items())
+    assert {each.device.type for each in draw_noise(shapes, device="meta").values()} == {"meta"}

@@ -178,7 +178,11 @@ def test_tasks_by_name_are_the_same():
     for task, module in TASKS.items():
         assert equal(sample(task, 2, 3, torch_rng(0)), module.sample(2, 3, torch_rng(0)))
         assert evaluation(task, 2, 3) is module.evaluation(2, 3)
-        images = evaluation(task, 2, 3).images
+        episodes = evaluation(task, 2, 3)
+        images = episodes.images
+        moved = episodes.to("meta")
+        assert type(moved) is type(episodes)
+        assert all(part.is_meta for part in moved)
         assert images.shape[:3] == (2, 3, module.CHANNELS)
         assert set(images.unique().tolist()) == {0, 1}
     assert evaluation("digits", 1, 1, source="digits").images.shape[-1] == digits.SIZES["digits"]

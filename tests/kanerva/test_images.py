@@ -9,7 +9,7 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
 from mini_lib.seeding import seeded, torch_rng
 
-SIZE = {"valid": 22, "same": 5, "stride2": 17, "residual": 7, "mlp": 5}  # small ones, odd where that matters
+SIZE = {"valid": 22, "stride2": 17, "residual": 7, "mlp": 5}  # small ones, odd where that matters
 every_encoder = pytest.mark.parametrize("name", ENCODERS)
 every_decoder = pytest.mark.parametrize("name", DECODERS)
 
@@ -87,7 +87,6 @@ def encoded(name, p, x):
     for i in range(4):
         stride, before, after = {
             "valid": (1, 0, 0),
-            "same": (1, 2, 3),
             "stride2": (2, 3, 3) if i == 3 else (2, 2, 2),
         }[name]
         x = relu(conv(x, p[f"convs.{i}.weight"], p[f"convs.{i}.bias"], stride, before, after))
@@ -142,7 +141,6 @@ def parameters(network):
         # 36 (C 16 + 16 32 + 32 64 + 64 128) + 240 in the convolutions: 387,888 for C = 1, 389,040 for C = 3
         ("valid", 1, 28, 50, 387_888 + 8 * 8 * 128 * 50 + 50),
         ("valid", 3, 28, 100, 389_040 + 8 * 8 * 128 * 100 + 100),
-        ("same", 1, 28, 50, 387_888 + 28 * 28 * 128 * 50 + 50),
         ("stride2", 1, 28, 50, 387_888 + 2 * 2 * 128 * 50 + 50),
         ("stride2", 1, 64, 50, 387_888 + 5 * 5 * 128 * 50 + 50),
         # 9 (C 32 + 2 32 32 + 32 64 + 2 64 64) + 288 in the blocks: 111,168 for C = 1
@@ -172,9 +170,7 @@ def test_decoders_have_as_many_parameters_as_derived(name, channels, size, dim, 
     assert parameters(build_decoder(name, channels, size, dim)) == count
 
 
-@pytest.mark.parametrize(
-    ("name", "sides"), [("valid", [23, 18, 13, 8]), ("same", [28] * 4), ("stride2", [14, 7, 3, 2])]
-)
+@pytest.mark.parametrize(("name", "sides"), [("valid", [23, 18, 13, 8]), ("stride2", [14, 7, 3, 2])])
 def test_maps_of_28_pixels_shrink_as_derived(name, sides):
     network, seen = build_encoder(name, 1, 28, 5), []
     for layer in network.convs:
@@ -264,7 +260,7 @@ def test_codes_and_logits_may_be_negative():
             "'stride2' encoder needs images of 8 x 8 pixels or more, got 7 x 7",
         ),
         (build_encoder, ("mlp", 0, 8, 5), "channels of a network for images has to be 1 or more, got 0"),
-        (build_encoder, ("same", 1, -8, 5), "size of a network for images has to be 1 or more, got -8"),
+        (build_encoder, ("valid", 1, -8, 5), "size of a network for images has to be 1 or more, got -8"),
         (build_decoder, ("conv", 1, 28, 0), "dim of a network for images has to be 1 or more, got 0"),
     ],
 )
@@ -274,7 +270,7 @@ def test_networks_that_cannot_be_are_refused(make, arguments, message):
 
 
 def test_the_smallest_sizes_are_read():
-    for name, size in (("valid", 21), ("stride2", 8), ("same", 1), ("residual", 1), ("mlp", 1)):
+    for name, size in (("valid", 21), ("stride2", 8), ("residual", 1), ("mlp", 1)):
         assert encoder(name, 1, size=size)(pictures(2, 1, size, size)).shape == (2, 3)
 
 

@@ -66,8 +66,7 @@ def test_writing_in_two_parts_is_writing_at_once(form):
     for ours, theirs in zip(second.memory.state, whole_one.memory.state, strict=True):
         torch.testing.assert_close(ours, theirs, **TIGHT)
     torch.testing.assert_close(second.memory.omega, whole_one.memory.omega, **TIGHT)
-    if network.kl_memory == "final":
-        torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
+    torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
 
 
 def test_the_trace_keeps_the_memory_and_queries_do_not_meet():
@@ -100,14 +99,10 @@ def test_pictures_of_single_machines():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"coupling": "produkt"}, "did you mean 'product'"),
-        ({"solver": "lu"}, "known: ridge, dkm"),
-        ({"kl_memory": "last"}, "known: final, sum, steps"),
+        ({"assignment": "givn"}, "did you mean 'given'"),
         ({"sample": "none"}, "known: mean, full"),
-        ({"h_read": "last"}, "known: final, prior, zero"),
         ({"ridge": 0.0}, "above 0"),
         ({"machines": 3}, "evenly"),
-        ({"history": 0}, "history has to be a whole number from 1"),
         ({"colour": 1}, "unknown option of product"),
     ],
 )
@@ -134,9 +129,46 @@ def test_what_does_not_fit_is_told():
         MODELS["product"](encoder, network.decoder, 3, 2, 2)
 
 
+def drawn_from_the_default_generator(use):
+    """Whether two uses differ, and agree when PyTorch's generator starts anew."""
+    torch.manual_seed(0)
+    first, second = use(), use()
+    torch.manual_seed(0)
+    return first.equal(use()) and not first.equal(second)
+
+
+@every_form
+def test_noise_is_drawn_in_training_and_not_in_evaluation(form):
+    network, (images, _) = make(form), pictures()
+    codes = network.encoder(images).detach()
+    memory = network.write(codes).memory
+    uses = (
+        lambda: network(images).logits,
+        lambda: network.write(codes).h,
+        lambda: network.read(memory, codes).h,
+    )
+    network.train()
+    assert all(map(drawn_from_the_default_generator, uses))
+    network.eval()
+    assert all(use().equal(use()) for use in uses)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_given_machines_have_to_be_given(training):
+    """An even split, silently, is not what such a network learned."""
+    network, (images, queries) = make(assignment="given").train(training), pictures()
+    with pytest.raises(UsageError, match="given"):
+        network(images)
+    with pytest.raises(UsageError, match="noise lacks 'given'"):
+        network(images, queries, network.noise(2, 4))
+    shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
+    trace = network(images, queries, network.noise(2, 4) | {"given": shares, "given_read": shares})
+    assert trace.written.gamma.argmax(-1).equal(shares.argmax(-1))
+
+
 def test_options_by_name():
-    shared = {"solver", "ridge", "kl_memory", "sample", "h_read", "history", "width", "stop_grad_r"}
-    assert set(options_of("product")) == shared | {"coupling", "assignment"}
-    assert set(options_of("mixture")) == shared | {"sigma"}
+    shared = {"ridge", "sample", "stop_grad_r"}
+    assert set(options_of("product")) == shared | {"assignment"}
+    assert set(options_of("mixture")) == shared
     for sample in SAMPLE.values():
         assert make(sample=sample).sample == sample

@@ -118,10 +118,20 @@ def test_schedules():
     assert warm_up(update, 0).equal(torch.ones(5))
     torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
     torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
-    with pytest.raises(UsageError, match="warm-up takes 0 or more updates, not -1"):
-        warm_up(update, -1)
-    with pytest.raises(UsageError, match="tau needs an update"):
-        temperature(update, 0)
+
+
+def test_bytes_are_made_numbers_and_queries_on_the_device():
+    """The batch of the binding task holds its images as bytes; green is hidden by the loss."""
+    network = make("default", channels=3)
+    images, _ = pictures(channels=3)
+    queries = images.clone()
+    queries[:, :, 1] = 0
+    noise = noise_of(network)
+    wanted = Loss()(network, {"images": images, "queries": queries, "noise": noise})
+    single = network.float()
+    noise = {name: each.float() for name, each in noise.items()}
+    found = Loss(hide_green=True)(single, {"images": images.byte(), "noise": noise})
+    torch.testing.assert_close([each.double() for each in found], list(wanted), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +180,10 @@ def training_run(form, seed, experiment):
 @every_experiment
 def test_the_harness_trains_a_stack_as_each_alone(experiment):
     form = FORM[experiment]
-    assert len({replica(form, seed, experiment).stack_key() for seed in range(2)}) == 1
+    assert len({training_run(form, seed, experiment).stack_key() for seed in range(2)}) == 1
     cpu = torch.device("cpu")
-    stack = TrainingStack([replica(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
-    alone = [TrainingStack([replica(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
+    stack = TrainingStack([training_run(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
+    alone = [TrainingStack([training_run(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
     for update in range(3):
         losses, scores = stack.step(stack.batch(update))
         for i, each in enumerate(alone):

@@ -161,7 +161,7 @@ def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
     assert not torch.stack([stopped.kl["assignment"], stopped.kl["assignment_read"]]).any()
 
 
-@pytest.mark.parametrize("form", ["default", "full", "dkm"])
+@pytest.mark.parametrize("form", ["default", "full"])
 def test_the_gradient_is_the_slope(form):
     network = make(form)
     found = gradients(network, form, ae_weight=0.5)

@@ -85,8 +85,6 @@ def test_evaluation_is_fixed_and_of_test_digits():
     [
         ({"source": "emnist"}, "unknown source of digits 'emnist'; did you mean 'mnist'"),
         ({"split": "valid"}, "unknown split 'valid'; known: train, test"),
-        ({"count": -1}, "count is the number of episodes and has to be 1 or more, got -1"),
-        ({"items": 0}, "an episode needs at least one item; items has to be 1 or more, got 0"),
     ],
 )
 def test_wrong_use_is_answered(options, message):

@@ -113,21 +113,6 @@ def test_both_lines_use_the_old_covariance():
         assert close(after.R[b, 0], R[0] + np.outer(codes[0] - R[0] @ w, gain), atol=1e-12)
 
 
-def test_weights_may_come_from_a_function_of_place_and_code():
-    case, seen = Case(), []
-
-    def weigh(t, code):
-        seen.append((t, code))
-        return MachineWeights(*(part[:, t] for part in case.weights))
-
-    ours, expected = write_episode(case.state, case.codes, weigh), case.write()
-    assert ours.state.R.equal(expected.state.R)
-    assert ours.eta.equal(expected.eta)
-    assert ours.gamma.equal(expected.gamma)
-    assert [t for t, _ in seen] == [*range(6)]
-    assert all(code.equal(case.codes[:, t]) for t, code in seen)
-
-
 # ------------------------------------------------------------------------------------------------- brute force
 
 

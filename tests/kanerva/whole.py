@@ -11,23 +11,17 @@ SIZES = {"channels": 1, "size": 2, "dim": 3, "encoder": "mlp", "decoder": "mlp"}
 FORMS = {
     "default": ("product", {}),
     "one machine": ("product", {"machines": 1, "total": 2}),
-    "independent": ("product", {"coupling": "independent"}),
-    "dkm": ("product", {"solver": "dkm", "ridge": 0.5}),
-    "sum": ("product", {"kl_memory": "sum"}),
-    "steps": ("product", {"kl_memory": "steps"}),
+    "other lambda": ("product", {"ridge": 0.5}),
     "full": ("product", {"sample": "full"}),
-    "full, h from the prior": ("product", {"sample": "full", "h_read": "prior"}),
-    "no h at reading": ("product", {"h_read": "zero", "history": 4, "width": 5}),
     "mixture": ("mixture", {}),
-    "mixture, learned sigma": ("mixture", {"sigma": "learned"}),
-    "full mixture": ("mixture", {"sample": "full", "solver": "dkm"}),
+    "full mixture": ("mixture", {"sample": "full"}),
 }
 PRODUCTS = [form for form, (name, _) in FORMS.items() if name == "product"]
 MIXTURES = [form for form, (name, _) in FORMS.items() if name == "mixture"]
 
 
 def make(form="default", seed=0, **options):
-    """A small network in float64, all of whose parameters matter."""
+    """A small network in float64 and evaluation mode, all of whose parameters matter."""
     name, own = FORMS[form]
     with seeded(seed, "test"):
         network = build_network(name, **({"machines": 2, "total": 4} | SIZES | own | options)).double()
@@ -39,7 +33,7 @@ def make(form="default", seed=0, **options):
                 drawn = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
                 parameter.add_(spread * drawn)
         network.encoder.code.weight.mul_(5.0)
-    return network
+    return network.eval()
 
 
 def pictures(batch=2, items=4, size=2, channels=1, seed=0):
@@ -106,7 +100,7 @@ def assign(p, z, h, noise):
     both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
     if "assignment.logits.weight" in p:
         chosen = np.eye(len(noise))[np.argmax(linear(p, "assignment.logits", both) + noise)]
-        return np.full(len(noise), np.exp(p.get("assignment.log_sigma", 0.0))), chosen, None
+        return np.ones(len(noise)), chosen, None
     mean, sd = linear(p, "assignment.mean", both), softplus(linear(p, "assignment.sd", both)) + 1e-4
     prior = linear(p, "assignment.prior_mean", h), softplus(linear(p, "assignment.prior_sd", h)) + 1e-4
     eta = softplus(mean + sd * noise) + 1e-3
@@ -117,18 +111,10 @@ def address_kl(w, chi):
     return sum(normal_kl(here, spread, 0.0, 1.0) for here, spread in zip(w, chi, strict=True))
 
 
-def memory_kl(before, states, kind):
-    """Of all machines, as "final", "sum" or "steps" say."""
-    every = [before, *states]
-    pairs = {
-        "final": [(every[-1], before)],
-        "sum": [(state, before) for state in every[1:]],
-        "steps": list(zip(every[1:], every, strict=False)),
-    }[kind]
+def memory_kl(before, after):
+    """Of all machines."""
     return sum(
-        dense_kl((new[0][i], new[1][i]), (old[0][i], old[1][i]))
-        for new, old in pairs
-        for i in range(len(before[0]))
+        dense_kl(*pair) for pair in zip(zip(*after, strict=True), zip(*before, strict=True), strict=True)
     )
 
 
@@ -137,8 +123,7 @@ def forward(network, form, images, queries, noise):
     name, options = FORMS[form]
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     drawn = "gumbel" if name == "mixture" else "assignment"
-    solver = {"solver": options.get("solver", "ridge"), "strength": options.get("ridge", 0.35)}
-    rule = "mixture" if name == "mixture" else options.get("coupling", "product")
+    solver = {"strength": options.get("ridge", 0.35)}
     chi, machines = np.exp(p["log_chi"]), len(p["log_chi"])
     codes, asked = ([encode(p, x) for x in each] for each in (images, queries))
     omega, embedded, found = np.zeros(p["history.psi.bias"].shape), [], []
@@ -154,14 +139,10 @@ def forward(network, form, images, queries, noise):
     R0, V0 = list(p["prior_means"]), [np.exp(s) * np.eye(p["prior_means"].shape[2]) for s in p["log_psi"]]
     added = noise.get("address")
     added = None if added is None else chi[:, None] * added
-    done = oracles.write(R0, V0, codes, eta, gamma, rule, noise=added, **solver)
+    done = oracles.write(R0, V0, codes, eta, gamma, name, noise=added, **solver)
     kl["address"] = [address_kl(w, chi) for w in done.w]
-    kl["memory"] = memory_kl((R0, V0), done.states, options.get("kl_memory", "final"))
-    h, kl["history_read"] = np.zeros(p["history.mean.2.bias"].shape), 0.0
-    if options.get("h_read", "final") == "final":
-        h, kl["history_read"] = history(p, omega, noise["history_read"])
-    elif options["h_read"] == "prior":
-        h = noise["history_read"]
+    kl["memory"] = memory_kl((R0, V0), done.states[-1])
+    h, kl["history_read"] = history(p, omega, noise["history_read"])
     eta_read, gamma_read, w_read, parts, logits = [], [], [], [], []
     for t, z in enumerate(asked):
         noise_sd, weight, cost = assign(p, z, h, noise[f"{drawn}_read"][t])

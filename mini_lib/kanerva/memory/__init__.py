@@ -1,7 +1,7 @@
-"""The memory of the Product Kanerva Machine: what it knows, how it is addressed, written, read and measured.
+"""The memory of the Product Kanerva Machine: its state, addressing, writing, reading and divergences.
 
-Functions work on tensors of B memories at once, draw no random numbers and run under `torch.func`; `ProductMemory`
-is the same memory as an object for codes of one's own.
+Functions work on tensors of B memories at once, draw no random numbers and run under `torch.func`. `ProductMemory`
+is the same memory as an object.
 
 Letters: B memories, T items to write, N queries, K machines (the paper's k), D features (c), M columns of a machine
 (m_i).

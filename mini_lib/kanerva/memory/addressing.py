@@ -29,8 +29,7 @@ def addresses(
     s^3 / (s^4 + lambda).
 
     One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see
-    `add_jitter`), with "dkm" in float32 and columns of many large numbers even
-    more than lambda itself; there, take float64.
+    `add_jitter`). With "dkm", float32 and many large numbers that little may exceed lambda; take float64 there.
 
     Raises:
         UsageError: for an unknown solver, or a lambda that is not above 0.
@@ -39,7 +38,8 @@ def addresses(
         raise unknown_name_error("solver", solver, SOLVERS)
     if not 0 < ridge < math.inf:
         raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
-    gram, rhs = R.mT @ R, (codes[:, None] @ R).mT  # rows times matrices: a batch of columns is slower
+    gram = R.mT @ R  # [B, K, M, M]
+    rhs = (codes[:, None] @ R).mT  # [B, K, M, N]; rows times matrices, as a batch of columns is slower
     if solver == "dkm":
         gram, rhs = gram @ gram, gram @ rhs
     return solve(add_jitter(gram, ridge), rhs).permute(0, 3, 1, 2)
@@ -53,10 +53,10 @@ def address(
 
 
 def add_jitter(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Tensor, "*B M M"]:
-    """Matrix + ridge I, for a matrix without negative eigenvalues.
+    """Matrix + ridge I, for a positive semidefinite matrix; exact but for rounding.
 
-    The diagonal also gets what rounding may have taken from an eigenvalue, the trace times the precision of the
-    numbers: about 1e-14 in float64.
+    The diagonal also gets what rounding may have taken from an eigenvalue: the trace times the machine epsilon,
+    about 1e-14 in float64.
     """
     trace = matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
     added = ridge + torch.finfo(matrix.dtype).eps * trace
@@ -65,12 +65,12 @@ def add_jitter(matrix: Float[Tensor, "*B M M"], ridge: float = 0.0) -> Float[Ten
 
 
 def root(matrix: Float[Tensor, "*B M M"]) -> Float[Tensor, "*B M M"]:
-    """L with L L^T = matrix, made firm; nothing is checked, which would make a GPU wait."""
+    """L with L L^T = matrix plus `add_jitter`; nothing is checked, which would make a GPU wait."""
     return torch.linalg.cholesky_ex(add_jitter(matrix), check_errors=False).L
 
 
 def solve(matrix: Float[Tensor, "*B M M"], rhs: Float[Tensor, "*B M N"]) -> Float[Tensor, "*B M N"]:
-    """Solve A x = b for x, for a symmetric A without eigenvalues of 0 or below; nothing is checked."""
+    """Solve A x = b for x, for a symmetric positive definite A; nothing is checked."""
     factor = torch.linalg.cholesky_ex(matrix.detach(), check_errors=False).L
     return _Solved.apply(matrix, factor, rhs)
 

@@ -43,7 +43,7 @@ def step_kl(
 
 
 def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
-    """What a written episode costs each machine.
+    """Divergence that a written episode costs each machine.
 
     The memory is one latent variable of the whole episode, so one divergence bounds the evidence: "final", that of
     the last state from the prior. "sum" is Eq. 22 as printed, that of every state from the prior, all added up.

@@ -1,4 +1,4 @@
-"""A memory that stands alone: codes of any origin go in, answers come out; nothing is learned by gradients."""
+"""A memory that stands alone: write codes of any origin, then read them; nothing is learned by gradients."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
 from mini_lib.kanerva.memory.reading import ReadResult
 from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means, whole
-from mini_lib.kanerva.memory.writing import RULES, MachineWeights, gamma_from_eta, write_episode
+from mini_lib.kanerva.memory.writing import RULES, MachineWeights, weights_from_eta, write_episode
 from mini_lib.seeding import torch_rng
 
 Array = Tensor | np.ndarray | Sequence
@@ -22,17 +22,21 @@ Numbers = float | int | Array
 
 
 class ProductMemory:
-    """K Kanerva Machines that hold codes together: write, then ask.
+    """K Kanerva Machines that hold codes together.
 
     Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. An object holds one
-    memory, or a memory for each of B episodes that never meet: then everything below has a first axis B.
+    memory, or a memory for each of B episodes: then everything below has a first axis B.
 
-        memory = ProductMemory(dim=50, machines=2, columns=15)
-        memory.write(codes)
-        memory.read(codes).codes
+    In the paper a network infers each machine's noise eta and weight gamma. Here they are given: as one number, as
+    [K], or as [T, K] item by item. By default gamma follows from eta: in proportion to 1 / eta_i^2.
 
-    In the paper a network finds each machine's noise eta and weight gamma. Here they are given: as one number, as
-    [K], or as [T, K] item by item. Where gamma is not, it follows from eta: in proportion to 1 / eta_i^2.
+    >>> codes = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))  # T = 20, D = 8
+    >>> memory = ProductMemory(dim=8, machines=2, columns=10)
+    >>> memory.write(codes, eta=0.1).shape  # nats by which each item moved each machine
+    torch.Size([20, 2])
+    >>> answers = memory.read(codes[:3]).codes
+    >>> bool((answers - codes[:3]).norm() < 0.5 * codes[:3].norm())
+    True
 
     Args:
         dim: D.
@@ -47,10 +51,11 @@ class ProductMemory:
         means: of the prior, [K, D, M]; drawn where they are not given.
         seed: of what is drawn.
         dtype: of all numbers; float64 where exactness counts more than speed.
+        device: where the memory lies; by default where `means` lie, or on the CPU.
 
     Attributes:
-        prior: what is known before anything is written.
-        state: what is known now; its tensors always have the axis B.
+        prior: the machines before anything is written.
+        state: the machines now; its tensors always have the axis B.
         items: how many have been written.
 
     Raises:
@@ -72,6 +77,7 @@ class ProductMemory:
         means: Array | None = None,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
     ):
         if (columns is None) == (total is None):
             raise UsageError("give either columns, of each machine, or total, of all machines together")
@@ -89,17 +95,27 @@ class ProductMemory:
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
         try:
-            means = torch.as_tensor(_array(means), dtype=dtype)
+            means = torch.as_tensor(_array(means)).to(device=device, dtype=dtype)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise UsageError(
-                f"means have to be an array of numbers [K, D, M] = {[*shape]}; {error}"
-            ) from error
+            wanted = f"means have to be an array of numbers [K, D, M] = {[*shape]}"
+            raise UsageError(f"{wanted}; {error}") from error
         if tuple(means.shape) != shape or not means.isfinite().all():
             raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.options = coupling, {"solver": solver, "ridge": ridge}
         self.prior = Prior(means, torch.full((machines,), psi, dtype=dtype, device=means.device))
         self.reset()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the memory lies; codes are brought there."""
+        return self.prior.R.device
+
+    def to(self, device: torch.device | str) -> "ProductMemory":
+        """Move the memory to a device; returns the same object, as PyTorch's modules do."""
+        self.prior = Prior(*(part.to(device) for part in self.prior))
+        self.state = State(*(part.to(device) for part in self.state))
+        return self
 
     def reset(self) -> None:
         """Forget everything that was written."""
@@ -114,40 +130,40 @@ class ProductMemory:
         Args:
             codes: [T, D]
             eta: each machine's noise: the larger, the less an item changes the machine.
-            gamma: each machine's weight in what they say together.
+            gamma: each machine's weight in the joint read-out.
 
         Returns:
-            How far each item moved each machine, as the divergence from the memory before it, in nats.
+            How far each item moved each machine: its divergence from the machine before it, in nats.
 
         Raises:
             UsageError: for codes or weights that do not fit or are no finite numbers; the memory stays as it was.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
+        options = {"coupling": self.coupling, "psi": self.prior.psi, **self.options}
         with torch.no_grad():
-            options = {"coupling": self.coupling, "psi": self.prior.psi, **self.options}
             written = write_episode(self.state, codes, weights, **options)
         if not all(part.isfinite().all() for part in written.state):
             raise UsageError(
                 "these codes are too large for this memory's numbers; divide them, or use float64"
             )
         self.state, self.items = written.state, self.items + codes.shape[1]
-        return self._plain(written.kl)
+        return self._one(written.kl)
 
     def read(
         self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
     ) -> ReadResult:
-        """Ask N queries, [N, D]; nothing is written.
+        """Read N queries, [N, D]; nothing is written.
 
         Args:
             queries: [N, D]
             eta: each machine's noise; it sets gamma.
             gamma: each machine's weight.
-            empty: ask even if nothing has been written, and the prior answers: the control of every reading.
+            empty: read even if nothing has been written; the prior answers: the control of every reading.
 
         Returns:
-            `codes` is what the memory answers, [N, D]; `parts` what each machine says, [N, K, D]; `w` where it
-            looked, [N, K, M].
+            `codes`, what the memory answers, [N, D]; `parts`, each machine's answer, [N, K, D]; `w`, the addresses,
+            [N, K, M].
 
         Raises:
             UsageError: if nothing has been written, or for queries or weights that do not fit.
@@ -157,11 +173,10 @@ class ProductMemory:
                 "the memory is empty: write codes before reading, or say empty=True to ask its prior"
             )
         queries = self._codes(queries, "queries")
+        gamma = self._weights(queries, eta, gamma).gamma
         with torch.no_grad():
-            found = reading.read(
-                self.state, queries, self._weights(queries, eta, gamma).gamma, **self.options
-            )
-        return ReadResult(*map(self._plain, found))
+            result = reading.read(self.state, queries, gamma, **self.options)
+        return ReadResult(*map(self._one, result))
 
     def log_likelihood(
         self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
@@ -177,7 +192,7 @@ class ProductMemory:
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
         with torch.no_grad():
-            return self._plain(reading.log_likelihood(self.state, codes, weights, **self.options))
+            return self._one(reading.log_likelihood(self.state, codes, weights, **self.options))
 
     def sample(
         self,
@@ -189,7 +204,7 @@ class ProductMemory:
         draw: bool = True,
         settle: int = 0,
     ) -> Float[Tensor, "*B N D"]:
-        """Imagine N codes: draw machines, draw addresses from N(0, I), and look there (A.2.3).
+        """Imagine N codes: draw machines, draw addresses from N(0, I), and read there (A.2.3).
 
         Args:
             count: N.
@@ -197,7 +212,7 @@ class ProductMemory:
             gamma: each machine's weight.
             seed: of the draws.
             draw: machines for each code; if not, their means are used.
-            settle: how many times a code is asked as a query and replaced by the answer, which brings it nearer to
+            settle: how many times a code is read as a query and replaced by the answer, which brings it nearer to
                 what was written. The paper does so 12 times, with images.
 
         Raises:
@@ -207,35 +222,35 @@ class ProductMemory:
         if not isinstance(settle, int) or settle < 0:
             raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
         R, generator = self.state.R, torch_rng(seed, "imagination")
-        weights = self._weights(R.new_zeros(len(R), count, self.dim), eta, gamma)
+        gamma = self._weights(R.new_zeros(len(R), count, self.dim), eta, gamma).gamma  # [B, N, K]
 
         def normal(*shape: int) -> Tensor:
             drawn = torch.randn(count, len(R), *shape, generator=generator, dtype=torch.float64)
             return drawn.to(R)
 
-        w = normal(self.machines, self.columns)
-        machines = R.expand(count, *R.shape)
+        w = normal(self.machines, self.columns)  # [N, B, K, M]
+        machines = R.expand(count, *R.shape)  # [N, B, K, D, M]
         if draw:
             machines = reading.draw_machines(self.state, normal(*R.shape[1:]))
-        codes = reading.draw_codes(machines, w, weights.gamma.transpose(0, 1)).transpose(0, 1)
+        codes = reading.draw_codes(machines, w, gamma.transpose(0, 1)).transpose(0, 1)  # [B, N, D]
         for _ in range(settle):
-            codes = reading.read(self.state, codes, weights.gamma, **self.options).codes
-        return self._plain(codes)
+            codes = reading.read(self.state, codes, gamma, **self.options).codes
+        return self._one(codes)
 
     def divergence(self) -> Float[Tensor, "*B K"]:
-        """How far each machine is from its prior, in nats."""
-        return self._plain(memory_kl(self.state, self.prior))
+        """Divergence of each machine from its prior, in nats."""
+        return self._one(memory_kl(self.state, self.prior))
 
-    def _plain(self, result: Tensor) -> Tensor:
+    def _one(self, result: Tensor) -> Tensor:
         """A result without the axis B, where there is one memory."""
         return result[0] if self.episodes is None else result
 
     def _numbers(self, given: Numbers) -> Tensor:
-        """As a tensor of this memory's kind; through numpy, where a list keeps its digits and a table is known."""
-        found = torch.as_tensor(_array(given), device=self.prior.R.device)
-        if found.is_complex():
-            raise TypeError("complex numbers are none of its kind")
-        return found.to(self.prior.R.dtype)
+        """As a tensor of this memory's type; through numpy, where a list keeps its digits and a table is known."""
+        numbers = torch.as_tensor(_array(given), device=self.device)
+        if numbers.is_complex():
+            raise TypeError("complex numbers are not supported")
+        return numbers.to(self.prior.R.dtype)
 
     def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
         """Codes as [B, T, D], checked."""
@@ -245,10 +260,8 @@ class ProductMemory:
             raise UsageError(f"{name} have to be an array of numbers; {error}") from error
         lead, wanted = ((), "[T, D]") if self.episodes is None else ((self.episodes,), "[B, T, D]")
         if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead:
-            several = (
-                "; one code alone is codes[None], and several episodes at once need ProductMemory(episodes=B)"
-            )
-            hint = f" with B = {self.episodes}" if lead else several
+            several = "several episodes at once need ProductMemory(episodes=B)"
+            hint = f" with B = {self.episodes}" if lead else f"; one code alone is codes[None], and {several}"
             raise UsageError(f"{name} have to be {wanted}, got {[*codes.shape]}{hint}")
         if codes.shape[-1] != self.dim:
             raise UsageError(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
@@ -261,17 +274,17 @@ class ProductMemory:
     def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> MachineWeights:
         """Noise and weights of each item and machine, checked. [B, T, K] each"""
         shape = *codes.shape[:2], self.machines
-        noise = self._spread(eta, shape, "eta")
-        if not (noise > 0).all():
+        eta = self._spread(eta, shape, "eta")
+        if not (eta > 0).all():
             raise UsageError("eta, a standard deviation, has to be above 0 everywhere")
         if gamma is None:
             if self.coupling == "mixture" and self.machines > 1:
                 raise UsageError("a mixture needs gamma, the choice of a machine, such as [1, 0]")
-            return MachineWeights(noise, gamma_from_eta(noise))
-        weight = self._spread(gamma, shape, "gamma")
-        if (weight < 0).any() or ((weight.sum(-1) - 1).abs() > 1e-4).any():
+            return weights_from_eta(eta)
+        gamma = self._spread(gamma, shape, "gamma")
+        if (gamma < 0).any() or ((gamma.sum(-1) - 1).abs() > 1e-4).any():
             raise UsageError("gamma has to be from 0 to 1, with a sum of 1 over machines")
-        return MachineWeights(noise, weight)
+        return MachineWeights(eta, gamma)
 
     def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
         """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""
@@ -279,9 +292,8 @@ class ProductMemory:
             spread = self._numbers(given).expand(shape)
         except (TypeError, ValueError, RuntimeError) as error:
             forms = "[K] or [T, K]" if name == "gamma" else "one number, [K] or [T, K]"
-            raise UsageError(
-                f"{name} has to be {forms}, here T = {shape[1]} and K = {shape[2]}; got {given!r}"
-            ) from error
+            sizes = f"here T = {shape[1]} and K = {shape[2]}"
+            raise UsageError(f"{name} has to be {forms}, {sizes}; got {given!r}") from error
         if not spread.isfinite().all():
             raise UsageError(f"{name} has to be finite numbers")
         return spread

@@ -1,4 +1,4 @@
-"""Reading a memory that no longer changes: what it says to queries, how novel a code is to it, what it imagines."""
+"""Reading a memory that no longer changes: answers to queries, the novelty of a code, imagined codes."""
 
 import math
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from mini_lib.kanerva.memory.writing import MachineWeights, combine
 
 
 class ReadResult(NamedTuple):
-    """What a memory says to N queries.
+    """A memory's answers to N queries.
 
     Attributes:
         codes: mu_z = sum_i gamma_i R_i w_i. [B, N, D]
-        parts: R_i w_i, what each machine says; times gamma_i, its part in mu_z. [B, N, K, D]
-        w: addresses as least squares gave them, without noise. [B, N, K, M]
+        parts: R_i w_i, each machine's answer; times gamma_i, its part in mu_z. [B, N, K, D]
+        w: addresses by least squares, without noise. [B, N, K, M]
     """
 
     codes: Float[Tensor, "B N D"]
@@ -34,7 +34,7 @@ def read(
     ridge: float = RIDGE,
     noise: Float[Tensor, "B N K M"] | None = None,
 ) -> ReadResult:  # Algorithm 2
-    """Ask a memory N queries at once; the answer to one does not depend on the others.
+    """Read a memory at N queries at once; the answer to one does not depend on the others.
 
     In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60.
 
@@ -49,10 +49,11 @@ def read(
     Raises:
         UsageError: for an option that is not there.
     """
-    w = addresses(state.R, queries, solver, ridge)
+    w = addresses(state.R, queries, solver, ridge)  # least squares [B, N, K, M]
     sampled = w if noise is None else w + noise
-    parts = (sampled.transpose(1, 2) @ state.R.mT).transpose(1, 2)
-    return ReadResult(combine(parts, gamma), parts, w)
+    parts = (sampled.transpose(1, 2) @ state.R.mT).transpose(1, 2)  # R_i w_i [B, N, K, D]
+    codes = combine(parts, gamma)  # mu_z [B, N, D]
+    return ReadResult(codes, parts, w)
 
 
 def predictive(
@@ -68,10 +69,10 @@ def predictive(
     z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), the normalised likelihood of the product. The marginal of
     Eq. 37 is another one, prod_i N(z; R_i w_i, s_i I) normalised: its mean is not the read-out.
     """
-    columns = w.permute(0, 2, 3, 1)
-    known = (columns * (state.V @ columns)).sum(-2).permute(0, 2, 1)
-    variance = (weights.gamma.square() * (known + weights.eta.square())).sum(-1)
-    parts = (state.R @ columns).permute(0, 3, 1, 2)
+    columns = w.permute(0, 2, 3, 1)  # [B, K, M, N]
+    known = (columns * (state.V @ columns)).sum(-2).permute(0, 2, 1)  # w_i . V_i w_i [B, N, K]
+    variance = (weights.gamma.square() * (known + weights.eta.square())).sum(-1)  # [B, N]
+    parts = (state.R @ columns).permute(0, 3, 1, 2)  # [B, N, K, D]
     return combine(parts, weights.gamma), variance
 
 
@@ -96,12 +97,12 @@ def log_likelihood(
 
 
 def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Tensor, "*S B K D M"]:
-    """Machines drawn from N(vec(R), V x I) by standard normal numbers; see `noise` for any number of draws."""
+    """Machines drawn from N(vec(R), V x I), by standard normal numbers; any axes S of draws may come first."""
     return state.R + noise @ root(state.V).mT
 
 
 def draw_codes(
     machines: Float[Tensor, "*S B K D M"], w: Float[Tensor, "*S B K M"], gamma: Float[Tensor, "*S B K"]
 ) -> Float[Tensor, "*S B D"]:
-    """The codes that these machines, drawn or their means, hold at addresses drawn from N(0, I) (A.2.3)."""
+    """The codes that these machines, drawn or their means, hold at given addresses (A.2.3)."""
     return combine((machines @ w[..., None])[..., 0], gamma)

@@ -1,4 +1,4 @@
-"""What a memory knows, and what it knows before anything is written (Section 2).
+"""The state of a memory, and the prior that it starts from (Section 2).
 
 Machine i is an unknown matrix with D rows and M columns. Its rows are independent and normal: row d has the mean
 R_i[d] and the covariance V_i, the same for all rows. In the paper's words p(vec(M_i)) = N(vec(R_i), V_i x I).
@@ -22,7 +22,7 @@ class State(NamedTuple):
         R: means. [B, K, D, M]
         V: covariances of the columns. [B, K, M, M]
         shrinkage: ln det V_0 - ln det V, the nats by which each covariance has shrunk since the prior; kept as a
-            running sum, so that no determinant is ever worked out. [B, K]
+            running sum, which needs no determinant. [B, K]
     """
 
     R: Float[Tensor, "B K D M"]
@@ -40,18 +40,18 @@ def join(machines: list[State]) -> State:
 
 
 class Prior(NamedTuple):
-    """Every memory's K machines before anything is written: N(vec(R_i), psi_i I).
+    """The K machines of every memory before anything is written: N(vec(R_i), psi_i I).
 
     Attributes:
-        R: means, learned; they differ between machines, or nothing would ever tell these apart. [K, D, M]
-        psi: variances, one for each machine; exp of what is learned. [K]
+        R: means; in a network they are learned. They differ between machines, or these would stay alike. [K, D, M]
+        psi: variances, one for each machine. [K]
     """
 
     R: Float[Tensor, "K D M"]
     psi: Float[Tensor, "K"]
 
     def state(self, batch: int) -> State:
-        """B memories that know nothing else."""
+        """The state of B empty memories."""
         machines, _, columns = self.R.shape
         covariance = torch.diag_embed(self.psi[:, None].expand(machines, columns))
         return State(
@@ -62,11 +62,11 @@ class Prior(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """What writing an episode of T items leaves.
+    """The course of writing an episode of T items.
 
     Attributes:
         states: T + 1 of them, from the one before the first item to the one after the last.
-        w: addresses as least squares gave them, without noise. [B, T, K, M]
+        w: addresses by least squares, without noise. [B, T, K, M]
         eta: each machine's noise. [B, T, K]
         gamma: each machine's weight. [B, T, K]
         kl: of each item, from the memory before it to the memory after it, in nats. [B, T, K]

@@ -9,9 +9,11 @@ The three rules differ in the error that moves a machine, and in who is moved:
   is the noise sigma.
 
 With one machine all three are the Kanerva Machine (Eqs. 26 and 27).
+
+The paper's letters: R_i and V_i are the mean and covariance of machine i, w_i its address, eta_i its noise and
+gamma_i its weight; z is a code, mu_z the joint read-out.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -25,7 +27,7 @@ from mini_lib.kanerva.memory.state import State, WriteResult
 
 COUPLINGS = ("product", "independent")
 RULES = (*COUPLINGS, "mixture")
-PRECISION = 64  # times what rounding takes from a variance of the prior: no noise is taken for less than that
+PRECISION = 64  # the least noise, in rounding errors of the prior's variance
 
 
 class MachineWeights(NamedTuple):
@@ -39,6 +41,10 @@ class MachineWeights(NamedTuple):
     eta: Tensor
     gamma: Tensor
 
+    def item(self, t: int) -> "MachineWeights":
+        """Those of item t, [B, K] each."""
+        return MachineWeights(self.eta[:, t], self.gamma[:, t])
+
 
 def weights_from_eta(eta: Float[Tensor, "*B K"]) -> MachineWeights:
     """The weights that follow from the noise; see `gamma_from_eta`."""
@@ -46,13 +52,13 @@ def weights_from_eta(eta: Float[Tensor, "*B K"]) -> MachineWeights:
 
 
 def readouts(R: Float[Tensor, "*B K D M"], w: Float[Tensor, "*B K M"]) -> Float[Tensor, "*B K D"]:
-    """What each machine says at its address, R_i w_i."""
-    return (w[..., None, :] @ R.mT)[..., 0, :]
+    """R_i w_i, what each machine holds at its address."""
+    return times(w, R.mT)
 
 
 def combine(parts: Float[Tensor, "*B K D"], gamma: Float[Tensor, "*B K"]) -> Float[Tensor, "*B D"]:
-    """mu_z = sum_i gamma_i R_i w_i, what the machines say together."""
-    return (gamma[..., None, :] @ parts)[..., 0, :]  # Eq. 44; Eq. 53, Eq. 58
+    """mu_z = sum_i gamma_i R_i w_i, the joint read-out."""
+    return times(gamma, parts)  # Eq. 44; Eq. 53, Eq. 58
 
 
 def prediction_errors(
@@ -64,8 +70,8 @@ def prediction_errors(
     """What moves the machines: one error for all (E = 1) or one for each (E = K)."""
     if rule not in RULES:
         raise unknown_name_error("coupling", rule, RULES)
-    said = combine(parts, gamma)[:, None] if rule == "product" else parts
-    return code[:, None] - said  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
+    expected = combine(parts, gamma)[:, None] if rule == "product" else parts  # [B, E, D]
+    return code[:, None] - expected  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
 
 
 def update(
@@ -76,10 +82,10 @@ def update(
     share: Float[Tensor, "B K"] | None = None,
     floor: Float[Tensor, "*B K"] | None = None,
 ) -> tuple[State, Float[Tensor, "B K"]]:
-    """Move every machine by an error, given addresses and noise.
+    """Move every machine by an error, given addresses and noise; both lines start from the old V.
 
-    Both lines start from the old V. The product u u^T keeps V symmetric to the last bit. V would lose its positive
-    eigenvalues if an item left less variance than rounding does; `floor` prevents that.
+    Of one machine Eq. 3 and Eq. 4 are Eq. 26 and Eq. 27, of a product Eq. 47 and Eq. 48, with powers Eq. 55 and
+    Eq. 56, with a share Eq. 62 and Eq. 61. The new V is the inverse of Eq. 34, in the form of Eq. 35.
 
     Args:
         state: before the item.
@@ -87,24 +93,24 @@ def update(
         w: addresses.
         eta: noise.
         share: factor of each machine's corrections; by default 1.
-        floor: the least variance of the noise, for an address of length 1; by default none.
+        floor: the least variance of the noise, for an address of length 1; see `least_noise`.
 
     Returns:
         The state after the item, and the divergence from the state before it, in nats.
     """
-    u = (w[..., None, :] @ state.V)[..., 0, :]  # V is symmetric
-    known, noise = (w * u).sum(-1).clamp(min=0), eta.square()
-    if floor is not None:
-        noise = torch.maximum(noise, floor * w.square().sum(-1))
+    R, V, shrinkage = state  # [B, K, D, M], [B, K, M, M], [B, K]
+    u = times(w, V)  # V_i w_i, as V is symmetric [B, K, M]
+    known = (w * u).sum(-1).clamp(min=0)  # w_i . V_i w_i [B, K]
+    noise = above_rounding(eta.square(), w, floor)  # eta_i^2 [B, K]
     share = torch.ones_like(known) if share is None else share
-    beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma
-    # Of one machine these are Eq. 26 and Eq. 27, of a product Eq. 47 and Eq. 48, with powers Eq. 55 and Eq. 56, with
-    # a share Eq. 62 and Eq. 61. The new V is the inverse of Eq. 34, in the form of Eq. 35.
-    R = torch.addcmul(state.R, error[..., None], (beta[..., None] * u)[..., None, :])  # Eq. 3
-    V = torch.addcmul(state.V, u[..., None] * u[..., None, :], -beta[..., None, None])  # Eq. 4
-    shrunk = torch.log1p(share * known / (noise + (1 - share) * known))
+    beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma [B, K]
+    R = plus_outer(R, error, beta[..., None] * u)  # Eq. 3: R_i + beta_i Delta u_i^T
+    V = minus_square(V, u, beta)  # Eq. 4: V_i - beta_i u_i u_i^T
+    shrunk = torch.log1p(
+        share * known / (noise + (1 - share) * known)
+    )  # ln det of the old V less that of the new
     kl = step_kl(beta * known, beta.square() * known * error.square().sum(-1), shrunk, error.shape[-1])
-    return State(R, V, state.shrinkage + shrunk), kl
+    return State(R, V, shrinkage + shrunk), kl
 
 
 def write_item(
@@ -123,24 +129,15 @@ def write_item(
     Raises:
         UsageError: for an unknown coupling.
     """
-    error = prediction_errors(code, readouts(state.R, w), weights.gamma, coupling)
-    share = weights.gamma if coupling == "mixture" else None
-    return update(state, error, w, weights.eta, share, floor)
-
-
-def least_noise(state: State, psi: Float[Tensor, "K"] | None = None) -> Float[Tensor, "*B K"]:
-    """The least variance of noise that the precision of these numbers allows, for an address of length 1.
-
-    In proportion to psi, the variance of the prior; without it the state is taken for the prior.
-    """
-    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
-    return PRECISION * torch.finfo(psi.dtype).eps * psi.detach()
+    eta, gamma = weights
+    error = prediction_errors(code, readouts(state.R, w), gamma, coupling)  # Delta [B, E, D]
+    return update(state, error, w, eta, gamma if coupling == "mixture" else None, floor)
 
 
 def write_episode(
     state: State,
     codes: Float[Tensor, "B T D"],
-    weights: MachineWeights | Callable[[int, Tensor], MachineWeights],
+    weights: MachineWeights,
     *,
     coupling: str = "product",
     solver: str = "ridge",
@@ -151,15 +148,10 @@ def write_episode(
 ) -> WriteResult:  # Algorithm 1
     """Write T codes, one after the other.
 
-    The noise eta^2 of an item counts for no less than 64 times what rounding takes from the prior's variance, in
-    float32 ``8e-6 psi |w|^2``, in float64 ``1e-14 psi |w|^2``: a memory cannot be surer than its numbers are exact.
-    The weights gamma are taken as they are given.
-
     Args:
         state: to begin with, such as `Prior.state`.
         codes: the items.
-        weights: [B, T, K] each; or what makes those of one item, [B, K] each, from its place 0..T-1 and its code
-            [B, D]. It is called once for each item in order, so that it may remember what came before.
+        weights: eta and gamma of each item and machine, [B, T, K] each.
         coupling: "product", "independent" or "mixture".
         solver: "ridge" or "dkm"; see `addresses`.
         ridge: lambda.
@@ -173,15 +165,53 @@ def write_episode(
     if codes.shape[1] < 1:
         raise UsageError("an episode needs at least one item")
     floor = least_noise(state, psi)
-    states, found, used, moved = [state], [], [], []
-    for t, code in enumerate(codes.unbind(1)):
-        given = (
-            weights(t, code) if callable(weights) else MachineWeights(weights.eta[:, t], weights.gamma[:, t])
-        )
-        here = address(states[-1].R, code, solver, ridge) if w is None else w[:, t]
-        sampled = here if noise is None else here + noise[:, t]
-        after, kl = write_item(states[-1], code, sampled, given, coupling, floor)
-        for kept, new in ((states, after), (found, here), (used, given), (moved, kl)):
-            kept.append(new)
-    eta, gamma = (torch.stack(parts, dim=1) for parts in zip(*used, strict=True))
-    return WriteResult(tuple(states), torch.stack(found, dim=1), eta, gamma, torch.stack(moved, dim=1))
+    states, means, divergences = [state], [], []
+    for t, z in enumerate(codes.unbind(1)):  # z [B, D]
+        mean = address(state.R, z, solver, ridge) if w is None else w[:, t]  # least squares [B, K, M]
+        sampled = mean if noise is None else mean + noise[:, t]
+        state, kl = write_item(state, z, sampled, weights.item(t), coupling, floor)
+        states.append(state)
+        means.append(mean)
+        divergences.append(kl)
+    return WriteResult(tuple(states), torch.stack(means, 1), *weights, torch.stack(divergences, 1))
+
+
+# ---------------------------------------------------------------------------------------- exact in float32, and fast
+
+
+def times(row: Float[Tensor, "*B N"], matrix: Float[Tensor, "*B N M"]) -> Float[Tensor, "*B M"]:
+    """Rows times matrices; a batch of columns is slower."""
+    return (row[..., None, :] @ matrix)[..., 0, :]
+
+
+def plus_outer(
+    matrix: Float[Tensor, "B K D M"], a: Float[Tensor, "B E D"], b: Float[Tensor, "B K M"]
+) -> Float[Tensor, "B K D M"]:
+    """Matrix + a b^T in one pass."""
+    return torch.addcmul(matrix, a[..., None], b[..., None, :])
+
+
+def minus_square(
+    matrix: Float[Tensor, "B K M M"], a: Float[Tensor, "B K M"], factor: Float[Tensor, "B K"]
+) -> Float[Tensor, "B K M M"]:
+    """Matrix - factor a a^T; the product a a^T comes first, which keeps a matrix symmetric to the last bit."""
+    return torch.addcmul(matrix, a[..., None] * a[..., None, :], -factor[..., None, None])
+
+
+def least_noise(state: State, psi: Float[Tensor, "K"] | None = None) -> Float[Tensor, "*B K"]:
+    """The least variance of noise that the precision of these numbers allows, for an address of length 1.
+
+    V would lose its positive eigenvalues if an item left less variance than rounding does: a memory cannot be surer
+    than its numbers are exact. So noise counts for no less than 64 times what rounding takes from psi, the variance
+    of the prior: in float32 ``8e-6 psi |w|^2``, in float64 ``1e-14 psi |w|^2``. Without psi the state is taken for
+    the prior. gamma is left as it is.
+    """
+    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
+    return PRECISION * torch.finfo(psi.dtype).eps * psi.detach()
+
+
+def above_rounding(
+    variance: Float[Tensor, "B K"], w: Float[Tensor, "B K M"], floor: Float[Tensor, "*B K"] | None
+) -> Float[Tensor, "B K"]:
+    """The variance of the noise, but no less than the floor times |w|^2."""
+    return variance if floor is None else torch.maximum(variance, floor * w.square().sum(-1))

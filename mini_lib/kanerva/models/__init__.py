@@ -3,9 +3,8 @@
 - "product": `ProductKanerva`, all machines remember every item, each as much as a network says.
 - "mixture": `MixtureKanerva`, one machine is chosen for each item.
 
-Both are called alike: `network(images, queries, noise)` writes an episode, asks for it and returns a `KanervaTrace`.
-Noise is what `network.noise(episodes, items, generator)` draws; nothing is drawn inside. `generation` makes images
-out of memory alone.
+Both are called alike: `network(images, queries, noise)` writes an episode, reads it and returns a `KanervaTrace`.
+`generation` makes images out of memory alone.
 """
 
 import inspect
@@ -15,7 +14,7 @@ from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
 from mini_lib.kanerva.models.mixture import MixtureKanerva
-from mini_lib.kanerva.models.network import H_READ, SAMPLES, Kanerva
+from mini_lib.kanerva.models.network import SAMPLES, Kanerva
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.product import ProductKanerva
 from mini_lib.kanerva.models.trace import EpisodeMemory, KanervaTrace
@@ -25,7 +24,6 @@ MODELS = {"product": ProductKanerva, "mixture": MixtureKanerva}
 __all__ = [
     "DECODERS",
     "ENCODERS",
-    "H_READ",
     "MODELS",
     "SAMPLES",
     "EpisodeMemory",
@@ -42,24 +40,20 @@ __all__ = [
 ]
 
 
-def options_of(name: str) -> list[str]:
-    """The options of a network of `MODELS`, without its sizes.
-
-    Raises:
-        UsageError: for a network that is not there.
-    """
-    check_names("model", [name], MODELS)
-    own, shared = (inspect.signature(model).parameters.values() for model in (MODELS[name], Kanerva))
-    return [p.name for p in (*own, *shared) if p.kind is p.KEYWORD_ONLY and p.name != "rule"]
+def options_of(model: str) -> list[str]:
+    """The options of a network of `MODELS`, without its sizes; UsageError for a network that is not there."""
+    check_names("model", [model], MODELS)
+    known = inspect.signature(MODELS[model]).parameters.values()
+    return [p.name for p in known if p.kind is p.KEYWORD_ONLY]
 
 
-def check_options(name: str, options: Iterable[str]) -> None:
+def check_options(model: str, options: Iterable[str]) -> None:
     """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {name}", options, options_of(name))
+    check_names(f"option of {model}", options, options_of(model))
 
 
 def build_network(
-    name: str,
+    model: str,
     *,
     channels: int = 1,
     size: int = 28,
@@ -72,8 +66,12 @@ def build_network(
 ) -> Kanerva:
     """A network of `MODELS` for images of C x size x size pixels; the sizes are the paper's for digits.
 
+    >>> network = build_network("product", machines=2, size=8, encoder="mlp", decoder="mlp", sample="full")
+    >>> network.columns
+    15
+
     Args:
-        name: "product" or "mixture".
+        model: "product" or "mixture".
         channels: C.
         size: H = W.
         dim: D, features of a code.
@@ -86,7 +84,7 @@ def build_network(
     Raises:
         UsageError: for a name, an option or a size that cannot be; K has to divide `total`.
     """
-    check_options(name, options)
+    check_options(model, options)
     columns = columns_of(total, machines)
     networks = build_encoder(encoder, channels, size, dim), build_decoder(decoder, channels, size, dim)
-    return MODELS[name](*networks, dim, machines, columns, **options)
+    return MODELS[model](*networks, dim, machines, columns, **options)

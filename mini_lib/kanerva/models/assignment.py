@@ -1,4 +1,4 @@
-"""Which machine counts how much for a code, inferred by a network (A.1.3, A.2.1)."""
+"""How much each machine counts for a code, inferred by a network (A.1.3, A.2.1)."""
 
 from itertools import pairwise
 
@@ -7,13 +7,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import MachineWeights, assignment_kl, weights_from_eta
 from mini_lib.kanerva.models.noise import GIVEN, Normal
 
 HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
 LEAST_SD = 1e-4  # of what is drawn; the paper takes a linear layer's output for a standard deviation
 LEAST_NOISE = 1e-3  # of eta, so that 1 / eta^2 stays a number
-IDLE = 40.0  # times as much noise has a machine that an item is not given to: a weight of 1 / 1,600
+IDLE = 40.0  # noise multiplier of a machine that an item is not assigned to: a weight of 1 / 1,600
 
 
 def perceptron(*sizes: int) -> nn.Sequential:
@@ -61,7 +62,7 @@ class AssignmentNetwork(nn.Module):
 
     def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Normal:
         """q(r | z, h), of u."""
-        both = torch.cat([features, h], dim=-1)
+        both = torch.cat([features, h], dim=-1)  # [*B, K + H]
         return Normal(self.mean(both), positive(self.sd(both)))
 
     def prior(self, h: Float[Tensor, "*B H"]) -> Normal:
@@ -74,7 +75,7 @@ class AssignmentNetwork(nn.Module):
         h: Float[Tensor, "*B H"],
         noise: Float[Tensor, "*B K"] | None = None,
     ) -> MachineWeights:
-        """Noise eta and weight gamma from a draw of q; without random numbers, from its mean."""
+        """Noise eta and weight gamma from a draw of q; without noise, from its mean."""
         return self.weights_at(self.posterior(features, h).draw(noise))
 
     def weights_at(self, u: Float[Tensor, "*B K"]) -> MachineWeights:
@@ -90,9 +91,10 @@ class AssignmentNetwork(nn.Module):
 
 
 class GivenAssignment(nn.Module):
-    """Weights that somebody else has chosen, in the place of the assignment network; not the paper's.
+    """Weights that the caller has chosen, in the place of the assignment network; not the paper's.
 
-    A control: it shows what a memory could do if it knew which machine is to have an item.
+    A control: it shows what a memory could do if it knew which machine is to have an item. The network's noise then
+    holds "given" and "given_read", each machine's share of each item and of each query. [B, T, K]
 
     Args:
         machines: K.
@@ -103,7 +105,7 @@ class GivenAssignment(nn.Module):
     def __init__(self, machines: int):
         super().__init__()
         self.machines = machines
-        self.u = nn.Parameter(torch.zeros(()))  # of the noise of a machine that has an item
+        self.u = nn.Parameter(torch.zeros(()))  # sets the noise of a machine that has an item
 
     def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
         """Nothing: the choice does not depend on codes."""
@@ -113,8 +115,16 @@ class GivenAssignment(nn.Module):
         self,
         features: Float[Tensor, "*B K"],
         h: Float[Tensor, "*B H"],
-        noise: Float[Tensor, "*B K"] | None = None,
+        shares: Float[Tensor, "*B K"] | None = None,
     ) -> MachineWeights:
-        """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it."""
-        share = torch.full_like(features, 1 / self.machines) if noise is None else noise
-        return weights_from_eta((F.softplus(self.u) + LEAST_NOISE) * (share + IDLE * (1 - share)))
+        """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it.
+
+        Raises:
+            UsageError: without shares.
+        """
+        if shares is None:
+            raise UsageError(
+                f"this network's machines are given: pass noise with {GIVEN!r} and '{GIVEN}_read', each machine's"
+                " share of each item and query [B, T, K]"
+            )
+        return weights_from_eta((F.softplus(self.u) + LEAST_NOISE) * (shares + IDLE * (1 - shares)))

@@ -52,7 +52,7 @@ class Imagined(NamedTuple):
 def noise_shapes(
     network: Kanerva, batch: int, images: int, *, settle: int = SETTLE, draw: bool = False
 ) -> Shapes:
-    """The random tensors for N images from each of B memories, by name; the shapes of their numbers.
+    """The random tensors for N images from each of B memories, by name, and their shapes.
 
     All are standard normal; `models.noise.draw_noise` draws them.
 
@@ -60,7 +60,7 @@ def noise_shapes(
         network: that imagines.
         batch: B.
         images: N.
-        settle: S, how often an image is asked for again.
+        settle: S, how often an image is read again.
         draw: machines are drawn for each image too.
 
     Raises:
@@ -93,6 +93,12 @@ def imagine(
     it is encoded, read with q(u | z, h) and w by least squares, decoded and rounded, which brings it nearer to what
     is stored. Addresses are at their mean then, whatever the network's `sample`.
 
+    >>> from mini_lib.kanerva.models import build_network, draw_noise
+    >>> network = build_network("product", machines=2, size=8, encoder="mlp", decoder="mlp")
+    >>> noise = draw_noise(noise_shapes(network, 3, 5, settle=2), torch.Generator().manual_seed(0))
+    >>> imagine(network, network.empty(3), noise, settle=2).images.shape  # five from each of three memories
+    torch.Size([3, 5, 1, 8, 8])
+
     Args:
         network: a product; a mixture has learned no p(r | h).
         memory: what is stored: `KanervaTrace.memory`, or `network.empty(B)`.
@@ -103,32 +109,27 @@ def imagine(
     Raises:
         UsageError: for a mixture, or noise that does not fit.
     """
-    if not isinstance(network, ProductKanerva):
-        raise UsageError("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
-    if not isinstance(network.assignment, AssignmentNetwork):
-        raise UsageError(
-            "where machines are given there is no p(r | h) to imagine with; learn the assignment"
-        )
-    if "address" not in noise:
-        raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")
-    shapes = noise_shapes(network, len(memory.omega), noise["address"].shape[1], settle=settle, draw=draw)
-    given = {name: pick(noise, shapes, name) for name in shapes}
-    h = given["history"]
+    _check(network, noise)
+    images = noise["address"].shape[1]
+    shapes = noise_shapes(network, len(memory.omega), images, settle=settle, draw=draw)
+    noise = {name: pick(noise, shapes, name) for name in shapes}
+    h = noise["history"]  # [B, N, H]
     if memory.items:
-        h = network.history(memory.omega[:, None].expand(-1, h.shape[1], -1)).draw(h)
-    weights = network.assignment.weights_at(network.assignment.prior(h).draw(given["assignment"]))
-    codes = combine(
-        readouts(_machines(memory, given["address"], given.get("machines")), given["address"]), weights.gamma
-    )
+        h = network.history(memory.omega[:, None].expand(-1, images, -1)).draw(h)
+    weights = network.assignment.weights_at(network.assignment.prior(h).draw(noise["assignment"]))  # p(u | h)
+    R = memory.state.R[:, None].expand(-1, images, -1, -1, -1)  # [B, N, K, D, M]
+    if draw:
+        R = draw_machines(memory.state, noise["machines"].transpose(0, 1)).transpose(0, 1)
+    codes = combine(readouts(R, noise["address"]), weights.gamma)  # [B, N, D]
     logits = network.decoder(codes)
-    path = [_rounded(logits)]
+    path = [rounded(logits)]
     for step in range(settle):
-        asked = network.encoder(path[-1])
-        features = network.assignment.features(asked)
-        weights = network.assignment.weights(features, h, given["settle"][:, :, step])
-        codes = read(memory.state, asked, weights.gamma, **network.solving).codes
+        queries = network.encoder(path[-1])
+        features = network.assignment.features(queries)
+        weights = network.assignment.weights(features, h, noise["settle"][:, :, step])  # q(u | z, h)
+        codes = read(memory.state, queries, weights.gamma, **network.solving).codes
         logits = network.decoder(codes)
-        path.append(_rounded(logits))
+        path.append(rounded(logits))
     return Imagined(torch.stack(path, dim=2), logits, codes, weights, h)
 
 
@@ -158,35 +159,33 @@ def imagine_episode(
     Raises:
         UsageError: as `imagine`.
     """
-    if "address" not in noise:
-        raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")
+    _check(network, noise)
     memory = network.empty(len(noise["address"])) if memory is None else memory
-    found = []
+    images = []
     for t in range(noise["address"].shape[1]):
-        here = {name: each[:, t : t + 1] for name, each in noise.items()}
-        new = imagine(network, memory, here, settle=settle, draw=draw)
-        memory = _written(network, memory, new)
-        found.append(new)
-    path, logits, codes, weights, h = zip(*found, strict=True)
-    joined = (torch.cat(parts, dim=1) for parts in (path, logits, codes, *zip(*weights, strict=True), h))
-    path, logits, codes, eta, gamma, h = joined
+        own = {name: each[:, t : t + 1] for name, each in noise.items()}
+        new = imagine(network, memory, own, settle=settle, draw=draw)
+        state = write_episode(memory.state, new.codes, new.weights, **network.writing).state
+        omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
+        memory = EpisodeMemory(state, omega, memory.items + 1)
+        images.append(new)
+    path, logits, codes, weights, h = zip(*images, strict=True)
+    eta, gamma = (torch.cat(parts, dim=1) for parts in zip(*weights, strict=True))
+    path, logits, codes, h = (torch.cat(parts, dim=1) for parts in (path, logits, codes, h))
     return Imagined(path, logits, codes, MachineWeights(eta, gamma), h), memory
 
 
-def _machines(memory: EpisodeMemory, w: Tensor, noise: Tensor | None) -> Float[Tensor, "B N K D M"]:
-    """Each image's machines: their means, or drawn ones."""
-    if noise is None:
-        return memory.state.R[:, None].expand(-1, w.shape[1], -1, -1, -1)
-    return draw_machines(memory.state, noise.transpose(0, 1)).transpose(0, 1)
-
-
-def _rounded(logits: Tensor) -> Tensor:
+def rounded(logits: Tensor) -> Tensor:
     """Pixels whose probability is above a half."""
     return (logits > 0).to(logits.dtype)
 
 
-def _written(network: Kanerva, memory: EpisodeMemory, new: Imagined) -> EpisodeMemory:
-    """The memory with one imagined item of each episode written."""
-    state = write_episode(memory.state, new.codes, new.weights, **network.writing).state
-    omega = network.history.add(memory.omega, new.codes[:, 0], new.weights.gamma[:, 0], memory.items)
-    return EpisodeMemory(state, omega, memory.items + 1)
+def _check(network: Kanerva, noise: Noise) -> None:
+    if not isinstance(network, ProductKanerva):
+        raise UsageError("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
+    if not isinstance(network.assignment, AssignmentNetwork):
+        raise UsageError(
+            "where machines are given there is no p(r | h) to imagine with; learn the assignment"
+        )
+    if "address" not in noise:
+        raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")

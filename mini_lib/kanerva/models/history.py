@@ -1,4 +1,4 @@
-"""What an episode has been about so far: a running mean Omega, and the variable h that is drawn from it (A.2.1)."""
+"""The history of an episode: a running mean Omega of its items, and the variable h drawn from it (A.2.1)."""
 
 import torch
 from jaxtyping import Float
@@ -21,15 +21,14 @@ class History(nn.Module):
     Args:
         dim: D, features of a code z.
         machines: K.
-        size: H, features of h.
-        width: of Omega.
     """
 
-    def __init__(self, dim: int, machines: int, size: int = SIZE, width: int = WIDTH):
+    size, width = SIZE, WIDTH
+
+    def __init__(self, dim: int, machines: int):
         super().__init__()
-        self.size, self.width = size, width
-        self.psi = nn.Linear(dim + machines, width)  # Linear_0
-        self.mean, self.sd = (perceptron(width, HIDDEN, size) for _ in range(2))  # MLP_a, MLP_b
+        self.psi = nn.Linear(dim + machines, WIDTH)  # Linear_0
+        self.mean, self.sd = (perceptron(WIDTH, HIDDEN, SIZE) for _ in range(2))  # MLP_a, MLP_b
 
     def forward(self, omega: Float[Tensor, "*B W"]) -> Normal:
         """q(h | z_1..t), of the mean Omega_t."""
@@ -42,6 +41,6 @@ class History(nn.Module):
         gamma: Float[Tensor, "B K"],
         items: int,
     ) -> Float[Tensor, "B W"]:
-        """The mean with one more item, after so many others."""
-        new = self.psi(torch.cat([code, gamma], dim=-1))
+        """The mean with one more item, after `items` others."""
+        new = self.psi(torch.cat([code, gamma], dim=-1))  # Psi([z_t, gamma_t]) [B, W]
         return new / (items + 1) + omega * (items / (items + 1))

@@ -2,8 +2,8 @@
 
 Images are [..., C, H, W] with values 0 and 1 and H = W; codes are [..., D], D the paper's c. Any axes may come
 first, so that episodes [B, T, C, H, W] become codes [B, T, D] in one call. Codes pass no activation, as they have
-to find their scale. The paper gives channels, kernels, strides and the decoder's sizes; what else is needed is
-ours, and said below. Initial weights are PyTorch's.
+to find their scale. The paper gives channels, kernels, strides and the decoder's sizes; the rest is ours, and named
+below. Initial weights are PyTorch's.
 """
 
 import math
@@ -19,7 +19,8 @@ from mini_lib.errors import UsageError, unknown_name_error
 
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
-PADDINGS = {"valid": (0, 0, 0, 0), "same": (2, 2, 2, 2), "stride2": (2, 2, 2, 3)}  # by convolution
+PADDINGS = {"valid": (0, 0, 0, 0), "stride2": (2, 2, 2, 3)}  # by convolution
+LEAST_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can read
 
 
 class ImageNetwork(nn.Module):
@@ -70,13 +71,16 @@ class Encoder(ImageNetwork):
 class ConvEncoder(Encoder):
     """Four convolutions of 6 x 6 with 16, 32, 64 and 128 channels, ReLU after each, then one linear layer.
 
+    >>> import torch
+    >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
+    torch.Size([2, 45, 50])
+
     Args:
         channels: C.
         size: H = W.
         dim: D.
-        padding: "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading; "same", 2 pixels before and 3
-            after (28 throughout), which is Sonnet's default; or "stride2", strides of 2 instead of the paper's 1
-            (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
+        padding: "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading, or "stride2", strides of 2
+            instead of the paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
 
     Raises:
         UsageError: for an unknown padding, or for images too small for it.
@@ -88,26 +92,24 @@ class ConvEncoder(Encoder):
         super().__init__(channels, size, dim)
         if padding not in PADDINGS:
             raise unknown_name_error("padding", padding, PADDINGS)
-        self.padding, stride = padding, 2 if padding == "stride2" else 1
+        least = LEAST_SIZE[padding]
+        if size < least:
+            raise UsageError(
+                f"the {padding!r} encoder needs images of {least} x {least} pixels or more, got {size} x {size};"
+                " 'mlp' takes any"
+            )
         self.convs = nn.ModuleList()
-        side = size
+        stride, side = 2 if padding == "stride2" else 1, size
         steps = pairwise((channels, *self.CHANNELS))
         for (inputs, outputs), pad in zip(steps, PADDINGS[padding], strict=True):
             self.convs.append(nn.Conv2d(inputs, outputs, 6, stride, pad))
-            side = (side + (padding == "same") + 2 * pad - 6) // stride + 1
-            if side < 1:
-                least = {"valid": 21, "stride2": 8}[padding]
-                raise UsageError(
-                    f"the {padding!r} encoder needs images of {least} x {least} pixels or more, got {size} x {size};"
-                    " 'mlp' takes any"
-                )
+            side = (side + 2 * pad - 6) // stride + 1
         self.code = nn.Linear(self.CHANNELS[-1] * side * side, dim)
 
     def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         """The codes of N images."""
         for conv in self.convs:
-            # Padding by hand: PyTorch's own for even kernels warns of the copy that it makes.
-            x = F.relu(conv(F.pad(x, (0, 1, 0, 1)) if self.padding == "same" else x))
+            x = F.relu(conv(x))
         return self.code(x.flatten(1))
 
 
@@ -180,6 +182,10 @@ class Decoder(ImageNetwork):
 
 class ConvDecoder(Decoder):
     """A linear layer to 64 small maps, then three transposed convolutions of 4 x 4 at stride 2, ReLU before each.
+
+    >>> import torch
+    >>> ConvDecoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 50)).shape
+    torch.Size([2, 45, 1, 28, 28])
 
     Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
     off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise. The 64 are ours.

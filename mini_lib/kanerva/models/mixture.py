@@ -4,13 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.kanerva.memory import MachineWeights
+from mini_lib.errors import UsageError
+from mini_lib.kanerva.memory import RIDGE, MachineWeights
 from mini_lib.kanerva.models.assignment import HIDDEN, perceptron
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import GUMBEL
-
-SIGMAS = ("fixed", "learned")
 
 
 def straight_through(soft: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
@@ -23,27 +21,24 @@ def straight_through(soft: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
 class Choice(nn.Module):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise.
 
-    gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The paper says
-    that it used Gumbel-softmax sampling; that the choice is hard going forward, and how logits come about, is ours.
+    gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
+    of a machine is 1. The paper names Gumbel-softmax sampling; that the choice is hard going forward, and how logits
+    come about, is ours.
 
     Args:
         dim: D, features of a code z.
         machines: K.
         history: H, features of h.
         stop_grad: no gradient reaches the logits; the paper's control.
-        sigma: noise of a chosen machine, "fixed" at 1, or one number, "learned" from there.
     """
 
     noise_name = GUMBEL
 
-    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False, sigma: str = "fixed"):
+    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
         super().__init__()
-        if sigma not in SIGMAS:
-            raise unknown_name_error("sigma", sigma, SIGMAS)
         self.stop_grad = stop_grad
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.logits = nn.Linear(machines + history, machines)
-        self.log_sigma = nn.Parameter(torch.zeros(())) if sigma == "learned" else None
 
     def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
         """MLP_1(z), the part that does not wait for the history."""
@@ -75,16 +70,21 @@ class Choice(nn.Module):
             tau = tau.reshape(-1, *[1] * (logits.dim() - 1))
         chosen = straight_through(torch.softmax(logits / tau, dim=-1))
         chosen = chosen.detach() if self.stop_grad else chosen
-        sigma = torch.ones_like(chosen) if self.log_sigma is None else self.log_sigma.exp().expand_as(chosen)
-        return MachineWeights(sigma, chosen)
+        return MachineWeights(torch.ones_like(chosen), chosen)
 
 
 class MixtureKanerva(Kanerva):
     """K machines, of which one is chosen for every item and every query (Equations 60 to 62).
 
     As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
-    that of the memory. `forward`, `write` and `read` also take `tau`, the temperature of the choice, as the training
-    goes; it is 1 if it is not given. There is no divergence of the choice, as in the paper.
+    that of the memory. `forward`, `write` and `read` also take `tau`, the temperature of the choice, 1 by
+    default. There is no divergence of the choice, as in the paper.
+
+    >>> from mini_lib.kanerva.models.images import MLPDecoder, MLPEncoder
+    >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
+    >>> trace = model(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
+    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
+    (torch.Size([2, 7]), 1.0)
 
     Args:
         encoder: images to codes; see `models.images`.
@@ -93,12 +93,14 @@ class MixtureKanerva(Kanerva):
         machines: K, the paper's k.
         columns: M, of each machine, the paper's m_i.
         stop_grad_r: no gradient reaches the choice; see `Choice`.
-        sigma: "fixed" or "learned"; see `Choice`.
-        options: those of `Kanerva`.
+        ridge: lambda of the addressing.
+        sample: addresses at their "mean" or drawn, "full"; see `Kanerva`.
 
     Raises:
         UsageError: for an option or a size that cannot be.
     """
+
+    rule = "mixture"
 
     def __init__(
         self,
@@ -109,8 +111,8 @@ class MixtureKanerva(Kanerva):
         columns: int,
         *,
         stop_grad_r: bool = False,
-        sigma: str = "fixed",
-        **options,
+        ridge: float = RIDGE,
+        sample: str = "mean",
     ):
-        super().__init__(encoder, decoder, dim, machines, columns, rule="mixture", **options)
-        self.assignment = Choice(dim, machines, self.history.size, stop_grad_r, sigma)
+        super().__init__(encoder, decoder, dim, machines, columns, ridge=ridge, sample=sample)
+        self.assignment = Choice(dim, machines, self.history.size, stop_grad_r)

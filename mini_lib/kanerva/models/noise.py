@@ -1,12 +1,12 @@
-"""Random numbers that come from outside: what is drawn in a forward pass is an argument of it.
+"""Random numbers as arguments: everything that a forward pass draws can be passed to it by name.
 
-A network names the tensors that it wants and their shapes. All are standard normal, but those whose names begin with
-"gumbel", which have the standard Gumbel distribution, and "given", which are no noise but weights of machines that
-somebody has chosen. Where there is no noise at all, variables are at their mean.
+A network names its random tensors and their shapes. All are standard normal, but those whose names begin with
+"gumbel", which have the standard Gumbel distribution. Names that begin with "given" are not drawn: they hold weights
+of machines that the caller has chosen. Without noise every variable is at its mean.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from mini_lib.errors import UsageError
 Noise = Mapping[str, Tensor]
 Shapes = Mapping[str, tuple[int, ...]]
 GUMBEL, GIVEN = "gumbel", "given"
+Items = TypeVar("Items", bound=tuple)
 
 
 class Normal(NamedTuple):
@@ -30,21 +31,35 @@ class Normal(NamedTuple):
     sd: Tensor
 
     def draw(self, noise: Tensor | None = None) -> Tensor:
-        """What standard normal numbers make of it; without them, the mean."""
+        """A sample, by standard normal numbers; without them, the mean."""
         return self.mean if noise is None else self.mean + self.sd * noise
 
 
-def draw_noise(shapes: Shapes, generator: torch.Generator) -> dict[str, Tensor]:
-    """Tensors of these names and shapes, drawn one after the other from a generator on the CPU."""
-    return {name: _draw(name, shape, generator) for name, shape in shapes.items()}
+def draw_noise(
+    shapes: Shapes,
+    generator: torch.Generator | None = None,
+    device: torch.device | str | None = None,
+) -> dict[str, Tensor]:
+    """Tensors of these names and shapes, drawn one after the other.
+
+    Args:
+        shapes: by name; names that begin with "given" are left out.
+        generator: of random numbers; by default PyTorch's own.
+        device: where the tensors lie; by default the generator's, or else the CPU.
+    """
+    device = generator.device if device is None and generator is not None else device
+    kinds = {
+        name: (_gumbel if name.startswith(GUMBEL) else torch.randn, shape)
+        for name, shape in shapes.items()
+        if not name.startswith(GIVEN)
+    }
+    return {name: kind(shape, generator=generator, device=device) for name, (kind, shape) in kinds.items()}
 
 
-def _draw(name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    if name.startswith(GIVEN):
-        return torch.full(shape, 1 / shape[-1])  # nobody has chosen yet
-    if not name.startswith(GUMBEL):
-        return torch.randn(shape, generator=generator)
-    waiting = torch.empty(shape).exponential_(generator=generator)
+def _gumbel(
+    shape: tuple[int, ...], generator: torch.Generator | None, device: torch.device | str | None
+) -> Tensor:
+    waiting = torch.empty(shape, device=device).exponential_(generator=generator)
     return -waiting.clamp(min=torch.finfo(waiting.dtype).tiny).log()
 
 
@@ -63,6 +78,11 @@ def pick(noise: Noise | None, shapes: Shapes, name: str) -> Tensor | None:
     return noise[name]
 
 
-def at(noise: Tensor | None, item: int) -> Tensor | None:
-    """The numbers of one item, of [B, T, ...]."""
-    return None if noise is None else noise[:, item]
+def by_item(noise: Tensor | None, items: int) -> list[Tensor | None]:
+    """The numbers of each item, of [B, T, ...]."""
+    return [None] * items if noise is None else list(noise.unbind(1))
+
+
+def stack_items(each: list[Items]) -> Items:
+    """T tuples of tensors [B, ...] as one such tuple of [B, T, ...]."""
+    return type(each[0])(*(torch.stack(parts, dim=1) for parts in zip(*each, strict=True)))

@@ -1,4 +1,4 @@
-"""What the networks return: what is left of an episode, and everything that happened on the way."""
+"""What the networks return: the memory after an episode, and everything that happened on the way."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from mini_lib.kanerva.memory import MachineWeights, ReadResult, State, WriteResu
 
 
 class EpisodeMemory(NamedTuple):
-    """What is left of the items that were written.
+    """A network's memory of the items that were written.
 
     Attributes:
         state: the machines.
@@ -23,7 +23,7 @@ class EpisodeMemory(NamedTuple):
 
 
 class EpisodeWrite(NamedTuple):
-    """What writing T codes leaves: the memory, and the way to it; `kl` and h as in `KanervaTrace`."""
+    """What `Kanerva.write` returns: the memory, and the way to it; `h` and `kl` as in `KanervaTrace`."""
 
     memory: EpisodeMemory
     written: WriteResult
@@ -32,7 +32,7 @@ class EpisodeWrite(NamedTuple):
 
 
 class EpisodeRead(NamedTuple):
-    """What asking N queries gives; all as in `KanervaTrace`."""
+    """What `Kanerva.read` returns for N queries; all as in `KanervaTrace`."""
 
     reading: ReadResult
     weights: MachineWeights
@@ -41,18 +41,18 @@ class EpisodeRead(NamedTuple):
 
 
 class KanervaTrace(NamedTuple):
-    """Everything that happens while an episode is written and asked for.
+    """Everything that happens while an episode is written and read.
 
     Attributes:
         logits: of the pixels that are read out. [B, T, C, H, W]
-        autoencoded: logits of the codes themselves, without a memory; no items unless asked for.
+        autoencoded: logits of the codes themselves, without a memory; no items unless requested.
         codes: z, of the images. [B, T, D]
         queries: z of the queries. [B, T, D]
         written: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
-        reading: mu_z, what each machine says, addresses; see `ReadResult`.
+        reading: mu_z, each machine's answer, addresses; see `ReadResult`.
         weights: eta and gamma at reading. [B, T, K] each
         h: the history variable that each item was written with. [B, T, H]
-        h_read: the one that all queries were asked with. [B, H]
+        h_read: the one that all queries were read with. [B, H]
         omega: the mean of the whole episode. [B, W]
         kl: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not of
             a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T], of
@@ -73,5 +73,5 @@ class KanervaTrace(NamedTuple):
 
     @property
     def memory(self) -> EpisodeMemory:
-        """What is left of the episode."""
+        """The memory after the episode."""
         return EpisodeMemory(self.written.state, self.omega, self.codes.shape[1])

@@ -1,7 +1,7 @@
 """The paper's problems by name, as episodes of images [B, T, C, H, W] with values 0 and 1.
 
 Each problem is a file with the functions `sample` (fresh episodes from a generator) and `evaluation` (those that
-every network is tested on), which return a `NamedTuple` of tensors, `images` first and then what else was drawn:
+every network is tested on), which return a `NamedTuple` of tensors, `images` first; `.to(device)` moves it.
 
 - "digits": handwritten digits; each is its own query. Options: source, split.
 - "rgb": three digits in three colours; a query lacks the green one. Options: source, split.
@@ -13,44 +13,57 @@ from types import ModuleType
 
 import torch
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.tasks import digits, dsprites, rgb
 from mini_lib.kanerva.tasks.digits import DigitEpisodes
 from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
 from mini_lib.kanerva.tasks.rgb import RGBEpisodes
 
 TASKS: dict[str, ModuleType] = {"digits": digits, "rgb": rgb, "dsprites": dsprites}
+Episodes = DigitEpisodes | RGBEpisodes | SpriteEpisodes
 
-__all__ = ["TASKS", "DigitEpisodes", "RGBEpisodes", "SpriteEpisodes", "evaluation", "sample"]
-
-
-def _maker(task: str, function: str, options: dict):
-    """The function of that name of a problem, once its options are known to be there."""
-    if task not in TASKS:
-        raise unknown_name_error("task", task, TASKS)
-    maker = getattr(TASKS[task], function)
-    known = [p.name for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    for option in options:
-        if option not in known:
-            raise unknown_name_error(f"option of {task}", option, known)
-    return maker
+__all__ = ["TASKS", "DigitEpisodes", "Episodes", "RGBEpisodes", "SpriteEpisodes", "evaluation", "sample"]
 
 
-def sample(
-    task: str, count: int, items: int, generator: torch.Generator, **options
-) -> DigitEpisodes | RGBEpisodes | SpriteEpisodes:
-    """Draw B = `count` fresh episodes of T = `items` images of a problem of `TASKS`; options as its own `sample`.
+def _checked(task: str, function: str, count: int, items: int, options: dict):
+    """A problem's own function of that name, for numbers and options that it can take."""
+    check_names("task", [task], TASKS)
+    own = getattr(TASKS[task], function)
+    known = [p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    check_names(f"option of {task}", options, known)
+    if count < 1:
+        raise UsageError(f"count is the number of episodes and has to be 1 or more, got {count!r}")
+    if items < 1:
+        raise UsageError(f"an episode needs at least one item; items has to be 1 or more, got {items!r}")
+    return own
+
+
+def sample(task: str, count: int, items: int, generator: torch.Generator, **options) -> Episodes:
+    """Draw fresh episodes of a problem.
+
+    >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
+    >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape
+    (torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3]))
+    >>> episodes.to("cpu").images.max().item()
+    1.0
+
+    Args:
+        task: of `TASKS`.
+        count: B, episodes.
+        items: T, images of an episode.
+        generator: of random numbers, on the CPU.
+        options: of the problem's own `sample`.
 
     Raises:
-        UsageError: for a task or an option that is not there, or as the problem's own `sample` does.
+        UsageError: for a task, an option or a number that cannot be.
     """
-    return _maker(task, "sample", options)(count, items, generator, **options)
+    return _checked(task, "sample", count, items, options)(count, items, generator, **options)
 
 
-def evaluation(task: str, count: int, items: int, **options) -> DigitEpisodes | RGBEpisodes | SpriteEpisodes:
-    """The episodes of a problem of `TASKS` that every network is tested on; options as its own `evaluation`.
+def evaluation(task: str, count: int, items: int, **options) -> Episodes:
+    """The episodes of a problem that every network is tested on; arguments as of `sample`. Cached; do not modify.
 
     Raises:
-        UsageError: for a task or an option that is not there, or as the problem's own `evaluation` does.
+        UsageError: for a task, an option or a number that cannot be.
     """
-    return _maker(task, "evaluation", options)(count, items, **options)
+    return _checked(task, "evaluation", count, items, options)(count, items, **options)

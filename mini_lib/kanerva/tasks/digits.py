@@ -5,8 +5,8 @@ level g of these, 0 to 16, counts the inked ones of 16 pixels of the scan, so th
 more than half of the place. It keeps digits apart about as well as other levels do: the nearest of the other train
 digits names 94.3 % of them rightly, against 94.7 % for g > 6, 93.2 % for g > 10 and 98.7 % with all grey levels.
 
-There are so few small digits that a network trained for long knows each by heart, and does badly with others. So
-they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, every time anew.
+There are so few small digits that a network trained for long overfits. So they also come distorted: turned, sheared,
+stretched and moved a little, in 14 x 14 pixels, every time anew.
 """
 
 import math
@@ -20,7 +20,6 @@ from torch.nn import functional as F
 
 from mini_lib import datasets
 from mini_lib.errors import unknown_name_error
-from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
 SIZES = {"digits": 8, "distorted": 14, "mnist": 28}  # pixels a side, by source
@@ -29,7 +28,7 @@ CLASSES = 10
 CHANNELS = 1
 HELD_OUT = 360  # test digits of the 1,797 small ones: the last, since they are in the order of their writers
 FULL = {"digits": 16, "mnist": 255}  # the darkest grey level
-FRAME = 12  # of 14 pixels, which the 8 x 8 of a distorted digit take up if it is not stretched
+FRAME = 12  # pixels of 14 that an unstretched digit of 8 x 8 takes up
 TURN, SHEAR, STRETCH, MOVE = math.radians(15), 0.2, 0.15, 1.0  # the most; MOVE in pixels of 14
 
 
@@ -56,10 +55,14 @@ class DigitEpisodes(NamedTuple):
     images: Float[Tensor, "B T 1 H W"]
     labels: Int[Tensor, "B T"]
 
+    def to(self, device: torch.device | str) -> "DigitEpisodes":
+        """The same episodes on another device."""
+        return self._make(part.to(device) for part in self)
+
 
 @cache
 def pool(source: str = "digits", split: str = "train") -> Pool:
-    """The digits that episodes are drawn from; shared, so to be left as they are.
+    """The digits that episodes are drawn from. Cached; do not modify.
 
     Args:
         source: "digits", scikit-learn's embedded ones of 8 x 8 pixels (1,437 to train and 360 to test), or "mnist",
@@ -67,7 +70,7 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
         split: "train" or "test".
 
     Raises:
-        UsageError: for an unknown source or split, or "distorted", of which there is no end; see `pictures`.
+        UsageError: for an unknown source or split, or for "distorted", which is endless; see `pictures`.
         FileNotFoundError: for "mnist" where its files are not at hand and cannot be downloaded.
     """
     if source not in FULL:
@@ -114,7 +117,7 @@ def pictures(
 
 
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
-    """Turn, shear, stretch and move each image, read it off at 14 x 14 places between its pixels, and round.
+    """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
     Angles up to 15 degrees, shears up to .2, either side from 1/1.15 to 1.15 times as long, moves up to a pixel of
     14 along either axis of the digit itself; all evenly distributed (lengths in their logarithm). A digit that is
@@ -168,9 +171,8 @@ def sample(
         split: see `pool`.
 
     Raises:
-        UsageError: for no episode or no item, or as `pictures` does.
+        UsageError: as `pictures`.
     """
-    check_numbers(count, items)
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)
     return DigitEpisodes(pictures(chosen, source, split, generator).unsqueeze(2), labels[chosen])
@@ -178,6 +180,6 @@ def sample(
 
 @lru_cache(maxsize=4)
 def evaluation(count: int, items: int, *, source: str = "digits") -> DigitEpisodes:
-    """The episodes of test digits that every network is tested on; shared, so to be left as they are."""
+    """The episodes of test digits that every network is tested on. Cached; do not modify."""
     generator = torch_rng(0, "test episodes", "digits", source)
     return sample(count, items, generator, source=source, split="test")

@@ -1,4 +1,4 @@
-"""Dancing dSprites: in an episode the same two sprites, in every image somewhere else (section 3.4).
+"""Dancing dSprites: an episode has the same two sprites, at another position in every image (section 3.4).
 
 Sprites are drawn, not read, in the measures of the released set (Matthey et al. 2017), whose images have 64 x 64
 pixels: a pixel is on if its centre lies within the outline. Position i of 0 to 31 puts the centre i pixels further
@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
 SHAPES = ("square", "ellipse", "heart")  # in the order of the released set, as all that follows
@@ -30,13 +29,7 @@ ORIENTATIONS = 40  # angles 2 pi i / 39: the last is the first again
 POSITIONS = 32  # along each axis
 OBJECTS = 2  # sprites in an image
 CHANNELS = 1
-SIZES = {
-    64: (0, 1),
-    32: (0, 2),
-    28: (4, 2),
-    16: (0, 4),
-    14: (4, 4),
-}  # pixels cut from each side; block averaged
+SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, then averaged in blocks of so many
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
 HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; the centre's y, upwards
 
@@ -59,6 +52,10 @@ class SpriteEpisodes(NamedTuple):
     scale: Int[Tensor, "B S"]
     orientation: Int[Tensor, "B S"]
     position: Int[Tensor, "B T S 2"]
+
+    def to(self, device: torch.device | str) -> "SpriteEpisodes":
+        """The same episodes on another device."""
+        return self._make(part.to(device) for part in self)
 
     @property
     def place(self) -> Float[Tensor, "B T S 2"]:
@@ -128,15 +125,14 @@ def draw(
         scale: see there.
         orientation: see there.
         position: see there.
-        size: pixels of the picture each way: 28, 64 (as released), 32, 16 or 14.
+        size: pixels of the picture each way: 28, 64 (as released) or 14.
 
     Raises:
         UsageError: for another size, or a number that is beyond its range.
     """
     if size not in SIZES:
-        *others, last = SIZES
-        known = f"{', '.join(map(str, others))} or {last}"
-        raise UsageError(f"images have {known} pixels each way, got size={size!r}")
+        known = ", ".join(map(str, SIZES))
+        raise UsageError(f"sprites are drawn with {known} pixels a side, got size={size!r}")
     for values, name, end in (
         (shape, "shape", len(SHAPES)),
         (scale, "scale", len(SCALES)),
@@ -165,9 +161,8 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
         size: pixels each way; see `draw`.
 
     Raises:
-        UsageError: for no episode or no item, or a size that there is not.
+        UsageError: for another size.
     """
-    check_numbers(count, items)
     shape, scale, orientation = (
         torch.randint(values, (count, OBJECTS), generator=generator)
         for values in (len(SHAPES), len(SCALES), ORIENTATIONS)
@@ -179,5 +174,5 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
 
 @lru_cache(maxsize=4)
 def evaluation(count: int, items: int, *, size: int = 28) -> SpriteEpisodes:
-    """The episodes that every network is tested on, the same at every size; shared, so to be left as they are."""
+    """The episodes that every network is tested on, the same at every size. Cached; do not modify."""
     return sample(count, items, torch_rng(0, "test episodes", "dsprites"), size=size)

@@ -1,4 +1,4 @@
-"""The binding task: a digit in each colour channel, asked for without the green one (section 3.3)."""
+"""The binding task: a digit in each colour channel; the query lacks the green one (section 3.3)."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.kanerva.tasks.digits import CLASSES, labels_of, pictures
-from mini_lib.kanerva.tasks.episodes import check_numbers
 from mini_lib.seeding import torch_rng
 
 COLOURS = ("red", "green", "blue")
@@ -18,24 +17,30 @@ HIDDEN = COLOURS.index("green")  # the channel that a query lacks
 
 
 class RGBEpisodes(NamedTuple):
-    """B episodes of T triplets each.
+    """B episodes of T triplets of digits each.
 
     Attributes:
         images: 0 or 1. [B, T, 3, H, W]
-        queries: the images with an empty green channel. [B, T, 3, H, W]
         labels: 0 to 9, of the red, the green and the blue digit. [B, T, 3]
     """
 
     images: Float[Tensor, "B T 3 H W"]
-    queries: Float[Tensor, "B T 3 H W"]
     labels: Int[Tensor, "B T 3"]
+
+    @property
+    def queries(self) -> Float[Tensor, "B T 3 H W"]:
+        """The images with an empty green channel."""
+        return hide(self.images)
+
+    def to(self, device: torch.device | str) -> "RGBEpisodes":
+        """The same episodes on another device."""
+        return self._make(part.to(device) for part in self)
 
 
 def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]:
     """The queries: the same images with zeros in the green channel."""
-    shown = torch.ones(CHANNELS, 1, 1, dtype=images.dtype, device=images.device)
-    shown[HIDDEN] = 0
-    return images * shown
+    red, green, blue = images.unbind(-3)
+    return torch.stack([red, torch.zeros_like(green), blue], dim=-3)
 
 
 def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
@@ -56,17 +61,15 @@ def sample(
         split: see `digits.pool`.
 
     Raises:
-        UsageError: for no episode or no item, or as `digits.pictures` does.
+        UsageError: as `digits.pictures`.
     """
-    check_numbers(count, items)
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
-    images = pictures(chosen, source, split, generator)
-    return RGBEpisodes(images, hide(images), labels[chosen])
+    return RGBEpisodes(pictures(chosen, source, split, generator), labels[chosen])
 
 
 @lru_cache(maxsize=4)
 def evaluation(count: int, items: int, *, source: str = "digits") -> RGBEpisodes:
-    """The episodes of test digits that every network is tested on; shared, so to be left as they are."""
+    """The episodes of test digits that every network is tested on. Cached; do not modify."""
     generator = torch_rng(0, "test episodes", "rgb", source)
     return sample(count, items, generator, source=source, split="test")

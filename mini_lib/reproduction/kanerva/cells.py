@@ -21,12 +21,14 @@ RUNS = 3  # the paper does not say how many are behind its figures
 
 def build(settings: dict, seed: int) -> TrainingRun:
     """The replica of a run; of Figure 1D, a timing."""
-    return (timing if "form" in settings else runs).build(settings, seed)
+    if "form" in settings:
+        return timing.build(settings, seed)
+    return runs.build(Settings.from_dict(settings), seed)
 
 
 def data_source(settings: dict) -> str:
     """The digits that episodes are made of, "rendered" sprites, or the random codes of a timing, "drawn"."""
-    return "drawn" if "form" in settings else runs.data_source(settings)
+    return "drawn" if "form" in settings else runs.data_source(Settings.from_dict(settings))
 
 
 def digits_settings(machines: int, **changes) -> Settings:
