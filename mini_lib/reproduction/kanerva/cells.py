@@ -9,7 +9,7 @@ from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
 from mini_lib.kanerva.runs import Settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
 from mini_lib.reproduction.kanerva.scaling import memory_work
 from mini_lib.settings import RunSettings
