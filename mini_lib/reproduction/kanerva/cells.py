@@ -27,9 +27,9 @@ RUNS = 3  # the paper does not say how many are behind its figures
 
 def build(settings: dict, seed: int) -> TrainingRun:
     """The replica of a run; of Figure 1D, a timing."""
-    return (
-        timing.build(settings, seed) if "form" in settings else runs.build(Settings.from_dict(settings), seed)
-    )
+    if "form" in settings:
+        return timing.build(settings, seed)
+    return runs.build(Settings.from_dict(settings), seed)
 
 
 def data_source(settings: dict) -> str:
