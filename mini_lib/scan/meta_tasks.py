@@ -67,6 +67,11 @@ def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = AS
 
     Raises:
         UsageError: if there are not that many commands.
+
+    Example:
+        >>> support, query = training_episode(seed=1, number=0, shown=3, asked=2)
+        >>> support.words.shape, query.actions.shape
+        (torch.Size([3, 11]), torch.Size([5, 49]))
     """
     every = _every_command()
     if min(shown, asked) < 1 or shown + asked > len(every):

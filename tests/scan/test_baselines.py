@@ -165,7 +165,10 @@ def test_learns_a_few_commands_by_heart(name):
     sizes = {"gru": {"hidden": 16}, "li": {"primitive": 8, "function": 8, "units": 32}, "cnn": {"dim": 16}}[
         kind
     ]
-    network, examples = NETWORKS[name](**sizes), encode(["jump", "walk twice", "turn left", "look right"])
+    network, examples = (
+        NETWORKS[name](**sizes).eval(),
+        encode(["jump", "walk twice", "turn left", "look right"]),
+    )
     optimiser, losses = torch.optim.Adam(network.parameters(), 0.005), []
     for _update in range(60):
         optimiser.zero_grad()

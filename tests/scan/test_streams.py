@@ -8,9 +8,8 @@ from torch.utils._pytree import tree_leaves
 
 from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis.attention import speak
+from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.recipes import accuracy
 from mini_lib.scan.tasks import (
     ACTION_COUNT,
     ACTION_IDS,
@@ -70,7 +69,7 @@ def test_two_equal_commands_are_one(options):
     words, lengths, actions = encode(COMMANDS)
     with torch.no_grad():
         trace = model.trace(words, lengths, actions.shape[1])
-        again = speak(model, trace.attention, trace.meanings, trace.roles)
+        again = model.say(trace.attention, trace.meanings, trace.roles)
     torch.testing.assert_close(again, trace.logits)
     predicted = model.predict(words, lengths, MOST_ACTIONS)
     assert len(predicted.unique(dim=0)) > 1  # commands are told apart

@@ -3,6 +3,10 @@
 Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
 called "- dep"; which switches of the code it means is our inference.
 `mini_lib.scan.models` says how the network is called.
+
+Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij how much step i
+looks at word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of
+an action.
 """
 
 from typing import NamedTuple
@@ -13,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
+from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
-Noise = dict[str, Tensor]
 END = ACTION_IDS[EOS]
 
 
@@ -48,7 +52,7 @@ class GRUCell(nn.Module):
         return new + update * (h - new)
 
 
-class Read(NamedTuple):
+class EncodedWords(NamedTuple):
     """A batch of commands after the encoder.
 
     Attributes:
@@ -86,6 +90,17 @@ class GRUAttention(nn.Module):
         hidden: H.
         dropout: on the words' embeddings, and on what is read out.
         dependency: whether the decoder sees the last action.
+
+    Example:
+        >>> import torch
+        >>> from mini_lib import GRUAttention
+        >>> network = GRUAttention(words=16, actions=8, hidden=12)
+        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
+        >>> actions = torch.randint(8, (4, 6))
+        >>> logits = network(words, lengths, actions)  # told the right last actions
+        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
+        >>> network.eval().predict(words, lengths, steps=9).shape
+        torch.Size([4, 9])
     """
 
     def __init__(
@@ -119,39 +134,37 @@ class GRUAttention(nn.Module):
         noise: Noise | None = None,
     ) -> Float[Tensor, "B L A"]:
         """Logits; reads the right last actions, but not in "- dep"."""
-        noise = noise or {}
-        read, state = self.read(words, lengths, noise)
-        last = self._last_actions(actions)
-        given = self._given(last)
+        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
+        read, state = self.read(words, lengths, noise)  # h_0 [B, H]
+        last = self._last_actions(actions)  # y_{i-1} [B, L, E]
+        given = self._given(last)  # [B, L, 3H]
         states, weights = [], []
         for step in range(actions.shape[1]):
-            state, attention = self.step(read, given[:, step], state)
+            state, attention = self.step(read, given[:, step], state)  # h_i [B, H] and alpha_i [B, T]
             states.append(state)
             weights.append(attention)
-        contexts = torch.stack(weights, dim=1) @ read.memory
+        contexts = torch.stack(weights, dim=1) @ read.memory  # c_i [B, L, 2H]
         return self._say(last, torch.stack(states, dim=1), contexts, noise)
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
         """The most probable actions; reads its own last ones, but not in "- dep"."""
         read, state = self.read(words, lengths, {})
-        last, said = self._last_actions(words[:, :1]), []
+        last, predicted = self._last_actions(words[:, :1]), []
         for _ in range(steps):
             state, attention = self.step(read, self._given(last)[:, 0], state)
             context = attention[:, None] @ read.memory
-            said.append(self._say(last, state[:, None], context, {}).argmax(dim=-1))
-            last = last if self.action is None else self.action(said[-1])
-        return torch.cat(said, dim=1)
+            predicted.append(self._say(last, state[:, None], context, {}).argmax(dim=-1))
+            last = last if self.action is None else self.action(predicted[-1])
+        return torch.cat(predicted, dim=1)
 
-    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Read, Float[Tensor, "B H"]]:
+    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[EncodedWords, Float[Tensor, "B H"]]:
         """What the decoder attends to, and its first state."""
-        x = self.word(words[:, 1:])
-        if "words" in noise:
-            x = x * noise["words"][:, 1 : words.shape[1]]
+        x = masked(self.word(words), noise, "words")[:, 1:]  # without <SOS>
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
         memory, last = self._both_directions(x, inside)
         from_memory = self.decoder.weight_ih[:, -2 * self.hidden :]
-        read = Read(memory, self.key(memory), F.linear(memory, from_memory), inside)
+        read = EncodedWords(memory, self.key(memory), F.linear(memory, from_memory), inside)
         return read, torch.tanh(self.bridge(last))
 
     def _both_directions(
@@ -177,7 +190,7 @@ class GRUAttention(nn.Module):
         return F.linear(last, self.decoder.weight_ih[:, : last.shape[-1]]) + self.decoder.bias_ih
 
     def step(
-        self, read: Read, given: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
+        self, read: EncodedWords, given: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B T"]]:
         """The next state of the decoder, and the attention weights that led to it."""
         energies = self.energy(torch.tanh(self.query(state)[:, None] + read.keys))[..., 0]
@@ -192,10 +205,8 @@ class GRUAttention(nn.Module):
         contexts: Float[Tensor, "B L K"],
         noise: Noise,
     ) -> Float[Tensor, "B L A"]:
-        seen = torch.cat([last, states, contexts], dim=-1)
-        if "output" in noise:
-            seen = seen * noise["output"][:, : seen.shape[1]]
-        return self.logits(self.before_logits(seen))
+        features = masked(torch.cat([last, states, contexts], dim=-1), noise, "output")
+        return self.logits(self.before_logits(features))
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of the words' embeddings, and of what is read out."""

@@ -1,4 +1,4 @@
-"""Runs over seeds: how their accuracies spread, how they change from checkpoint to checkpoint, how they learn."""
+"""Runs over seeds: how their accuracies spread, and how they change from checkpoint to checkpoint."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Comparison
-from mini_lib.reproduction.plotting import RULE, Values, colour, curves, figure, strip, style
+from mini_lib.reproduction.plotting import RULE, colour, figure, strip, style
 
 PAPER, ABSENT, OWN = RULE, "#8a8a8a", colour("syntactic_attention")
 DOT = {"alpha": 0.65, "markersize": 6, "markeredgewidth": 0}
@@ -23,14 +23,12 @@ def accuracies(comparisons: Mapping[str, Comparison], medians: Mapping[str, floa
     an open triangle. A group without runs says "not run".
 
     Args:
-        comparisons: name of the group to a comparison of `results.compare`.
+        comparisons: name of the group to a comparison of `compare`.
         medians: the paper's median, in percent, of the groups where it prints one.
 
     Raises:
-        UsageError: without groups, or for a median of no group.
+        UsageError: for a median of no group.
     """
-    if not comparisons:
-        raise UsageError("there is nothing to draw; give at least one comparison")
     if strange := set(medians or {}) - set(comparisons):
         raise UsageError(f"no group is called {min(strange)!r}; medians go by the names of the groups")
     groups = {name: comparison.ours.values for name, comparison in comparisons.items()}
@@ -64,15 +62,8 @@ def _ours(ax: Axes, place: int, comparison: Comparison) -> None:
 
 def _printed(ax: Axes, place: float, comparison: Comparison, median: float | None) -> None:
     if comparison.paper is not None:
-        look = {
-            "fmt": "D",
-            "color": PAPER,
-            "fillstyle": "none",
-            "markersize": 5,
-            "elinewidth": 1,
-            "capsize": 2,
-        }
-        ax.errorbar([place], [comparison.paper.mean], yerr=[comparison.paper.sd], **look)
+        look = {"color": PAPER, "fillstyle": "none", "markersize": 5, "elinewidth": 1, "capsize": 2}
+        ax.errorbar([place], [comparison.paper.mean], yerr=[comparison.paper.sd], fmt="D", **look)
     if median is not None:
         ax.plot([place], [median], "^", color=PAPER, fillstyle="none", markersize=6)
 
@@ -91,14 +82,8 @@ def _key(medians: Mapping[str, float] | None) -> list[Line2D]:
 
 
 def checkpoints(records: Sequence[dict]) -> Figure:
-    """Draw the test accuracy of every seed at each of its checkpoints; the one that was reported has a ring.
-
-    Raises:
-        UsageError: if no record has checkpoints.
-    """
+    """Draw the test accuracy of every seed at each of its checkpoints; the one that was reported has a ring."""
     shown = [record for record in records if record.get("checks")]
-    if not shown:
-        raise UsageError("no record here has checkpoints; give those of runs with more than one check")
     fig, ax = figure(size=(6.4, 3.6))
     for record in shown:
         epochs, scores = ([check[name] for check in record["checks"]] for name in ("epoch", "test_accuracy"))
@@ -121,49 +106,12 @@ def best_and_last(records: Sequence[dict]) -> Figure:
     """Draw each seed's test accuracy at the checkpoint that validation chose, against that at the end.
 
     Below the diagonal the choice gained nothing: the last checkpoint was better.
-
-    Raises:
-        UsageError: without finished runs that have both.
     """
     metrics = [record["metrics"] for record in records if not record["diverged"]]
-    pairs = [(m["last_test_accuracy"], m["test_accuracy"]) for m in metrics if "last_test_accuracy" in m]
-    if not pairs:
-        raise UsageError("no run here has a best and a last checkpoint; give records of this paper's runs")
+    pairs = [(m["last_test_accuracy"], m["test_accuracy"]) for m in metrics]
     fig, ax = figure(size=(4.2, 4.0))
     ax.plot([0, 100], [0, 100], color=ABSENT, linewidth=1, linestyle=":")
     ax.plot(*zip(*pairs, strict=True), "o", color=OWN, **DOT)
     limits = {"xlim": (-4, 104), "ylim": (-4, 104), "aspect": "equal"}
     ax.set(xlabel="test accuracy at the end (%)", ylabel="where validation was best (%)", **limits)
     return fig
-
-
-def learning_curves(groups: Mapping[str, Sequence[dict]], of: str = "score", window: int = 1) -> Figure:
-    """Draw training accuracy ("score", in percent) or "loss" against updates: the mean over runs in a band of SEM.
-
-    Args:
-        groups: name to records of equal settings; diverged runs are left out.
-        of: "score" or "loss".
-        window: logged points averaged together, for batches of one command.
-
-    Raises:
-        UsageError: if a group has no finished run.
-    """
-    lines, updates = {}, {}
-    for name, records in groups.items():
-        whole = [record["curve"] for record in records if not record["diverged"]]
-        if not whole:
-            raise UsageError(f"no finished run of {name!r}; give records of runs that did not diverge")
-        lines[name] = [_blocks(curve[of], window) for curve in whole]
-        updates[name] = _blocks(whole[0]["update"], window)
-    with style():
-        fig, ax = figure(size=(6.4, 3.6))
-        label = {"score": "training commands right (%)", "loss": "loss"}[of]
-        for name, runs in lines.items():
-            curves(ax, updates[name], {name: runs}, xlabel="update", ylabel=label)
-    return fig
-
-
-def _blocks(values: Values, window: int) -> np.ndarray:
-    """Means of so many values at a time; a rest is left out."""
-    kept = np.asarray(values, dtype=float)[: len(values) // window * window]
-    return kept.reshape(-1, window).mean(axis=1)
