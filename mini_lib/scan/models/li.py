@@ -33,13 +33,13 @@ class EncodedStreams(NamedTuple):
         memory: states at each word; 0 on padding. [B, T, H]
         keys: memory W_k. [B, T, H]
         mask: 0 at words, -inf at padding. [B, T]
-        answers: each word's noisy primitive, through the output layer. [B, T, U]
+        primitives: of each word, with noise. [B, T, P]
     """
 
     memory: Tensor
     keys: Tensor
     mask: Tensor
-    answers: Tensor
+    primitives: Tensor
 
 
 class LiNetwork(nn.Module):
@@ -111,10 +111,10 @@ class LiNetwork(nn.Module):
         self.primitive = _embedding(words - 2, primitive)
         self.function = _embedding(words - 2, function) if representations == "two" else None
         features = function if self.function is not None else primitive
-        half, self.given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
+        half, given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
         self.encoder_kernel = glorot_uniform(2, 4 * half, features + half)
         self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
-        self.decoder_kernel = glorot_uniform(4 * units, self.given + 2 * units)
+        self.decoder_kernel = glorot_uniform(4 * units, given + 2 * units)
         self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
         self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
         self.key = glorot_uniform(units, units)
@@ -141,8 +141,8 @@ class LiNetwork(nn.Module):
             UsageError: for commands of more than 10 places.
         """
         noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
-        read, decoded = self._decode(words, lengths, actions, noise)
-        logits = self.say(read, self.look(read, decoded))
+        encoded, decoded = self.decode(words, lengths, actions, noise)
+        logits = self.say(encoded, self.look(encoded, decoded))
         return (logits, self.penalty(words, lengths)) if with_penalty else logits
 
     @torch.no_grad()
@@ -150,33 +150,82 @@ class LiNetwork(nn.Module):
         self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"]
     ) -> Float[Tensor, "B L W"]:
         """w_tj, how much each step takes from each of the W = T - 1 places after <SOS>; without noise."""
-        return self.look(*self._decode(words, lengths, actions, {}))
-
-    def _decode(
-        self, words: Tensor, lengths: Tensor, actions: Tensor, noise: Noise
-    ) -> tuple[EncodedStreams, Float[Tensor, "B L H2"]]:
-        """The encoded command, and [h_t; context_t] of every step of the decoder."""
-        read, gates, c = self.read(words, lengths, noise)  # c_0 [B, H]
-        given = self._given(self._last_actions(actions))  # [B, L, 4H]
-        folded, decoded = self._folded(), []
-        for step in range(given.shape[1]):
-            gates = F.linear(decoded[-1], folded, self.decoder_bias) if decoded else gates
-            now, c = self.step(read, gates + given[:, step], c)  # [B, 2H] and c_t [B, H]
-            decoded.append(now)
-        return read, torch.stack(decoded, dim=1)
+        return self.look(*self.decode(words, lengths, actions, {}))
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
         """The most probable actions."""
-        read, gates, c = self.read(words, lengths, {})
-        last, predicted = self.action_rows[torch.zeros_like(words[:, :1])], []
-        for step in range(steps):
-            if step > 0:
-                gates = F.linear(decoded, self._folded(), self.decoder_bias)
-                last = self.action_rows[predicted[-1]]
-            decoded, c = self.step(read, gates + self._given(last)[:, 0], c)
-            predicted.append(self.say(read, self.look(read, decoded[:, None])).argmax(dim=-1))
-        return torch.cat(predicted, dim=1)
+        encoded, state = self.encode(words, lengths, {})
+        predicted = [torch.full_like(words[:, :1], tasks.NO_ACTION)]  # reads as the end marker
+        for _ in range(steps):
+            state = self.step(encoded, self._given(predicted[-1])[:, 0], *state)
+            weights = self.look(encoded, state[0][:, None])
+            predicted.append(self.say(encoded, weights).argmax(dim=-1))
+        return torch.cat(predicted[1:], dim=1)
+
+    def encode(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise
+    ) -> tuple[EncodedStreams, tuple[Tensor, Tensor, Tensor]]:
+        """What the decoder looks at, and its first a, h and c, each [B, H]."""
+        rows, inside = self._rows(words, lengths)
+        noisy = {}
+        for name, table in self._tables().items():
+            noisy[name] = F.embedding(rows, table)
+            if name in noise and self.noisy[name]:
+                noisy[name] = noisy[name] + noise[name][:, 1 : words.shape[1]]
+        x, half = noisy["function"], self.units // 2  # f_j [B, T, k_f]
+        from_x, from_h = self.encoder_kernel.split([x.shape[-1], half], dim=-1)
+        zeros = x.new_zeros(2, len(x), half)
+        memory, (last_h, last_c) = both_directions(
+            x,
+            inside,
+            from_x,
+            self.encoder_bias,
+            lambda gates, h, c: lstm_step(gates + h @ from_h.mT, c, FORGET_BIAS),
+            (zeros, zeros),
+        )  # m_j [B, T, H]
+        mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
+        encoded = EncodedStreams(memory, F.linear(memory, self.key), mask, noisy["primitive"])
+        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c).
+        return encoded, (torch.zeros_like(last_h), last_c, last_h)
+
+    def decode(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"], noise: Noise
+    ) -> tuple[EncodedStreams, Float[Tensor, "B L H"]]:
+        """The encoded commands, and a_t of every step of the decoder."""
+        encoded, state = self.encode(words, lengths, noise)
+        given = self._given(F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION))
+        decoded = []
+        for step in range(given.shape[1]):
+            state = self.step(encoded, given[:, step], *state)
+            decoded.append(state[0])
+        return encoded, torch.stack(decoded, dim=1)
+
+    def step(
+        self,
+        encoded: EncodedStreams,
+        given: Float[Tensor, "B G"],
+        a: Float[Tensor, "B H"],
+        h: Float[Tensor, "B H"],
+        c: Float[Tensor, "B H"],
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+        """The decoder's next a, h and c."""
+        gates = F.linear(torch.cat([given, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
+        h, c = lstm_step(gates, c, FORGET_BIAS)
+        scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, T]
+        context = (scores.softmax(dim=-1)[:, None] @ encoded.memory)[:, 0]  # [B, H]
+        return F.linear(torch.cat([h, context], dim=-1), self.attended), h, c
+
+    def look(self, encoded: EncodedStreams, decoded: Float[Tensor, "B L H"]) -> Float[Tensor, "B L W"]:
+        """w_tj over the places, from a_t of each step."""
+        places = encoded.mask.shape[1]
+        scores = F.linear(decoded, self.place[:places], self.place_bias[:places])
+        return (scores + encoded.mask[:, None]).softmax(dim=-1)
+
+    def say(self, encoded: EncodedStreams, weights: Float[Tensor, "B L W"]) -> Float[Tensor, "B L A"]:
+        """Logits over our actions, from w_tj."""
+        logits = F.linear(weights @ encoded.primitives, self.action, self.action_bias)
+        return F.pad(logits, (1, 0), value=IMPOSSIBLE)
 
     def penalty(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]) -> Float[Tensor, ""]:
         """Lambda times the mean square of a word's representation, summed over words, averaged over commands.
@@ -206,65 +255,11 @@ class LiNetwork(nn.Module):
             )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
 
-    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[EncodedStreams, Tensor, Tensor]:
-        """What the decoder looks at, its first gates [B, 4H] and its first c [B, H]."""
-        rows, inside = self._rows(words, lengths)
-        noisy = {}
-        for name, table in self._tables().items():
-            noisy[name] = F.embedding(rows, table)
-            if name in noise and self.noisy[name]:
-                noisy[name] = noisy[name] + noise[name][:, 1 : words.shape[1]]
-        memory, (last_h, last_c) = self._both_directions(noisy["function"], inside)
-        mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
-        read = EncodedStreams(
-            memory, F.linear(memory, self.key), mask, F.linear(noisy["primitive"], self.action)
-        )
-        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c). a_0 = 0 reads nothing.
-        return read, F.linear(last_c, self.decoder_kernel[:, -self.units :], self.decoder_bias), last_h
-
-    def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """States at each word [B, T, H], and the last h and c [B, H]; padding leaves a state as it is."""
-        from_x, from_h = self.encoder_kernel.split([x.shape[-1], self.units // 2], dim=-1)
-        zeros = x.new_zeros(2, len(x), self.units // 2)
-
-        def step(projected: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-            return lstm_step(projected + h @ from_h.mT, c, FORGET_BIAS)
-
-        return both_directions(x, inside, from_x, self.encoder_bias, step, (zeros, zeros))
-
-    def _folded(self) -> Float[Tensor, "G H2"]:
-        """From [h; context] to the next step's gates: through a = W_a [h; context] and, for h, directly."""
-        _, from_attended, from_h = self.decoder_kernel.split([self.given, self.units, self.units], dim=1)
-        return from_attended @ self.attended + F.pad(from_h, (0, self.units))
-
-    def step(
-        self, read: EncodedStreams, gates: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
-    ) -> tuple[Float[Tensor, "B H2"], Float[Tensor, "B H"]]:
-        """[h; context] and c of the decoder's next step."""
-        h, c = lstm_step(gates, c, FORGET_BIAS)
-        energies = (read.keys * h[:, None]).sum(dim=-1)
-        context = (energies + read.mask).softmax(dim=-1)[:, None] @ read.memory
-        return torch.cat([h, context[:, 0]], dim=-1), c
-
-    def _last_actions(self, actions: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
-        """Rows of the last actions: at first the end marker, which padding is, too."""
-        return self.action_rows[F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION)]
-
     def _given(self, last: Int[Tensor, "B L"]) -> Float[Tensor, "B L G"]:
-        """The gates' share of what the decoder is given: nothing, as the scalar is 0, or the last action."""
+        """What the decoder is given at each step: the scalar 0, or the last action."""
         if self.last_action is None:
-            return self.decoder_bias.new_zeros(()).expand(*last.shape, 1)
-        return F.linear(F.embedding(last, self.last_action), self.decoder_kernel[:, :GOLD_FEATURES])
-
-    def look(self, read: EncodedStreams, decoded: Float[Tensor, "B L H2"]) -> Float[Tensor, "B L W"]:
-        """w_tj over the places, from [h_t; context_t] of each step."""
-        places = read.mask.shape[1]
-        scores = F.linear(decoded, self.place[:places] @ self.attended, self.place_bias[:places])
-        return (scores + read.mask[:, None]).softmax(dim=-1)
-
-    def say(self, read: EncodedStreams, weights: Float[Tensor, "B L W"]) -> Float[Tensor, "B L A"]:
-        """Logits over our actions; as the weights sum to 1, the output layer may come before them."""
-        return F.pad(weights @ read.answers + self.action_bias, (1, 0), value=IMPOSSIBLE)
+            return self.decoder_bias.new_zeros(*last.shape, 1)
+        return F.embedding(self.action_rows[last], self.last_action)
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Standard normal noise for each word's representations."""
