@@ -28,6 +28,10 @@ class Episode(NamedTuple):
     support: Examples
     query: Examples
 
+    def to(self, device: torch.device | str) -> "Episode":
+        """The same episode on a device."""
+        return Episode(self.support.to(device), self.query.to(device))
+
 
 def meanings() -> list[dict[str, str]]:
     """The 23 wrong assignments of the verbs to their actions: verb -> the action that it now means."""

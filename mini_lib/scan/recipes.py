@@ -4,14 +4,14 @@ A recipe is what the network's own authors did, as far as it is known; the ledge
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.scan.models import cnn, gru_attention, li
+from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, Examples, exactly_right, padded
 from mini_lib.seeding import torch_rng
 from mini_lib.training_run import Batch, adam
@@ -56,14 +56,21 @@ class Sampler(NamedTuple):
     commands: Callable[[int], int] | None = None
 
 
+def _in_order(
+    examples: Examples, count: int, batch_size: int, seed: int, order: Callable[[torch.Generator], Tensor]
+) -> Sampler:
+    """An epoch of so many examples, in the order that is drawn for its number."""
+
+    def epoch(number: int) -> Batch:
+        return batch_of(examples[order(torch_rng(seed, "order", number))])
+
+    return Sampler(count, batch_size, epoch, {})
+
+
 def shuffled(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """All training examples, in a random order every epoch."""
     count = len(examples.lengths)
-
-    def epoch(number: int) -> Batch:
-        return batch_of(examples[torch.randperm(count, generator=torch_rng(seed, "order", number))])
-
-    return Sampler(count, batch_size, epoch, {})
+    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
 
 
 def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
@@ -71,26 +78,22 @@ def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
     count = len(examples.lengths)
     whole = count // batch_size
 
-    def epoch(number: int) -> Batch:
-        rng = torch_rng(seed, "order", number)
+    def order(rng: torch.Generator) -> Tensor:
         mixed = torch.randperm(count, generator=rng)
         mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
         batches = mixed[: whole * batch_size].view(whole, batch_size)
         batches = batches[torch.randperm(whole, generator=rng)]
-        return batch_of(examples[torch.cat([batches.flatten(), mixed[whole * batch_size :]])])
+        return torch.cat([batches.flatten(), mixed[whole * batch_size :]])
 
-    return Sampler(count, batch_size, epoch, {})
+    return _in_order(examples, count, batch_size, seed, order)
 
 
 def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
-    count = UPDATES * batch_size
-
-    def epoch(number: int) -> Batch:
-        rng = torch_rng(seed, "order", number)
-        return batch_of(examples[torch.randint(len(examples.lengths), (count,), generator=rng)])
-
-    return Sampler(count, batch_size, epoch, {})
+    count, many = UPDATES * batch_size, len(examples.lengths)
+    return _in_order(
+        examples, count, batch_size, seed, lambda rng: torch.randint(many, (count,), generator=rng)
+    )
 
 
 def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
@@ -186,37 +189,25 @@ def li_in_blocks(apply, batch: Batch) -> tuple[Tensor, Tensor]:
 # ------------------------------------------------------------------------------------------------ losses
 
 
-def command_mean(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, and the share of commands right, in percent.
-
-    The loss is a mean over each command's actions and <EOS>, and then over commands: a larger batch is what several
-    batches of one are, the paper's setting, and a long command does not outweigh a short one.
-    """
+def loss_and_score(loss: Callable, apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """A network's own loss of its logits, and the share of commands right, in percent."""
     logits, actions = apply(*examples_of(batch), batch.get("noise")), batch["actions"]
-    each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
-    return (each / (actions != NO_ACTION).sum(dim=1)).mean(), score(logits, actions)
+    return loss(logits, actions), score(logits, actions)
 
 
 def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.cnn` for a batch of `max_token_batches`, and the share of commands right, in percent."""
+    """The same for a batch of `max_token_batches`."""
     if "rows" in batch:
         rows = batch["rows"][0]
         words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
         masks = {name: mask[0] for name, mask in batch["noise"].items()}
         actions = actions.where(rows[:, None] >= 0, NO_ACTION)
         batch = {"words": words, "lengths": lengths, "actions": actions, "noise": masks}
-    logits = apply(*examples_of(batch), batch["noise"])
-    return cnn.loss(logits, batch["actions"]), score(logits, batch["actions"])
-
-
-def gru_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.gru_attention`, and the share of commands right, in percent."""
-    logits = apply(*examples_of(batch), batch["noise"])
-    return gru_attention.loss(logits, batch["actions"]), score(logits, batch["actions"])
+    return loss_and_score(cnn.loss, apply, batch)
 
 
 def li_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.li` with its penalty, and the share of commands right, in percent."""
+    """The same with the penalty of Li's network."""
     if "steps" in batch:
         logits, penalty = li_in_blocks(apply, batch)
     else:
@@ -272,8 +263,10 @@ def li_schedule(updates_per_epoch: int, update: int) -> float:
 
 
 RECIPES = {
-    "syntactic_attention": Recipe(command_mean),
-    "gru_attention": Recipe(gru_loss, bucketed, optimiser=gru_optimiser, schedule=gru_schedule),
+    "syntactic_attention": Recipe(partial(loss_and_score, syntactic_attention.loss)),
+    "gru_attention": Recipe(
+        partial(loss_and_score, gru_attention.loss), bucketed, optimiser=gru_optimiser, schedule=gru_schedule
+    ),
     "cnn": Recipe(cnn_loss, max_token_batches, gather_rows, optimiser=cnn_optimiser),
     "li": Recipe(li_loss, with_replacement, longest_first, schedule=li_schedule),
 }

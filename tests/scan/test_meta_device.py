@@ -91,6 +91,6 @@ def test_noise_of_its_own_is_drawn_where_the_network_lies(name):
 
 def test_an_episode_of_meta_seq2seq_stays_on_its_device():
     network = meta_seq2seq.MetaSeq2Seq(size=6).to(META)
-    support, query = (part.to(META) for part in training_episode(1, 0, shown=3, asked=2))
+    support, query = training_episode(1, 0, shown=3, asked=2).to(META)
     meta_seq2seq.loss(network(support, query), query.actions).backward()
     check_gradients(network.parameters())

@@ -3,7 +3,6 @@
 import pytest
 import torch
 from torch import nn
-from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mini_lib.layers import LSTMCell
@@ -37,10 +36,6 @@ def test_lstm_over_time_is_an_lstm_cell_step_by_step(directions, batch, steps):
     fast, bare = LSTMOverTime.apply(x, weight)[0], lstm_over_time(x, weight)
     torch.testing.assert_close(fast, bare, **CLOSE)
     torch.testing.assert_close(gradients(fast, x, weight), gradients(bare, x, weight), **CLOSE)
-
-
-def test_lstm_over_time_passes_the_check_by_differences():
-    assert gradcheck(lambda x, w: LSTMOverTime.apply(x, w)[0], (leaf(2, 2, 4, 8), leaf(2, 8, 2)))
 
 
 def twin(ours, inputs, hidden):
@@ -90,19 +85,6 @@ def test_each_direction_reads_an_input_of_its_own():
     torch.testing.assert_close(final, torch.cat([last, back[:, 0]], dim=-1), **CLOSE)
 
 
-def test_bidirectional_lstm_passes_the_check_by_differences():
-    ours, lengths = BiLSTM(2, 2), torch.tensor([3, 1])
-    names = [name for name, _ in ours.named_parameters()]
-
-    def run(x, *values):
-        ahead, back, final = torch.func.functional_call(
-            ours, dict(zip(names, values, strict=True)), (x, x, lengths)
-        )
-        return ahead[0], ahead[1, :1], back[0], back[1, :1], final
-
-    assert gradcheck(run, (leaf(2, 3, 2), *ours.parameters()))
-
-
 def test_padding_has_no_influence_and_no_gradient():
     ours, lengths = BiLSTM(4, 3), torch.tensor([2, 4])
     x = leaf(2, 6, 4)
@@ -147,12 +129,6 @@ def test_alignment_is_attention_and_an_lstm_cell_step_by_step(steps, lengths):
     torch.testing.assert_close(fast, bare, **CLOSE)
     leaves = (h, query, *cell.parameters()) if steps > 1 else (h, query)  # one step does not need the cell
     torch.testing.assert_close(gradients(fast, *leaves), gradients(bare, *leaves), **CLOSE)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 4])
-def test_alignment_passes_the_check_by_differences(steps):
-    *leaves, mask = steering(2, 3, 2, lengths=(3, 2))
-    assert gradcheck(lambda *each: Align.apply(*each, mask, steps)[0], leaves)
 
 
 def test_padding_is_never_attended_to_and_gets_no_gradient():

@@ -7,11 +7,13 @@ import torch
 
 from mini_lib.scan import tasks
 from mini_lib.scan.evaluation import accuracy, answers, best_and_last
-from mini_lib.scan.recipes import batch_of, command_mean, examples_of, trim
+from mini_lib.scan.recipes import RECIPES, batch_of, examples_of, trim
 from mini_lib.scan.runs import build, make_parts
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
 from mini_lib.training import TrainingStack, train
 from scan.runs import CPU, FORMS, of_size, rows, small
+
+loss_of = RECIPES["syntactic_attention"].loss
 
 
 def test_a_replica_is_a_function_of_settings_and_seed(few):
@@ -63,7 +65,7 @@ def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_
     logits[0, [0, 1], [2, 3]] = 20.0  # the first is right; the third is right but for its end
     logits[2, 0, 1], logits[2, 1, 4] = 20.0, 20.0
     batch = {"words": torch.zeros(3, 5).long(), "lengths": torch.full((3,), 5), "actions": actions}
-    loss, score = command_mean(lambda *given: logits, batch)
+    loss, score = loss_of(lambda *given: logits, batch)
     each = []
     for row, steps in zip(logits, actions.tolist(), strict=True):
         terms = [
@@ -78,8 +80,8 @@ def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_
 
 def test_a_batch_weighs_commands_as_batches_of_one_do(few):
     replica, whole = build(small(options={"dropout": 0.0}), 1), make_parts(small(), 1).train[:6]
-    together, _ = command_mean(replica.model, batch_of(whole))
-    alone = [command_mean(replica.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
+    together, _ = loss_of(replica.model, batch_of(whole))
+    alone = [loss_of(replica.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
     assert together.item() == pytest.approx(sum(alone).item() / 6, rel=1e-5)
 
 
@@ -95,15 +97,9 @@ def test_leaving_out_padding_changes_nothing_but_the_work(few):
     gradients = []
     for one in (batch, less):
         replica.model.zero_grad()
-        command_mean(replica.model, one)[0].backward()
+        loss_of(replica.model, one)[0].backward()
         gradients.append(torch.cat([p.grad.flatten() for p in replica.model.parameters()]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
-
-
-def test_examples_survive_the_way_through_a_batch():
-    examples = encode(["jump", "walk left twice"])
-    for one, other in zip(examples_of(batch_of(examples)).trimmed(), examples, strict=True):
-        assert one.equal(other)
 
 
 class Knows(torch.nn.Module):

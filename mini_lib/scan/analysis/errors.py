@@ -26,12 +26,7 @@ def by_form(
     """How many commands of each form are right; the key gives a command's form. In order of first appearance.
 
     `steps.right` says which are right; `construction` and `position` give keys.
-
-    Raises:
-        UsageError: unless there is one truth value a command.
     """
-    if len(right) != len(commands):
-        raise UsageError(f"{len(commands)} commands with {len(right)} answers: give one for each command")
     hits, counts = Counter(), Counter()
     for command, good in zip(commands, right, strict=True):
         form = key(command)

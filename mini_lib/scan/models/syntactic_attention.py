@@ -12,12 +12,13 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.models.recurrent import Align, BiLSTM
-from mini_lib.scan.tasks import ACTION_COUNT, WORD_COUNT
+from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT
 
 
 class StreamsTrace(NamedTuple):
@@ -217,3 +218,13 @@ class SyntacticAttention(nn.Module):
         if self.word.weight.requires_grad:
             sizes["word"] = (batch, words, self.word.embedding_dim)
         return dropout_masks(sizes, self.dropout, generator)
+
+
+def loss(logits: Float[Tensor, "B N A"], actions: Int[Tensor, "B N"]) -> Float[Tensor, ""]:
+    """Cross-entropy, averaged over each command's actions and <EOS>, and then over commands.
+
+    So a larger batch is what several batches of one are, the paper's setting, and a long command does not outweigh a
+    short one.
+    """
+    each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
+    return (each / (actions != NO_ACTION).sum(dim=1)).mean()

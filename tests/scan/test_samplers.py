@@ -1,4 +1,4 @@
-"""The other networks' batches, and their runs by the harness."""
+"""The other networks' batches, and their training runs."""
 
 from collections import Counter
 from itertools import pairwise
