@@ -114,9 +114,9 @@ def _phrase(words: list[str], place: int) -> tuple[Phrase, int]:
 
 
 def _wrong(words: list[str], place: int, expected: str) -> UsageError:
-    found = f"{words[place]!r} is word {place + 1}" if place < len(words) else "the command ends"
+    got = f"{words[place]!r} is word {place + 1}" if place < len(words) else "the command ends"
     return UsageError(
-        f"{_pointed(words, place)}\nnot a SCAN command: {found} but this was expected: {expected}"
+        f"{_pointed(words, place)}\nnot a SCAN command: {got} but this was expected: {expected}"
     )
 
 
@@ -126,10 +126,14 @@ def _pointed(words: list[str], place: int) -> str:
 
 
 def interpret(command: str) -> list[str]:
-    """The actions that a command asks for: `interpret("jump twice")` is ["JUMP", "JUMP"].
+    """The actions that a command asks for.
 
     Raises:
         UsageError: as `parse`.
+
+    Example:
+        >>> interpret("walk opposite left and run twice")
+        ['LEFT', 'LEFT', 'WALK', 'RUN', 'RUN']
     """
     return [step.action for step in derive(command)]
 

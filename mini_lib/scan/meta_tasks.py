@@ -28,6 +28,10 @@ class Episode(NamedTuple):
     support: Examples
     query: Examples
 
+    def to(self, device: torch.device | str) -> "Episode":
+        """The same episode on a device."""
+        return Episode(self.support.to(device), self.query.to(device))
+
 
 def meanings() -> list[dict[str, str]]:
     """The 23 wrong assignments of the verbs to their actions: verb -> the action that it now means."""
@@ -67,6 +71,11 @@ def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = AS
 
     Raises:
         UsageError: if there are not that many commands.
+
+    Example:
+        >>> support, query = training_episode(seed=1, number=0, shown=3, asked=2)
+        >>> support.words.shape, query.actions.shape
+        (torch.Size([3, 11]), torch.Size([5, 49]))
     """
     every = _every_command()
     if min(shown, asked) < 1 or shown + asked > len(every):

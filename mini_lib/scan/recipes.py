@@ -1,36 +1,31 @@
-"""How each network is trained: its batches, its loss, its optimiser, and which checkpoint is reported.
+"""How each network is trained: its batches, its loss, its optimiser.
 
 A recipe is what the network's own authors did, as far as it is known; the ledger says what is not.
 """
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.scan.models import cnn, gru_attention, li
+from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, Examples, exactly_right, padded
 from mini_lib.seeding import torch_rng
-from mini_lib.training import Batch, adam
+from mini_lib.training_run import Batch, adam
 
-EVALUATED_TOGETHER = 512
-DRAWN = 10  # updates of an epoch where examples are drawn with replacement
+UPDATES = 10  # of an epoch where examples are drawn with replacement
 LINES = 100_000  # drawn from the training file for the CNN
-
-
-class Parts(NamedTuple):
-    """The examples of a run: for training, for choosing among its checkpoints (or None), and for the test."""
-
-    train: Examples
-    validation: Examples | None
-    test: Examples
+BLOCK = (
+    512  # sorted commands that Li's network gets at a time: what fits into a cache takes a third less time
+)
 
 
 def batch_of(examples: Examples) -> Batch:
     """Examples as the harness wants them, at the size of the longest command."""
-    return dict(zip(("words", "lengths", "actions"), padded(examples), strict=True))
+    return padded(examples)._asdict()
 
 
 def examples_of(batch: Batch) -> Examples:
@@ -38,7 +33,10 @@ def examples_of(batch: Batch) -> Examples:
     return Examples(batch["words"], batch["lengths"], batch["actions"])
 
 
-class Feed(NamedTuple):
+# ------------------------------------------------------------------------------------------------ batches
+
+
+class Sampler(NamedTuple):
     """How a run's examples come to the harness; see `TrainingRun` for the entries.
 
     Attributes:
@@ -46,55 +44,60 @@ class Feed(NamedTuple):
         batch_size: B.
         epoch: gives an epoch's examples in order.
         constants: what every batch gets besides.
-        crowd: where an example is a whole batch, the most commands that one holds; else 0.
+        most_commands: where an example is a whole batch, the most commands that one holds; else 0.
+        commands: there, how many the batch of an update holds; counted on the CPU.
     """
 
     examples: int
     batch_size: int
     epoch: Callable[[int], Batch]
     constants: Batch
-    crowd: int = 0
+    most_commands: int = 0
+    commands: Callable[[int], int] | None = None
 
 
-def shuffled(examples: Examples, batch_size: int, seed: int) -> Feed:
-    """All training examples, in a random order every epoch."""
-    count = len(examples.lengths)
+def _in_order(
+    examples: Examples, count: int, batch_size: int, seed: int, order: Callable[[torch.Generator], Tensor]
+) -> Sampler:
+    """An epoch of so many examples, in the order that is drawn for its number."""
 
     def epoch(number: int) -> Batch:
-        return batch_of(examples[torch.randperm(count, generator=torch_rng(seed, "order", number))])
+        return batch_of(examples[order(torch_rng(seed, "order", number))])
 
-    return Feed(count, batch_size, epoch, {})
+    return Sampler(count, batch_size, epoch, {})
 
 
-def bucketed(examples: Examples, batch_size: int, seed: int) -> Feed:
+def shuffled(examples: Examples, batch_size: int, seed: int) -> Sampler:
+    """All training examples, in a random order every epoch."""
+    count = len(examples.lengths)
+    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
+
+
+def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """All training examples in batches of like length, the batches in a random order (a smaller one last)."""
     count = len(examples.lengths)
     whole = count // batch_size
 
-    def epoch(number: int) -> Batch:
-        rng = torch_rng(seed, "order", number)
+    def order(rng: torch.Generator) -> Tensor:
         mixed = torch.randperm(count, generator=rng)
         mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
         batches = mixed[: whole * batch_size].view(whole, batch_size)
         batches = batches[torch.randperm(whole, generator=rng)]
-        return batch_of(examples[torch.cat([batches.flatten(), mixed[whole * batch_size :]])])
+        return torch.cat([batches.flatten(), mixed[whole * batch_size :]])
 
-    return Feed(count, batch_size, epoch, {})
-
-
-def drawn(examples: Examples, batch_size: int, seed: int) -> Feed:
-    """Examples drawn with replacement; an epoch is `DRAWN` updates."""
-    count = DRAWN * batch_size
-
-    def epoch(number: int) -> Batch:
-        rng = torch_rng(seed, "order", number)
-        return batch_of(examples[torch.randint(len(examples.lengths), (count,), generator=rng)])
-
-    return Feed(count, batch_size, epoch, {})
+    return _in_order(examples, count, batch_size, seed, order)
 
 
-def crowded(examples: Examples, tokens: int, seed: int) -> Feed:
-    """`LINES` examples drawn with replacement, in batches of like length that hold so many tokens.
+def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
+    """Examples drawn with replacement; an epoch is `UPDATES` updates."""
+    count, many = UPDATES * batch_size, len(examples.lengths)
+    return _in_order(
+        examples, count, batch_size, seed, lambda rng: torch.randint(many, (count,), generator=rng)
+    )
+
+
+def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
+    """`LINES` examples drawn with replacement, in batches of like length of at most so many tokens.
 
     The lines are the same in every run, as they were written to a file once; their order is the seed's. An example
     of the harness is a whole batch here: a row of numbers of examples, filled up with -1. The examples themselves
@@ -102,45 +105,58 @@ def crowded(examples: Examples, tokens: int, seed: int) -> Feed:
     """
     order = torch.randint(len(examples.lengths), (LINES,), generator=torch_rng(0, "lines"))
     steps = (examples.actions != NO_ACTION).sum(dim=1)
-    longest = torch.maximum(examples.lengths - 1, steps)  # their commands have no <SOS>
     for size in (steps, examples.lengths):
         order = order[torch.argsort(size[order], stable=True)]
-    batches, batch, most = [], [], 0
+    longest = torch.maximum(examples.lengths - 1, steps).tolist()  # their commands have no <SOS>
+    batches, most = [[]], 0
     for number in order.tolist():
-        most = max(most, int(longest[number]))
-        if batch and (len(batch) + 1) * most > tokens:
-            batches.append(torch.tensor(batch))
-            batch, most = [], int(longest[number])
-        batch.append(number)
-    batches.append(torch.tensor(batch))
-    rows = torch.nn.utils.rnn.pad_sequence(batches, batch_first=True, padding_value=-1)
+        most = max(most, longest[number])
+        if batches[-1] and (len(batches[-1]) + 1) * most > tokens:
+            batches.append([])
+            most = longest[number]
+        batches[-1].append(number)
+    rows = torch.nn.utils.rnn.pad_sequence(
+        list(map(torch.tensor, batches)), batch_first=True, padding_value=-1
+    )
+
+    @lru_cache(maxsize=1)
+    def order_of(number: int) -> Tensor:
+        return torch.randperm(len(rows), generator=torch_rng(seed, "order", number))
+
+    def commands(update: int) -> int:
+        epoch, place = divmod(update, len(rows))
+        return len(batches[order_of(epoch)[place]])
 
     def epoch(number: int) -> Batch:
-        return {"rows": rows[torch.randperm(len(rows), generator=torch_rng(seed, "order", number))]}
+        return {"rows": rows[order_of(number)]}
 
-    return Feed(len(rows), 1, epoch, batch_of(examples), crowd=rows.shape[1])
+    return Sampler(len(rows), 1, epoch, batch_of(examples), rows.shape[1], commands)
 
 
-def noise(model: nn.Module, seed: int, feed: Feed, update: int, batch: Batch) -> Batch:
+def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Batch) -> Batch:
     """The network's random tensors of one update, at the size of the longest command.
 
     Where an example is a whole batch, masks are drawn for the commands that it holds; the others get zeros.
     """
     rng = torch_rng(seed, "noise", update)
-    if not feed.crowd:
+    if sampler.commands is None:
         return model.noise(len(batch["lengths"]), MOST_WORDS, MOST_ACTIONS, rng)
-    held = int((batch["rows"] >= 0).sum())
-    masks = model.noise(held, MOST_WORDS, MOST_ACTIONS, rng)
-    return {name: F.pad(mask, (0, 0, 0, 0, 0, feed.crowd - held))[None] for name, mask in masks.items()}
+    count = sampler.commands(update)
+    masks = model.noise(count, MOST_WORDS, MOST_ACTIONS, rng)
+    missing = sampler.most_commands - count
+    return {name: F.pad(mask, (0, 0, 0, 0, 0, missing))[None] for name, mask in masks.items()}
+
+
+# ------------------------------------------------------------------------------------------------ savings on a CPU
 
 
 def trim(batch: Batch) -> Batch:
     """Leave out the padding that no command of the batch needs."""
-    return batch | dict(zip(("words", "lengths", "actions"), examples_of(batch).trimmed(), strict=True))
+    return batch | examples_of(batch).trimmed()._asdict()
 
 
-def fill(batch: Batch) -> Batch:
-    """The examples that a row of `crowded` names, without its -1."""
+def gather_rows(batch: Batch) -> Batch:
+    """The examples that a row of `max_token_batches` names, without its -1."""
     rows = batch["rows"][0]
     rows = rows[rows >= 0]
     masks = {name: mask[0, : len(rows)] for name, mask in batch["noise"].items()}
@@ -148,47 +164,54 @@ def fill(batch: Batch) -> Batch:
 
 
 def longest_first(batch: Batch) -> Batch:
-    """Sort by falling number of actions, so that a network can leave out commands that have ended."""
-    steps = (batch["actions"] != NO_ACTION).sum(dim=1)
-    order = torch.argsort(steps, descending=True, stable=True)
-    drawn_noise = {name: each[order] for name, each in batch["noise"].items()}
-    batch = trim(batch | batch_of(examples_of(batch)[order])) | {"noise": drawn_noise}
-    return batch | {"active": [int((steps > step).sum()) for step in range(batch["actions"].shape[1])]}
+    """Sort by falling number of actions, so that each block of commands can end where its first one does."""
+    steps, order = (batch["actions"] != NO_ACTION).sum(dim=1).sort(descending=True, stable=True)
+    noise = {name: each[order] for name, each in batch["noise"].items()}
+    return trim(batch | batch_of(examples_of(batch)[order])) | {
+        "noise": noise,
+        "steps": steps[::BLOCK].tolist(),
+    }
 
 
-def command_mean(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, and the share of commands right, in percent.
+def li_in_blocks(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Logits and penalty of Li's network for a batch of `longest_first`; behind a block's last action they are 0."""
+    examples, logits, penalty = examples_of(batch), [], 0.0
+    for block, steps in enumerate(batch["steps"]):
+        part = slice(block * BLOCK, (block + 1) * BLOCK)
+        words, lengths, actions = examples[part]
+        noise = {name: each[part] for name, each in batch["noise"].items()}
+        block_logits, block_penalty = apply(words, lengths, actions[:, :steps], noise, with_penalty=True)
+        logits.append(F.pad(block_logits, (0, 0, 0, actions.shape[1] - steps)))
+        penalty = penalty + block_penalty * len(words) / len(examples.words)
+    return torch.cat(logits), penalty
 
-    The loss is a mean over each command's actions and <EOS>, and then over commands: a larger batch is what several
-    batches of one are, the paper's setting, and a long command does not outweigh a short one.
-    """
+
+# ------------------------------------------------------------------------------------------------ losses
+
+
+def loss_and_score(loss: Callable, apply, batch: Batch) -> tuple[Tensor, Tensor]:
+    """A network's own loss of its logits, and the share of commands right, in percent."""
     logits, actions = apply(*examples_of(batch), batch.get("noise")), batch["actions"]
-    each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
-    return (each / (actions != NO_ACTION).sum(dim=1)).mean(), score(logits, actions)
+    return loss(logits, actions), score(logits, actions)
 
 
 def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.cnn` for a batch of `crowded`, and the share of commands right, in percent."""
+    """The same for a batch of `max_token_batches`."""
     if "rows" in batch:
         rows = batch["rows"][0]
         words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
         masks = {name: mask[0] for name, mask in batch["noise"].items()}
         actions = actions.where(rows[:, None] >= 0, NO_ACTION)
         batch = {"words": words, "lengths": lengths, "actions": actions, "noise": masks}
-    logits = apply(*examples_of(batch), batch["noise"])
-    return cnn.loss(logits, batch["actions"]), score(logits, batch["actions"])
-
-
-def gru_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.gru_attention`, and the share of commands right, in percent."""
-    logits = apply(*examples_of(batch), batch["noise"])
-    return gru_attention.loss(logits, batch["actions"]), score(logits, batch["actions"])
+    return loss_and_score(cnn.loss, apply, batch)
 
 
 def li_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The loss of `models.li` with its penalty, and the share of commands right, in percent."""
-    more = {"active": batch["active"]} if "active" in batch else {}
-    logits, penalty = apply(*examples_of(batch), batch["noise"], aux=True, **more)
+    """The same with the penalty of Li's network."""
+    if "steps" in batch:
+        logits, penalty = li_in_blocks(apply, batch)
+    else:
+        logits, penalty = apply(*examples_of(batch), batch["noise"], with_penalty=True)
     return li.loss(logits, batch["actions"], penalty), score(logits, batch["actions"])
 
 
@@ -196,49 +219,6 @@ def score(logits: Tensor, actions: Tensor) -> Tensor:
     """The share of commands whose actions are all the most probable, in percent; rows without any do not count."""
     asked = (actions != NO_ACTION).any(dim=1)
     return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
-
-
-# ------------------------------------------------------------------------------------------------ measuring
-
-
-def answers(model: nn.Module, examples: Examples) -> Tensor:
-    """The network's actions for every command, for as many steps as are right. [N, L]
-
-    Commands of like length are answered together, so that little is computed for padding.
-    """
-    device = next(model.parameters()).device
-    found = torch.full_like(examples.actions, NO_ACTION)
-    steps = (examples.actions != NO_ACTION).sum(dim=1)
-    for part in torch.argsort(steps).split(EVALUATED_TOGETHER):
-        words, lengths, actions = examples[part].trimmed()
-        predicted = model.predict(words.to(device), lengths.to(device), actions.shape[1])
-        found[part, : actions.shape[1]] = predicted.cpu()
-    return found
-
-
-def accuracy(model: nn.Module, examples: Examples) -> float:
-    """The share of commands whose every action, and the end, is right, in percent."""
-    return 100 * exactly_right(answers(model, examples), examples.actions).float().mean().item()
-
-
-def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
-    """Exact-match accuracy on the test set, and on the validation set if there is one."""
-    metrics = {"test_accuracy": accuracy(model, parts.test)}
-    if parts.validation is not None:
-        metrics["validation_accuracy"] = accuracy(model, parts.validation)
-    return metrics
-
-
-def best_and_last(checks: list[dict]) -> dict[str, float]:
-    """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
-    last = checks[-1]
-    best = max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))
-    return {
-        "test_accuracy": best["test_accuracy"],
-        "last_test_accuracy": last["test_accuracy"],
-        "best_epoch": best["epoch"],
-        **{name: best[name] for name in ("validation_accuracy",) if name in best},
-    }
 
 
 # ------------------------------------------------------------------------------------------------ recipes
@@ -249,14 +229,14 @@ class Recipe(NamedTuple):
 
     Attributes:
         loss: of the network.
-        feed: (examples, B, seed) -> how they are fed.
+        sampler: (examples, B, seed) -> how they come.
         dedupe_batch: an exact saving on the CPU.
         optimiser: as in `TrainingRun`.
         schedule: (updates an epoch, update) -> the factor of the learning rate.
     """
 
     loss: Callable
-    feed: Callable[[Examples, int, int], Feed] = shuffled
+    sampler: Callable[[Examples, int, int], Sampler] = shuffled
     dedupe_batch: Callable[[Batch], Batch] = trim
     optimiser: Callable = adam
     schedule: Callable[[int, int], float] | None = None
@@ -283,8 +263,10 @@ def li_schedule(updates_per_epoch: int, update: int) -> float:
 
 
 RECIPES = {
-    "syntactic_attention": Recipe(command_mean),
-    "gru_attention": Recipe(gru_loss, bucketed, optimiser=gru_optimiser, schedule=gru_schedule),
-    "cnn": Recipe(cnn_loss, crowded, fill, optimiser=cnn_optimiser),
-    "li": Recipe(li_loss, drawn, longest_first, schedule=li_schedule),
+    "syntactic_attention": Recipe(partial(loss_and_score, syntactic_attention.loss)),
+    "gru_attention": Recipe(
+        partial(loss_and_score, gru_attention.loss), bucketed, optimiser=gru_optimiser, schedule=gru_schedule
+    ),
+    "cnn": Recipe(cnn_loss, max_token_batches, gather_rows, optimiser=cnn_optimiser),
+    "li": Recipe(li_loss, with_replacement, longest_first, schedule=li_schedule),
 }

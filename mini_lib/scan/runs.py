@@ -11,12 +11,13 @@ from torch import nn
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import check_names
+from mini_lib.scan.evaluation import Parts, best_and_last, evaluate
 from mini_lib.scan.models import MODELS, build_network, check_options
-from mini_lib.scan.recipes import DRAWN, RECIPES, Parts, best_and_last, evaluate, noise
+from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
-from mini_lib.training import TrainingRun
+from mini_lib.training_run import TrainingRun
 
 PAPER = "scan"
 VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the share that is trained on
@@ -30,7 +31,7 @@ class Settings(RunSettings):
         split: of `tasks.get_split`.
         model: a key of `models.MODELS`.
         lr: learning rate.
-        epochs: passes over the training set; of `recipes.DRAWN` updates where batches are drawn with replacement.
+        epochs: passes over the training set; of `recipes.UPDATES` updates where batches are drawn with replacement.
         batch_size: B, commands an update; for the CNN places, filled with as many commands as fit.
         checks: epochs after which validation and test accuracy are measured, besides the last.
         validation: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %,
@@ -123,9 +124,9 @@ def _li(split: str) -> dict:
     shared = {"lr": 0.01, "clip": 1.0, "validation": "none"}
     if split == "length":
         options = {"primitive": 8, "units": 32, "strength": 0.01}
-        return shared | {"epochs": 10_000 // DRAWN, "batch_size": 64, "options": options}
+        return shared | {"epochs": 10_000 // UPDATES, "batch_size": 64, "options": options}
     options = {"primitive": 8} if split == "add_turn_left" else {}
-    return shared | {"epochs": 5_000 // DRAWN, "batch_size": 4096, "options": options}
+    return shared | {"epochs": 5_000 // UPDATES, "batch_size": 4096, "options": options}
 
 
 SCHEDULES = {
@@ -139,56 +140,57 @@ SCHEDULES = {
 # ------------------------------------------------------------------------------------------------ one run
 
 
-def build(settings: dict, seed: int) -> TrainingRun:
-    """The replica of a run: its commands, its network, its loss and its test.
+def build(settings: Settings, seed: int) -> TrainingRun:
+    """One run, ready to be trained: its commands, its network, its loss and its test.
 
     Order, noise and validation set depend on the seed alone; initial weights on the seed and the model.
     """
-    s = Settings.from_dict(settings)
-    parts = make_parts(s, seed)
-    with seeded(seed, "weights", s.model):
-        model = s.network()
-    recipe = RECIPES[s.model]
-    feed = recipe.feed(parts.train, s.batch_size, seed)
-    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(feed.examples / feed.batch_size))
-    return s.training_run(
+    parts = make_parts(settings, seed)
+    with seeded(seed, "weights", settings.model):
+        model = settings.network()
+    recipe = RECIPES[settings.model]
+    sampler = recipe.sampler(parts.train, settings.batch_size, seed)
+    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(sampler.examples / sampler.batch_size))
+    return settings.training_run(
         seed,
         model,
-        epoch=feed.epoch,
-        examples=feed.examples,
-        batch_size=feed.batch_size,
+        epoch=sampler.epoch,
+        examples=sampler.examples,
+        batch_size=sampler.batch_size,
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
-        constants=feed.constants,
-        noise=partial(noise, model, seed, feed),
+        constants=sampler.constants,
+        noise=partial(noise, model, seed, sampler),
         dedupe_batch=recipe.dedupe_batch,
         optimiser=recipe.optimiser,
         schedule=schedule,
-        clip=s.clip,
-        checks=s.checks,
+        clip=settings.clip,
+        checks=settings.checks,
         report=best_and_last,
     )
 
 
-def data_source(settings: dict) -> str:
+def data_source(settings: Settings) -> str:
     """Which commands a run saw, as its record says it."""
-    return settings.get("source", "generated")
+    return settings.source
 
 
-def make_parts(s: Settings, seed: int) -> Parts:
+def make_parts(settings: Settings, seed: int) -> Parts:
     """Training, validation and test examples of a run."""
-    if s.source == "released":
-        train, test = ([command for command, _ in scan_lines(s.split, part)] for part in ("train", "test"))
+    if settings.source == "released":
+        train, test = (
+            [command for command, _ in scan_lines(settings.split, part)] for part in ("train", "test")
+        )
     else:
-        train, test = get_split(s.split)
-    examples, kept = encode(train), int(VALIDATIONS[s.validation] * len(train))
-    if s.validation == "none":
+        train, test = get_split(settings.split)
+    examples, kept = encode(train), int(VALIDATIONS[settings.validation] * len(train))
+    if settings.validation == "none":
         return Parts(examples, None, encode(test))
     order = torch.arange(len(train))
-    if s.validation.startswith("random"):
+    if settings.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     held_out = order[kept:].tolist()
-    if s.validation == "random tenth":
+    if settings.validation == "random tenth":
         # As in Bastings et al., a command that is there many times counts once.
         held_out = list({train[number]: number for number in held_out}.values())
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))

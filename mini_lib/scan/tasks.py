@@ -5,7 +5,7 @@ stored. Numbers of words and actions are those of the code that the authors rele
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,7 @@ MOST_WORDS, MOST_ACTIONS = 11, 49
 # A held-out primitive is shown alone, once for every 9 other commands: a tenth of the file.
 PRIMITIVE_SHARE = 9
 SIMPLE_TRAIN = 16_728
+TOGETHER = 512  # commands that a network is asked at a time
 SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
 
 
@@ -51,6 +52,14 @@ class Examples(NamedTuple):
         words: from <SOS> to <EOS>, then padding. [N, T]
         lengths: words of each command, <SOS> and <EOS> included. [N]
         actions: the actions and <EOS>, then `NO_ACTION`. [N, L]
+
+    Example:
+        >>> words, lengths, actions = encode(["jump", "walk left twice"])
+        >>> words
+        tensor([[ 0,  1,  8, 15, 15],
+                [ 0, 12, 10,  4,  8]])
+        >>> decode(actions[1])
+        ['LEFT', 'WALK', 'LEFT', 'WALK']
     """
 
     words: Int[Tensor, "N T"]
@@ -58,7 +67,7 @@ class Examples(NamedTuple):
     actions: Int[Tensor, "N L"]
 
     def __getitem__(self, which) -> "Examples":
-        """The examples of a slice, or of a tensor of numbers."""
+        """Index by slice, integer or boolean tensor."""
         return Examples(*(part[which] for part in tuple(self)))
 
     def to(self, device: torch.device | str) -> "Examples":
@@ -69,6 +78,10 @@ class Examples(NamedTuple):
         """Without padding that no command here needs."""
         steps = int((self.actions != NO_ACTION).sum(dim=1).max())
         return Examples(self.words[:, : int(self.lengths.max())], self.lengths, self.actions[:, :steps])
+
+    def of_like_length(self) -> Iterator[Int[Tensor, " M"]]:
+        """Numbers of examples, `TOGETHER` at a time and sorted by length: so little is computed for padding."""
+        return iter(torch.argsort((self.actions != NO_ACTION).sum(dim=1)).split(TOGETHER))
 
 
 def encode(texts: Sequence[str]) -> Examples:
@@ -236,6 +249,11 @@ def get_split(name: str) -> Split:
 
     Raises:
         UsageError: for a split that is not there; the nearest name is offered.
+
+    Example:
+        >>> train, test = get_split("add_jump")
+        >>> len(train), len(test), train.count("jump"), "jump twice" in test
+        (14670, 7706, 1467, True)
     """
     if match := re.fullmatch(r"few_shot_(\d+)_(\d+)", name):
         count, seed = map(int, match.groups())

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from mini_lib.scan.grammar import derive
-from mini_lib.scan.models import SyntacticAttention, Trace
+from mini_lib.scan.models import StreamsTrace, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS
 from mini_lib.seeding import seeded
 
@@ -62,7 +62,7 @@ class ByHand(SyntacticAttention):
             attention[row, :, 0] += 0.1
         meanings = self.meaning(words)
         roles = torch.zeros(*words.shape, 8)
-        return Trace(meanings, roles, attention, attention @ meanings, self.action(attention @ meanings))
+        return StreamsTrace(meanings, roles, attention, self.say(attention, meanings, roles))
 
 
 def network(**options):
@@ -72,4 +72,4 @@ def network(**options):
     with torch.no_grad():
         for parameter in made.parameters():
             parameter *= 4
-    return made
+    return made.eval()

@@ -37,7 +37,8 @@ every_form = pytest.mark.parametrize("form", FORMS)
 
 def make(form="default", seed=0, **sizes):
     torch.manual_seed(seed)
-    return build_network("syntactic_attention", **({"syntax": 6, "semantics": 4} | sizes), **FORMS[form])
+    sizes = {"syntax": 6, "semantics": 4} | sizes
+    return build_network("syntactic_attention", **sizes, **FORMS[form]).eval()
 
 
 def double(form="default", seed=0, **sizes):

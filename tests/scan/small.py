@@ -28,7 +28,7 @@ NETWORKS = {
 def make(name, seed=0, spread=0.2, **options):
     """A small network in double precision whose zeros (biases) are zero no more."""
     torch.manual_seed(seed)
-    network = NETWORKS[name](**options).double()
+    network = NETWORKS[name](**options).double().eval()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter += spread * torch.randn_like(parameter)

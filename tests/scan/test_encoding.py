@@ -103,20 +103,11 @@ def test_numbers_that_are_no_actions_are_not_decoded(number):
     assert [decode(torch.tensor([each])) for each in (0, 8)] == [[SOS], ["DAX"]]
 
 
-def test_examples_are_picked_by_slices_and_numbers():
-    examples = encode(["jump", "run", "walk left"])
-    assert examples[torch.tensor([2, 0])].words.equal(examples.words[[2, 0]])
-    assert examples[1:].lengths.tolist() == [3, 4]
-
-
-def test_unknown_words_are_not_encoded():
-    with pytest.raises(UsageError, match="unknown word 'hop'"):
-        encode(["jump", "hop"])
-
-
 def test_wrong_commands_are_not_encoded():
     with pytest.raises(UsageError, match="'twice' is word 1"):
         encode(["jump", "twice"])
+    with pytest.raises(UsageError, match="unknown word 'hop'"):
+        encode(["jump", "hop"])
     with pytest.raises(UsageError, match="there is no command to encode"):
         encode([])
 

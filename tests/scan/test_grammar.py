@@ -69,33 +69,6 @@ def test_every_action_is_the_meaning_of_its_word(derived):
         assert {step.word for step in steps} == meant
 
 
-@pytest.mark.parametrize(
-    ("command", "actions"),
-    [
-        ("jump", "JUMP"),
-        ("jump left", "LEFT JUMP"),
-        ("jump around right", "RIGHT JUMP RIGHT JUMP RIGHT JUMP RIGHT JUMP"),
-        ("turn left twice", "LEFT LEFT"),
-        ("jump thrice", "JUMP JUMP JUMP"),
-        ("jump opposite left and walk thrice", "LEFT LEFT JUMP WALK WALK WALK"),
-        (
-            "jump opposite left after walk around left",
-            "LEFT WALK LEFT WALK LEFT WALK LEFT WALK LEFT LEFT JUMP",
-        ),
-        ("turn around left", "LEFT LEFT LEFT LEFT"),
-        ("turn opposite right", "RIGHT RIGHT"),
-        ("dax right twice", "RIGHT DAX RIGHT DAX"),
-    ],
-)
-def test_examples_of_lake_and_baroni(command, actions):
-    assert interpret(command) == actions.split()
-    assert [step.action for step in derive(command)] == actions.split()
-
-
-def test_words_of_a_repeated_verb_are_told_apart():
-    assert [step.word for step in derive("jump twice after jump left")] == [4, 3, 0, 0]
-
-
 def test_a_parse_has_the_parts():
     assert parse("jump around left twice") == Command(Phrase("jump", "around", "left", "twice"))
     assert parse("turn left after run") == Command(Phrase("turn", direction="left"), "after", Phrase("run"))

@@ -6,52 +6,45 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.models import cnn, li
+from mini_lib.scan import recipes
+from mini_lib.scan.models import cnn
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.tasks import WORD_COUNT, encode, padded
 from scan import oracles_baselines as oracles
-from scan.small import COMMANDS, counted, make, noise_for, weights
+from scan.small import COMMANDS, make, noise_for, weights
 
 # ----------------------------------------------------------------------------------------------- Li
 
 
-def by_falling_actions():
-    examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
-    steps = counted(examples).sum(dim=1)
-    order = steps.argsort(descending=True)
-    examples = examples[order]
-    return examples, [int((steps > step).sum()) for step in range(examples.actions.shape[1])]
-
-
-@pytest.mark.parametrize("block", [1, 2, 4, 512])
+@pytest.mark.parametrize("block", [1, 4, 512])
 @pytest.mark.parametrize("decoder_input", ["none", "gold"])
-def test_li_decoding_active_commands_only_is_the_same(monkeypatch, block, decoder_input):
-    monkeypatch.setattr(li, "BLOCK", block)
-    network, (examples, active) = make("li", decoder_input=decoder_input), by_falling_actions()
-    noise, outcomes = noise_for(network, examples), []
-    for option in (None, active):
+def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block, decoder_input):
+    """Loss and gradients; logits of steps that a command has."""
+    monkeypatch.setattr(recipes, "BLOCK", block)
+    network = make("li", decoder_input=decoder_input)
+    examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
+    batch = recipes.batch_of(examples) | {"noise": noise_for(network, examples)}
+    outcomes = []
+    for each in (batch, recipes.longest_first(batch)):
         network.zero_grad()
-        logits = network(*examples, noise, active=option)
-        li.loss(logits, examples.actions).backward()
-        outcomes.append((logits.detach(), [each.grad.clone() for each in network.parameters()]))
-    (full, full_grads), (short, short_grads) = outcomes
-    counts = counted(examples)
-    torch.testing.assert_close(short[counts], full[counts], rtol=0, atol=1e-9)
-    assert (short[~counts] == 0).all()
-    assert (full[~counts] != 0).all()
-    torch.testing.assert_close(short_grads, full_grads, rtol=1e-7, atol=1e-10)
+        loss, _ = recipes.li_loss(network, each)
+        loss.backward()
+        outcomes.append([loss.detach(), *(parameter.grad for parameter in network.parameters())])
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("active", [[4, 4], [1, 2, 3, 4], [3, 3, 3, 3], []])
-def test_li_refuses_what_is_not_sorted(active):
-    examples = encode(["jump", "run", "walk", "look"])
-    examples = examples._replace(actions=F.pad(examples.actions, (0, 2)))
-    with pytest.raises(UsageError, match="sort the commands"):
-        make("li")(*examples, active=active)
+def test_li_shows_which_word_each_action_is_taken_from():
+    network, examples = make("li"), encode(COMMANDS)
+    weights = network.attention(*examples)
+    places = torch.arange(weights.shape[2]) < examples.lengths[:, None, None] - 1
+    torch.testing.assert_close(weights.sum(dim=2), torch.ones_like(weights[..., 0]))
+    assert torch.equal(weights > 0, places.expand(weights.shape))
+    primitives = network.primitive[network.word_rows[examples.words[:, 1:]]]
+    logits = weights @ primitives @ network.action.mT + network.action_bias
+    torch.testing.assert_close(logits, network(*examples)[..., 1:])
 
 
 def test_li_exchanges_h_and_c_between_encoder_and_decoder():
@@ -86,18 +79,9 @@ def test_li_penalty_and_noise_belong_together(options, free):
     assert list(noise_for(network, examples)) == noisy
     strange = {name: torch.ones(4, 11, network._tables()[name].shape[1]).double() for name in free}
     torch.testing.assert_close(network(*examples, strange), network(*examples))
-    logits, penalty = network(*examples, noise_for(network, examples), aux=True)
+    logits, penalty = network(*examples, noise_for(network, examples), with_penalty=True)
     torch.testing.assert_close(logits, network(*examples, noise_for(network, examples)))
     assert penalty.item() == pytest.approx(expected, abs=1e-12)
-
-
-def test_li_scales_noise_by_sigma():
-    examples, noise = encode(COMMANDS), None
-    plain, louder = make("li"), make("li", sigma=3.0)
-    noise = noise_for(plain, examples)
-    torch.testing.assert_close(
-        louder(*examples, noise), plain(*examples, {name: 3 * each for name, each in noise.items()})
-    )
 
 
 def test_li_has_a_row_for_each_word_and_one_for_the_end():

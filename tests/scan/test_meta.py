@@ -16,7 +16,7 @@ from scan.small import COMMANDS, END, weights
 
 def meta_case(seed=0):
     torch.manual_seed(seed)
-    network = MetaSeq2Seq(size=6).double()
+    network = MetaSeq2Seq(size=6).double().eval()
     support, query = encode(["jump twice", "look right", "walk"]), encode(COMMANDS)
     noise = network.noise(3, 4, 11, 49, torch.Generator().manual_seed(seed))
     return network, support, query, {name: each.double() for name, each in noise.items()}

@@ -24,7 +24,7 @@ def test_the_first_query_steers_the_first_step_alone(form):
     """The decoder's state starts at zero: the query changes later steps only through the first attention."""
     network, (words, lengths, _) = double(form), batch()
     trace = network.trace(words, lengths, 1)
-    _, query = network.parse(words, lengths, {})
+    _, query = network.roles_and_query(words, lengths)
     scores = torch.einsum("btk,bk->bt", trace.roles, query)
     present = torch.arange(words.shape[1]) < lengths[:, None]
     expected = torch.softmax(scores.masked_fill(~present, -torch.inf), dim=-1)
@@ -54,7 +54,7 @@ def changed(place, word, command="walk opposite right twice"):
 def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(ends):
     words, lengths, _ = changed(0, "jump")
     network = double("ends zero" if ends == "zero" else "default")
-    one, other = network.parse(words, lengths, {})[0].detach()
+    one, other = network.roles_and_query(words, lengths)[0].detach()
     moved = (one - other).norm(dim=-1)
     assert moved[1] > 0.1 * moved.max()
     first, _, _ = network.neighbours(network.word(words), network.word(words), lengths)
@@ -65,7 +65,7 @@ def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(ends)
 @pytest.mark.parametrize(("place", "word"), [(0, "jump"), (1, "around"), (2, "left"), (3, "thrice")])
 def test_with_neighbours_at_the_top_a_role_does_not_depend_on_its_word(form, place, word):
     words, lengths, _ = changed(place, word)
-    one, other = double(form).parse(words, lengths, {})[0].detach()
+    one, other = double(form).roles_and_query(words, lengths)[0].detach()
     assert one[place + 1].equal(other[place + 1])
     inner = {*range(1, 5)} - {place + 1}
     assert all(not one[j].allclose(other[j]) for j in inner)

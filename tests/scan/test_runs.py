@@ -5,16 +5,19 @@ import math
 import pytest
 import torch
 
-from mini_lib.scan import recipes
-from mini_lib.scan.recipes import accuracy, answers, batch_of, best_and_last, command_mean, examples_of, trim
+from mini_lib.scan import tasks
+from mini_lib.scan.evaluation import accuracy, answers, best_and_last
+from mini_lib.scan.recipes import RECIPES, batch_of, examples_of, trim
 from mini_lib.scan.runs import build, make_parts
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
 from mini_lib.training import TrainingStack, train
 from scan.runs import CPU, FORMS, of_size, rows, small
 
+loss_of = RECIPES["syntactic_attention"].loss
+
 
 def test_a_replica_is_a_function_of_settings_and_seed(few):
-    one, same, other = (build(small().to_dict(), seed) for seed in (1, 1, 2))
+    one, same, other = (build(small(), seed) for seed in (1, 1, 2))
     for replica, equal in ((same, True), (other, False)):
         assert all(
             a.equal(b) is equal
@@ -26,18 +29,18 @@ def test_a_replica_is_a_function_of_settings_and_seed(few):
         )
     assert (one.key == same.key, one.key == other.key) == (True, False)
     state = torch.get_rng_state()
-    build(small().to_dict(), 1)
+    build(small(), 1)
     assert torch.get_rng_state().equal(state)
 
 
 def test_forms_of_one_seed_meet_the_same_commands_in_the_same_order(few):
-    one, other = (build(small(options=options).to_dict(), 1) for options in ({}, {"syntax_action": True}))
+    one, other = (build(small(options=options), 1) for options in ({}, {"syntax_action": True}))
     assert one.epoch(2)["words"].equal(other.epoch(2)["words"])
     assert one.noise(3, of_size(2))["word"].equal(other.noise(3, of_size(2))["word"])
 
 
 def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
-    replica, train = build(small().to_dict(), 1), make_parts(small(), 1).train
+    replica, train = build(small(), 1), make_parts(small(), 1).train
     first, second = (examples_of(replica.epoch(e)) for e in (0, 1))
     assert first.words.shape == (40, MOST_WORDS)
     assert first.actions.shape == (40, MOST_ACTIONS)
@@ -46,7 +49,7 @@ def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
 
 
 def test_noise_is_of_the_update_and_of_the_size_of_the_longest_command(few):
-    replica = build(small().to_dict(), 1)
+    replica = build(small(), 1)
     masks = replica.noise(7, of_size(4))
     assert {name: tuple(mask.shape) for name, mask in masks.items()} == {
         "meaning": (4, MOST_WORDS, 6),
@@ -62,7 +65,7 @@ def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_
     logits[0, [0, 1], [2, 3]] = 20.0  # the first is right; the third is right but for its end
     logits[2, 0, 1], logits[2, 1, 4] = 20.0, 20.0
     batch = {"words": torch.zeros(3, 5).long(), "lengths": torch.full((3,), 5), "actions": actions}
-    loss, score = command_mean(lambda *given: logits, batch)
+    loss, score = loss_of(lambda *given: logits, batch)
     each = []
     for row, steps in zip(logits, actions.tolist(), strict=True):
         terms = [
@@ -76,14 +79,14 @@ def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_
 
 
 def test_a_batch_weighs_commands_as_batches_of_one_do(few):
-    replica, whole = build(small(options={"dropout": 0.0}).to_dict(), 1), make_parts(small(), 1).train[:6]
-    together, _ = command_mean(replica.model, batch_of(whole))
-    alone = [command_mean(replica.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
+    replica, whole = build(small(options={"dropout": 0.0}), 1), make_parts(small(), 1).train[:6]
+    together, _ = loss_of(replica.model, batch_of(whole))
+    alone = [loss_of(replica.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
     assert together.item() == pytest.approx(sum(alone).item() / 6, rel=1e-5)
 
 
 def test_leaving_out_padding_changes_nothing_but_the_work(few):
-    replica = build(small().to_dict(), 1)
+    replica = build(small(), 1)
     batch = {k: v[:6] for k, v in replica.epoch(0).items()} | {"noise": replica.noise(0, of_size(6))}
     batch["words"], batch["lengths"], batch["actions"] = padded(
         encode(["jump", "walk twice", "turn left", "look", "run left", "run and run"])
@@ -94,15 +97,9 @@ def test_leaving_out_padding_changes_nothing_but_the_work(few):
     gradients = []
     for one in (batch, less):
         replica.model.zero_grad()
-        command_mean(replica.model, one)[0].backward()
+        loss_of(replica.model, one)[0].backward()
         gradients.append(torch.cat([p.grad.flatten() for p in replica.model.parameters()]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
-
-
-def test_examples_survive_the_way_through_a_batch():
-    examples = encode(["jump", "walk left twice"])
-    for one, other in zip(examples_of(batch_of(examples)).trimmed(), examples, strict=True):
-        assert one.equal(other)
 
 
 class Knows(torch.nn.Module):
@@ -126,7 +123,7 @@ class Knows(torch.nn.Module):
 
 
 def test_accuracy_is_exact_match_over_all_commands_whatever_their_length(monkeypatch):
-    monkeypatch.setattr(recipes, "EVALUATED_TOGETHER", 16)
+    monkeypatch.setattr(tasks, "TOGETHER", 16)
     examples = encode(get_split("size_1").train[:50])
     model = Knows(examples, {3, 11, 12, 49})
     assert accuracy(model, examples) == pytest.approx(100 * 46 / 50)
@@ -164,7 +161,7 @@ def test_the_first_best_check_is_reported_and_the_last(checks, test, last, epoch
 @pytest.mark.parametrize("options", [*FORMS, {"dropout": 0.0}])
 def test_stacked_equals_alone(options, few):
     """Gradients of the first update and losses of the first three; alone without padding, stacked with it."""
-    settings = small(options=options).to_dict()
+    settings = small(options=options)
     alone = [TrainingStack([build(settings, seed)], CPU, stacked=False) for seed in (1, 2)]
     stack = TrainingStack([build(settings, seed) for seed in (1, 2)], CPU, stacked=True)
     for update in range(3):
@@ -182,7 +179,7 @@ def test_stacked_equals_alone(options, few):
 @pytest.mark.parametrize("options", [{}, {"sequential_semantics": True}, {"one_hot": True}])
 def test_killed_and_resumed_equals_uninterrupted(options, stacked, few, tmp_path):
     def replicas():
-        return [build(small(epochs=6, options=options).to_dict(), seed) for seed in (1, 2)]
+        return [build(small(epochs=6, options=options), seed) for seed in (1, 2)]
 
     whole = train(replicas(), stacked=stacked)
     halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda update: update > 10)
@@ -197,18 +194,18 @@ def test_killed_and_resumed_equals_uninterrupted(options, stacked, few, tmp_path
 
 
 def test_a_run_measures_test_and_validation_and_reports_the_best(few):
-    (run,) = train([build(small().to_dict(), 1)])
+    (run,) = train([build(small(), 1)])
     assert set(run.metrics) == {"test_accuracy", "last_test_accuracy", "best_epoch", "validation_accuracy"}
     assert run.metrics == best_and_last(run.checks)
     assert run.checks[-1]["test_accuracy"] == accuracy(run.model, make_parts(small(), 1).test)
-    (run,) = train([build(small(validation="none").to_dict(), 1)])
+    (run,) = train([build(small(validation="none"), 1)])
     assert set(run.metrics) == {"test_accuracy", "last_test_accuracy", "best_epoch"}
     assert run.metrics["best_epoch"] == 3
 
 
 def test_gradients_are_clipped_where_settings_say_so(few):
     for clip in (None, 0.01):
-        trainee = TrainingStack([build(small(clip=clip).to_dict(), 1)], CPU, stacked=False)
+        trainee = TrainingStack([build(small(clip=clip), 1)], CPU, stacked=False)
         trainee.step(trainee.batch(0))
         norm = torch.cat([p.grad.flatten() for p in trainee.params.values()]).norm().item()
         assert norm > 0.1 if clip is None else norm == pytest.approx(clip, rel=1e-3)

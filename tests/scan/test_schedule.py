@@ -5,8 +5,7 @@ import os
 import pytest
 
 from mini_lib import datasets
-from mini_lib.reproduction.scan import cells as experiments
-from mini_lib.scan.runs import build, data_source, make_parts, paper_settings
+from mini_lib.scan.runs import build, make_parts, paper_settings
 from mini_lib.scan.tasks import encode, get_split
 from scan.runs import SMALL, rows, small
 
@@ -24,7 +23,7 @@ def test_updates_and_checks_are_those_of_the_released_code(split, epochs, update
     settings = paper_settings(split)
     assert (settings.epochs, settings.checks) == (epochs, checks)
     assert (settings.lr, settings.batch_size, settings.validation, settings.clip) == (1e-3, 1, "tail", None)
-    replica = build(paper_settings(split, options=SMALL).to_dict(), 1)
+    replica = build(paper_settings(split, options=SMALL), 1)
     assert replica.updates == updates
     assert replica.updates - replica.updates_per_epoch < 200_000 <= replica.updates
     assert (replica.checks, replica.clip, replica.schedule) == (checks, None, None)
@@ -49,7 +48,7 @@ def test_the_last_fifth_is_for_validation(split, kept, left):
 
 
 def test_validation_at_random_is_a_fifth_of_the_commands_and_the_seeds(few):
-    every = rows(encode(experiments.get_split("").train))
+    every = rows(encode(few.train))
     parts = {seed: make_parts(small(validation="random"), seed) for seed in (1, 2)}
     again = make_parts(small(validation="random"), 1)
     for part in parts.values():
@@ -63,7 +62,7 @@ def test_validation_at_random_is_a_fifth_of_the_commands_and_the_seeds(few):
 def test_without_validation_all_is_for_training(few):
     parts = make_parts(small(validation="none"), 1)
     assert parts.validation is None
-    assert rows(parts.train) == rows(encode(experiments.get_split("").train))
+    assert rows(parts.train) == rows(encode(few.train))
     assert make_parts(small(validation="none"), 2).train.words.equal(parts.train.words)
 
 
@@ -75,8 +74,3 @@ def test_released_files_take_the_place_of_the_generated(monkeypatch):
     assert [len(part.lengths) for part in parts] == [11_736, 2_934, 7_706]
     bare = [int((part.lengths == 3).logical_and(part.words[:, 1] == 1).sum()) for part in parts]
     assert bare == [1_194, 273, 0]
-
-
-def test_records_say_where_the_commands_are_from():
-    assert data_source(paper_settings("length").to_dict()) == "generated"
-    assert data_source(paper_settings("length", source="released").to_dict()) == "released"

@@ -2,11 +2,11 @@
 
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.scan import runs
 from mini_lib.scan.models import MODELS
 from mini_lib.scan.runs import PAPER as PAPER
 from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings
-from mini_lib.scan.runs import build as build
-from mini_lib.scan.runs import data_source as data_source
+from mini_lib.training_run import TrainingRun
 
 TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
@@ -99,3 +99,13 @@ def bench_cases() -> list[BenchCase]:
         setting, ratio = f"B={settings.batch_size}", TIMES_FASTER.get(label)
         cases.append(BenchCase(label, setting, settings.to_dict(), ratio, updates, stacked_on_cpu=False))
     return cases
+
+
+def build(settings: dict, seed: int) -> TrainingRun:
+    """One run from the settings of a cell; see `runs.build`."""
+    return runs.build(Settings.from_dict(settings), seed)
+
+
+def data_source(settings: dict) -> str:
+    """Which commands a run saw, as its record says it."""
+    return runs.data_source(Settings.from_dict(settings))

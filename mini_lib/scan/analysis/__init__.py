@@ -1,13 +1,12 @@
 """What is measured inside a trained Syntactic Attention, and where it goes wrong."""
 
-from mini_lib.scan.analysis.attention import Attended, Dictionary, attend, dictionary, reader_network
+from mini_lib.scan.analysis.attention import CommandAttention, Dictionary, attend, dictionary
 from mini_lib.scan.analysis.errors import (
     FirstErrors,
     by_form,
     construction,
     describe,
     first_errors,
-    length,
     position,
     substitutions,
 )
@@ -23,7 +22,7 @@ from mini_lib.scan.analysis.streams import (
 from mini_lib.scan.analysis.tables import Share, Table
 
 __all__ = [
-    "Attended",
+    "CommandAttention",
     "Dictionary",
     "FirstErrors",
     "Leak",
@@ -41,11 +40,9 @@ __all__ = [
     "first_errors",
     "follow",
     "leak",
-    "length",
     "looked_at",
     "own_word",
     "position",
-    "reader_network",
     "role_similarity",
     "substitutions",
     "two_commands",

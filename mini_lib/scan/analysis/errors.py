@@ -14,7 +14,7 @@ from mini_lib.scan.analysis.attention import ACTIONS
 from mini_lib.scan.analysis.steps import Steps, follow, own_word, rows_of
 from mini_lib.scan.analysis.tables import Share, Table, count_table
 from mini_lib.scan.grammar import Command, Phrase, parse
-from mini_lib.scan.tasks import SOS, action_count, has
+from mini_lib.scan.tasks import SOS, has
 
 BOTH = "in both phrases"
 _parsed = cache(parse)
@@ -25,13 +25,8 @@ def by_form(
 ) -> dict[str, Share]:
     """How many commands of each form are right; the key gives a command's form. In order of first appearance.
 
-    `steps.right` says which are right; `construction`, `position` and `length` give keys.
-
-    Raises:
-        UsageError: unless there is one truth value a command.
+    `steps.right` says which are right; `construction` and `position` give keys.
     """
-    if len(right) != len(commands):
-        raise UsageError(f"{len(commands)} commands with {len(right)} answers: give one for each command")
     hits, counts = Counter(), Counter()
     for command, good in zip(commands, right, strict=True):
         form = key(command)
@@ -59,10 +54,10 @@ def holders(command: str, words: str) -> list[Phrase]:
     Raises:
         UsageError: if none does.
     """
-    found = [phrase for phrase in _parsed(command).phrases if has(str(phrase), words)]
-    if not found:
+    holding = [phrase for phrase in _parsed(command).phrases if has(str(phrase), words)]
+    if not holding:
         raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
-    return found
+    return holding
 
 
 def position(words: str = "jump") -> Callable[[str], str]:
@@ -79,11 +74,6 @@ def position(words: str = "jump") -> Callable[[str], str]:
     return place
 
 
-def length(command: str) -> str:
-    """A key: how many actions a command asks for."""
-    return str(action_count(command))
-
-
 def phrase_at(command: Command, place: int) -> Phrase:
     """The phrase that holds the word at this place."""
     return command.first if place < len(str(command.first).split()) else command.second
@@ -95,9 +85,9 @@ def phrase_at(command: Command, place: int) -> Phrase:
 def substitutions(steps: Steps) -> Table:
     """Right action by predicted action, over the steps of all these commands; on the diagonal they agree."""
     columns, there = (*ACTIONS, SOS), steps.there
-    said = rows_of(steps.predicted[there])
-    said = torch.where(said < 0, len(ACTIONS), said)  # <SOS>, which is never right
-    return count_table(ACTIONS, columns, rows_of(steps.examples.actions[there]), said)
+    predicted = rows_of(steps.predicted[there])
+    predicted = torch.where(predicted < 0, len(ACTIONS), predicted)  # <SOS>, which is never right
+    return count_table(ACTIONS, columns, rows_of(steps.examples.actions[there]), predicted)
 
 
 class FirstErrors(NamedTuple):

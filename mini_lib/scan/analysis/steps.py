@@ -13,15 +13,13 @@ from mini_lib.scan.analysis.attention import (
     TURNS,
     VERB_ACTIONS,
     WORD_NAMES,
-    check,
     device_of,
-    known,
+    encode_for,
     own_places,
 )
 from mini_lib.scan.analysis.tables import Share, Table, count_table, share_of
 from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS
-from mini_lib.scan.recipes import EVALUATED_TOGETHER
-from mini_lib.scan.tasks import ACTION_IDS, EOS, NO_ACTION, SOS, WORD_IDS, Examples, encode, exactly_right
+from mini_lib.scan.tasks import ACTION_IDS, EOS, NO_ACTION, SOS, WORD_IDS, Examples, exactly_right
 
 ROWS = {ACTION_IDS[action]: row for row, action in enumerate(ACTIONS)}
 KINDS = {
@@ -57,7 +55,7 @@ class Steps(NamedTuple):
     weight: Tensor
 
     def __getitem__(self, which) -> "Steps":
-        """Of some commands: a slice, or a tensor of numbers or of truth values."""
+        """Index by slice, integer or boolean tensor."""
         return Steps(*(part[which] for part in tuple(self)))
 
     @property
@@ -86,17 +84,15 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
     Raises:
         UsageError: for what is no SCAN command; for another network.
     """
-    trace_of, examples = check(model).trace, known(model, encode(commands))
-    device = device_of(model)
+    examples, device = encode_for(model, commands), device_of(model)
     own = [torch.tensor(own_places(command)) for command in commands]
     own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
     predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)
     weight = torch.full(own.shape, -1.0)
-    counts = (own >= 0).sum(dim=1)
-    for part in torch.argsort(counts).split(EVALUATED_TOGETHER):
+    for part in examples.of_like_length():
         words, lengths, actions = examples[part].trimmed().to(device)
         steps = actions.shape[1]
-        trace, mine = trace_of(words, lengths, steps), own[part, :steps]
+        trace, mine = model.trace(words, lengths, steps), own[part, :steps]
         there, attention = mine >= 0, trace.attention.cpu()
         on_own = attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
         predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(there, -1)

@@ -9,17 +9,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.scan.analysis.attention import check, device_of, known, own_places, speak, words_of
+from mini_lib.scan.analysis.attention import device_of, encode_for, streams_of, words_of
 from mini_lib.scan.analysis.errors import phrase_at
 from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
 from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.recipes import EVALUATED_TOGETHER
-from mini_lib.scan.tasks import MOST_ACTIONS, Examples, decode, encode, exactly_right
+from mini_lib.scan.tasks import MOST_ACTIONS, TOGETHER, Examples, decode, exactly_right
 
 CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)
 
 
-def streams(
+def actions_of_streams(
     model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
 ) -> Int[Tensor, "B N"]:
     """The most probable actions when attention comes from one batch of commands, meanings from another.
@@ -28,9 +27,9 @@ def streams(
     stream reaches the actions directly, it does so with its own command.
     """
     syntax, semantics = (each.to(device_of(model)) for each in (syntax, semantics))
-    looking = model.trace(syntax.words, syntax.lengths, steps)
+    steered = model.trace(syntax.words, syntax.lengths, steps)
     meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
-    return speak(model, looking.attention, meanings, looking.roles).argmax(dim=-1).cpu()
+    return model.say(steered.attention, meanings, steered.roles).argmax(dim=-1).cpu()
 
 
 @torch.no_grad()
@@ -40,18 +39,19 @@ def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
     Raises:
         UsageError: for commands of unequal length; for what is no SCAN command; for another network.
     """
-    _check_lengths([syntax], [semantics])
-    heard = (known(check(model), encode([command])) for command in (syntax, semantics))
-    predicted = streams(model, *heard, MOST_ACTIONS)
-    return decode(predicted[0])
+    one, other = _encode_pairs(model, [syntax], [semantics])
+    return decode(actions_of_streams(model, one, other, MOST_ACTIONS)[0])
 
 
-def _check_lengths(syntax: Sequence[str], semantics: Sequence[str]) -> None:
+def _encode_pairs(
+    model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]
+) -> tuple[Examples, Examples]:
     for one, other in zip(syntax, semantics, strict=True):
         if len(one.split()) != len(other.split()):
             raise UsageError(
                 f"attention over {one!r} does not fit on {other!r}: give two commands of as many words"
             )
+    return encode_for(model, syntax), encode_for(model, semantics)
 
 
 def accuracy_with_syntax_of(
@@ -62,8 +62,7 @@ def accuracy_with_syntax_of(
     The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
     is not, the network knows the word's meaning and fails to steer by it.
     """
-    offered = words_of(check(model))
-    return _accuracy(model, [instead(command, heard, as_, offered) for command in commands], commands)
+    return _accuracy(model, _replace_words(model, commands, heard, as_), commands)
 
 
 def accuracy_with_semantics_of(
@@ -74,32 +73,25 @@ def accuracy_with_semantics_of(
     The right actions are those of what the semantic stream hears: WALK for JUMP. If this is low too, the network
     does not steer by `heard`, whatever it would say.
     """
-    offered = words_of(check(model))
-    return _accuracy(model, commands, [instead(command, heard, as_, offered) for command in commands])
+    return _accuracy(model, commands, _replace_words(model, commands, heard, as_))
 
 
-def instead(command: str, word: str, other: str, offered: Sequence[str] = WORDS) -> str:
-    """The command with another word wherever it has this one.
-
-    Raises:
-        UsageError: for a word that neither SCAN nor the split add_dax has; the nearest one is named.
-    """
+def _replace_words(model: nn.Module, commands: Sequence[str], word: str, other: str) -> list[str]:
+    """The commands with another word wherever they have this one; UsageError for a word that nobody has."""
     for each in (word, other):
         if each not in (*WORDS, NEW_VERB):
-            raise unknown_name_error("word", each, offered)
-    return " ".join(other if each == word else each for each in command.split())
+            raise unknown_name_error("word", each, words_of(streams_of(model)))
+    return [" ".join(other if each == word else each for each in text.split()) for text in commands]
 
 
 @torch.no_grad()
 def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
     """Percent right by the actions of what the semantic stream hears."""
-    _check_lengths(syntax, semantics)
-    heard, meant = (known(check(model), encode(commands)) for commands in (syntax, semantics))
-    counts = torch.tensor([len(own_places(command)) for command in semantics])
+    heard, meant = _encode_pairs(model, syntax, semantics)
     right = 0
-    for part in torch.argsort(counts).split(EVALUATED_TOGETHER):
+    for part in meant.of_like_length():
         one, other = heard[part].trimmed(), meant[part].trimmed()
-        predicted = streams(model, one, other, other.actions.shape[1])
+        predicted = actions_of_streams(model, one, other, other.actions.shape[1])
         right += int(exactly_right(predicted, other.actions).sum())
     return 100 * right / len(semantics)
 
@@ -135,11 +127,8 @@ def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
             if word in (*VERBS, NEW_VERB):
                 own += [(command, _replaced(words, place, other), place) for other in _others(word)]
                 beside = [at for at in (place - 1, place + 1) if 0 <= at < len(words)]
-                neighbour += [
-                    (command, _replaced(words, at, other), place)
-                    for at in beside
-                    for other in _others(words[at])
-                ]
+                changes = [(at, other) for at in beside for other in _others(words[at])]
+                neighbour += [(command, _replaced(words, at, other), place) for at, other in changes]
     if not own:
         raise UsageError("no command here holds a verb; give commands such as 'walk twice'")
     return Leak(_moves(model, own), _moves(model, neighbour))
@@ -147,8 +136,8 @@ def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
 
 def _others(word: str) -> list[str]:
     """The other words of its class: all have the same places in the grammar. None for "turn"."""
-    return [other for words in CLASSES if word in words or (word == NEW_VERB and words is VERBS)
-            for other in words if other != word]  # fmt: skip
+    words = next((words for words in (*CLASSES, (*VERBS, NEW_VERB)) if word in words), ())
+    return [other for other in words if other not in (word, NEW_VERB)]
 
 
 def _replaced(words: list[str], place: int, other: str) -> str:
@@ -167,13 +156,12 @@ def _moves(model: nn.Module, cases: list[tuple[str, str, int]]) -> Float[Tensor,
 @torch.no_grad()
 def roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -> Float[Tensor, "M K"]:
     """h_j of one word of each command, whose place is counted without <SOS>."""
-    model, at, found = check(model), 1 + torch.tensor(places), []
-    for part in torch.arange(len(commands)).split(EVALUATED_TOGETHER):
-        examples = known(model, encode([commands[i] for i in part.tolist()])).trimmed()
-        words, lengths, _ = examples.to(device_of(model))
-        roles, _ = model.parse(words, lengths, {})
-        found.append(roles.cpu()[torch.arange(len(part)), at[part]])
-    return torch.cat(found)
+    examples, chosen = encode_for(model, commands), []
+    for part in torch.arange(len(commands)).split(TOGETHER):
+        words, lengths, _ = examples[part].to(device_of(model))
+        roles, _ = model.roles_and_query(words, lengths)
+        chosen.append(roles.cpu()[torch.arange(len(part)), 1 + torch.tensor(places)[part]])
+    return torch.cat(chosen)
 
 
 def role_similarity(
@@ -197,11 +185,11 @@ def role_similarity(
         raise UsageError(f"no command here holds {verb!r}; give commands that do")
     texts, places = (list(part) for part in zip(*cases, strict=True))
     forms = [phrase_at(parse(text), place).form for text, place in cases]
-    mine, found = roles_at(model, texts, places), {}
+    mine, similarity = roles_at(model, texts, places), {}
     for other in others:
         changed = [_replaced(text.split(), place, other) for text, place in cases]
         alike = cosine_similarity(mine, roles_at(model, changed, places), dim=-1)
         for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
             chosen = torch.tensor([each == form for each in forms])
-            found.setdefault(form, {})[other] = alike[chosen].mean().item()
-    return found
+            similarity.setdefault(form, {})[other] = alike[chosen].mean().item()
+    return similarity

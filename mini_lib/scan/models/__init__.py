@@ -3,12 +3,13 @@
 All are called alike, on `tasks.Examples` of B commands:
 
 - `forward(words, lengths, actions, noise=None)`: the logits [B, L, A] of each action. `actions` are the right ones:
-  networks that read the last action get them as the last ones, the others use only their number.
+  networks that read the last action get them as the last ones, the others use only their number. A network that is
+  training and is passed no noise draws its own, from torch's default generator on the device of the words.
 - `predict(words, lengths, steps)`: the most probable action of each of so many steps, [B, steps], without noise. The
   last action is then the network's own.
 - `noise(batch, words, steps, generator)`: the random tensors of one forward pass by name, drawn from the generator,
   for so many commands of so many words (<SOS> included) and so many actions. Dropout masks are 0 or 1 / (1 - p).
-  `forward` cuts them to the size of its batch; None means no noise.
+  `forward` cuts masks that are larger than its batch needs.
 
 What stands at padding is of no effect. Losses are functions beside the networks. `meta_seq2seq` is trained on
 another task and called differently.
@@ -23,7 +24,7 @@ from mini_lib.errors import check_names
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention
 from mini_lib.scan.models.li import LiNetwork
-from mini_lib.scan.models.syntactic_attention import SyntacticAttention, Trace
+from mini_lib.scan.models.syntactic_attention import StreamsTrace, SyntacticAttention
 
 MODELS = {
     "syntactic_attention": SyntacticAttention,
@@ -37,24 +38,24 @@ __all__ = [
     "MODELS",
     "GRUAttention",
     "LiNetwork",
+    "StreamsTrace",
     "SyntacticAttention",
-    "Trace",
     "build_network",
     "check_options",
 ]
 
 
-def check_options(name: str, options: Iterable[str]) -> None:
+def check_options(model: str, options: Iterable[str]) -> None:
     """UsageError for a network that is not in `MODELS`, or an option that it does not have."""
-    check_names("model", [name], MODELS)
-    check_names(f"option of {name}", options, inspect.signature(MODELS[name]).parameters)
+    check_names("model", [model], MODELS)
+    check_names(f"option of {model}", options, inspect.signature(MODELS[model]).parameters)
 
 
-def build_network(name: str, **options) -> nn.Module:
+def build_network(model: str, **options) -> nn.Module:
     """A network of `MODELS` with the paper's sizes, unless options say otherwise.
 
     Raises:
         UsageError: for a network or an option that is not there; the nearest name is offered.
     """
-    check_options(name, options)
-    return MODELS[name](**options)
+    check_options(model, options)
+    return MODELS[model](**options)

@@ -2,6 +2,9 @@
 
 The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made.
 `mini_lib.scan.models` says how it is called.
+
+Symbols: k_j is the key of word j, x_i what the decoder makes of step i, q_i its query, alpha_ij how much it looks
+at word j. B commands, T words, L steps, D features.
 """
 
 import math
@@ -13,9 +16,9 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
 from mini_lib.layers import check_dropout, dropout_masks
+from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
-Noise = dict[str, Tensor]
 PLACES = 1024  # rows of each table of positions
 HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
 
@@ -53,7 +56,7 @@ class Layer(nn.Module):
         self.result = Normed(dim, dim) if attends else None
 
     def convolve(self, x: Float[Tensor, "B T D"], before: int) -> Float[Tensor, "B T D"]:
-        """The gated linear unit of each place's window, which starts so many places before it."""
+        """GLU over a window that starts `before` steps earlier."""
         padded = F.pad(x, (0, 0, before, self.kernel - 1 - before))
         windows = torch.cat([padded[:, k : k + x.shape[1]] for k in range(self.kernel)], dim=-1)
         return F.glu(self.convolution(windows), dim=-1)
@@ -85,6 +88,17 @@ class CNN(nn.Module):
         dropout: p, on embeddings, before each convolution and before the logits.
         words: size of the input vocabulary.
         actions: size of the output vocabulary.
+
+    Example:
+        >>> import torch
+        >>> from mini_lib import CNN
+        >>> network = CNN(dim=8, kernel=3, layers=2, words=16, actions=8)
+        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
+        >>> actions = torch.randint(8, (4, 6))
+        >>> logits = network(words, lengths, actions)  # told the right last actions
+        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
+        >>> network.eval().predict(words, lengths, steps=9).shape
+        torch.Size([4, 9])
     """
 
     def __init__(
@@ -118,32 +132,33 @@ class CNN(nn.Module):
         noise: Noise | None = None,
     ) -> Float[Tensor, "B L A"]:
         """Logits; reads the right last actions."""
+        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
         last = F.pad(actions[:, :-1], (1, 0), value=ACTION_IDS[EOS])
-        return self.write(last, *self.read(words, lengths, noise or {}), noise or {})
+        return self.write(last, *self.read(words, lengths, noise), noise)
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
         """The most probable actions; reads its own last ones."""
         read = self.read(words, lengths, {})
-        said = torch.full_like(words[:, :1], ACTION_IDS[EOS])
+        actions = torch.full_like(words[:, :1], ACTION_IDS[EOS])
         for _ in range(steps):
-            now = self.write(said, *read, {})[:, -1:].argmax(dim=-1)
-            said = torch.cat([said, now], dim=1)
-        return said[:, 1:]
+            now = self.write(actions, *read, {})[:, -1:].argmax(dim=-1)
+            actions = torch.cat([actions, now], dim=1)
+        return actions[:, 1:]
 
     def read(
         self, words: Tensor, lengths: Tensor, noise: Noise
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"], Bool[Tensor, "B T"]]:
         """Keys and values of the words, and which places are words."""
-        noise = {name: mask[:, 1 : words.shape[1]] for name, mask in noise.items()}
+        noise = {name: mask[:, 1:] for name, mask in noise.items()}
         words = words[:, 1:]
         inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None] - 1
         embedded = self.word(words) + self.word_place.weight[: words.shape[1]]
-        embedded = _drop(embedded, noise, "words")
+        embedded = masked(embedded, noise, "words")
         x = self.encoder_first(embedded)
         for number, layer in enumerate(self.encoder):
-            masked = _drop(x * inside[..., None], noise, f"encoder_{number}")
-            x = (layer.convolve(masked, before=(layer.kernel - 1) // 2) + x) * HALF
+            dropped = masked(x * inside[..., None], noise, f"encoder_{number}")
+            x = (layer.convolve(dropped, before=(layer.kernel - 1) // 2) + x) * HALF  # [B, T, D]
         keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))
         return keys, (keys + embedded) * HALF, inside
 
@@ -156,18 +171,19 @@ class CNN(nn.Module):
         noise: Noise,
     ) -> Float[Tensor, "B L A"]:
         """The logits behind each of these last actions."""
-        noise = {name: mask[:, : last.shape[1]] for name, mask in noise.items()}
         embedded = self.action(last) + self.action_place.weight[: last.shape[1]]
-        embedded = _drop(embedded, noise, "actions")
+        embedded = masked(embedded, noise, "actions")
         root = inside.sum(dim=1)[:, None, None].to(keys.dtype).sqrt()
         x = self.decoder_first(embedded)
         for number, layer in enumerate(self.decoder):
-            said = layer.convolve(_drop(x, noise, f"decoder_{number}"), before=layer.kernel - 1)
-            query = (layer.query(said) + embedded) * HALF
-            attention = (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
-            said = (layer.result(attention @ values * root) + said) * HALF
-            x = (said + x) * HALF
-        return self.logits(_drop(self.decoder_last(x), noise, "output"))
+            new = layer.convolve(masked(x, noise, f"decoder_{number}"), before=layer.kernel - 1)  # [B, L, D]
+            query = (layer.query(new) + embedded) * HALF  # q_i [B, L, D]
+            attention = (
+                (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
+            )  # [B, L, T]
+            new = (layer.result(attention @ values * root) + new) * HALF
+            x = (new + x) * HALF
+        return self.logits(masked(self.decoder_last(x), noise, "output"))
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of embeddings, of each layer's input, and of what the logits are made of."""
@@ -181,10 +197,6 @@ class CNN(nn.Module):
 def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over all actions of the batch."""
     return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
-
-
-def _drop(x: Tensor, noise: Noise, name: str) -> Tensor:
-    return x * noise[name] if name in noise else x
 
 
 def _scale_gradient(x: Tensor, factor: float) -> Tensor:

@@ -3,20 +3,24 @@
 Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
 called "- dep"; which switches of the code it means is our inference.
 `mini_lib.scan.models` says how the network is called.
+
+Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij how much step i
+looks at word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of
+an action.
 """
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
+from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
-Noise = dict[str, Tensor]
 END = ACTION_IDS[EOS]
 
 
@@ -39,6 +43,10 @@ class GRUCell(nn.Module):
         self.bias_hh = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
         uniform_by_width(self, hidden)
 
+    def forward(self, x: Float[Tensor, "*B I"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
+        """Advance h by the input x."""
+        return self.step(x @ self.weight_ih.mT + self.bias_ih, h)
+
     def step(self, projected: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
         """Advance h, given W x + b."""
         reset, update, new = projected.chunk(3, dim=-1)
@@ -48,19 +56,17 @@ class GRUCell(nn.Module):
         return new + update * (h - new)
 
 
-class Read(NamedTuple):
+class EncodedWords(NamedTuple):
     """A batch of commands after the encoder.
 
     Attributes:
         memory: both directions' states at each word. [B, T, 2H]
         keys: W_m memory, of the attention. [B, T, H]
-        gates: the memory's share of the decoder's gates. [B, T, 3H]
         inside: which places are words. [B, T]
     """
 
     memory: Tensor
     keys: Tensor
-    gates: Tensor
     inside: Tensor
 
 
@@ -86,6 +92,17 @@ class GRUAttention(nn.Module):
         hidden: H.
         dropout: on the words' embeddings, and on what is read out.
         dependency: whether the decoder sees the last action.
+
+    Example:
+        >>> import torch
+        >>> from mini_lib import GRUAttention
+        >>> network = GRUAttention(words=16, actions=8, hidden=12)
+        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
+        >>> actions = torch.randint(8, (4, 6))
+        >>> logits = network(words, lengths, actions)  # told the right last actions
+        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
+        >>> network.eval().predict(words, lengths, steps=9).shape
+        torch.Size([4, 9])
     """
 
     def __init__(
@@ -119,52 +136,38 @@ class GRUAttention(nn.Module):
         noise: Noise | None = None,
     ) -> Float[Tensor, "B L A"]:
         """Logits; reads the right last actions, but not in "- dep"."""
-        noise = noise or {}
-        read, state = self.read(words, lengths, noise)
-        last = self._last_actions(actions)
-        given = self._given(last)
-        states, weights = [], []
+        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
+        encoded, state = self.encode(words, lengths, noise)  # h_0 [B, H]
+        last = self._last_actions(actions)  # y_{i-1} [B, L, E]
+        states, contexts = [], []
         for step in range(actions.shape[1]):
-            state, attention = self.step(read, given[:, step], state)
+            state, context = self.step(encoded, last[:, step], state)  # h_i [B, H] and c_i [B, 2H]
             states.append(state)
-            weights.append(attention)
-        contexts = torch.stack(weights, dim=1) @ read.memory
-        return self._say(last, torch.stack(states, dim=1), contexts, noise)
+            contexts.append(context)
+        return self.say(last, torch.stack(states, dim=1), torch.stack(contexts, dim=1), noise)
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
         """The most probable actions; reads its own last ones, but not in "- dep"."""
-        read, state = self.read(words, lengths, {})
-        last, said = self._last_actions(words[:, :1]), []
+        encoded, state = self.encode(words, lengths, {})
+        last, predicted = self._last_actions(words[:, :1]), []
         for _ in range(steps):
-            state, attention = self.step(read, self._given(last)[:, 0], state)
-            context = attention[:, None] @ read.memory
-            said.append(self._say(last, state[:, None], context, {}).argmax(dim=-1))
-            last = last if self.action is None else self.action(said[-1])
-        return torch.cat(said, dim=1)
+            state, context = self.step(encoded, last[:, 0], state)
+            predicted.append(self.say(last, state[:, None], context[:, None], {}).argmax(dim=-1))
+            last = last if self.action is None else self.action(predicted[-1])
+        return torch.cat(predicted, dim=1)
 
-    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Read, Float[Tensor, "B H"]]:
+    def encode(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise
+    ) -> tuple[EncodedWords, Float[Tensor, "B H"]]:
         """What the decoder attends to, and its first state."""
-        x = self.word(words[:, 1:])
-        if "words" in noise:
-            x = x * noise["words"][:, 1 : words.shape[1]]
+        x = masked(self.word(words), noise, "words")[:, 1:]  # without <SOS>
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
-        memory, last = self._both_directions(x, inside)
-        from_memory = self.decoder.weight_ih[:, -2 * self.hidden :]
-        read = Read(memory, self.key(memory), F.linear(memory, from_memory), inside)
-        return read, torch.tanh(self.bridge(last))
-
-    def _both_directions(
-        self, x: Float[Tensor, "B T E"], inside: Bool[Tensor, "B T"]
-    ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
-        """States at each word, and the last ones; padding leaves a state as it is."""
         cell, zeros = self.encoder, x.new_zeros(2, len(x), self.hidden)
-
-        def step(projected: Tensor, h: Tensor) -> tuple[Tensor]:
-            return (cell.step(projected, h),)
-
-        memory, (last,) = both_directions(x, inside, cell.weight_ih, cell.bias_ih, step, (zeros,))
-        return memory, last
+        memory, (last,) = both_directions(
+            x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell.step(gates, h),), (zeros,)
+        )
+        return EncodedWords(memory, self.key(memory), inside), torch.tanh(self.bridge(last))
 
     def _last_actions(self, actions: Int[Tensor, "B L"]) -> Float[Tensor, "B L E"]:
         """y_{i-1} of each step: zeros, then the embeddings of all actions but the last. E is 0 in "- dep"."""
@@ -172,30 +175,25 @@ class GRUAttention(nn.Module):
             return self.logits.weight.new_zeros(*actions.shape, 0)
         return F.pad(self.action(actions[:, :-1]), (0, 0, 1, 0))
 
-    def _given(self, last: Float[Tensor, "B L E"]) -> Float[Tensor, "B L G"]:
-        """The share of the decoder's gates that is known before attention: of the last action, and the bias."""
-        return F.linear(last, self.decoder.weight_ih[:, : last.shape[-1]]) + self.decoder.bias_ih
-
     def step(
-        self, read: Read, given: Float[Tensor, "B G"], state: Float[Tensor, "B H"]
-    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B T"]]:
-        """The next state of the decoder, and the attention weights that led to it."""
-        energies = self.energy(torch.tanh(self.query(state)[:, None] + read.keys))[..., 0]
-        attention = energies.masked_fill(~read.inside, -torch.inf).softmax(dim=-1)
-        from_context = (attention[:, None] @ read.gates)[:, 0]
-        return self.decoder.step(given + from_context, state), attention
+        self, encoded: EncodedWords, last: Float[Tensor, "B E"], state: Float[Tensor, "B H"]
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B K"]]:
+        """The next state of the decoder, and the context that led to it."""
+        energies = self.energy(torch.tanh(self.query(state)[:, None] + encoded.keys))[..., 0]  # e_ij [B, T]
+        attention = energies.masked_fill(~encoded.inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, T]
+        context = (attention[:, None] @ encoded.memory)[:, 0]  # c_i [B, 2H]
+        return self.decoder(torch.cat([last, context], dim=-1), state), context
 
-    def _say(
+    def say(
         self,
         last: Float[Tensor, "B L E"],
         states: Float[Tensor, "B L H"],
         contexts: Float[Tensor, "B L K"],
         noise: Noise,
     ) -> Float[Tensor, "B L A"]:
-        seen = torch.cat([last, states, contexts], dim=-1)
-        if "output" in noise:
-            seen = seen * noise["output"][:, : seen.shape[1]]
-        return self.logits(self.before_logits(seen))
+        """Logits of each step."""
+        features = masked(torch.cat([last, states, contexts], dim=-1), noise, "output")
+        return self.logits(self.before_logits(features))
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of the words' embeddings, and of what is read out."""

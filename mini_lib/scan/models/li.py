@@ -1,6 +1,9 @@
 """Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019, "Compositional generalization for
 primitive substitutions"), as in the code released with it, model `rand_reg`.
 `mini_lib.scan.models` says how it is called.
+
+Symbols: p_j and f_j are the primitive and the function of word j, m_j what the encoder makes of the functions, a_t
+the decoder's answer to step t and w_tj how much step t takes from word j. B commands, T words, L steps, H units.
 """
 
 from typing import NamedTuple
@@ -13,38 +16,37 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.layers import glorot_uniform, lstm_step
 from mini_lib.scan import tasks
+from mini_lib.scan.models.noise import Noise, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 
-Noise = dict[str, Tensor]
 PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
 FORGET_BIAS = 1.0
 END = tasks.ACTION_IDS[tasks.EOS] - 1  # its row in their tables
 GOLD_FEATURES = 8  # of the embedding of the last action, where the decoder gets it
-BLOCK = 512  # sorted commands that go together: what fits into a cache takes a third less time
 IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does not have
 
 
-class Read(NamedTuple):
+class EncodedStreams(NamedTuple):
     """A batch of commands after the encoder.
 
     Attributes:
         memory: states at each word; 0 on padding. [B, T, H]
         keys: memory W_k. [B, T, H]
         mask: 0 at words, -inf at padding. [B, T]
-        answers: each word's noisy primitive, through the output layer. [B, T, U]
+        primitives: of each word, with noise. [B, T, P]
     """
 
     memory: Tensor
     keys: Tensor
     mask: Tensor
-    answers: Tensor
+    primitives: Tensor
 
 
 class LiNetwork(nn.Module):
     """Function embeddings say where to look, primitive embeddings say what; noise keeps each to its own.
 
-    Each word has a primitive p (k_p features) and a function f (k_f). Both get Gaussian noise of deviation sigma,
-    drawn for every place of every command, and a penalty on their squares, so they carry little.
+    Each word has a primitive p (k_p features) and a function f (k_f). Both get standard normal noise, drawn for
+    every place of every command, and a penalty on their squares, so they carry little.
 
     Function stream: a bidirectional LSTM, H/2 units a direction, reads f; m_j are its states. The decoder LSTM
     starts with h and c exchanged: h_0 is the encoder's last c, and c_0 its last h (forwards, then backwards). Step t
@@ -64,7 +66,6 @@ class LiNetwork(nn.Module):
         function: k_f.
         units: H.
         strength: lambda, of the penalty.
-        sigma: deviation of the noise.
         representations: "two", or "one" if functions are the primitives too (ablation; noise is still drawn twice).
         primitive_noise: noise and penalty on primitives (False: ablation).
         function_noise: noise and penalty on functions (False: ablation).
@@ -73,6 +74,16 @@ class LiNetwork(nn.Module):
             feeds the network's own. At first there is the end marker.
         words: size of our input vocabulary, <SOS> and <NULL> included.
         actions: size of our output vocabulary, <SOS> included.
+
+    Example:
+        >>> from mini_lib import LiNetwork
+        >>> from mini_lib.scan.tasks import encode
+        >>> words, lengths, actions = encode(["jump twice", "walk left and run"])
+        >>> network = LiNetwork()
+        >>> logits, penalty = network(words, lengths, actions, with_penalty=True)
+        >>> loss(logits, actions, penalty).backward()
+        >>> network.eval().attention(words, lengths, actions).shape  # of each action over words and end
+        torch.Size([2, 4, 5])
     """
 
     def __init__(
@@ -81,7 +92,6 @@ class LiNetwork(nn.Module):
         function: int = 8,
         units: int = 64,
         strength: float = 0.1,
-        sigma: float = 1.0,
         representations: str = "two",
         primitive_noise: bool = True,
         function_noise: bool = True,
@@ -96,15 +106,15 @@ class LiNetwork(nn.Module):
             raise unknown_name_error("decoder input", decoder_input, ("none", "gold"))
         if units % 2:
             raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
-        self.units, self.strength, self.sigma = units, strength, sigma
+        self.units, self.strength = units, strength
         self.noisy = {"primitive": primitive_noise, "function": function_noise}
         self.primitive = _embedding(words - 2, primitive)
         self.function = _embedding(words - 2, function) if representations == "two" else None
         features = function if self.function is not None else primitive
-        half, self.given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
+        half, given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
         self.encoder_kernel = glorot_uniform(2, 4 * half, features + half)
         self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
-        self.decoder_kernel = glorot_uniform(4 * units, self.given + 2 * units)
+        self.decoder_kernel = glorot_uniform(4 * units, given + 2 * units)
         self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
         self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
         self.key = glorot_uniform(units, units)
@@ -123,55 +133,99 @@ class LiNetwork(nn.Module):
         lengths: Int[Tensor, "B"],
         actions: Int[Tensor, "B L"],
         noise: Noise | None = None,
-        aux: bool = False,
-        active: list[int] | None = None,
+        with_penalty: bool = False,
     ) -> Float[Tensor, "B L A"] | tuple[Float[Tensor, "B L A"], Float[Tensor, ""]]:
-        """Logits; reads no action, but with `decoder_input="gold"` the right last ones.
-
-        With `aux` it returns the penalty, too, for `loss`. `active` is for commands sorted by falling number of
-        actions, and for networks alone, not in a stack: how many commands still decode at each step. What comes
-        after a command's end is 0 then, and costs nothing.
+        """Logits, and `with_penalty` the penalty for `loss` too; reads right last actions with "gold" input alone.
 
         Raises:
-            UsageError: for commands of more than 10 places, and for `active` that does not fit.
+            UsageError: for commands of more than 10 places.
         """
-        noise = noise or {}
-        if active is None:
-            logits = self._logits(words, lengths, actions, noise)
-        else:
-            _check(active, *actions.shape)
-            parts = []
-            for start in range(0, len(words), BLOCK):
-                these, most = slice(start, start + BLOCK), sum(rows > start for rows in active)
-                drawn = {name: each[these] for name, each in noise.items()}
-                part = self._logits(words[these], lengths[these], actions[these, :most], drawn)
-                parts.append(F.pad(part, (0, 0, 0, len(active) - most)))
-            logits = torch.cat(parts) * _still(active, len(words), parts[0])
-        return (logits, self.penalty(words, lengths)) if aux else logits
+        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
+        encoded, decoded = self.decode(words, lengths, actions, noise)
+        logits = self.say(encoded, self.look(encoded, decoded))
+        return (logits, self.penalty(words, lengths)) if with_penalty else logits
 
-    def _logits(
-        self, words: Tensor, lengths: Tensor, actions: Tensor, noise: Noise
-    ) -> Float[Tensor, "B L A"]:
-        read, gates, c = self.read(words, lengths, noise)
-        given, folded, seen = self._given(self._last_actions(actions)), self._folded(), []
-        for step in range(given.shape[1]):
-            gates = F.linear(seen[-1], folded, self.decoder_bias) if seen else gates
-            now, c = self.step(read, gates + given[:, step], c)
-            seen.append(now)
-        return self._answer(read, torch.stack(seen, dim=1))
+    @torch.no_grad()
+    def attention(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"]
+    ) -> Float[Tensor, "B L W"]:
+        """w_tj, how much each step takes from each of the W = T - 1 places after <SOS>; without noise."""
+        return self.look(*self.decode(words, lengths, actions, {}))
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
         """The most probable actions."""
-        read, gates, c = self.read(words, lengths, {})
-        last, said = self.action_rows[torch.zeros_like(words[:, :1])], []
-        for step in range(steps):
-            if step > 0:
-                gates = F.linear(seen, self._folded(), self.decoder_bias)
-                last = self.action_rows[said[-1]]
-            seen, c = self.step(read, gates + self._given(last)[:, 0], c)
-            said.append(self._answer(read, seen[:, None]).argmax(dim=-1))
-        return torch.cat(said, dim=1)
+        encoded, state = self.encode(words, lengths, {})
+        predicted = [torch.full_like(words[:, :1], tasks.NO_ACTION)]  # reads as the end marker
+        for _ in range(steps):
+            state = self.step(encoded, self._given(predicted[-1])[:, 0], *state)
+            weights = self.look(encoded, state[0][:, None])
+            predicted.append(self.say(encoded, weights).argmax(dim=-1))
+        return torch.cat(predicted[1:], dim=1)
+
+    def encode(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise
+    ) -> tuple[EncodedStreams, tuple[Tensor, Tensor, Tensor]]:
+        """What the decoder looks at, and its first a, h and c, each [B, H]."""
+        rows, inside = self._rows(words, lengths)
+        noisy = {}
+        for name, table in self._tables().items():
+            noisy[name] = F.embedding(rows, table)
+            if name in noise and self.noisy[name]:
+                noisy[name] = noisy[name] + noise[name][:, 1 : words.shape[1]]
+        x, half = noisy["function"], self.units // 2  # f_j [B, T, k_f]
+        from_x, from_h = self.encoder_kernel.split([x.shape[-1], half], dim=-1)
+        zeros = x.new_zeros(2, len(x), half)
+        memory, (last_h, last_c) = both_directions(
+            x,
+            inside,
+            from_x,
+            self.encoder_bias,
+            lambda gates, h, c: lstm_step(gates + h @ from_h.mT, c, FORGET_BIAS),
+            (zeros, zeros),
+        )  # m_j [B, T, H]
+        mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
+        encoded = EncodedStreams(memory, F.linear(memory, self.key), mask, noisy["primitive"])
+        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c).
+        return encoded, (torch.zeros_like(last_h), last_c, last_h)
+
+    def decode(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"], noise: Noise
+    ) -> tuple[EncodedStreams, Float[Tensor, "B L H"]]:
+        """The encoded commands, and a_t of every step of the decoder."""
+        encoded, state = self.encode(words, lengths, noise)
+        given = self._given(F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION))
+        decoded = []
+        for step in range(given.shape[1]):
+            state = self.step(encoded, given[:, step], *state)
+            decoded.append(state[0])
+        return encoded, torch.stack(decoded, dim=1)
+
+    def step(
+        self,
+        encoded: EncodedStreams,
+        given: Float[Tensor, "B G"],
+        a: Float[Tensor, "B H"],
+        h: Float[Tensor, "B H"],
+        c: Float[Tensor, "B H"],
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+        """The decoder's next a, h and c."""
+        gates = F.linear(torch.cat([given, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
+        h, c = lstm_step(gates, c, FORGET_BIAS)
+        scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, T]
+        context = (scores.softmax(dim=-1)[:, None] @ encoded.memory)[:, 0]  # [B, H]
+        return F.linear(torch.cat([h, context], dim=-1), self.attended), h, c
+
+    def look(self, encoded: EncodedStreams, decoded: Float[Tensor, "B L H"]) -> Float[Tensor, "B L W"]:
+        """w_tj over the places, from a_t of each step."""
+        places = encoded.mask.shape[1]
+        scores = F.linear(decoded, self.place[:places], self.place_bias[:places])
+        return (scores + encoded.mask[:, None]).softmax(dim=-1)
+
+    def say(self, encoded: EncodedStreams, weights: Float[Tensor, "B L W"]) -> Float[Tensor, "B L A"]:
+        """Logits over our actions, from w_tj."""
+        logits = F.linear(weights @ encoded.primitives, self.action, self.action_bias)
+        return F.pad(logits, (1, 0), value=IMPOSSIBLE)
 
     def penalty(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]) -> Float[Tensor, ""]:
         """Lambda times the mean square of a word's representation, summed over words, averaged over commands.
@@ -201,66 +255,16 @@ class LiNetwork(nn.Module):
             )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
 
-    def read(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Read, Tensor, Tensor]:
-        """What the decoder looks at, its first gates [B, 4H] and its first c [B, H]."""
-        rows, inside = self._rows(words, lengths)
-        noisy = {}
-        for name, table in self._tables().items():
-            noisy[name] = F.embedding(rows, table)
-            if name in noise and self.noisy[name]:
-                noisy[name] = noisy[name] + self.sigma * noise[name][:, 1 : words.shape[1]]
-        memory, (last_h, last_c) = self._both_directions(noisy["function"], inside)
-        mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
-        read = Read(memory, F.linear(memory, self.key), mask, F.linear(noisy["primitive"], self.action))
-        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c). a_0 = 0 reads nothing.
-        return read, F.linear(last_c, self.decoder_kernel[:, -self.units :], self.decoder_bias), last_h
-
-    def _both_directions(self, x: Tensor, inside: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """States at each word [B, T, H], and the last h and c [B, H]; padding leaves a state as it is."""
-        from_x, from_h = self.encoder_kernel.split([x.shape[-1], self.units // 2], dim=-1)
-        zeros = x.new_zeros(2, len(x), self.units // 2)
-
-        def step(projected: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-            return lstm_step(projected + h @ from_h.mT, c, FORGET_BIAS)
-
-        return both_directions(x, inside, from_x, self.encoder_bias, step, (zeros, zeros))
-
-    def _folded(self) -> Float[Tensor, "G H2"]:
-        """From [h; context] to the next step's gates: through a = W_a [h; context] and, for h, directly."""
-        _, from_attended, from_h = self.decoder_kernel.split([self.given, self.units, self.units], dim=1)
-        return from_attended @ self.attended + F.pad(from_h, (0, self.units))
-
-    def step(
-        self, read: Read, gates: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
-    ) -> tuple[Float[Tensor, "B H2"], Float[Tensor, "B H"]]:
-        """[h; context] and c of the decoder's next step."""
-        h, c = lstm_step(gates, c, FORGET_BIAS)
-        energies = (read.keys * h[:, None]).sum(dim=-1)
-        context = (energies + read.mask).softmax(dim=-1)[:, None] @ read.memory
-        return torch.cat([h, context[:, 0]], dim=-1), c
-
-    def _last_actions(self, actions: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
-        """Rows of the last actions: at first the end marker, which padding is, too."""
-        return self.action_rows[F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION)]
-
     def _given(self, last: Int[Tensor, "B L"]) -> Float[Tensor, "B L G"]:
-        """The gates' share of what the decoder is given: nothing, as the scalar is 0, or the last action."""
+        """What the decoder is given at each step: the scalar 0, or the last action."""
         if self.last_action is None:
-            return self.decoder_bias.new_zeros(()).expand(*last.shape, 1)
-        return F.linear(F.embedding(last, self.last_action), self.decoder_kernel[:, :GOLD_FEATURES])
-
-    def _answer(self, read: Read, seen: Float[Tensor, "B L H2"]) -> Float[Tensor, "B L A"]:
-        """Logits over our actions, from [h; context] of each step."""
-        places = read.mask.shape[1]
-        scores = F.linear(seen, self.place[:places] @ self.attended, self.place_bias[:places])
-        weights = (scores + read.mask[:, None]).softmax(dim=-1)
-        logits = weights @ read.answers + self.action_bias  # the weights sum to 1, so W may come first
-        return F.pad(logits, (1, 0), value=IMPOSSIBLE)
+            return self.decoder_bias.new_zeros(*last.shape, 1)
+        return F.embedding(self.action_rows[last], self.last_action)
 
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Standard normal noise for each word's representations."""
         return {
-            name: torch.randn(batch, words, table.shape[1], generator=generator)
+            name: torch.randn(batch, words, table.shape[1], generator=generator, device=generator.device)
             for name, table in self._tables().items()
             if self.noisy[name]
         }
@@ -274,20 +278,6 @@ def loss(
         logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"
     )
     return total / len(actions) + penalty
-
-
-def _check(active: list[int], batch: int, steps: int) -> None:
-    if len(active) != steps or list(active) != sorted(active, reverse=True) or active[0] != batch:
-        raise UsageError(
-            f"active needs {steps} falling numbers, the first of them {batch}; sort the commands by their number of"
-            f" actions, longest first (got {len(active)} numbers)"
-        )
-
-
-def _still(active: list[int], batch: int, like: Tensor) -> Float[Tensor, "B L 1"]:
-    """1 where a command still decodes, else 0."""
-    counts = torch.tensor(active, device=like.device)
-    return (torch.arange(batch, device=like.device)[:, None] < counts)[..., None].to(like.dtype)
 
 
 def _embedding(rows: int, features: int) -> nn.Parameter:

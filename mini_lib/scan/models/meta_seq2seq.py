@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
+from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.models.recurrent import BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples
 
-Noise = dict[str, Tensor]
 LAYERS = 2
 
 
@@ -28,12 +28,12 @@ class Encoder(nn.Module):
         self.lower, self.upper = BiLSTM(size, size), BiLSTM(2 * size, size)
 
     def forward(
-        self, symbols: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: list[Tensor | None]
+        self, symbols: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise, name: str
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-        """The states at each symbol, and the sum of both directions' last ones."""
-        x = _drop(self.symbol(symbols), noise[0])
+        """The states at each symbol, and the sum of both directions' last ones; `name` is that of the masks."""
+        x = masked(self.symbol(symbols), noise, name)
         forwards, backwards, _ = self.lower(x, x, lengths)
-        x = _drop(torch.cat([forwards, backwards], dim=-1), noise[1])
+        x = masked(torch.cat([forwards, backwards], dim=-1), noise, f"{name}_between")
         forwards, backwards, last = self.upper(x, x, lengths)
         return forwards + backwards, last.unflatten(-1, (2, -1)).sum(dim=1)
 
@@ -56,6 +56,14 @@ class MetaSeq2Seq(nn.Module):
         dropout: p.
         words: size of the input vocabulary.
         actions: size of the output vocabulary.
+
+    Example:
+        >>> from mini_lib.scan.meta_tasks import training_episode
+        >>> network = MetaSeq2Seq(size=8)
+        >>> support, query = training_episode(seed=1, number=0, shown=3, asked=2)
+        >>> loss(network(support, query), query.actions).backward()
+        >>> network.eval().predict(support, query.words, query.lengths, steps=9).shape
+        torch.Size([5, 9])
     """
 
     def __init__(
@@ -74,17 +82,20 @@ class MetaSeq2Seq(nn.Module):
         self, support: Examples, query: Examples, noise: Noise | None = None
     ) -> Float[Tensor, "Q L A"]:
         """The logits of each query's actions, given the right actions before them."""
-        noise = noise or {}
         steps = query.actions.shape[1]
+        words = max(support.words.shape[1], query.words.shape[1])
+        sizes = len(support.lengths), len(query.lengths), words, max(support.actions.shape[1], steps)
+        noise = noise_of(self, noise, query.words.device, *sizes)
         contexts, inside, state = self.read(support, query.words, query.lengths, noise)
         last = F.pad(query.actions[:, :-1], (1, 0), value=NO_ACTION)  # the same number as <SOS>
-        x = _drop(self.action(last), _cut(noise, "actions", steps))
-        between = _cut(noise, "actions_between", steps)
+        x = masked(self.action(last), noise, "actions")  # [Q, L, H]
         states, hidden = [state] * LAYERS, []
         for step in range(steps):
-            mask = None if between is None else between[:, step]
+            mask = {
+                name: each[:, step : step + 1] for name, each in noise.items() if name == "actions_between"
+            }
             states = self.step(x[:, step], states, mask)
-            hidden.append(states[-1][0])
+            hidden.append(states[-1][0])  # h_i [Q, H]
         return self.answer(torch.stack(hidden, dim=1), contexts, inside)
 
     @torch.no_grad()
@@ -93,39 +104,36 @@ class MetaSeq2Seq(nn.Module):
     ) -> Int[Tensor, "Q L"]:
         """The most probable action of each of so many steps, given the network's own actions before it."""
         contexts, inside, state = self.read(support, words, lengths, {})
-        states, said = [state] * LAYERS, [torch.full_like(words[:, 0], NO_ACTION)]
+        states, actions = [state] * LAYERS, [torch.full_like(words[:, 0], NO_ACTION)]
         for _ in range(steps):
-            states = self.step(self.action(said[-1]), states)
-            said.append(self.answer(states[-1][0][:, None], contexts, inside)[:, 0].argmax(dim=-1))
-        return torch.stack(said[1:], dim=1)
+            states = self.step(self.action(actions[-1]), states, {})
+            actions.append(self.answer(states[-1][0][:, None], contexts, inside)[:, 0].argmax(dim=-1))
+        return torch.stack(actions[1:], dim=1)
 
     def read(
         self, support: Examples, words: Int[Tensor, "Q T"], lengths: Int[Tensor, "Q"], noise: Noise
     ) -> tuple[Float[Tensor, "Q W H"], Tensor, tuple[Tensor, Tensor]]:
         """The queries' contexts c_t, which of them belong to words, and the decoder's first state."""
-        _, keys = self._encode("support_words", support.words[:, 1:], support.lengths - 1, noise)
+        _, keys = self.commands(
+            support.words[:, 1:], support.lengths - 1, noise, "support_words"
+        )  # k_j [S, H]
         counts = (support.actions != NO_ACTION).sum(dim=1)
-        _, values = self._encode("support_actions", support.actions, counts, noise)
-        states, _ = self._encode("query_words", words[:, 1:], lengths - 1, noise)
-        found = (states @ keys.mT / math.sqrt(self.size)).softmax(dim=-1) @ values
-        contexts = torch.tanh(self.context(torch.cat([states, found], dim=-1)))
+        _, values = self.answers(support.actions, counts, noise, "support_actions")  # v_j [S, H]
+        states, _ = self.commands(words[:, 1:], lengths - 1, noise, "query_words")  # s_t [Q, W, H]
+        looked_up = (states @ keys.mT / math.sqrt(self.size)).softmax(dim=-1) @ values
+        contexts = torch.tanh(self.context(torch.cat([states, looked_up], dim=-1)))  # c_t [Q, W, H]
         end = (lengths - 2)[:, None, None].expand(-1, 1, self.size)
         last = contexts.gather(1, end)[:, 0]
         inside = torch.arange(contexts.shape[1], device=lengths.device) < lengths[:, None] - 1
         return contexts, inside, (last, last)
 
-    def _encode(self, name: str, symbols: Tensor, lengths: Tensor, noise: Noise) -> tuple[Tensor, Tensor]:
-        encoder = self.answers if name == "support_actions" else self.commands
-        masks = [_cut(noise, each, symbols.shape[1]) for each in (name, f"{name}_between")]
-        return encoder(symbols, lengths, masks)
-
     def step(
-        self, x: Float[Tensor, "Q H"], states: list[tuple[Tensor, Tensor]], between: Tensor | None = None
+        self, x: Float[Tensor, "Q H"], states: list[tuple[Tensor, Tensor]], noise: Noise
     ) -> list[tuple[Tensor, Tensor]]:
         """(h, c) of both layers after one more action."""
         lower, upper = self.decoder
         first = lower(x, states[0])
-        return [first, upper(_drop(first[0], between), states[1])]
+        return [first, upper(masked(first[0][:, None], noise, "actions_between")[:, 0], states[1])]
 
     def answer(
         self, hidden: Float[Tensor, "Q L H"], contexts: Float[Tensor, "Q W H"], inside: Tensor
@@ -135,7 +143,9 @@ class MetaSeq2Seq(nn.Module):
         attention = scores.masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
         return self.logits(torch.tanh(self.joined(torch.cat([hidden, attention @ contexts], dim=-1))))
 
-    def noise(self, support: int, query: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def noise(
+        self, support: int, query: int, words: int, steps: int, generator: torch.Generator | None
+    ) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
         size = self.size
         sizes = {
@@ -154,11 +164,3 @@ class MetaSeq2Seq(nn.Module):
 def loss(logits: Float[Tensor, "Q L A"], actions: Int[Tensor, "Q L"]) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over all actions of the queries."""
     return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
-
-
-def _cut(noise: Noise, name: str, places: int) -> Tensor | None:
-    return noise[name][:, :places] if name in noise else None
-
-
-def _drop(x: Tensor, mask: Tensor | None) -> Tensor:
-    return x if mask is None else x * mask

@@ -1,8 +1,9 @@
-"""Recurrent parts that networks share; those of Syntactic Attention have gradients worked out by hand.
+"""Recurrent parts that networks share: each loop over time bare, and beside it a fast form with the same gradients.
 
-A command has about ten words and its actions are some fifteen steps, at batch size 1: automatic differentiation
-would spend its time on bookkeeping, and would make and add up a weight gradient at every step. There each loop over
-time is one operation whose backward pass collects what it needs and multiplies once. Same function, same gradient.
+`align` and `lstm_over_time` read like the equations; `Align` and `LSTMOverTime` are what networks run. A command has
+about ten words and its actions are some fifteen steps, at batch size 1: there automatic differentiation would spend
+its time on bookkeeping, and would make and add up a weight gradient at every step. So in the fast forms a whole loop
+is one operation, whose backward pass collects what it needs and multiplies once.
 """
 
 from collections.abc import Callable
@@ -14,71 +15,107 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mini_lib.layers import uniform_by_width
+from mini_lib.layers import LSTMCell, lstm_step, uniform_by_width
 
 
-class Steps(NamedTuple):
+def align(
+    h: Float[Tensor, "B T K"],
+    query: Float[Tensor, "B K"],
+    cell: LSTMCell,
+    mask: Float[Tensor, "B T"],
+    steps: int,
+) -> Float[Tensor, "B N T"]:
+    """How much each step looks at each word: equations 4 to 6 as they stand in the paper.
+
+    Args:
+        h: roles of the words.
+        query: s_1; the state of the cell starts at zero.
+        cell: g, of equation 6.
+        mask: 0 at words and -inf at padding.
+        steps: N.
+    """
+    s, state, alphas = query, cell.initial_state(query), []
+    for _ in range(steps):
+        e = (h @ s[..., None]).squeeze(-1) + mask  # e_ij [B, T]  # Eq. 5
+        alpha = e.softmax(dim=-1)  # alpha_ij [B, T]  # Eq. 4
+        context = (alpha[:, None] @ h).squeeze(1)  # c_i [B, K]
+        s, _ = state = cell(context, state)  # s_{i+1} [B, K]  # Eq. 6
+        alphas.append(alpha)
+    return torch.stack(alphas, dim=1)
+
+
+def lstm_over_time(x: Float[Tensor, "D B T G"], weight: Float[Tensor, "D G H"]) -> Float[Tensor, "D B T H"]:
+    """Hidden states of D LSTMs side by side that start at zero; x are the gates' inputs from below, with biases."""
+    h = c = x.new_zeros(*x.shape[:2], weight.shape[-1])
+    hidden = []
+    for x_t in x.unbind(2):
+        h, c = lstm_step(x_t + h @ weight.mT, c)
+        hidden.append(h)
+    return torch.stack(hidden, dim=2)
+
+
+# ------------------------------------------------------------------------------------------------ the fast forms
+
+
+class LSTMSteps(NamedTuple):
     """What the steps of an LSTM leave for the backward pass, over a first axis of T steps.
 
     Attributes:
         sigmoid: of all gates' inputs, in PyTorch's order i, f, g, o on the last axis; that of g is not used.
         g: tanh of its input.
         c: the new cells.
-        squashed: tanh of the new cells.
+        tanh_c: tanh of the new cells.
     """
 
     sigmoid: Tensor
     g: Tensor
     c: Tensor
-    squashed: Tensor
+    tanh_c: Tensor
 
 
-def step(x: Tensor, c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """One LSTM step from the gates' inputs and the cells: h', and the four entries of `Steps`."""
+def step_forward(x: Tensor, c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """One LSTM step from the gates' inputs and the cells: h', and the four entries of `LSTMSteps`."""
     sigmoid, g = torch.sigmoid(x), torch.tanh(x.chunk(4, dim=-1)[2])
     i, f, _, o = sigmoid.chunk(4, dim=-1)
     new = torch.addcmul(f * c, i, g)
-    squashed = torch.tanh(new)
-    return o * squashed, (sigmoid, g, new, squashed)
+    tanh_c = torch.tanh(new)
+    return o * tanh_c, (sigmoid, g, new, tanh_c)
 
 
-def slopes(steps: Steps) -> tuple[Tensor, Tensor, Tensor]:
-    """All that the backward pass can know before it goes back through time, of all steps at once.
+def local_gradients(steps: LSTMSteps) -> tuple[Tensor, Tensor, Tensor]:
+    """Local derivatives of all steps at once, before backpropagation through time.
 
     Returns:
-        The slope of h' by c'; that of c' by c; and those of c', c', c' and h' by the inputs of i, f, g and o, on an
-        axis of 4 before the last.
+        dh'/dc'; dc'/dc; and the derivatives of c', c', c' and h' by the inputs of i, f, g and o, on an axis of 4
+        before the last.
     """
-    sigmoid, g, c, squashed = steps
+    sigmoid, g, c, tanh_c = steps
     i, f, _, o = sigmoid.chunk(4, dim=-1)
     before = torch.cat([torch.zeros_like(c[:1]), c[:-1]])
-    inputs = (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o))
-    return o * (1 - squashed * squashed), f, torch.stack(inputs, dim=-2)
+    inputs = (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), tanh_c * o * (1 - o))
+    return o * (1 - tanh_c * tanh_c), f, torch.stack(inputs, dim=-2)
 
 
 def step_backward(
     dh: Tensor, dc: Tensor, by_c: Tensor, by_before: Tensor, by_inputs: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of the gates' inputs and of c, from those of h' and c' and the slopes of the step."""
+    """Gradients of the gates' inputs and of c, from those of h' and c' and the local gradients of the step."""
     dc = torch.addcmul(dc, dh, by_c)
     return (torch.stack((dc, dc, dc, dh), dim=-2) * by_inputs).flatten(-2), dc * by_before
 
 
 class LSTMOverTime(Function):
-    """Hidden states of LSTMs that start at zero: (x [D, B, T, 4H], weight [D, 4H, H]) -> h [D, B, T, H].
-
-    x are the gates' inputs from below, biases included; D LSTMs run side by side (two directions).
-    """
+    """`lstm_over_time`, made fast: (x [D, B, T, 4H], weight [D, 4H, H]) -> h [D, B, T, H]."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-        """Also returns the entries of `Steps`, each [T, D, B, ...], for the backward pass."""
+        """Also returns the entries of `LSTMSteps`, each [T, D, B, ...], for the backward pass."""
         h = torch.zeros_like(x[:, :, 0, : weight.shape[-1]])
         c, hidden, kept = h, [], []
         for now in x.unbind(2):
-            h, parts = step(torch.baddbmm(now, h, weight.mT), c)
+            h, parts = step_forward(torch.baddbmm(now, h, weight.mT), c)
             c = parts[2]
             hidden.append(h)
             kept.append(parts)
@@ -96,10 +133,12 @@ class LSTMOverTime(Function):
         """Gradients of x and of the weight."""
         weight, hidden, *kept = ctx.saved_tensors
         dc, back = torch.zeros_like(hidden[:, :, 0]), []
-        parts = zip(dhidden.unbind(2), *(each.unbind() for each in slopes(Steps(*kept))), strict=True)
-        for dh, *slope in reversed(list(parts)):
+        parts = zip(
+            dhidden.unbind(2), *(each.unbind() for each in local_gradients(LSTMSteps(*kept))), strict=True
+        )
+        for dh, *local in reversed(list(parts)):
             dh = torch.baddbmm(dh, back[-1], weight) if back else dh
-            d, dc = step_backward(dh, dc, *slope)
+            d, dc = step_backward(dh, dc, *local)
             back.append(d)
         dx = torch.stack(back[::-1], dim=2)
         return dx, dx[:, :, 1:].flatten(1, 2).mT @ hidden[:, :, :-1].flatten(1, 2)
@@ -181,28 +220,26 @@ def reversal(lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B T"]:
 
 
 class Align(Function):
-    """The steering of the syntax stream: attention weights of every step of the decoder (equations 4 to 6).
+    """`align`, made fast: the steering of the syntax stream.
 
-    (memory h [B, T, K], its share of the gates [B, T, 4K], first query s_1 [B, K], recurrent weight [4K, K], 0 at
-    words and -inf at padding [B, T], steps N) -> weights alpha [B, N, T].
+    (h [B, T, K], W_ih h + b [B, T, 4K], s_1 [B, K], W_hh [4K, K], mask [B, T], steps N) -> weights alpha [B, N, T].
 
-    From a zero state, e_ij = s_i . h_j, alpha_i = softmax e_i, s_{i+1} = LSTM(sum_j alpha_ij h_j). As the attention
-    weights sum to 1 and the gates are linear in the context, the memory goes through the gates' weights once.
+    As attention weights sum to 1 and the gates are linear in the context, h goes through the gates' weights once.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(memory, projected, query, weight, mask, steps):
-        """Also returns the queries [N, B, K] and the entries of `Steps`, each [N - 1, B, ...]."""
+        """Also returns the queries [N, B, K] and the entries of `LSTMSteps`, each [N - 1, B, ...]."""
         h, c, mask = torch.zeros_like(query), torch.zeros_like(query), mask[..., None].to(memory.dtype)
         alphas, queries, kept = [], [query], []
         for i in range(steps):
-            scores = torch.baddbmm(mask, memory, queries[-1][..., None])  # Eq. 5
-            alphas.append(torch.softmax(scores, dim=1))  # Eq. 4
+            scores = torch.baddbmm(mask, memory, queries[-1][..., None])
+            alphas.append(torch.softmax(scores, dim=1))
             if i + 1 < steps:
                 context = (alphas[-1].mT @ projected).squeeze(1)
-                h, parts = step(torch.addmm(context, h, weight.mT), c)  # Eq. 6
+                h, parts = step_forward(torch.addmm(context, h, weight.mT), c)
                 c = parts[2]
                 queries.append(h)
                 kept.append(parts)
@@ -223,13 +260,17 @@ class Align(Function):
         memory, projected, weight, alphas, queries, *kept = ctx.saved_tensors
         alphas, dalphas = alphas.mT, dalphas.mT
         last = alphas.shape[-1] - 1
-        slope = list(zip(*(each.unbind() for each in slopes(Steps(*kept))), strict=True)) if last else []
+        local = (
+            list(zip(*(each.unbind() for each in local_gradients(LSTMSteps(*kept))), strict=True))
+            if last
+            else []
+        )
         dscores, dgates, d = [], [], None
         dquery = dc = torch.zeros_like(queries[0])
         for i in reversed(range(last + 1)):
             alpha, dalpha = alphas[..., i, None], dalphas[..., i, None]
             if i < last:
-                d, dc = step_backward(dquery, dc, *slope[i])
+                d, dc = step_backward(dquery, dc, *local[i])
                 dgates.append(d)
                 dalpha = torch.baddbmm(dalpha, projected, d[..., None])
             share = alpha * dalpha

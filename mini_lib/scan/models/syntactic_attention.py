@@ -1,6 +1,10 @@
 """Syntactic Attention: one stream decides where to look, the other what to say (Russin et al. 2020, "Model").
 
 `mini_lib.scan.models` says how it is called.
+
+Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij how much
+step i looks at word j, d_i the meaning that it finds there. B commands, T words, N steps, A actions, M features of
+a meaning, K features of a role.
 """
 
 from typing import NamedTuple
@@ -8,31 +12,34 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
+from mini_lib.scan.models.noise import Noise, masked, noise_of
 from mini_lib.scan.models.recurrent import Align, BiLSTM
-from mini_lib.scan.tasks import ACTION_COUNT, WORD_COUNT
-
-Noise = dict[str, Tensor]
+from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT
 
 
-class Trace(NamedTuple):
+class StreamsTrace(NamedTuple):
     """What happens inside for a batch of commands, over N steps.
 
     Attributes:
         meanings: m_j, of each word. [B, T, M]
         roles: h_j, what the syntax stream makes of each word's place. [B, T, K]
         attention: alpha_ij, of step i on word j; 0 on padding. [B, N, T]
-        semantic: d_i = sum_j alpha_ij m_j. [B, N, M]
         logits: of each step's action. [B, N, A]
     """
 
     meanings: Tensor
     roles: Tensor
     attention: Tensor
-    semantic: Tensor
     logits: Tensor
+
+    @property
+    def semantic(self) -> Float[Tensor, "B N M"]:
+        """d_i = sum_j alpha_ij m_j."""
+        return self.attention @ self.meanings
 
 
 class SyntacticAttention(nn.Module):
@@ -58,6 +65,26 @@ class SyntacticAttention(nn.Module):
         surrounding: "between" the two layers, as released, so that the second layer lets a word's own identity into
             its h_j; or "top", where h_j itself is equation 2 and the two directions do not meet below it.
         ends: what stands in equation 2 at the first and the last word: "learned" vectors, or "zero".
+
+    Example:
+        A plain loop over token numbers of your own; `lengths` counts each row without its padding.
+
+        >>> import torch
+        >>> from mini_lib import SyntacticAttention
+        >>> network = SyntacticAttention(words=10, actions=5, syntax=8, semantics=6)
+        >>> optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
+        >>> actions = torch.randint(5, (4, 6))
+        >>> for _ in range(2):
+        ...     logits = network(words, lengths, actions)  # dropout is drawn, since the network is training
+        ...     loss = torch.nn.functional.cross_entropy(logits.mT, actions)
+        ...     optimiser.zero_grad()
+        ...     loss.backward()
+        ...     optimiser.step()
+        >>> network.eval().predict(words, lengths, steps=6).shape
+        torch.Size([4, 6])
+        >>> network.trace(words, lengths, steps=6).attention.shape
+        torch.Size([4, 6, 7])
     """
 
     def __init__(
@@ -110,8 +137,10 @@ class SyntacticAttention(nn.Module):
         actions: Int[Tensor, "B N"],
         noise: Noise | None = None,
     ) -> Float[Tensor, "B N A"]:
-        """Logits; reads no action."""
-        return self.trace(words, lengths, actions.shape[1], noise).logits
+        """Logits; of `actions` only the number of steps counts."""
+        steps = actions.shape[1]
+        noise = noise_of(self, noise, words.device, *words.shape, steps)
+        return self.trace(words, lengths, steps, noise).logits
 
     @torch.no_grad()
     def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B N"]:
@@ -120,29 +149,21 @@ class SyntacticAttention(nn.Module):
 
     def trace(
         self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int, noise: Noise | None = None
-    ) -> Trace:
-        """Everything that happens inside on the way to so many actions."""
-        noise = {name: mask[:, : words.shape[1]] for name, mask in (noise or {}).items()}
-        meanings = self.meaning(words) * noise.get("meaning", 1.0)  # Eq. 1
+    ) -> StreamsTrace:
+        """Everything that happens inside on the way to so many actions; without noise unless it is passed."""
+        noise = noise or {}
+        meanings = masked(self.meaning(words), noise, "meaning")  # m_j [B, T, M]  # Eq. 1
         if self.sequence is not None:
             meanings = torch.cat(self.sequence(meanings, meanings, lengths)[:2], dim=-1)
-        roles, query = self.parse(words, lengths, noise)
-        present = torch.arange(words.shape[1], device=words.device) < lengths[:, None]
-        mask = torch.zeros(present.shape, device=words.device).masked_fill(~present, -torch.inf)
-        attention, *_ = Align.apply(
-            roles, self.steering.project(roles), query, self.steering.weight_hh, mask, steps
-        )
-        semantic = attention @ meanings  # Eq. 3
-        said = semantic
-        if self.hidden is not None:
-            said = torch.relu(self.hidden(torch.relu(said)))
-        if self.syntax_action:
-            said = torch.cat([said, attention @ roles], dim=-1)
-        return Trace(meanings, roles, attention, semantic, self.action(said))
+        roles, query = self.roles_and_query(words, lengths, noise)  # h_j [B, T, K] and s_1 [B, K]
+        attention = self.steer(roles, query, lengths, steps)  # alpha_ij [B, N, T]
+        return StreamsTrace(meanings, roles, attention, self.say(attention, meanings, roles))
 
-    def parse(self, words: Tensor, lengths: Tensor, noise: Noise) -> tuple[Tensor, Tensor]:
-        """The syntax stream: h_j of each word [B, T, K], and the decoder's first query s_1 [B, K]."""
-        x = self.word(words) * noise.get("word", 1.0)
+    def roles_and_query(
+        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise | None = None
+    ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
+        """What the syntax stream makes of the words: h_j, and the decoder's first query s_1."""
+        x = masked(self.word(words), noise or {}, "word")
         before, after, _ = self.neighbours(x, x, lengths)
         if self.top:
             before, after, final = self.roles(before, after, lengths)
@@ -153,7 +174,9 @@ class SyntacticAttention(nn.Module):
             roles = torch.cat([before, after], dim=-1)
         return roles, torch.relu(self.first_query(final))
 
-    def surround(self, before: Tensor, after: Tensor, lengths: Tensor) -> Tensor:
+    def surround(
+        self, before: Float[Tensor, "B T H"], after: Float[Tensor, "B T H"], lengths: Int[Tensor, "B"]
+    ) -> Float[Tensor, "B T H2"]:
         """[before_{j-1}; after_{j+1}], with the ends' own vectors at the first and the last word."""
         around = torch.cat([before.roll(1, dims=1), after.roll(-1, dims=1)], dim=-1)  # Eq. 2
         places = torch.arange(before.shape[1], device=lengths.device)[None, :, None]
@@ -161,9 +184,47 @@ class SyntacticAttention(nn.Module):
         around = torch.where(places == 0, first, around)
         return torch.where(places == lengths[:, None, None] - 1, last, around)
 
+    def steer(
+        self,
+        roles: Float[Tensor, "B T K"],
+        query: Float[Tensor, "B K"],
+        lengths: Int[Tensor, "B"],
+        steps: int,
+    ) -> Float[Tensor, "B N T"]:
+        """Where to look: the attention weights of every step, equations 4 to 6 (`recurrent.align`, made fast)."""
+        padding = torch.arange(roles.shape[1], device=roles.device) >= lengths[:, None]
+        mask = roles.new_zeros(padding.shape).masked_fill(padding, -torch.inf)
+        cell = self.steering
+        attention, *_ = Align.apply(roles, cell.project(roles), query, cell.weight_hh, mask, steps)
+        return attention
+
+    def say(
+        self,
+        attention: Float[Tensor, "*B N T"],
+        meanings: Float[Tensor, "*B T M"],
+        roles: Float[Tensor, "*B T K"] | None = None,
+    ) -> Float[Tensor, "*B N A"]:
+        """What to say: logits, from attention and the meanings under it; roles count with `syntax_action` alone."""
+        d = attention @ meanings  # d_i [B, N, M]  # Eq. 3
+        if self.hidden is not None:
+            d = torch.relu(self.hidden(torch.relu(d)))
+        if self.syntax_action:
+            d = torch.cat([d, attention @ roles], dim=-1)
+        return self.action(d)
+
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of both embeddings of a word."""
         sizes = {"meaning": (batch, words, self.meaning.embedding_dim)}
         if self.word.weight.requires_grad:
             sizes["word"] = (batch, words, self.word.embedding_dim)
         return dropout_masks(sizes, self.dropout, generator)
+
+
+def loss(logits: Float[Tensor, "B N A"], actions: Int[Tensor, "B N"]) -> Float[Tensor, ""]:
+    """Cross-entropy, averaged over each command's actions and <EOS>, and then over commands.
+
+    So a larger batch is what several batches of one are, the paper's setting, and a long command does not outweigh a
+    short one.
+    """
+    each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
+    return (each / (actions != NO_ACTION).sum(dim=1)).mean()

@@ -2,19 +2,8 @@
 
 from mini_lib.reproduction.scan.figures.attention import attention_frames, attention_map
 from mini_lib.reproduction.scan.figures.diagram import two_problems, two_streams
-from mini_lib.reproduction.scan.figures.errors import (
-    errors_by_form,
-    own_word_and_accuracy,
-    roles,
-    table,
-    word_meanings,
-)
-from mini_lib.reproduction.scan.figures.learning import (
-    accuracies,
-    best_and_last,
-    checkpoints,
-    learning_curves,
-)
+from mini_lib.reproduction.scan.figures.errors import errors_by_form, roles, table, word_meanings
+from mini_lib.reproduction.scan.figures.learning import accuracies, best_and_last, checkpoints
 from mini_lib.reproduction.scan.figures.problems import commands, derivation, splits
 
 __all__ = [
@@ -26,8 +15,6 @@ __all__ = [
     "commands",
     "derivation",
     "errors_by_form",
-    "learning_curves",
-    "own_word_and_accuracy",
     "roles",
     "splits",
     "table",

@@ -6,17 +6,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction.plotting import OKABE_ITO, figure
 from mini_lib.reproduction.scan.figures.squares import QUIET, square
-from mini_lib.scan.analysis import Attended
+from mini_lib.scan.analysis import CommandAttention
 
 WIDTH, LABELS = 9.4, 1.15  # inches: of the widest map, and of the words beside it
 WRONG = "#000000"
 RING = OKABE_ITO[1]
 
 
-def attention_map(attended: Attended) -> Figure:
+def attention_map(attended: CommandAttention) -> Figure:
     """Draw the attention of every step (from left to right) on every word (from top to bottom).
 
     Above it the right actions, and over each step that goes wrong the predicted one in a black frame. A ring marks
@@ -25,26 +24,20 @@ def attention_map(attended: Attended) -> Figure:
     return _map(attended, len(attended.words), len(attended.right))
 
 
-def attention_frames(attended: Sequence[Attended]) -> tuple[list[Figure], list[str]]:
-    """One map for each command, all of one size, with the labels that `plotting.slider` wants.
-
-    Raises:
-        UsageError: without commands.
-    """
-    if not attended:
-        raise UsageError("there is no command to draw; give what `analysis.attend` found for each")
+def attention_frames(attended: Sequence[CommandAttention]) -> tuple[list[Figure], list[str]]:
+    """One map for each command, all of one size, with the labels that `plotting.slider` wants."""
     words, steps = max(len(a.words) for a in attended), max(len(a.right) for a in attended)
     frames = [_map(each, words, steps) for each in attended]
     return frames, [_label(each) for each in attended]
 
 
-def _label(attended: Attended) -> str:
+def _label(attended: CommandAttention) -> str:
     wrong = sum(a != b for a, b in zip(attended.right, attended.predicted, strict=True))
     verdict = "right" if not wrong else f"wrong at {wrong} of {len(attended.right)} steps"
     return f"{attended.command}: {verdict}"
 
 
-def _map(attended: Attended, rows: int, columns: int) -> Figure:
+def _map(attended: CommandAttention, rows: int, columns: int) -> Figure:
     """The map in the upper left of so much room."""
     columns = max(columns, 12)
     cell = min(0.3, (WIDTH - LABELS) / columns)
@@ -55,10 +48,10 @@ def _map(attended: Attended, rows: int, columns: int) -> Figure:
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(attended.attention.T.numpy(), extent=extent, **look)
     _rings(ax, attended, tall / cell)
-    for step, (right, said) in enumerate(zip(attended.right, attended.predicted, strict=True)):
+    for step, (right, predicted) in enumerate(zip(attended.right, attended.predicted, strict=True)):
         square(ax, right, step, -1.15, 28 * cell)
-        if said != right:
-            square(ax, said, step, -2.2, 28 * cell, edge=WRONG)
+        if predicted != right:
+            square(ax, predicted, step, -2.2, 28 * cell, edge=WRONG)
     for place, word in enumerate(attended.words):
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
     _margin(ax, attended)
@@ -67,14 +60,14 @@ def _map(attended: Attended, rows: int, columns: int) -> Figure:
     return fig
 
 
-def _rings(ax: Axes, attended: Attended, tall: float) -> None:
+def _rings(ax: Axes, attended: CommandAttention, tall: float) -> None:
     """One ring a step, on the action's own word."""
     x = np.arange(len(attended.own)) + 0.5
     y = (attended.own.numpy() + 0.5) * tall
     ax.plot(x, y, "o", fillstyle="none", color=RING, markersize=8, markeredgewidth=1.2, label="own word")
 
 
-def _margin(ax: Axes, attended: Attended) -> None:
+def _margin(ax: Axes, attended: CommandAttention) -> None:
     """Say at the left what the rows of squares are."""
     look = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
     ax.text(-0.3, -0.65, "right", **look)

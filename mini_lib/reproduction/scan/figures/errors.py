@@ -1,4 +1,4 @@
-"""Tables of what is taken for what, what words mean alone, errors by construction, and seeds against each other."""
+"""Tables of what is taken for what, what words mean alone, roles, and errors by construction."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,8 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, colour, figure, heat_map
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure, heat_map
 from mini_lib.scan.analysis import Dictionary, Share, Table
 
 
@@ -61,54 +60,16 @@ def roles(similarity: Mapping[str, Mapping[str, float]], verb: str = "jump") -> 
 
 
 def errors_by_form(forms: Mapping[str, Share]) -> Figure:
-    """Draw the percentage of errors in each form of command, the worst on top, with the counts behind it.
-
-    Raises:
-        UsageError: without forms.
-    """
-    if not forms:
-        raise UsageError("there is no form to draw; give what `analysis.by_form` found")
+    """Draw the percentage of errors in each form of command, the worst on top, with the counts behind it."""
     ordered = sorted(forms.items(), key=lambda item: -item[1].share)  # the first is drawn lowest
     fig, ax = figure(size=(6.8, 0.9 + 0.27 * max(2, len(ordered))))
     for place, (_, share) in enumerate(ordered):
-        wrong = share.count - share.right
+        counts = f"{share.count - share.right:,} of {share.count:,}"
         ax.barh(place, 100 - share.percent, 0.72, color=OKABE_ITO[1])
-        ax.text(
-            101.5 - share.percent,
-            place,
-            f"{wrong:,} of {share.count:,}",
-            va="center",
-            fontsize=8,
-            color=QUIET,
-        )
+        ax.text(101.5 - share.percent, place, counts, va="center", fontsize=8, color=QUIET)
     ax.set(yticks=range(len(ordered)), xlim=(0, 118), xlabel="commands answered wrongly (%)")
     ax.set_xticks(range(0, 101, 20))
     ax.set_yticklabels([form for form, _ in ordered])
     ax.grid(axis="x")
     ax.grid(visible=False, axis="y")
-    return fig
-
-
-def own_word_and_accuracy(
-    runs: Mapping[str, Mapping[str, float]] | Sequence[Mapping[str, float]], share: str = "own word"
-) -> Figure:
-    """Draw one dot a run: test accuracy against how often attention is on the own word.
-
-    Args:
-        runs: what `analysis.describe` says of each run; with names, these are written beside the dots.
-        share: which of its numbers stands on the horizontal axis.
-
-    Raises:
-        UsageError: without runs.
-    """
-    named = dict(runs) if isinstance(runs, Mapping) else {number: run for number, run in enumerate(runs)}
-    if not named:
-        raise UsageError("there is no run to draw; give what `analysis.describe` says of each")
-    fig, ax = figure(size=(5.2, 3.6))
-    x, y = ([run[name] for run in named.values()] for name in (share, "accuracy"))
-    ax.plot(x, y, "o", color=colour("syntactic_attention"), alpha=0.65, markersize=7, markeredgewidth=0)
-    for name, left, up in zip(named, x, y, strict=True):
-        if isinstance(runs, Mapping):
-            ax.annotate(str(name), (left, up), (5, -2), textcoords="offset points", fontsize=8, color=QUIET)
-    ax.set(xlabel=f"{share} (% of steps)", ylabel="test accuracy (%)", ylim=(-4, 104))
     return fig

@@ -1,4 +1,4 @@
-"""Runs over seeds: how their accuracies spread, how they change from checkpoint to checkpoint, how they learn."""
+"""Runs over seeds: how their accuracies spread, and how they change from checkpoint to checkpoint."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +11,7 @@ from mini_lib.errors import UsageError
 from mini_lib.reproduction import Comparison
 from mini_lib.reproduction.plotting import (
     RULE,
-    Values,
     colour,
-    curves,
     figure,
     legend_below,
     paper_mark,
@@ -33,14 +31,12 @@ def accuracies(comparisons: Mapping[str, Comparison], medians: Mapping[str, floa
     an open triangle. A group without runs says "not run".
 
     Args:
-        comparisons: name of the group to a comparison of `results.compare`.
+        comparisons: name of the group to a comparison of `compare`.
         medians: the paper's median, in percent, of the groups where it prints one.
 
     Raises:
-        UsageError: without groups, or for a median of no group.
+        UsageError: for a median of no group.
     """
-    if not comparisons:
-        raise UsageError("there is nothing to draw; give at least one comparison")
     if strange := set(medians or {}) - set(comparisons):
         raise UsageError(f"no group is called {min(strange)!r}; medians go by the names of the groups")
     groups = {name: comparison.ours.values for name, comparison in comparisons.items()}
@@ -93,14 +89,8 @@ def _key(medians: Mapping[str, float] | None) -> list[Line2D]:
 
 
 def checkpoints(records: Sequence[dict]) -> Figure:
-    """Draw the test accuracy of every seed at each of its checkpoints; the one that was reported has a ring.
-
-    Raises:
-        UsageError: if no record has checkpoints.
-    """
+    """Draw the test accuracy of every seed at each of its checkpoints; the one that was reported has a ring."""
     shown = [record for record in records if record.get("checks")]
-    if not shown:
-        raise UsageError("no record here has checkpoints; give those of runs with more than one check")
     fig, ax = figure(size=(6.4, 3.6))
     for record in shown:
         epochs, scores = ([check[name] for check in record["checks"]] for name in ("epoch", "test_accuracy"))
@@ -123,49 +113,12 @@ def best_and_last(records: Sequence[dict]) -> Figure:
     """Draw each seed's test accuracy at the checkpoint that validation chose, against that at the end.
 
     Below the diagonal the choice gained nothing: the last checkpoint was better.
-
-    Raises:
-        UsageError: without finished runs that have both.
     """
     metrics = [record["metrics"] for record in records if not record["diverged"]]
-    pairs = [(m["last_test_accuracy"], m["test_accuracy"]) for m in metrics if "last_test_accuracy" in m]
-    if not pairs:
-        raise UsageError("no run here has a best and a last checkpoint; give records of this paper's runs")
+    pairs = [(m["last_test_accuracy"], m["test_accuracy"]) for m in metrics]
     fig, ax = figure(size=(4.2, 4.0))
     ax.plot([0, 100], [0, 100], color=ABSENT, linewidth=1, linestyle=":")
     ax.plot(*zip(*pairs, strict=True), "o", color=OWN, **DOT)
     limits = {"xlim": (-4, 104), "ylim": (-4, 104), "aspect": "equal"}
     ax.set(xlabel="test accuracy at the end (%)", ylabel="where validation was best (%)", **limits)
     return fig
-
-
-def learning_curves(groups: Mapping[str, Sequence[dict]], of: str = "score", window: int = 1) -> Figure:
-    """Draw training accuracy ("score", in percent) or "loss" against updates: the mean over runs in a band of SEM.
-
-    Args:
-        groups: name to records of equal settings; diverged runs are left out.
-        of: "score" or "loss".
-        window: logged points averaged together, for batches of one command.
-
-    Raises:
-        UsageError: if a group has no finished run.
-    """
-    lines, updates = {}, {}
-    for name, records in groups.items():
-        whole = [record["curve"] for record in records if not record["diverged"]]
-        if not whole:
-            raise UsageError(f"no finished run of {name!r}; give records of runs that did not diverge")
-        lines[name] = [_blocks(curve[of], window) for curve in whole]
-        updates[name] = _blocks(whole[0]["update"], window)
-    with style():
-        fig, ax = figure(size=(6.4, 3.6))
-        label = {"score": "training commands right (%)", "loss": "loss"}[of]
-        for name, runs in lines.items():
-            curves(ax, updates[name], {name: runs}, xlabel="update", ylabel=label)
-    return fig
-
-
-def _blocks(values: Values, window: int) -> np.ndarray:
-    """Means of so many values at a time; a rest is left out."""
-    kept = np.asarray(values, dtype=float)[: len(values) // window * window]
-    return kept.reshape(-1, window).mean(axis=1)

@@ -1,12 +1,12 @@
 """Commands and their actions (Figure 2), where each action comes from, and what the splits hold back."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction.plotting import OKABE_ITO, figure
 from mini_lib.reproduction.scan.figures.squares import LOOKS, QUIET, ink, key, row, square
 from mini_lib.scan.grammar import derive, interpret
@@ -25,13 +25,7 @@ TITLES = {
 
 
 def commands(texts: Sequence[str]) -> Figure:
-    """Draw commands, each over its actions as coloured squares.
-
-    Raises:
-        UsageError: without commands, or for what is no SCAN command.
-    """
-    if not texts:
-        raise UsageError("there is no command to draw; give at least one")
+    """Draw commands, each over its actions as coloured squares."""
     meanings = [interpret(text) for text in texts]
     kinds = {action for actions in meanings for action in actions}
     wide = max(*map(len, meanings), 5 * len(kinds), *(round(LETTER * len(text) / CELL) for text in texts))
@@ -52,9 +46,6 @@ def derivation(command: str) -> Figure:
     """Draw which word each action is the meaning of: a line from the word to every action that it emits.
 
     Words that emit nothing (turn, and all that say how often and in what order) are grey.
-
-    Raises:
-        UsageError: for what is no SCAN command.
     """
     steps, words = derive(command), command.split()
     cell = min(0.34, WIDTH / max(len(steps), 1))
@@ -84,58 +75,32 @@ def splits(names: Sequence[str] = ("simple", "length", "add_turn_left", "add_jum
     """Draw how many different commands of each number of actions are for training and for the test.
 
     Each panel says how many there are, and which command is shown many times.
-
-    Raises:
-        UsageError: for a split that is not there.
     """
     rows = -(-len(names) // 2)
-    columns = min(2, len(names))
-    fig, axes = figure(
-        rows, columns, size=(4.7 * columns, 2.9 * rows), squeeze=False, sharex=True, sharey=True
-    )
-    for ax in axes.ravel()[len(names) :]:
-        ax.set_axis_off()
-    for number, (ax, name) in enumerate(zip(axes.ravel(), names, strict=False)):
+    fig, axes = figure(rows, 2, size=(9.4, 2.9 * rows), squeeze=False, sharex=True, sharey=True)
+    for ax, name in zip(axes.ravel(), names, strict=True):
         _split(ax, name)
-        ax.set(ylabel="different commands" if number % 2 == 0 else "")
-        if number >= len(names) - columns:
-            ax.set_xlabel("actions asked for")
-            ax.tick_params(labelbottom=True)
+    for left, below in zip(axes[:, 0], axes[-1], strict=False):
+        left.set_ylabel("different commands")
+        below.set_xlabel("actions asked for")
     axes[0, 0].set_ylim(0, 1.06 * axes[0, 0].get_ylim()[1])  # bars end at the limit otherwise
     return fig
 
 
 def _split(ax: Axes, name: str) -> None:
     train, test = get_split(name)
-    below = Counter(map(action_count, set(train)))
-    above = Counter(map(action_count, test))
-    places = range(1, MOST_ACTIONS)
-    ax.bar(places, [below[n] for n in places], 0.9, color=TRAIN, label=_said("training", train))
-    ax.bar(
-        places,
-        [above[n] for n in places],
-        0.9,
-        bottom=[below[n] for n in places],
-        color=TEST,
-        label=_said("test", test),
-    )
+    places, bottom = range(1, MOST_ACTIONS), np.zeros(MOST_ACTIONS - 1)
+    for part, texts, shade in (("training", set(train), TRAIN), ("test", set(test), TEST)):
+        counts = Counter(map(action_count, texts))
+        bars = np.array([counts[n] for n in places])
+        ax.bar(places, bars, 0.9, bottom=bottom, color=shade, label=f"{part}: {len(texts):,}")
+        bottom = bottom + bars
     ax.set(title=TITLES.get(name, name.replace("_", " ")), xlim=(0, MOST_ACTIONS))
-    ax.legend(
-        frameon=False,
-        fontsize="small",
-        loc="upper right",
-        handlelength=1,
-        title=_repeated(train),
-        title_fontsize="small",
-    )
-
-
-def _said(part: str, texts: Sequence[str]) -> str:
-    return f"{part}: {len(set(texts)):,}"
+    look = {"fontsize": "small", "title_fontsize": "small", "handlelength": 1, "loc": "upper right"}
+    ax.legend(title=_repeated(train), frameon=False, **look)
 
 
 def _repeated(texts: Sequence[str]) -> str:
     """Which command is in the training set many times, if one is."""
-    counts: Mapping[str, int] = Counter(texts)
-    text = max(counts, key=lambda each: counts[each])
-    return f"“{text}” is shown {counts[text]:,} times" if counts[text] > 1 else ""
+    [(text, count)] = Counter(texts).most_common(1)
+    return f"“{text}” is shown {count:,} times" if count > 1 else ""

@@ -10,7 +10,15 @@ from mini_lib.reproduction.ledger import load
 from mini_lib.reproduction.scan import authors
 from mini_lib.scan.models import LiNetwork, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
-from scan.released import THEIR_ACTIONS, THEIR_WORDS, Released, li_forward, li_shapes, li_variables, released
+from reproduction.scan.released import (
+    THEIR_ACTIONS,
+    THEIR_WORDS,
+    Released,
+    li_forward,
+    li_shapes,
+    li_variables,
+    released,
+)
 
 COMMANDS = [
     "jump",
@@ -44,7 +52,7 @@ def test_has_the_parameters_that_were_counted(form):
     ids=[*FORMS, "all at once"],
 )
 def test_loads_and_computes_the_same_function(options):
-    theirs, ours = released(**options), SyntacticAttention(**options)
+    theirs, ours = released(**options), SyntacticAttention(**options).eval()
     assert authors.load_syntactic_attention(ours, theirs.state_dict()) is ours
     examples = encode(COMMANDS)
     logits, seen = ours(*examples), []
@@ -60,7 +68,7 @@ def test_loads_and_computes_the_same_function(options):
 def test_every_parameter_of_theirs_is_of_effect():
     """So that none can be put into the wrong place unnoticed: each changes the logits of ours."""
     theirs = released(**dict.fromkeys(("sequential_semantics", "syntax_action", "nonlinear_semantics"), True))
-    ours = SyntacticAttention(sequential_semantics=True, syntax_action=True, nonlinear_semantics=True)
+    ours = SyntacticAttention(sequential_semantics=True, syntax_action=True, nonlinear_semantics=True).eval()
     examples, state = encode(COMMANDS[-1:]), theirs.state_dict()
     before = authors.load_syntactic_attention(ours, state)(*examples)
     for name in state:
@@ -86,7 +94,7 @@ every_li = pytest.mark.parametrize("form", LI_FORMS)
 @every_li
 def test_li_loads_and_computes_the_same_function(form):
     theirs, options = LI_FORMS[form]
-    v, ours = li_variables(**theirs), LiNetwork(**options)
+    v, ours = li_variables(**theirs), LiNetwork(**options).eval()
     assert authors.load_li(ours, v, THEIR_WORDS, THEIR_ACTIONS) is ours
     columns = [ACTION_IDS[action] for action in (EOS, *THEIR_ACTIONS)]
     examples = encode(COMMANDS)
@@ -105,7 +113,7 @@ def test_li_loads_and_computes_the_same_function(form):
 @every_li
 def test_every_variable_of_li_is_of_effect_but_those_that_their_graph_leaves_unused(form):
     theirs, options = LI_FORMS[form]
-    v, ours, examples = li_variables(**theirs), LiNetwork(**options), encode(COMMANDS)
+    v, ours, examples = li_variables(**theirs), LiNetwork(**options).eval(), encode(COMMANDS)
     before = authors.load_li(ours, v)(*examples)
     unused = {"word_embeddings/compute_switch/Variable:0"}
     unused |= {"word_embeddings/Variable_1:0"} if "single" in theirs else set()

@@ -1,4 +1,4 @@
-"""The other networks' batches, and their runs by the harness."""
+"""The other networks' batches, and their training runs."""
 
 from collections import Counter
 from itertools import pairwise
@@ -20,8 +20,8 @@ def commands_of(batch):
 
 def test_bucketed_batches_are_of_like_length_and_show_every_command_once():
     examples = encode(get_split("size_1").train)
-    feed = recipes.bucketed(examples, 16, 1)
-    first, again, second = (feed.epoch(e) for e in (0, 0, 1))
+    sampler = recipes.bucketed(examples, 16, 1)
+    first, again, second = (sampler.epoch(e) for e in (0, 0, 1))
     assert first["words"].equal(again["words"])
     assert not first["words"].equal(second["words"])
     assert Counter(commands_of(first)) == Counter(commands_of(batch_of(examples)))
@@ -33,30 +33,33 @@ def test_bucketed_batches_are_of_like_length_and_show_every_command_once():
 
 def test_drawn_batches_repeat_commands_and_an_epoch_is_ten_updates():
     examples = encode(get_split("size_1").train[:30])
-    feed = recipes.drawn(examples, 16, 1)
-    assert feed.examples == recipes.DRAWN * 16 == len(feed.epoch(0)["words"])
-    seen = Counter(commands_of(feed.epoch(0)))
+    sampler = recipes.with_replacement(examples, 16, 1)
+    assert sampler.examples == recipes.UPDATES * 16 == len(sampler.epoch(0)["words"])
+    seen = Counter(commands_of(sampler.epoch(0)))
     assert set(seen) <= set(commands_of(batch_of(examples)))
     assert max(seen.values()) > 1
-    assert not feed.epoch(0)["words"].equal(feed.epoch(1)["words"])
+    assert not sampler.epoch(0)["words"].equal(sampler.epoch(1)["words"])
 
 
 def test_crowded_batches_fill_so_many_places(monkeypatch):
     monkeypatch.setattr(recipes, "LINES", 500)
     examples = encode(get_split("size_1").train)
-    feed = recipes.crowded(examples, 100, 1)
+    sampler = recipes.max_token_batches(examples, 100, 1)
     longest = [
         max(int(n) - 1, int((a > 0).sum())) for n, a in zip(examples.lengths, examples.actions, strict=True)
     ]
-    batches = [[number for number in row if number >= 0] for row in feed.epoch(0)["rows"].tolist()]
+    batches = [[number for number in row if number >= 0] for row in sampler.epoch(0)["rows"].tolist()]
+    assert [sampler.commands(update) for update in range(len(batches))] == list(map(len, batches))
+    again = [(row >= 0).sum() for row in sampler.epoch(3)["rows"]]
+    assert [sampler.commands(3 * len(batches) + place) for place in range(len(batches))] == again
     assert sum(map(len, batches)) == 500
     places = [len(batch) * max(longest[n] for n in batch) for batch in batches]
     assert all(filled <= 100 for filled in places)
     assert sum(places) > 50 * len(places)  # more than half full, or two of them would have been one
     assert sorted(map(sorted, batches)) == sorted(
-        sorted(number for number in row if number >= 0) for row in feed.epoch(1)["rows"].tolist()
+        sorted(number for number in row if number >= 0) for row in sampler.epoch(1)["rows"].tolist()
     )
-    assert feed.constants["words"].equal(batch_of(examples)["words"])
+    assert sampler.constants["words"].equal(batch_of(examples)["words"])
 
 
 OTHERS = {
@@ -67,8 +70,8 @@ OTHERS = {
 
 
 def other(model, **changes):
-    kept = {"split": "size_1", "lr": 0.01, "epochs": 2, "batch_size": 8, "validation": "none", "options": {}}
-    return Settings(model=model, **(kept | OTHERS[model] | changes)).to_dict()
+    kept = {"split": "size_1", "lr": 0.01, "epochs": 2, "batch_size": 8, "validation": "none"}
+    return Settings(model=model, **(kept | OTHERS[model] | changes))
 
 
 @pytest.mark.parametrize("model", OTHERS)
@@ -78,11 +81,11 @@ def test_the_other_networks_stacked_equal_each_alone(model, few, monkeypatch):
     seeds = (1, 2)
     alone = [TrainingStack([build(settings, seed)], CPU, stacked=False) for seed in seeds]
     stack = TrainingStack([build(settings, seed) for seed in seeds], CPU, stacked=True)
-    found = [torch.cat(trainee.step(trainee.batch(0))) for trainee in alone]
+    found = [torch.cat(stack_of_one.step(stack_of_one.batch(0))) for stack_of_one in alone]
     losses, scores = stack.step(stack.batch(0))
     torch.testing.assert_close(torch.stack([losses, scores], dim=1), torch.stack(found), rtol=1e-4, atol=1e-5)
-    for i, trainee in enumerate(alone):
-        for name, parameter in trainee.params.items():
+    for i, stack_of_one in enumerate(alone):
+        for name, parameter in stack_of_one.params.items():
             if parameter.grad is not None:
                 torch.testing.assert_close(stack.params[name].grad[i], parameter.grad, rtol=1e-3, atol=1e-5)
 

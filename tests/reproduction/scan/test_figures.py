@@ -1,21 +1,27 @@
+"""What the figures show: which actions, words, shares and runs."""
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
 
 from mini_lib.errors import UsageError
-from mini_lib.reproduction.plotting import DPI, FRAME_BYTES, RULE, png
+from mini_lib.reproduction import Cell, Comparison, Measured, Printed
+from mini_lib.reproduction.plotting import FRAME_BYTES, RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import Attended, Dictionary, Share, Table
+from mini_lib.scan.analysis import CommandAttention, Share, Table
 from mini_lib.scan.analysis.attention import own_places
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
-from scan.drawn import texts
 
 pytestmark = pytest.mark.usefixtures("headless")
 LONGEST = "jump around left thrice after walk around right thrice"
-PAGE = 9.8 * DPI  # the widest figure, in pixels
+
+
+def texts(ax):
+    """Every text on an axes, in the order drawn."""
+    return [text.get_text() for text in ax.texts]
 
 
 def ticks(axis):
@@ -31,13 +37,13 @@ def drawn(ax, line: float | None = None) -> list[str]:
     return [names[mpl.colors.to_hex(p.get_facecolor())] for p in sorted(found, key=lambda p: p.get_x())]
 
 
-def attended(command: str, wrong: dict[int, str] | None = None) -> Attended:
+def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttention:
     right = (*interpret(command), "<EOS>")
     predicted = tuple((wrong or {}).get(step, action) for step, action in enumerate(right))
     words = ("<SOS>", *command.split(), "<EOS>")
     generator = torch.Generator().manual_seed(0)
     attention = torch.rand(len(right), len(words), generator=generator).softmax(dim=1)
-    return Attended(command, words, right, predicted, attention, torch.tensor(own_places(command)))
+    return CommandAttention(command, words, right, predicted, attention, torch.tensor(own_places(command)))
 
 
 # ------------------------------------------------------------------------------------------ problems
@@ -60,8 +66,6 @@ def test_commands_stand_over_their_actions():
         assert drawn(ax, 2.3 * number + 1 + margin) == interpret(command)
     key = drawn(ax, 2.3 * len(shown) + 0.4 + margin)
     assert sorted(key) == sorted({action for command in shown for action in interpret(command)})
-    with pytest.raises(UsageError, match="no command to draw"):
-        figures.commands([])
 
 
 @pytest.mark.parametrize("command", ["jump", "turn opposite left after run twice", LONGEST])
@@ -76,26 +80,6 @@ def test_a_derivation_ties_every_action_to_its_word(command):
         word = command.split()[step.word]
         assert any(abs(line.get_xdata()[0] - place) < 1e-6 for place in places[word])
         assert mpl.colors.to_hex(line.get_color()) == squares.LOOKS[step.action][0].lower()
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: figures.commands(["jump", LONGEST]),
-        lambda: figures.derivation(LONGEST),
-        lambda: figures.attention_map(attended(LONGEST)),
-        lambda: figures.two_streams(),
-        lambda: figures.two_problems(),
-    ],
-)
-def test_figures_fit_the_page(draw):
-    width, height = draw().get_size_inches() * DPI
-    assert 2 * DPI < width < PAGE
-    assert height < PAGE
-
-
-def test_the_four_splits_fit_the_page(small_splits):
-    assert max(figures.splits(["length"] * 4).get_size_inches()) * DPI < PAGE
 
 
 @pytest.fixture
@@ -129,21 +113,9 @@ def test_splits_count_the_commands_of_both_parts(small_splits):
     assert ax.get_ylim()[1] > bars.sum(axis=0).max()
 
 
-def test_an_odd_number_of_splits_leaves_a_place_blank(small_splits):
-    fig = figures.splits(("length", "add_turn_left", "length"))
-    titles = [ax.get_title() for ax in fig.axes[:3]]
-    assert titles == ["length: long ones held out", "add turn left: shown only alone", titles[0]]
-    assert not fig.axes[3].axison
-
-
-def test_a_split_that_is_not_there():
-    with pytest.raises(UsageError, match="unknown split"):
-        figures.splits(("lenght",))
-
-
 @pytest.mark.slow
 def test_the_length_split_is_cut_at_22_actions():
-    ax = figures.splits(("length",)).axes[0]
+    ax = figures.splits(("length", "simple")).axes[0]
     bars = heights(ax)
     assert bars.sum(axis=1).tolist() == [16_990, 3_920]
     assert bars[0, 22:].sum() == bars[1, :22].sum() == 0
@@ -213,8 +185,6 @@ def test_frames_have_one_size_and_go_into_a_slider():
     assert len({frame.axes[0].get_xlim() for frame in frames}) == 1
     assert len({frame.axes[0].get_ylim() for frame in frames}) == 1
     assert max(len(png(frame)) for frame in frames) < FRAME_BYTES
-    with pytest.raises(UsageError, match="no command to draw"):
-        figures.attention_frames([])
 
 
 # ------------------------------------------------------------------------------------------ tables
@@ -229,36 +199,66 @@ def test_tables_are_in_percent_of_rows_without_what_is_empty():
     assert texts(ax) == ["25", "75", "100"]
 
 
-def test_word_meanings_are_the_dictionary():
-    found = Dictionary(("walk", "and"), ("WALK", "RUN"), torch.tensor([[0.999, 0.001], [0.4, 0.6]]))
-    ax = figures.word_meanings(found).axes[0]
-    assert texts(ax) == ["100", "40", "60"]
-    assert (ticks(ax.yaxis), ticks(ax.xaxis)) == (["walk", "and"], ["WALK", "RUN"])
-
-
 def test_errors_are_sorted_with_the_worst_on_top():
     forms = {"U": Share(9, 10), "U around D": Share(0, 1200), "U twice": Share(5, 10)}
     ax = figures.errors_by_form(forms).axes[0]
     assert ticks(ax.yaxis)[::-1] == ["U around D", "U twice", "U"]  # upwards is later
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([10, 50, 100])
     assert texts(ax) == ["1 of 10", "5 of 10", "1,200 of 1,200"]
-    with pytest.raises(UsageError, match="no form to draw"):
-        figures.errors_by_form({})
 
 
-def test_roles_have_a_row_a_construction():
-    ax = figures.roles({"U": {"walk": 0.9, "run": 0.8}, "U D": {"walk": 0.7, "run": 0.6}}).axes[0]
-    assert ticks(ax.yaxis) == ["U", "U D"]
-    assert [list(line.get_xdata()) for line in ax.lines] == [[0.9, 0.7], [0.8, 0.6]]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["walk", "run"]
+# ------------------------------------------------------------------------------------------ runs
 
 
-def test_runs_are_dots_with_or_without_names():
-    runs = [{"own word": 70.0, "accuracy": 20.0}, {"own word": 99.0, "accuracy": 95.0}]
-    ax = figures.own_word_and_accuracy(runs).axes[0]
-    assert ax.lines[0].get_xydata().tolist() == [[70, 20], [99, 95]]
-    assert texts(ax) == []
-    named = figures.own_word_and_accuracy({"seed 1": runs[0], "seed 2": runs[1]}).axes[0]
-    assert texts(named) == ["seed 1", "seed 2"]
-    with pytest.raises(UsageError, match="no run to draw"):
-        figures.own_word_and_accuracy([])
+def comparison(values=(90.0, 70.0, 50.0, 40.0), paper=78.4, diverged=0):
+    cell = Cell("scan.table1", "row", "Add jump", {"model": "syntactic_attention"}, 25, "scan.table1")
+    printed = None if paper is None else Printed(paper, 27.4, "SD", 25, "%")
+    return Comparison(cell, printed, Measured(tuple(values), diverged))
+
+
+def record(scores=(30.0, 60.0, 50.0), best=10, diverged=False):
+    checks = [{"epoch": 5 * (i + 1), "test_accuracy": score} for i, score in enumerate(scores)]
+    metrics = {"test_accuracy": scores[1], "last_test_accuracy": scores[-1], "best_epoch": best}
+    curve = {"update": [1, 11, 21, 31], "loss": [4.0, 2.0, 1.0, 0.0], "score": [0.0, 100.0, 50.0, 70.0]}
+    return {"metrics": metrics, "checks": checks, "diverged": diverged, "curve": curve}
+
+
+def test_seeds_stand_beside_what_the_paper_prints():
+    groups = {"Add jump": comparison(), "Length": comparison((), None)}
+    fig = figures.accuracies(groups, {"Add jump": 91.0})
+    ax = fig.axes[0]
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert dots[0].get_ydata().tolist() == [90, 70, 50, 40]
+    heights = [segment[0][1] for part in ax.collections for segment in part.get_segments()]
+    assert heights[:2] == [62.5, 60]  # mean, median
+    assert [segment.tolist() for segment in ax.collections[2].get_segments()] == [
+        [[0.42, pytest.approx(51)], [0.42, pytest.approx(105.8)]]
+    ]
+    marks = {line.get_marker(): line.get_ydata()[0] for line in ax.lines if line.get_marker() in "D^"}
+    assert marks == {"D": 78.4, "^": 91.0}
+    assert texts(ax) == ["n=4", "not run"]
+    assert len(fig.legends[0].get_texts()) == 4
+
+
+def test_accuracies_without_medians_runs_or_sense():
+    assert len(figures.accuracies({"a": comparison(diverged=2)}).legends[0].get_texts()) == 3
+    assert texts(figures.accuracies({"a": comparison(diverged=2)}).axes[0]) == ["n=4, 2 diverged"]
+    assert texts(figures.accuracies({"a": comparison(())}).axes[0]) == ["not run"]
+    with pytest.raises(UsageError, match="no group is called 'b'"):
+        figures.accuracies({"a": comparison()}, {"b": 91.0})
+
+
+def test_checkpoints_are_drawn_seed_by_seed_and_the_chosen_one_ringed():
+    lone = {"metrics": {"test_accuracy": 1.0}, "diverged": False}
+    ax = figures.checkpoints([record(), record((10.0, 20.0, 90.0), best=15), lone]).axes[0]
+    first, ring, second, other = ax.lines
+    assert first.get_xydata().tolist() == [[5, 30], [10, 60], [15, 50]]
+    assert ring.get_xydata().tolist() == [[10, 60]]
+    assert (second.get_ydata().tolist(), other.get_xydata().tolist()) == ([10, 20, 90], [[15, 90]])
+    assert ax.get_legend().get_texts()[0].get_text() == "one seed (2 runs)"
+    assert ax.get_xticks().tolist() == [5, 10, 15]
+
+
+def test_best_against_last_leaves_out_what_diverged():
+    ax = figures.best_and_last([record(), record(diverged=True), record((1.0, 2.0, 3.0))]).axes[0]
+    assert ax.lines[1].get_xydata().tolist() == [[50, 60], [3, 2]]

@@ -1,0 +1,23 @@
+"""The random tensors of a forward pass, by name: dropout masks and Gaussian noise."""
+
+import torch
+from torch import Tensor, nn
+
+Noise = dict[str, Tensor]
+
+
+def noise_of(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:
+    """The noise that was passed; without one a fresh draw of these sizes in training, and none in evaluation.
+
+    A fresh draw comes from torch's default generator on the device.
+    """
+    if noise is not None or not network.training:
+        return noise or {}
+    on_gpu = device.type == "cuda"
+    generator = torch.cuda.default_generators[device.index or 0] if on_gpu else torch.default_generator
+    return {name: each.to(device) for name, each in network.noise(*sizes, generator).items()}
+
+
+def masked(x: Tensor, noise: Noise, name: str) -> Tensor:
+    """The input x [B, T, D] times the mask of this name, if there is one; a longer mask is cut to T places."""
+    return x * noise[name][:, : x.shape[1]] if name in noise else x

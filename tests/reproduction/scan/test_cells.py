@@ -1,0 +1,108 @@
+"""The declared cells against the paper's tables, and what the command makes of them."""
+
+import json
+from collections import Counter
+from importlib import resources
+
+import pytest
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.reproduction.scan.cells import CELLS, COLUMNS, build, data_source
+from mini_lib.scan import runs
+from mini_lib.scan.models import SyntacticAttention
+from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings
+
+PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
+
+
+def by_table(table, variant=""):
+    return [cell for cell in CELLS if cell.table == table and cell.variant == variant]
+
+
+OURS = "Syntactic Attention"
+
+
+UNPRINTED = {
+    ("scan.table2", "Nonlinear semantics", "Add turn left"),
+    ("scan.table2", "Nonlinear semantics", "Add jump"),
+    ("scan.table2", "Sequential semantics", "Simple"),  # in the text
+}
+
+
+def test_every_printed_entry_is_declared_once():
+    declared = Counter((cell.table, cell.row, cell.column) for cell in CELLS if not cell.variant)
+    assert set(declared.values()) == {1}
+    printed = {
+        (table, row, column)
+        for table in ("scan.table1", "scan.table2")
+        for row, entries in PRINTED[table]["rows"].items()
+        for column, entry in entries.items()
+        if entry
+    }
+    assert set(declared) == printed | UNPRINTED
+
+
+def test_cells_have_as_many_runs_as_the_paper():
+    for cell in CELLS:
+        if cell.variant or (cell.table, cell.row, cell.column) in UNPRINTED:
+            continue
+        printed = PRINTED[cell.table]
+        assert cell.runs == printed["rows"][cell.row][cell.column].get("runs", printed["runs"])
+
+
+def test_columns_are_the_splits_they_name():
+    assert set(COLUMNS.values()) == set(PRINTED["scan.table1"]["columns"])
+    assert all(cell.column == COLUMNS[cell.settings["split"]] for cell in CELLS)
+
+
+def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
+    assert len({cell.id for cell in CELLS}) == len(CELLS)
+    homes = {}
+    for cell in CELLS:
+        assert homes.setdefault(cell.hash, cell.home) == cell.home
+    assert {cell.home for cell in by_table("scan.table2") if cell.row == OURS} == {"scan.table1"}
+
+
+def test_every_cell_can_be_built_from_its_settings():
+    for cell in CELLS:
+        settings = Settings.from_dict(cell.settings)
+        assert settings.to_dict() == cell.settings
+    options = {cell.row: cell.settings.get("options", {}) for cell in by_table("scan.table2")}
+    assert options == {
+        "Sequential semantics": {"sequential_semantics": True},
+        "Syntax-action": {"syntax_action": True},
+        "Nonlinear semantics": {"nonlinear_semantics": True},
+        OURS: {},
+    }
+    assert not any(cell.settings.get("options") for cell in by_table("scan.table1") if cell.row == OURS)
+    for options in {json.dumps(c.settings.get("options", {})) for c in CELLS if c.row == OURS}:
+        SyntacticAttention(**({"syntax": 8, "semantics": 6} | json.loads(options)))
+
+
+def test_only_the_last_checkpoints_are_read_by_another_metric():
+    for cell in CELLS:
+        assert cell.metric == ("last_" * (cell.variant == "last checkpoint") + "test_accuracy")
+
+
+def test_variants_say_what_is_different():
+    variants = {
+        cell.variant: cell.settings for cell in CELLS if cell.row == OURS and cell.column == "Add jump"
+    }
+    assert variants["released files"]["source"] == "released"
+    assert variants["gradients clipped"]["clip"] == 5.0
+    assert variants["neighbours at the top"]["options"] == {"surrounding": "top"}
+    assert variants["ends are zero"]["options"] == {"ends": "zero"}
+    assert variants["one-hot syntax"]["options"] == {"one_hot": True}
+    assert variants[TUTORIAL] == tutorial_settings().to_dict()
+    (length,) = by_table("scan.table1", "random validation set")
+    assert (length.column, length.settings["validation"]) == ("Length", "random")
+
+
+def test_the_command_builds_runs_of_cells_and_says_where_their_commands_are_from():
+    settings = tutorial_settings(split="size_1")
+    assert build(settings.to_dict(), 1).key == runs.build(settings, 1).key
+    assert data_source(settings.to_dict()) == "generated"
+    assert data_source(paper_settings("length", source="released").to_dict()) == "released"
+    with pytest.raises(UsageError, match="did you mean 'split'"):
+        build({"splt": "length"}, 1)
