@@ -136,12 +136,13 @@ def sample(
 
 
 @cache
-def evaluation_curves(count: int, points: int) -> Curves:
+def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
     """The curves that every network and every predictor is tested on, evenly split among the classes.
 
     Args:
         count: N; what three does not divide goes to the first classes.
         points: T, observed points and those to extrapolate.
+        intercept: see `sample`.
 
     Raises:
         UsageError: for fewer curves than classes.
@@ -152,7 +153,7 @@ def evaluation_curves(count: int, points: int) -> Curves:
     for number, kind in enumerate(KINDS):
         share = count // len(KINDS) + (number < count % len(KINDS))
         generator = torch_rng(0, "test curves", kind)
-        parts.append(sample(share, points, generator, kind=kind))
+        parts.append(sample(share, points, generator, kind=kind, intercept=intercept))
     return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
