@@ -1,6 +1,6 @@
 """What a psychologist or a statistician sets beside the networks: rules with little to fit, or nothing.
 
-A predictor takes observations at x = 1..N and returns values at x = N+1..N+S, all in float64:
+A predictor takes observations at x = 1..N and returns values at x = N+1..N+S, in float64 on the CPU:
 `predict(y [B, N], steps) -> [B, S]`. `PREDICTORS` has them by name; `bounds` adds the best that can be done.
 
 The linear autoregressive models are those of Segert and Cohen (2022a), as the paper tells them in "Background":
@@ -27,7 +27,7 @@ ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 
 
 def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
-    """The observations in float64.
+    """The observations in float64, on the CPU.
 
     Raises:
         UsageError: for what is no batch of curves (see `tasks.check_curves`), or no step.
@@ -35,7 +35,7 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     check_curves(y)
     if steps < 1:
         raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
-    return y.double()
+    return y.cpu().double()
 
 
 # --------------------------------------------------------------------------------------------- without memory

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import STEPS, check_curves
 
@@ -14,7 +14,7 @@ CONTEXTS = ("growing", "sliding")
 
 
 class Extrapolation(NamedTuple):
-    """What a network says about the S points after the last observation.
+    """What a network predicts for the S points after the last observation.
 
     Attributes:
         point: the median of the estimates of each. [B, S]
@@ -26,6 +26,10 @@ class Extrapolation(NamedTuple):
     spread: Float[Tensor, "B S"]
     estimates: list[Float[Tensor, "B _"]]
 
+    def covers(self, y: Float[Tensor, "B S"], deviations: int) -> Bool[Tensor, "B S"]:
+        """Whether an observation lies within so many standard deviations of the median."""
+        return (y - self.point).abs() <= deviations * self.spread
+
 
 def summarise(estimates: Float[Tensor, "B E"]) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
     """Median (the mean of the two middle ones of an even number) and sample standard deviation of an ensemble."""
@@ -35,11 +39,7 @@ def summarise(estimates: Float[Tensor, "B E"]) -> tuple[Float[Tensor, "B"], Floa
 
 @torch.no_grad()
 def extrapolate(
-    model: FunctionTransformer,
-    y: Float[Tensor, "B N"],
-    steps: int = STEPS,
-    context: str = "growing",
-    cached: bool = True,
+    model: FunctionTransformer, y: Float[Tensor, "B N"], steps: int = STEPS, context: str = "growing"
 ) -> Extrapolation:
     """Predict y_{N+1}, take the prediction for an observation, predict the next, and so on.
 
@@ -47,33 +47,40 @@ def extrapolate(
         model: of any kind.
         y: N observations, at x = 1..N, in the precision of the network.
         steps: S.
-        context: "growing", as in the paper: every observation stays; or "sliding": the last N stay, and are moved
-            to x = 1..N, so that the network meets no place where it was not trained.
-        cached: reuse keys and values of earlier observations, where that is exact.
+        context: "growing", as in the paper: every observation stays, and its keys and values are kept where that
+            is exact; or "sliding": the last N stay, and are moved to x = 1..N, so that the network meets no place
+            where it was not trained.
 
     Raises:
         UsageError: for what is no batch of curves (see `tasks.check_curves`), another precision than the network's,
             no step, or an unknown context.
+
+    >>> from mini_lib import extrapolate, trained
+    >>> network, about = trained("relational")
+    >>> forecast = extrapolate(network, 0.1 * torch.arange(1.0, 13.0)[None])  # your observations at x = 1..12
+    >>> forecast.point.shape, forecast.spread.shape, [len(each[0]) for each in forecast.estimates[:3]]
+    (torch.Size([1, 10]), torch.Size([1, 10]), [12, 13, 14])
     """
-    if context not in CONTEXTS:
-        raise unknown_name_error("context", context, CONTEXTS)
+    check_names("context", [context], CONTEXTS)
     check_curves(y)
     if not isinstance(steps, int) or steps < 1:
         raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
-    reuse = cached and context == "growing" and model.reusable
     precision = next((weights.dtype for weights in model.parameters()), y.dtype)
     if y.dtype != precision:
         raise UsageError(
             f"the network computes in {precision} and the curves are {y.dtype}; give y.to({precision})"
         )
-    memory, points, spreads, ensembles = None, [], [], []
+    observed, cache, answers = y.shape[1], None, []
     for _ in range(steps):
-        if reuse:
-            memory = model.remember(y, memory)
-        seen = y if context == "growing" else y[:, len(points) :]
-        estimates = model.estimates(seen, model.answer(memory) if reuse else model(seen))
+        seen = y if context == "growing" else y[:, -observed:]  # [B, N]
+        if context == "growing" and model.cacheable:
+            cache = model.prefill(seen, cache)
+            z = model.decode(cache)  # [B, Q]
+        else:
+            z = model(seen)
+        estimates = model.estimates(seen, z)  # z_i + y_i in a relational network [B, E]
         point, spread = summarise(estimates)
-        y = torch.cat([y, point[:, None]], dim=1)
-        for kept, new in ((points, point), (spreads, spread), (ensembles, estimates)):
-            kept.append(new)
-    return Extrapolation(torch.stack(points, dim=1), torch.stack(spreads, dim=1), ensembles)
+        y = torch.cat([y, point[:, None]], dim=1)  # the prediction becomes an observation
+        answers.append((point, spread, estimates))
+    points, spreads, ensembles = zip(*answers, strict=True)
+    return Extrapolation(torch.stack(points, dim=1), torch.stack(spreads, dim=1), list(ensembles))

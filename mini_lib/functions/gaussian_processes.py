@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import (
 )
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import check_names
 from mini_lib.functions.baselines import checked
 from mini_lib.functions.tasks import NOISE, STEPS, positions
 
@@ -40,13 +40,12 @@ SLOPES = (1e-6, 1e1)  # of the variance of a slope
 def _parts(observed: int, period: float) -> dict[str, Kernel]:
     """The kernels, with places to start from and bounds that suit N observations one step apart."""
     widest = float(max(observed, 4))
+    period = min(max(period, SHORTEST_PERIOD), widest)
+    repeating = ExpSineSquared(1.5, period, (0.5, 10.0), (SHORTEST_PERIOD, widest))
     return {
         "rbf": ConstantKernel(1.0, SIZES) * RBF(2.0, (0.5, 2 * widest)),
         "linear": ConstantKernel(0.01, SLOPES) * DotProduct(1.0, (1e-2, 1e2)),
-        "periodic": ConstantKernel(1.0, SIZES)
-        * ExpSineSquared(
-            1.5, min(max(period, SHORTEST_PERIOD), widest), (0.5, 10.0), (SHORTEST_PERIOD, widest)
-        ),
+        "periodic": ConstantKernel(1.0, SIZES) * repeating,
     }
 
 
@@ -81,8 +80,7 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     Raises:
         UsageError: for a name that is not one of `KERNELS`.
     """
-    if name not in KERNELS:
-        raise unknown_name_error("kernel", name, KERNELS)
+    check_names("kernel", [name], KERNELS)
     parts = _parts(len(y), strongest_period(y))
     kernel = WhiteKernel(NOISE**2, (1e-5, 1.0))
     for part in reversed(name.split("+")):
@@ -90,19 +88,17 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     return kernel
 
 
-def fit(y: Float[Tensor, "N"], name: str, restarts: int = 1, seed: int = 0) -> GaussianProcessRegressor:
+def fit(y: Float[Tensor, "N"], name: str, restarts: int = 1) -> GaussianProcessRegressor:
     """Fit one kernel to one curve by maximum marginal likelihood.
 
     Args:
         y: N observations.
         name: of the kernel.
-        restarts: searches from random places, after one from the kernel's own.
-        seed: of those places.
+        restarts: searches from random places, always the same, after one from the kernel's own.
     """
     x = positions(len(y)).numpy()[:, None]
-    regressor = GaussianProcessRegressor(
-        build_kernel(name, y), n_restarts_optimizer=restarts, random_state=seed, alpha=1e-8
-    )
+    kernel = build_kernel(name, y)
+    regressor = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0, alpha=1e-8)
     with warnings.catch_warnings():
         # It says that an optimum lies on a bound. Here that is an answer: a part of the kernel is not needed.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -115,40 +111,25 @@ def worth(regressor: GaussianProcessRegressor, penalised: bool = True) -> float:
     return float(regressor.log_marginal_likelihood_value_ - penalised * cost)
 
 
-def predict(
-    y: Float[Tensor, "B N"],
-    steps: int = STEPS,
-    kernels: tuple[str, ...] = KERNELS,
-    restarts: int = 1,
-    seed: int = 0,
-    penalised: bool = True,
-) -> Prediction:
+def predict(y: Float[Tensor, "B N"], steps: int = STEPS, restarts: int = 1) -> Prediction:
     """Fit every kernel to each curve, and let the best one predict.
 
     Args:
         y: N observations at x = 1..N.
         steps: S.
-        kernels: names of those to choose from.
         restarts: see `fit`.
-        seed: see `fit`.
-        penalised: see `worth`.
 
     Raises:
-        UsageError: for what is no batch of curves (see `tasks.check_curves`), no step, no kernel or an unknown one.
+        UsageError: for what is no batch of curves (see `tasks.check_curves`), or no step.
     """
     y = checked(y, steps)
-    if not kernels:
-        raise UsageError(f"there is no kernel to choose; known: {', '.join(KERNELS)}")
     ahead = positions(y.shape[1] + steps)[y.shape[1] :].numpy()[:, None]
     points, spreads, chosen = [], [], []
     for curve in y:
-        fitted = {name: fit(curve, name, restarts, seed) for name in kernels}
-        best = max(fitted, key=lambda name: worth(fitted[name], penalised))
+        fitted = {name: fit(curve, name, restarts) for name in KERNELS}
+        best = max(fitted, key=lambda name: worth(fitted[name]))
         point, spread = fitted[best].predict(ahead, return_std=True)
-        for kept, new in (
-            (points, torch.from_numpy(point)),
-            (spreads, torch.from_numpy(spread)),
-            (chosen, best),
-        ):
-            kept.append(new)
+        points.append(torch.from_numpy(point))
+        spreads.append(torch.from_numpy(spread))
+        chosen.append(best)
     return Prediction(torch.stack(points), torch.stack(spreads), tuple(chosen))

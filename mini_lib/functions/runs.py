@@ -16,13 +16,12 @@ from mini_lib.functions.models import (
     build_network,
     check_options,
 )
-from mini_lib.functions.tasks import NOISE, SHORTEST, STEPS, evaluation_curves, sample
+from mini_lib.functions.tasks import SHORTEST, STEPS, UPDATES, evaluation_curves, sample
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "functions"
-UPDATES = 100  # in what the harness calls an epoch; no curve is ever seen twice
 UNCERTAIN = ("relational", "relational_window")  # the networks of Table 2
 
 
@@ -36,8 +35,6 @@ class Settings(RunSettings):
         epochs: of 100 updates, each on curves drawn afresh.
         batch_size: B.
         lr: learning rate.
-        noise: standard deviation of the uniform noise of training curves.
-        intercept: see `tasks.sample`; of training and test curves.
         prefixes: train on every prefix of a curve at once, rather than on its last point alone.
         test_curves: how many, evenly split among the classes.
         checks: epochs after which the test is made, besides the last.
@@ -52,8 +49,6 @@ class Settings(RunSettings):
     epochs: int = 100
     batch_size: int = 32
     lr: float = 1e-4
-    noise: float = NOISE
-    intercept: float = 0.0
     prefixes: bool = False
     test_curves: int = 2500
     checks: tuple[int, ...] | list[int] = ()
@@ -65,9 +60,6 @@ class Settings(RunSettings):
         self.check_known(("model", "model", MODELS))
         self.check_whole("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
-        for name in ("noise", "intercept"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} has to be 0 or more, got {getattr(self, name)!r}")
         if self.prefixes and self.options.get("mask") == "none":
             raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
         if self.observed < SHORTEST:
@@ -109,41 +101,34 @@ CHECKS = (1, 3, 10, 30)
 # ------------------------------------------------------------------------------------------------ one run
 
 
-def build(settings: dict, seed: int) -> TrainingRun:
-    """The replica of a run: its curves, its network, its loss and its test.
+def build(settings: Settings, seed: int) -> TrainingRun:
+    """One run: its curves, its network, its loss and its test.
 
     Curves depend on the seed alone, so that networks of one seed learn from the same; those of the test are the same
     for every run.
     """
-    s = Settings.from_dict(settings)
-    with seeded(seed, "weights", s.model):
-        model = s.network()
-    return s.training_run(
+    with seeded(seed, "weights", settings.model):
+        model = settings.network()
+    return settings.training_run(
         seed,
         model,
-        epoch=partial(draw, s, seed),
-        examples=UPDATES * s.batch_size,
-        loss=Loss(isinstance(model, RelationalTransformer), s.prefixes, s.observed),
-        evaluate=partial(evaluate, curves=evaluation_curves(s.test_curves, s.observed + STEPS, s.intercept)),
-        checks=s.checks,
+        epoch=partial(draw, settings, seed),
+        examples=UPDATES * settings.batch_size,
+        loss=Loss(isinstance(model, RelationalTransformer), settings.prefixes, settings.observed),
+        evaluate=partial(evaluate, curves=evaluation_curves(settings.test_curves, settings.observed + STEPS)),
+        checks=settings.checks,
     )
 
 
-def data_source(settings: dict) -> str:
-    """Curves are always drawn."""
-    return "drawn"
-
-
-def draw(s: Settings, seed: int, epoch: int) -> Batch:
+def draw(settings: Settings, seed: int, epoch: int) -> Batch:
     """The training curves of one epoch: observed points and the target. {"y": [N, observed + 1]}"""
     generator = torch_rng(seed, "curves", epoch)
-    curves = sample(UPDATES * s.batch_size, s.observed + 1, generator, noise=s.noise, intercept=s.intercept)
-    return {"y": curves.y}
+    return {"y": sample(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Mean squared error of the answers, and of what they say about the last value on average as the score.
+    """Mean squared error of the answers; the score is that of the last value, as they predict it on average.
 
     Every point that is asked for counts alike, however many answers there are about it.
 
@@ -163,12 +148,12 @@ class Loss:
         y, last = batch["y"], self.observed + 1
         first = SHORTEST + 1 if self.prefixes else last
         answers = apply(y[:, :-1], prefixes=self.prefixes)
-        places = range(first, last + 1)
+        places = range(first, last + 1)  # q, each with q answers z_i about y_q - y_i
         if self.relational:
-            about = answers.split([*places], dim=1)
-            errors = [part - (y[:, q - 1 : q] - y[:, :q]) for q, part in zip(places, about, strict=True)]
-            guess = (about[-1][:, :-1] + y[:, :-1]).mean(dim=1)
+            by_place = answers.split([*places], dim=1)
+            errors = [z - (y[:, q - 1 : q] - y[:, :q]) for q, z in zip(places, by_place, strict=True)]
+            prediction = (by_place[-1][:, :-1] + y[:, :-1]).mean(dim=1)
         else:
-            errors, guess = (answers - y[:, first - 1 :]).unbind(dim=1), answers[:, -1]
+            errors, prediction = (answers - y[:, first - 1 :]).unbind(dim=1), answers[:, -1]
         loss = torch.stack([error.square().mean() for error in errors]).mean()
-        return loss, (guess - y[:, -1]).square().mean()
+        return loss, (prediction - y[:, -1]).square().mean()

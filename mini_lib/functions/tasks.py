@@ -13,12 +13,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
 NOISE = 0.1  # standard deviation of the uniform noise
 STEPS = 10  # points to extrapolate
+UPDATES = 100  # in an epoch of training, which is a word of the harness: no curve is ever seen twice
 SLOPE = 0.1
 PERIODS, AMPLITUDES = (5.0, 12.0), (0.8, 1.2)
 LENGTH_SCALE = 3.0
@@ -39,6 +40,10 @@ class Curves(NamedTuple):
     truth: Float[Tensor, "N T"]
     y: Float[Tensor, "N T"]
     kinds: Int[Tensor, "N"]
+
+    def to(self, device: torch.device | str) -> "Curves":
+        """The same on a device."""
+        return Curves(*(part.to(device) for part in self))
 
 
 def positions(points: int) -> Float[Tensor, "T"]:
@@ -103,17 +108,17 @@ def sample(
 
     Raises:
         UsageError: for an unknown class, a negative noise or intercept, no curve or no point.
+
+    >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
+    >>> curves.truth.shape, curves.y.shape, curves.kinds
+    (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
     """
-    for name, value, least in (
-        ("count", count, 1),
-        ("points", points, 1),
-        ("noise", noise, 0),
-        ("intercept", intercept, 0),
-    ):
-        if not value >= least or math.isinf(value):
-            raise UsageError(f"{name} has to be {least} or more, got {value!r}")
-    if kind is not None and kind not in KINDS:
-        raise unknown_name_error("class of curves", kind, KINDS)
+    least = {"count": (count, 1), "points": (points, 1), "noise": (noise, 0), "intercept": (intercept, 0)}
+    for name, (value, lowest) in least.items():
+        if not value >= lowest or math.isinf(value):
+            raise UsageError(f"{name} has to be {lowest} or more, got {value!r}")
+    if kind is not None:
+        check_names("class of curves", [kind], KINDS)
     makers: dict[str, Callable[[], Tensor]] = {
         "lin": lambda: lines(count, points, generator, intercept),
         "rbf": lambda: rbf_curves(count, points, generator),
@@ -164,7 +169,7 @@ def check_curves(y: object) -> None:
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
         raise UsageError(
-            f"curves are a tensor [B, N], got {shape}; own_curve([...]) makes one of your own values"
+            f"curves are a tensor [B, N], got {shape}; as_curve([...]) makes one of your own values"
         )
     if len(y) == 0:
         raise UsageError("there is no curve in this batch; give a tensor [B, N] with B from 1")
@@ -183,10 +188,10 @@ def check_curves(y: object) -> None:
         )
 
 
-def own_curve(
+def as_curve(
     y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
 ) -> Float[Tensor, "1 T"]:
-    """A reader's own observations, checked, as a batch of one curve.
+    """Observations of your own, checked, as a batch of one curve.
 
     Args:
         y: real values at x = 1, 2, 3, ..., at least two of them, none beyond 1e9 either way.
@@ -195,6 +200,9 @@ def own_curve(
     Raises:
         UsageError: for too few values, values that are no finite real numbers or too large, or an x that is not
             1, 2, 3, ....
+
+    >>> as_curve([0.1, 0.2, 0.4])
+    tensor([[0.1000, 0.2000, 0.4000]])
     """
     try:
         values = torch.as_tensor(y)
@@ -202,16 +210,12 @@ def own_curve(
         raise UsageError(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
     if values.dim() != 1:
         raise UsageError(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
-    if values.is_complex():
+    values = values if values.is_complex() else values.float()
+    if odd := (~values.isfinite()).nonzero().flatten().tolist():
+        place, value = odd[0] + 1, values[odd[0]]
         raise UsageError(
-            "a curve has to be of real numbers, and these are complex; give their real part, or their size"
+            f"the curve's value at x = {place} is {value}; every value has to be a finite number"
         )
-    values = values.float()
-    for place, value in enumerate(values.tolist(), start=1):
-        if not math.isfinite(value):
-            raise UsageError(
-                f"the curve's value at x = {place} is {value}; every value has to be a finite number"
-            )
     check_curves(values[None])
     if x is not None and [*x] != [*range(1, len(values) + 1)]:
         raise UsageError(

@@ -1,13 +1,12 @@
-"""Small networks, their tokens and windows, and what a figure says: what several test files share."""
+"""Small networks, their tokens and windows: what several test files share."""
 
 import pytest
 import torch
-from matplotlib.colors import to_hex
 
 from functions import oracles
 from mini_lib.functions.models import MODELS, build_network, options_of
+from mini_lib.functions.models.network import layout
 from mini_lib.functions.models.window import GATES, MASKS
-from mini_lib.functions.tasks import Curves
 from mini_lib.seeding import seeded, torch_rng
 
 FORMS = {
@@ -17,20 +16,15 @@ FORMS = {
     "strict, post gate": {"mask": "strict", "gate": "post"},
     "no mask": {"mask": "none"},
     "no mask, post gate": {"mask": "none", "gate": "post"},
-    "windows by layer": {"own_windows": "layer"},
-    "windows by head": {"own_windows": "head"},
-    "windows by both": {"own_windows": "both", "length": 4.0},
+    "own windows": {"own_windows": True, "length": 4.0},
     "window rate": {"window_rate": 10.0, "length": 3.0},
-    "post norm": {"norm": "post"},
-    "relu": {"activation": "relu"},
-    "wide": {"hidden": 5},
     "scaled": {"scale": 0.125},
     "everything": {
-        **{"gate": "post", "mask": "strict", "own_windows": "both", "window_rate": 2.0, "length": 4.0},
-        **{"norm": "post", "activation": "relu", "hidden": 7, "scale": 0.5},
+        **{"gate": "post", "mask": "strict", "own_windows": True, "window_rate": 2.0, "length": 4.0},
+        **{"scale": 0.5},
     },
 }
-ABOUT_WINDOWS = ("post gate", "strict, post gate", "no mask, post gate", "windows by", "window rate")
+ABOUT_WINDOWS = ("post gate", "strict, post gate", "no mask, post gate", "own windows", "window rate")
 CASES = [
     (name, form)
     for name in MODELS
@@ -83,17 +77,17 @@ def network(name, **options):
 
 
 def whole(network, y):
-    """Values and tokens of one pass: inputs, then the queries about the next value."""
-    inputs, queries = network.input_tokens(1, y.shape[1]), network.query_tokens(y.shape[1] + 1)
-    values = torch.cat([network.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
-    return values, inputs.joined(queries)
+    """Values and layout of one pass: inputs, then the queries about the next value."""
+    following = y.shape[1] + 1
+    plan = layout(type(network), 0, y.shape[1], range(following, following + 1), network.mask, y.device)
+    return torch.cat([network.values(y, plan.inputs), y.new_zeros(len(y), plan.queries)], dim=1), plan
 
 
 def tokens_of(kind, observed=5, places=None):
     """Inputs of some observations, and queries about the next (or about several points)."""
-    network = build_network(kind, dim=4, layers=1, heads=1)
+    network, _ = MODELS[kind]
     queries = [network.query_tokens(place) for place in places or (observed + 1,)]
-    return network.input_tokens(1, observed).joined(*queries)
+    return network.input_tokens(1, observed).cat(*queries)
 
 
 def spelled_out(tokens):
@@ -108,35 +102,3 @@ def set_window(window, a, b):
         window.log_a.copy_(torch.as_tensor(a).log() / window.rate)
         window.log_b.copy_(torch.as_tensor(b).log() / window.rate)
     return window
-
-
-# ---------------------------------------------------------------------------------------------------- figures
-
-
-def curves(count=2, points=6):
-    generator = torch.Generator().manual_seed(0)
-    truth = torch.randn(3 * count, points, generator=generator)
-    kinds = torch.arange(3).repeat(count)  # lin, rbf, sine, lin, rbf, sine
-    return Curves(truth, truth + 0.1, kinds)
-
-
-def texts(ax):
-    return [text.get_text() for text in ax.texts]
-
-
-def ticks(axis):
-    return [text.get_text() for text in axis.get_ticklabels()]
-
-
-def legend(of):
-    """Of the axes, or of the whole figure."""
-    found = of.get_legend() if hasattr(of, "get_legend") else of.legends[0]
-    return [text.get_text() for text in found.get_texts()]
-
-
-def of_colour(ax, colour):
-    return [line for line in ax.lines if to_hex(line.get_color()) == colour.lower()]
-
-
-def dots(line):
-    return line.get_xydata().tolist()

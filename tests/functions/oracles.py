@@ -22,10 +22,6 @@ def gelu(x):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
-def relu(x):
-    return np.maximum(x, 0)
-
-
 def fc(p, name, x):
     return p[f"{name}.weight"] @ x + p[f"{name}.bias"]
 
@@ -101,7 +97,7 @@ def window_of(p, layer, head, rate):
 def attention(p, name, layer, tokens, x, heads, mask, gate, rate):
     """What each token reads, all heads side by side, and the weights [H, T, T]."""
     length, dim = x.shape
-    size, projected = dim // heads, [fc(p, f"{name}.queries_keys_values", row) for row in x]
+    size, projected = dim // heads, [fc(p, f"{name}.qkv", row) for row in x]
     read, weights = np.zeros((length, dim)), np.zeros((heads, length, length))
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
@@ -115,41 +111,28 @@ def attention(p, name, layer, tokens, x, heads, mask, gate, rate):
     return read, weights
 
 
-def perceptron(p, name, x, activation):
-    hidden = {"gelu": gelu, "relu": relu}[activation](fc(p, f"{name}.up", x))
-    return fc(p, f"{name}.down", hidden)
-
-
-def block(p, layer, tokens, x, heads, mask, gate, norm, activation, rate):
-    name, pre = f"transformer.blocks.{layer}", norm == "pre"
-    entering = np.stack([layer_norm(p, f"{name}.norm_attention", row) for row in x]) if pre else x
-    read, weights = attention(p, name, layer, tokens, entering, heads, mask, gate, rate)
-    out = []
-    for row, found in zip(x, read, strict=True):
-        row = row + fc(p, f"{name}.mix", found)
-        if pre:
-            inner = layer_norm(p, f"{name}.norm_perceptron", row)
-            out.append(row + perceptron(p, name, inner, activation))
-        else:
-            row = layer_norm(p, f"{name}.norm_attention", row)
-            out.append(layer_norm(p, f"{name}.norm_perceptron", row + perceptron(p, name, row, activation)))
+def block(p, layer, tokens, x, heads, mask, gate, rate):
+    name, out = f"transformer.blocks.{layer}", []
+    entering = np.stack([layer_norm(p, f"{name}.norm_attention", row) for row in x])
+    reads, weights = attention(p, name, layer, tokens, entering, heads, mask, gate, rate)
+    for row, read in zip(x, reads, strict=True):
+        row = row + fc(p, f"{name}.out_proj", read)
+        hidden = gelu(fc(p, f"{name}.up", layer_norm(p, f"{name}.norm_perceptron", row)))
+        out.append(row + fc(p, f"{name}.down", hidden))
     return np.stack(out), weights
 
 
-def forward(
-    p, y, heads, mask="causal", gate="renormalised", norm="pre", activation="gelu", scale=1.0, rate=1.0
-):
+def forward(p, y, heads, mask="causal", gate="renormalised", scale=1.0, rate=1.0):
     """Answers to the queries about the next value of one curve, estimates of it, and attention [L][H, T, T]."""
     relational = p["read_in.weight"].shape[1] == 3
     tokens = relational_tokens(y) if relational else one_d_tokens(y)
     rows = [np.array([*(scale * place for place in token.places), token.value]) for token in tokens]
     x, kept, layer = np.stack([fc(p, "read_in", row) for row in rows]), [], 0
     while f"transformer.blocks.{layer}.up.weight" in p:
-        x, weights = block(p, layer, tokens, x, heads, mask, gate, norm, activation, rate)
+        x, weights = block(p, layer, tokens, x, heads, mask, gate, rate)
         kept.append(weights)
         layer += 1
-    if norm == "pre":
-        x = np.stack([layer_norm(p, "transformer.final_norm", row) for row in x])
+    x = np.stack([layer_norm(p, "transformer.final_norm", row) for row in x])
     answers = [fc(p, "read_out", row)[0] for row, token in zip(x, tokens, strict=True) if token.query]
     estimates = [z + value for z, value in zip(answers, y, strict=False)] if relational else answers
     return np.array(answers), np.array(estimates), kept

@@ -1,4 +1,4 @@
-"""What is looked at inside the networks: readers' weights, ensembles, windows and attention."""
+"""What is looked at inside the networks: ensembles, windows and attention."""
 
 import math
 
@@ -6,42 +6,13 @@ import pytest
 import torch
 
 from functions.helpers import network
-from mini_lib.errors import CorruptFileError, UsageError
+from mini_lib.errors import UsageError
 from mini_lib.functions import analysis
 from mini_lib.functions.extrapolation import summarise
 from mini_lib.functions.models import MODELS
-from mini_lib.functions.runs import tutorial_settings
 from mini_lib.seeding import torch_rng
-from mini_lib.weights import save_weights
 
 CURVE = [0.1, 0.5, -0.2, 0.4, 0.9]
-
-
-# ------------------------------------------------------------------------------------------ readers' networks
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_readers_network_is_built_from_its_header(name, tmp_path):
-    options = {"dim": 16, "layers": 2, "heads": 2, "scale": 0.05}
-    model = network(name)
-    settings = tutorial_settings(name, options=options).to_dict()
-    save_weights(model, tmp_path / f"{name}.safetensors", settings=settings, seed=3)
-    loaded, about = analysis.reader_network(name, tmp_path)
-    assert about == {"settings": settings, "seed": 3}
-    assert not loaded.training
-    assert loaded.scale == 0.05
-    for key, value in model.state_dict().items():
-        assert torch.equal(loaded.state_dict()[key], value.half().float()), key
-
-
-def test_readers_networks_that_are_not_there(tmp_path):
-    with pytest.raises(UsageError, match="unknown model 'relationl'; did you mean 'relational'"):
-        analysis.reader_network("relationl")
-    with pytest.raises(FileNotFoundError, match=r"no weights at .*one_d\.safetensors"):
-        analysis.reader_network("one_d", tmp_path)
-    (tmp_path / "one_d.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptFileError, match="damaged"):
-        analysis.reader_network("one_d", tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------- ensembles
@@ -61,18 +32,7 @@ def test_an_ensemble_is_one_estimate_for_every_earlier_point():
     torch.testing.assert_close(found.point, seen[5:])
     assert found.estimates.shape == (3, 7)
     assert found.places.tolist() == [6, 7, 8]
-    torch.testing.assert_close(found.members[1], found.estimates[:, 1])
-    assert found.members.shape == (5, 3)
-    assert found.deviations[2, 4].item() == pytest.approx(float(found.estimates[2, 4] - found.point[2]))
-
-
-def test_a_sliding_ensemble_stands_where_its_points_are():
-    model, y = network("relational_window"), torch.tensor(CURVE)
-    found = analysis.ensemble(model, y[None], steps=3, context="sliding")
-    assert found.estimates.isnan().sum(dim=1).tolist() == [2, 2, 2]
-    last = torch.cat([y, found.point])[2:7]
-    with torch.no_grad():
-        torch.testing.assert_close(found.estimates[2, 2:], model(last[None])[0, :-1] + last)
+    assert torch.equal(analysis.ensemble(model, y[None], steps=3).point, found.point)
 
 
 def test_only_relational_networks_have_ensembles():
@@ -87,14 +47,14 @@ def test_only_relational_networks_have_ensembles():
 # ---------------------------------------------------------------------------------------------------- windows
 
 
-def test_the_fall_is_one_at_no_distance_and_about_a_half_at_a_b():
+def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
     model = network("relational_window", length=6.0)
     with torch.no_grad():
         model.window.log_a.fill_(math.log(4.0))
         model.window.log_b.fill_(math.log(3.0))
-    found = analysis.fall(model, length=6.0, farthest=24.0, points=25)
-    assert found.distance.tolist() == list(range(25))
-    assert found.factor.shape == (1, 1, 25)
+    found = analysis.window_profile(model, length=6.0, points=31)
+    assert found.distance.tolist() == list(range(31))
+    assert found.factor.shape == (1, 1, 31)
     factor = found.factor[0, 0]
     assert factor[0].item() == pytest.approx(1)
     assert factor[12].item() == pytest.approx((1 + math.exp(-4)) / 2, abs=1e-6)
@@ -106,18 +66,16 @@ def test_the_fall_is_one_at_no_distance_and_about_a_half_at_a_b():
 
 
 def test_windows_of_layers_and_heads_fall_apart():
-    model = network("one_d_window", own_windows="both", length=5.0)
+    model = network("one_d_window", own_windows=True, length=5.0)
     with torch.no_grad():
         model.window.log_b[1, 0] += math.log(2)
-    found = analysis.fall(model, length=5.0)
+    found = analysis.window_profile(model, length=5.0)
     assert found.factor.shape == (2, 2, 121)
     torch.testing.assert_close(found.length, torch.tensor([[5.0, 5.0], [10.0, 5.0]]))
     torch.testing.assert_close(found.factor[0, 1], found.start)
     assert (found.factor[1, 0, 1:] > found.start[1:]).all()
     with pytest.raises(UsageError, match="this OneDTransformer has no window; give 'one_d_window' or"):
-        analysis.fall(network("one_d"))
-    with pytest.raises(UsageError, match="two points and a distance above 0"):
-        analysis.fall(model, points=1)
+        analysis.window_profile(network("one_d"))
 
 
 # -------------------------------------------------------------------------------------------------- attention
@@ -144,16 +102,12 @@ def test_every_weight_lies_at_its_tokens_place():
     with torch.no_grad():
         weights, tokens = model.attention(y)
     rows = {tuple(place): row for row, place in enumerate(tokens.places.int().tolist())}
-    one = analysis.over_matrix(model, y, 3, layer=1, head=0).weights
     layer = analysis.over_matrix(model, y, 3, layer=1).weights
-    head = analysis.over_matrix(model, y, 3, head=1).weights
     every = analysis.over_matrix(model, y, 3).weights
     for place in ((1, 2), (3, 5), (2, 6), (3, 6)):
         both = torch.stack([weights[number][0, :, rows[3, 6], rows[place]] for number in (0, 1)])
         i, j = place[0] - 1, place[1] - 1
-        torch.testing.assert_close(one[i, j], both[1, 0])
         torch.testing.assert_close(layer[i, j], both[1].mean())
-        torch.testing.assert_close(head[i, j], both[:, 1].mean())
         torch.testing.assert_close(every[i, j], both.mean())
 
 
@@ -166,9 +120,7 @@ def test_attention_that_is_not_there():
         ),
         (lambda: analysis.over_matrix(relational, CURVE, 6), "queries 1 to 5, got 6"),
         (lambda: analysis.over_matrix(relational, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
-        (lambda: analysis.over_matrix(relational, CURVE, 1, head=-1), "head has to be from 0 to 1, got -1"),
-        (lambda: analysis.by_distance(one_d, torch.zeros(0, 5)), "no curve to look at"),
-        (lambda: analysis.by_distance(one_d, torch.zeros(1, 5), axis=1), "has 1 axes of places, got axis=1"),
+        (lambda: analysis.attention_by_distance(one_d, torch.zeros(0, 5)), "no curve to look at"),
     ):
         with pytest.raises(UsageError, match=words):
             ask()
@@ -177,7 +129,7 @@ def test_attention_that_is_not_there():
 def test_by_distance_is_the_mean_over_curves_and_pairs():
     y = torch.randn(2, 5, generator=torch_rng(1, "y"))
     one_d = network("one_d")
-    found = analysis.by_distance(one_d, y)
+    found = analysis.attention_by_distance(one_d, y)
     assert found.distance.tolist() == [0, 1, 2, 3, 4, 5]
     with torch.no_grad():
         weights, _ = one_d.attention(y)
@@ -185,28 +137,28 @@ def test_by_distance_is_the_mean_over_curves_and_pairs():
     torch.testing.assert_close(found.even, torch.full((6,), 1 / 6))
 
 
-@pytest.mark.parametrize("axis", [0, -1])
-def test_by_distance_on_both_axes_of_the_matrix(axis):
+def test_by_distance_of_the_later_point():
     model, y = network("relational_window"), torch.randn(1, 4, generator=torch_rng(1, "y"))
-    found = analysis.by_distance(model, y, axis)
+    found = analysis.attention_by_distance(model, y)
     at, even = {}, {}
     for query in range(1, 5):
-        weights = analysis.over_matrix(model, y, query, layer=0, head=1).weights
+        weights = analysis.over_matrix(model, y, query, layer=0).weights
         seen = [(i, j) for i in range(1, query + 1) for j in range(i + 1, 6)]
         for i, j in seen:
-            distance = abs(query - i) if axis == 0 else 5 - j
-            at.setdefault(distance, []).append(weights[i - 1, j - 1].item())
-            even.setdefault(distance, []).append(1 / len(seen))
+            at.setdefault(5 - j, []).append(weights[i - 1, j - 1].item())
+            even.setdefault(5 - j, []).append(1 / len(seen))
     assert found.distance.tolist() == sorted(at)
     for place, distance in enumerate(found.distance.int().tolist()):
-        assert found.weights[0, 1, place].item() == pytest.approx(sum(at[distance]) / len(at[distance]))
+        assert found.weights[0, :, place].mean().item() == pytest.approx(
+            sum(at[distance]) / len(at[distance])
+        )
         assert found.even[place].item() == pytest.approx(sum(even[distance]) / len(even[distance]))
 
 
 def test_a_narrow_window_makes_attention_fall():
     y = torch.randn(2, 6, generator=torch_rng(2, "y"))
     wide, narrow = (network("one_d_window", length=length) for length in (1e4, 1.0))
-    even, steep = (analysis.by_distance(net, y).weights.mean(dim=(0, 1)) for net in (wide, narrow))
+    even, steep = (analysis.attention_by_distance(net, y).weights.mean(dim=(0, 1)) for net in (wide, narrow))
     assert steep[-1] < 0.05 * even[-1]
     assert steep[0] > even[0]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from functions.helpers import network
-from mini_lib.functions.evaluation import WEIGHTS, covered, evaluate, extrapolate_all, per_kind
+from mini_lib.functions.evaluation import CURVES_AT_ONCE, WEIGHTS, evaluate, extrapolate_all, per_kind
 from mini_lib.functions.extrapolation import Extrapolation, extrapolate
 from mini_lib.functions.tasks import KINDS, STEPS, Curves, evaluation_curves
 
@@ -56,7 +56,7 @@ def test_the_weights_give_every_printed_all_and_equal_weights_do_not():
 def test_extrapolating_in_parts_changes_nothing(monkeypatch):
     model, curves = network("relational_window"), evaluation_curves(10, 16)
     whole = extrapolate(model, curves.y[:, :6])
-    monkeypatch.setattr("mini_lib.functions.evaluation.CURVES_AT_ONCE", 3)
+    monkeypatch.setitem(CURVES_AT_ONCE, "cpu", 3)
     parts = extrapolate_all(model, curves.y[:, :6])
     assert torch.allclose(parts.point, whole.point, atol=1e-5)
     assert torch.allclose(parts.spread, whole.spread, atol=1e-5)
@@ -66,8 +66,8 @@ def test_extrapolating_in_parts_changes_nothing(monkeypatch):
 def test_coverage_counts_observations_within_so_many_deviations():
     found = Extrapolation(torch.zeros(1, 4), torch.ones(1, 4), [])
     y = torch.tensor([[0.5, -1.5, 2.5, 1.0]])
-    assert covered(found, y, 1).tolist() == [[True, False, False, True]]
-    assert covered(found, y, 2).tolist() == [[True, True, False, True]]
+    assert found.covers(y, 1).tolist() == [[True, False, False, True]]
+    assert found.covers(y, 2).tolist() == [[True, True, False, True]]
 
 
 @pytest.mark.parametrize("name", ["one_d_window", "relational"])

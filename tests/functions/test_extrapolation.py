@@ -70,12 +70,12 @@ def test_median_and_spread_of_many_ensembles(members):
 def test_predictions_are_taken_for_observations():
     fake = Fake(lambda y: 2 * y[:, -1:] - y[:, -2:-1])  # a straight line
     y = torch.tensor([[1.0, 2.0, 3.0], [0.0, 5.0, 3.0]])
-    found = extrapolate(fake, y, steps=4)
-    assert found.point.tolist() == [[4, 5, 6, 7], [1, -1, -3, -5]]
-    assert not found.spread.any()
+    forecast = extrapolate(fake, y, steps=4)
+    assert forecast.point.tolist() == [[4, 5, 6, 7], [1, -1, -3, -5]]
+    assert not forecast.spread.any()
     assert [seen.shape[1] for seen in fake.seen] == [3, 4, 5, 6]
     for step, seen in enumerate(fake.seen):
-        assert seen.equal(torch.cat([y, found.point[:, :step]], dim=1))
+        assert seen.equal(torch.cat([y, forecast.point[:, :step]], dim=1))
 
 
 def test_the_median_is_what_is_appended():
@@ -83,19 +83,19 @@ def test_the_median_is_what_is_appended():
         return y[:, -1:] + torch.tensor([[1.0, 100.0, -7.0]])
 
     fake = Fake(answer)
-    found = extrapolate(fake, torch.zeros(1, 2), steps=3)
-    assert found.point.tolist() == [[1, 2, 3]]
-    assert [estimates.tolist() for estimates in found.estimates] == [
+    forecast = extrapolate(fake, torch.zeros(1, 2), steps=3)
+    assert forecast.point.tolist() == [[1, 2, 3]]
+    assert [estimates.tolist() for estimates in forecast.estimates] == [
         [[1, 100, -7]],
         [[2, 101, -6]],
         [[3, 102, -5]],
     ]
-    assert found.spread[0].tolist() == pytest.approx(3 * [statistics.stdev([1, 100, -7])])
+    assert forecast.spread[0].tolist() == pytest.approx(3 * [statistics.stdev([1, 100, -7])])
 
 
 def test_a_sliding_context_is_the_last_observations():
     fake = Fake(lambda y: y[:, :1] + 10)
-    found = extrapolate(fake, torch.tensor([[1.0, 2.0, 3.0]]), steps=5, context="sliding")
+    forecast = extrapolate(fake, torch.tensor([[1.0, 2.0, 3.0]]), steps=5, context="sliding")
     assert [seen.tolist() for seen in fake.seen] == [
         [[1, 2, 3]],
         [[2, 3, 11]],
@@ -103,13 +103,13 @@ def test_a_sliding_context_is_the_last_observations():
         [[11, 12, 13]],
         [[12, 13, 21]],
     ]
-    assert found.point.tolist() == [[11, 12, 13, 21, 22]]
+    assert forecast.point.tolist() == [[11, 12, 13, 21, 22]]
 
 
 def test_ten_steps_are_the_default_and_the_input_is_left_alone():
     y = torch.zeros(2, 3)
-    found = extrapolate(Fake(lambda y: y[:, -1:] + 1), y)
-    assert found.point.tolist() == 2 * [list(range(1, 11))]
+    forecast = extrapolate(Fake(lambda y: y[:, -1:] + 1), y)
+    assert forecast.point.tolist() == 2 * [list(range(1, 11))]
     assert not y.any()
 
 
@@ -137,25 +137,25 @@ def plain_loop(network, y, steps, context):
 
 @every_context
 @every_model
-@pytest.mark.parametrize("mask", ["causal", "none"])
-def test_equals_a_plain_loop(name, mask, context):
-    network, y = make(name, mask=mask), observations()
+@pytest.mark.parametrize("form", ["default", "no mask", "everything"])
+def test_equals_a_plain_loop(name, form, context):
+    network, y = make(name, form), observations()
     point, spread, members = plain_loop(network, y, 4, context)
-    found = extrapolate(network, y, 4, context)
-    torch.testing.assert_close(found.point.float(), point, rtol=0, atol=1e-5)
-    torch.testing.assert_close(found.spread.float(), spread, rtol=0, atol=1e-5)
-    assert [estimates.shape for estimates in found.estimates] == [(3, count) for count in members]
-    assert not found.point.requires_grad
+    forecast = extrapolate(network, y, 4, context)
+    torch.testing.assert_close(forecast.point.float(), point, rtol=0, atol=1e-5)
+    torch.testing.assert_close(forecast.spread.float(), spread, rtol=0, atol=1e-5)
+    assert [estimates.shape for estimates in forecast.estimates] == [(3, count) for count in members]
+    assert not forecast.point.requires_grad
 
 
 @pytest.mark.parametrize("name", ["one_d_window", "relational_window"])
 def test_equals_a_loop_over_the_numpy_forward_pass(name):
     network, y = make(name), observations(1, 4)
     weights = {key: value.numpy() for key, value in network.state_dict().items()}
-    found, values = extrapolate(network, y, 3), y[0].tolist()
+    forecast, values = extrapolate(network, y, 3), y[0].tolist()
     for step in range(3):
         _, estimates, _ = oracles.forward(weights, values, HEADS)
-        assert found.estimates[step][0].tolist() == pytest.approx(estimates.tolist(), abs=1e-8)
+        assert forecast.estimates[step][0].tolist() == pytest.approx(estimates.tolist(), abs=1e-8)
         values.append(statistics.median(estimates.tolist()))
 
 
@@ -171,10 +171,10 @@ def test_the_ensemble_has_a_member_for_each_observation_that_was_made_or_predict
 @pytest.mark.parametrize("name", ["one_d", "one_d_window"])
 @every_context
 def test_one_estimate_has_no_spread(name, context):
-    found = extrapolate(make(name), observations(), 3, context)
-    assert [estimates.shape for estimates in found.estimates] == 3 * [(3, 1)]
-    assert found.point.equal(torch.cat(found.estimates, dim=1))
-    assert not found.spread.any()
+    forecast = extrapolate(make(name), observations(), 3, context)
+    assert [estimates.shape for estimates in forecast.estimates] == 3 * [(3, 1)]
+    assert forecast.point.equal(torch.cat(forecast.estimates, dim=1))
+    assert not forecast.spread.any()
 
 
 @every_context
@@ -222,9 +222,9 @@ def test_what_cannot_go_on_is_refused(y, options, message):
 @every_model
 @every_context
 def test_large_curves_end_in_finite_numbers(name, context):
-    found = extrapolate(make(name).float(), LARGEST * observations(3, 8).sign().float(), 3, context)
-    assert found.point.isfinite().all()
-    assert found.spread.isfinite().all()
+    forecast = extrapolate(make(name).float(), LARGEST * observations(3, 8).sign().float(), 3, context)
+    assert forecast.point.isfinite().all()
+    assert forecast.spread.isfinite().all()
 
 
 def test_another_precision_than_the_networks_is_refused():

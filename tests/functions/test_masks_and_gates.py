@@ -8,10 +8,9 @@ import torch
 
 from functions import oracles
 from functions.helpers import every_gate, every_kind, every_mask, set_window, spelled_out, tokens_of
-from mini_lib.errors import UsageError
 from mini_lib.functions.models import Tokens, Window
-from mini_lib.functions.models.transformer import attend
-from mini_lib.functions.models.window import GATES, check_gating, make_gate, visible
+from mini_lib.functions.models.transformer import attention_weights
+from mini_lib.functions.models.window import GATES, make_gate, visible
 
 # ------------------------------------------------------------------------------------------------------- masks
 
@@ -77,9 +76,8 @@ def test_a_part_of_the_rows_sees_what_it_sees_among_all(kind, mask):
 def attention_of(tokens, window, mask, gate, seed=0):
     """Weights of one layer of 2 heads with 3 features each, and the scores they came from. [H, T, T]"""
     generator = torch.Generator().manual_seed(seed)
-    q, k, v = torch.randn(3, 1, 2, len(tokens.query), 3, generator=generator, dtype=torch.float64)
-    read, weights = attend(q, k, v, *make_gate(tokens, tokens, window, mask, gate).of_layer(0))
-    assert read.allclose(weights @ v)
+    q, k = torch.randn(2, 1, 2, len(tokens.query), 3, generator=generator, dtype=torch.float64)
+    weights = attention_weights(q, k, *make_gate(tokens, tokens, window, mask, gate))
     return weights[0].detach().numpy(), (q @ k.mT)[0].numpy() / math.sqrt(3)
 
 
@@ -121,11 +119,10 @@ def test_rows_sum_to_one_when_renormalised_and_to_less_when_not(kind, mask):
 def test_blind_rows_have_zero_weights_and_finite_gradients(kind, gate):
     tokens, window = tokens_of(kind), Window(3.0)
     q = torch.randn(1, 1, len(tokens.query), 2, requires_grad=True)
-    read, weights = attend(q, q, q, *make_gate(tokens, tokens, window, "strict", gate).of_layer(0))
+    weights = attention_weights(q, q, *make_gate(tokens, tokens, window, "strict", gate))
     blind = ~visible(tokens, tokens, "strict").any(dim=1)
-    assert not read[:, :, blind].any()
     assert not weights[:, :, blind].any()
-    read.sum().backward()
+    (weights @ q).sum().backward()
     assert all(part.grad.isfinite().all() for part in (q, window.log_a, window.log_b))
     assert window.log_a.grad.any()
 
@@ -134,19 +131,7 @@ def test_blind_rows_have_zero_weights_and_finite_gradients(kind, gate):
 def test_without_a_window_the_gate_is_the_mask(kind):
     tokens = tokens_of(kind)
     for gate in GATES:
-        before, after = make_gate(tokens, tokens, None, "causal", gate).of_layer(0)
-        assert after is None
-        assert before.exp().bool().equal(visible(tokens, tokens)[None])
-        assert set(before.unique().tolist()) == {-math.inf, 0.0}
-
-
-@pytest.mark.parametrize(
-    ("mask", "gate", "message"),
-    [
-        ("casual", "post", "unknown mask 'casual'; did you mean 'causal'.*known: causal, strict, none"),
-        ("none", "renormalized", "unknown gate 'renormalized'; did you mean 'renormalised'"),
-    ],
-)
-def test_unknown_names_are_refused(mask, gate, message):
-    with pytest.raises(UsageError, match=message):
-        check_gating(mask, gate)
+        attn_bias, attn_scale = make_gate(tokens, tokens, None, "causal", gate)
+        assert attn_scale is None
+        assert attn_bias.exp().bool().equal(visible(tokens, tokens)[None, None])
+        assert set(attn_bias.unique().tolist()) == {-math.inf, 0.0}

@@ -8,7 +8,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from functions.helpers import CASES, every_case, every_model, make, observations, whole
 from mini_lib.functions.models import build_network
-from mini_lib.functions.models.window import make_gate
+from mini_lib.functions.models.network import layout
 
 window_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "window" in case[0]])
 
@@ -27,7 +27,7 @@ def test_initial_weights_are_those_of_gpt_2(name):
         elif "norm" in key:
             assert (value == 1).all()
         else:
-            writes = key.split(".")[2] in ("mix", "down")
+            writes = key.split(".")[2] in ("out_proj", "down")
             expected = 0.02 / math.sqrt(2 * layers) if writes else 0.02
             assert value.std().item() == pytest.approx(expected, rel=0.05)
             assert value.mean().item() == pytest.approx(0, abs=0.1 * expected)
@@ -54,22 +54,43 @@ def test_initial_weights_follow_the_seed():
 @every_case
 def test_leaving_tokens_out_of_the_last_block_changes_nothing(name, form):
     network, y = make(name, form), observations()
-    values, tokens = whole(network, y)
-    queries = int(tokens.query.sum())
-    full, part = network._pass(values, tokens), network._pass(values, tokens, last=queries)
-    assert part.out.shape[1] == queries
-    torch.testing.assert_close(part.out, full.out[:, -queries:], rtol=0, atol=1e-12)
-    for ours, theirs in zip(part.memory, full.memory, strict=True):
+    values, plan = whole(network, y)
+    full, part = (network._pass(values, plan, last=last, keep=True) for last in (None, plan.queries))
+    assert part.out.shape[1] == plan.queries == int(plan.tokens.query.sum())
+    torch.testing.assert_close(part.out, full.out[:, -plan.queries :], rtol=0, atol=1e-12)
+    for ours, theirs in zip(part.layers, full.layers, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
 def test_weights_are_kept_only_when_asked_for():
     network = make("one_d")
-    values, tokens = whole(network, observations())
-    gate = make_gate(tokens, tokens, network.window)
-    x = torch.randn(2, len(tokens.query), 6, dtype=torch.float64)
-    assert network.transformer(x, gate).weights == []
-    assert len(network._pass(values, tokens, trace=True).weights) == 2
+    values, plan = whole(network, observations())
+    plain, traced = network._pass(values, plan), network._pass(values, plan, keep=True, trace=True)
+    assert (plain.weights, plain.layers) == ([], [])
+    assert (len(traced.weights), len(traced.layers)) == (2, 2)
+
+
+@every_case
+def test_fused_attention_equals_the_formula(name, form):
+    """Traced, it is worked out as it is written; else one kernel does it, where nothing is gated afterwards."""
+    network, y = make(name, form).float(), observations(3, 7).float()
+    values, plan = whole(network, y)
+    fused, traced = (network._pass(values, plan, trace=trace).out for trace in (False, True))
+    torch.testing.assert_close(fused, traced, rtol=0, atol=1e-5)
+    slopes = [torch.autograd.grad(out.square().sum(), network.read_in.weight)[0] for out in (fused, traced)]
+    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
+
+
+def test_what_inference_or_a_stack_laid_out_can_be_trained_with():
+    network, y = make("relational_window"), observations(2, 4)
+    stack = stack_module_state([network])
+    layout.cache_clear()
+    vmap(grad(lambda parameters: functional_call(network, parameters, (y,)).sum()))(stack[0])
+    with torch.inference_mode():
+        network(y, prefixes=True)
+    network(y).sum().backward()
+    network(y, prefixes=True).sum().backward()
+    assert network.read_in.weight.grad.any()
 
 
 @every_case

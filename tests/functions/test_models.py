@@ -7,6 +7,8 @@ import torch
 from functions import oracles
 from functions.helpers import CASES, FORMS, HEADS, every_case, every_model, make, observations, whole
 from mini_lib.functions.models import Tokens, build_network
+from mini_lib.functions.models.network import Layout
+from mini_lib.functions.models.window import make_mask
 from mini_lib.seeding import torch_rng
 
 causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "no mask" not in case[1]])
@@ -20,7 +22,7 @@ def arrays(network):
 
 
 def oracle(network, y, form):
-    known = {"mask", "gate", "norm", "activation", "scale"}
+    known = {"mask", "gate", "scale"}
     options = {name: value for name, value in FORMS[form].items() if name in known}
     rate = FORMS[form].get("window_rate", 1.0)
     return oracles.forward(arrays(network), y.numpy(), HEADS, rate=rate, **options)
@@ -57,7 +59,7 @@ def test_token_counts_are_those_of_the_facts(points, inputs, queries):
 @pytest.mark.parametrize("kind", ["one_d", "relational"])
 def test_tokens_are_those_of_the_paper(kind):
     network, y = build_network(kind, dim=4, layers=1, heads=1), observations(1, 5)
-    values, tokens = whole(network, y)
+    values, (_, tokens, _) = whole(network, y)
     ours = [
         (tuple(int(x) for x in places), value, query)
         for places, value, query in zip(
@@ -66,7 +68,7 @@ def test_tokens_are_those_of_the_paper(kind):
     ]
     expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
     assert sorted(ours) == sorted(tuple(token) for token in expected)
-    pieces = network.input_tokens(1, 3).joined(network.input_tokens(4, 4), network.input_tokens(5, 5))
+    pieces = network.input_tokens(1, 3).cat(network.input_tokens(4, 4), network.input_tokens(5, 5))
     assert all(a.equal(b) for a, b in zip(pieces, network.input_tokens(1, 5), strict=True))
 
 
@@ -111,15 +113,6 @@ def test_curves_do_not_see_their_batch_mates(name, form):
     torch.testing.assert_close(network(y), alone, rtol=0, atol=1e-12)
 
 
-@every_model
-def test_tokens_go_where_the_observations_are(name):
-    """Without values, on a device that is not the CPU."""
-    network = build_network(name, dim=8, layers=2, heads=2).to("meta")
-    y = torch.empty(3, 7, device="meta")
-    assert network(y).device.type == "meta"
-    assert network.answer(network.remember(y, network.remember(y[:, :5]))).shape == network(y).shape
-
-
 # ------------------------------------------------------------------------------------------ level, order, leakage
 
 
@@ -140,12 +133,16 @@ def test_the_1d_transformer_sees_the_level():
 @every_case
 def test_permuting_tokens_leaves_the_answers_unchanged(name, form):
     network, y = make(name, form), observations()
-    values, tokens = whole(network, y)
-    order = torch.randperm(len(tokens.query), generator=torch_rng(0, "order"))
-    out = network._pass(values, tokens).out
-    permuted = network._pass(values[:, order], Tokens(*(part[order] for part in tokens))).out
+    values, plan = whole(network, y)
+    order = torch.randperm(len(plan.tokens.query), generator=torch_rng(0, "order"))
+    tokens = Tokens(*(part[order] for part in plan.tokens))
+    out = network._pass(values, plan).out
+    permuted = network._pass(
+        values[:, order], Layout(tokens, tokens, make_mask(tokens, tokens, network.mask))
+    ).out
     torch.testing.assert_close(permuted, out[:, order], rtol=0, atol=1e-10)
-    torch.testing.assert_close(network._answers(out[:, tokens.query]), network(y), rtol=0, atol=1e-10)
+    answers = network.read_out(out[:, plan.tokens.query]).squeeze(-1)
+    torch.testing.assert_close(answers, network(y), rtol=0, atol=1e-10)
 
 
 @causal_case
@@ -172,9 +169,10 @@ def test_nothing_leaks_from_later_observations(name, form):
 def test_masked_tokens_have_no_influence(name, form):
     """In one layer, tokens that the last query does not see do not reach its answer, and the others do."""
     network, y = make(name, form, layers=1), observations(1, 5)
-    values, tokens = whole(network, y)
+    values, plan = whole(network, y)
+    tokens = plan.tokens
     values.requires_grad_()
-    network._answers(network._pass(values, tokens).out)[0, -1].backward()
+    network.read_out(network._pass(values, plan).out)[0, -1].backward()
     mask = FORMS[form].get("mask", "causal")
     layout = [
         oracles.Token(tuple(map(int, p)), 0.0, q)

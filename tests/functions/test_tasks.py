@@ -12,10 +12,10 @@ from mini_lib.functions.tasks import (
     KINDS,
     NOISE,
     STEPS,
+    as_curve,
     check_curves,
     covariance,
     evaluation_curves,
-    own_curve,
     positions,
     sample,
 )
@@ -143,6 +143,10 @@ def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     assert abs(np.corrcoef(noise[:, 4], curves.truth[:, 4].numpy())[0, 1]) < 0.09
 
 
+def test_curves_go_to_a_device():
+    assert all(part.device.type == "meta" for part in draw(count=3, points=4).to("meta"))
+
+
 def test_noise_can_be_more_or_none():
     curves = draw(noise=0.2)
     assert (curves.y - curves.truth).std().item() == pytest.approx(0.2, abs=1e-3)
@@ -229,17 +233,17 @@ def test_evaluation_curves_with_an_intercept_differ_in_their_lines_alone():
 # --------------------------------------------------------------------------------------------------- own curve
 
 
-def unchecked_own_curve(*arguments):
+def unchecked_as_curve(*arguments):
     """As a reader calls it: the tests check types at run time, which would come before our messages."""
-    return inspect.unwrap(own_curve)(*arguments)
+    return inspect.unwrap(as_curve)(*arguments)
 
 
 @pytest.mark.parametrize(
     "y", [[0, 1, 4], (0.0, 1.0, 4.0), np.array([0, 1, 4]), torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64)]
 )
-def test_an_own_curve_is_a_batch_of_one(y):
+def test_an_as_curve_is_a_batch_of_one(y):
     for x in (None, [1, 2, 3], range(1, 4), np.array([1.0, 2.0, 3.0]), positions(3)):
-        curve = unchecked_own_curve(y, x)
+        curve = unchecked_as_curve(y, x)
         assert curve.tolist() == [[0, 1, 4]]
         assert curve.dtype == torch.float32
 
@@ -253,9 +257,9 @@ def test_an_own_curve_is_a_batch_of_one(y):
         ([0.1, 0.2, -math.inf], "value at x = 3 is -inf"),
         ([0.1, 1e39], "value at x = 2 is inf"),  # beyond float32
         ([0.1, -1e30], r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
-        ([1 + 2j, 3.0], "real numbers, and these are complex; give their real part"),
-        (np.array([0.1, 0.2j]), "real numbers, and these are complex; give their real part"),
-        (torch.tensor([0.1, 0.2j]), "real numbers, and these are complex; give their real part"),
+        ([1 + 2j, 3.0], "real numbers, and these are complex; give y.real"),
+        (np.array([0.1, 0.2j]), "real numbers, and these are complex; give y.real"),
+        (torch.tensor([0.1, 0.2j]), "real numbers, and these are complex; give y.real"),
         ("abc", r"a curve is a list of numbers, such as \[0.1, 0.2, 0.3\]; got 'abc'"),
         (["a", "b"], "a curve is a list of numbers.*got \\['a', 'b'\\]"),
         ([0.1, None], "a curve is a list of numbers.*got \\[0.1, None\\]"),
@@ -267,7 +271,7 @@ def test_an_own_curve_is_a_batch_of_one(y):
 )
 def test_what_is_no_curve_is_refused(y, message):
     with pytest.raises(UsageError, match=message):
-        unchecked_own_curve(y)
+        unchecked_as_curve(y)
 
 
 @pytest.mark.parametrize(
@@ -276,14 +280,14 @@ def test_what_is_no_curve_is_refused(y, message):
 def test_places_off_the_grid_are_refused(x):
     message = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
     with pytest.raises(UsageError, match=message):
-        unchecked_own_curve([0.1, 0.2, 0.3], x)
+        unchecked_as_curve([0.1, 0.2, 0.3], x)
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0, 2.0], "got list; own_curve"),
-        (torch.zeros(3), r"got a tensor of shape \(3,\); own_curve"),
+        ([1.0, 2.0], "got list; as_curve"),
+        (torch.zeros(3), r"got a tensor of shape \(3,\); as_curve"),
         (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
         (torch.tensor([[1.0, math.inf]]), "observations have to be finite numbers"),
         (torch.zeros(0, 5), r"no curve in this batch; give a tensor \[B, N\]"),

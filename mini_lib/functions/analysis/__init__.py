@@ -1,44 +1,45 @@
-"""What is measured in networks that learned functions: ensembles, calibration, windows, attention, and tables."""
+"""What is measured in networks that learned functions: ensembles, calibration, windows and attention."""
 
 from mini_lib.functions.analysis.attention import (
-    Attended,
-    Falling,
-    by_distance,
+    DistanceAttention,
+    MatrixAttention,
+    attention_by_distance,
     over_matrix,
 )
 from mini_lib.functions.analysis.calibration import (
     MEAN_ERROR,
     Bins,
-    Course,
     Coverage,
-    course,
+    MetricHistory,
     coverage,
     error_by_spread,
+    error_by_step,
+    metric_history,
     normal_coverage,
     rank_within_steps,
 )
 from mini_lib.functions.analysis.ensembles import Ensemble, ensemble
-from mini_lib.functions.analysis.networks import local_weights, reader_network
-from mini_lib.functions.analysis.window import Fall, fall
+from mini_lib.functions.analysis.networks import local_weights
+from mini_lib.functions.analysis.window import WindowProfile, window_profile
 
 __all__ = [
     "MEAN_ERROR",
-    "Attended",
     "Bins",
-    "Course",
     "Coverage",
+    "DistanceAttention",
     "Ensemble",
-    "Fall",
-    "Falling",
-    "by_distance",
-    "course",
+    "MatrixAttention",
+    "MetricHistory",
+    "WindowProfile",
+    "attention_by_distance",
     "coverage",
     "ensemble",
     "error_by_spread",
-    "fall",
+    "error_by_step",
     "local_weights",
+    "metric_history",
     "normal_coverage",
     "over_matrix",
     "rank_within_steps",
-    "reader_network",
+    "window_profile",
 ]

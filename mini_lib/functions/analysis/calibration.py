@@ -16,10 +16,8 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.functions.evaluation import covered
 from mini_lib.functions.extrapolation import Extrapolation
-from mini_lib.functions.runs import UPDATES
-from mini_lib.functions.tasks import KINDS, Curves
+from mini_lib.functions.tasks import KINDS, UPDATES, Curves
 
 MEAN_ERROR = math.sqrt(2 / math.pi)  # mean absolute error of a calibrated normal, in standard deviations
 
@@ -46,22 +44,20 @@ class Coverage(NamedTuple):
         return {kind: percent.mean(dim=1).tolist() for kind, percent in self.by_step.items()}
 
 
-def coverage(found: Extrapolation, curves: Curves, deviations: Sequence[int] = (1, 2)) -> Coverage:
+def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] = (1, 2)) -> Coverage:
     """Count how many observations the median and so many standard deviations cover, by class and step.
 
     Args:
-        found: what a network made of the curves; its S steps are their last S points.
+        forecast: what a network made of the curves; its S steps are their last S points.
         curves: all that were extrapolated, in the same order.
         deviations: whole numbers from 1.
 
     Raises:
-        UsageError: for curves that are not those, a network without a spread, or deviations below 1.
+        UsageError: for curves that are not those, or a network without a spread.
     """
-    y = hidden(found, curves).y
-    if not deviations or min(deviations) < 1:
-        raise UsageError(f"deviations have to be whole numbers from 1, got {deviations!r}")
-    hits = torch.stack([covered(found, y, each) for each in deviations]).float()
-    shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_of(curves.kinds).items()}
+    y = hidden_points(forecast, curves)
+    hits = torch.stack([forecast.covers(y, each) for each in deviations]).float()
+    shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_by_kind(curves.kinds).items()}
     return Coverage(tuple(deviations), shares)
 
 
@@ -79,7 +75,7 @@ class Bins(NamedTuple):
     counts: Tensor
 
 
-def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
+def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
     """Sort the curves of each class by their spread, step by step, and take the mean error of each bin.
 
     Spread and error both grow with the steps. If steps were sorted together, this alone would make them rise as one.
@@ -88,10 +84,10 @@ def error_by_spread(found: Extrapolation, curves: Curves, bins: int = 10) -> dic
     Raises:
         UsageError: as `coverage`; for fewer curves of a class than bins.
     """
-    y = hidden(found, curves).y
-    error = (found.point - y).abs()
+    error = (forecast.point - hidden_points(forecast, curves)).abs()
     return {
-        kind: in_bins(found.spread[rows], error[rows], bins) for kind, rows in rows_of(curves.kinds).items()
+        kind: in_bins(forecast.spread[rows], error[rows], bins)
+        for kind, rows in rows_by_kind(curves.kinds).items()
     }
 
 
@@ -105,7 +101,7 @@ def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int
     return Bins(*means, torch.tensor([part.numel() for part in parts[0]]))
 
 
-def rank_within_steps(found: Extrapolation, curves: Curves) -> dict[str, float]:
+def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, float]:
     """Spearman's correlation of spread and absolute error against observations, over curves: mean over the steps.
 
     1 if, at every step, the curves with the larger spread are those with the larger error; 0 if they have nothing to
@@ -114,42 +110,61 @@ def rank_within_steps(found: Extrapolation, curves: Curves) -> dict[str, float]:
     Raises:
         UsageError: as `coverage`.
     """
-    error = (found.point - hidden(found, curves).y).abs()
+    error = (forecast.point - hidden_points(forecast, curves)).abs()
     return {
         kind: statistics.fmean(
             float(spearmanr(spread, off).statistic)
-            for spread, off in zip(found.spread[rows].unbind(1), error[rows].unbind(1), strict=True)
+            for spread, off in zip(forecast.spread[rows].unbind(1), error[rows].unbind(1), strict=True)
         )
-        for kind, rows in rows_of(curves.kinds).items()
+        for kind, rows in rows_by_kind(curves.kinds).items()
     }
 
 
-def hidden(found: Extrapolation, curves: Curves) -> Curves:
-    """The last points of the curves, those that were extrapolated.
+def hidden_points(forecast: Extrapolation, curves: Curves) -> Float[Tensor, "B S"]:
+    """What is observed at the points that were extrapolated, the last ones of the curves.
 
     Raises:
         UsageError: if there are not as many curves, or the network has no spread.
     """
-    count, steps = found.point.shape
+    if forecast.estimates[0].shape[1] < 2:
+        raise UsageError("one estimate has no spread; give what a relational network says of the curves")
+    return last_points(curves, forecast.point).y
+
+
+def last_points(curves: Curves, point: Float[Tensor, "B S"]) -> Curves:
+    """The last S points of the curves that these are predictions of; UsageError if they cannot be."""
+    count, steps = point.shape
     if len(curves.y) != count or curves.y.shape[1] <= steps:
         raise UsageError(
-            f"{count} extrapolations of {steps} points do not belong to {len(curves.y)} curves of "
+            f"{count} predictions of {steps} points do not belong to {len(curves.y)} curves of "
             f"{curves.y.shape[1]} points; give the curves that they were made from"
         )
-    if found.estimates[0].shape[1] < 2:
-        raise UsageError("one estimate has no spread; give what a relational network says of the curves")
     return Curves(curves.truth[:, -steps:], curves.y[:, -steps:], curves.kinds)
 
 
-def rows_of(kinds: Int[Tensor, "B"]) -> dict[str, Tensor]:
+def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Tensor]:
     """Which curves are of each class, for the classes that there are."""
     return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
+
+
+def error_by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list[float]]:
+    """Mean squared error against the noiseless truth, for each class, at each step.
+
+    Args:
+        point: of a network or of any predictor; the S steps are the last points of the curves.
+        curves: in the same order.
+
+    Raises:
+        UsageError: for curves that are not those.
+    """
+    squares = (point.double() - last_points(curves, point).truth.double()).square()
+    return {kind: squares[rows].mean(dim=0).tolist() for kind, rows in rows_by_kind(curves.kinds).items()}
 
 
 # ------------------------------------------------------------------------------------------------ over training
 
 
-class Course(NamedTuple):
+class MetricHistory(NamedTuple):
     """How a measure changed while a network was trained.
 
     Attributes:
@@ -161,7 +176,7 @@ class Course(NamedTuple):
     values: dict[str, list[float]]
 
 
-def course(record: dict, measure: str) -> Course:
+def metric_history(record: dict, measure: str) -> MetricHistory:
     """A measure of `evaluation.evaluate` over the training of one run, from the checks in its record.
 
     Args:
@@ -174,11 +189,9 @@ def course(record: dict, measure: str) -> Course:
     checks = record.get("checks")
     if not checks:
         raise UsageError("this record has one test, at the end; give one of a run with checks on the way")
-    names = {kind: f"{measure}_{kind}" for kind in KINDS}
-    if measure in checks[0]:
-        names = {measure: measure}
-    elif not all(name in checks[0] for name in names.values()):
+    names = {measure: measure} if measure == "window" else {kind: f"{measure}_{kind}" for kind in KINDS}
+    if not all(name in checks[0] for name in names.values()):
         known = {name.removesuffix(f"_{KINDS[0]}") for name in checks[0] if name.endswith(f"_{KINDS[0]}")}
         raise unknown_name_error("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
     updates = [UPDATES * check["epoch"] for check in checks]
-    return Course(updates, {key: [check[name] for check in checks] for key, name in names.items()})
+    return MetricHistory(updates, {key: [check[name] for check in checks] for key, name in names.items()})

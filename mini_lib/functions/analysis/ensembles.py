@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.functions.analysis.networks import one_curve, relational
+from mini_lib.functions.analysis.networks import one_curve, require_relational
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import STEPS
 
 
 class Ensemble(NamedTuple):
-    """How a relational network goes on with one curve of N points for S steps, and who says what.
+    """How a relational network goes on with one curve of N points for S steps, and from where.
 
     Attributes:
         y: the observations. [N]
@@ -34,41 +34,24 @@ class Ensemble(NamedTuple):
         """Where the steps are, x = N+1..N+S."""
         return len(self.y) + 1 + torch.arange(len(self.point), dtype=torch.float32)
 
-    @property
-    def members(self) -> Float[Tensor, "N S"]:
-        """How the curve goes on by each observation alone, given the medians before: a row for every i <= N."""
-        return self.estimates[:, : len(self.y)].T
-
-    @property
-    def deviations(self) -> Float[Tensor, "S I"]:
-        """How far each estimate is from the median of its step."""
-        return self.estimates - self.point[:, None]
-
 
 def ensemble(
-    model: FunctionTransformer,
-    y: Sequence[int | float] | Float[Tensor, "..."],
-    steps: int = STEPS,
-    context: str = "growing",
+    model: FunctionTransformer, y: Sequence[int | float] | Float[Tensor, "..."], steps: int = STEPS
 ) -> Ensemble:
-    """Extrapolate one curve and keep every estimate.
+    """Extrapolate one curve, its context growing, and keep every estimate.
 
     Args:
         model: a relational network.
         y: the curve's N observations, at x = 1..N.
         steps: S.
-        context: see `extrapolation.extrapolate`; if it slides, an estimate stands at the place of its point on the
-            whole curve.
 
     Raises:
         UsageError: for another network, for what is no curve, or what `extrapolate` refuses.
     """
     y = one_curve(y)
-    device = next(relational(model, "several estimates of a point").parameters()).device
-    found = extrapolate(model, y.to(device), steps, context)
-    observed = y.shape[1]
-    laid = torch.full((steps, observed + steps - 1), torch.nan)
-    for step, estimates in enumerate(found.estimates):
-        first = step if context == "sliding" else 0
-        laid[step, first : observed + step] = estimates[0].cpu()
-    return Ensemble(y[0], laid, found.point[0].cpu(), found.spread[0].cpu())
+    device = next(require_relational(model, "several estimates of a point").parameters()).device
+    forecast = extrapolate(model, y.to(device), steps)
+    estimates = torch.full((steps, y.shape[1] + steps - 1), torch.nan)
+    for step, of_step in enumerate(forecast.estimates):
+        estimates[step, : of_step.shape[1]] = of_step[0].cpu()
+    return Ensemble(y[0], estimates, forecast.point[0].cpu(), forecast.spread[0].cpu())

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterable
 
 from mini_lib.errors import check_names
-from mini_lib.functions.models.network import FunctionTransformer, Memory
+from mini_lib.functions.models.network import FunctionTransformer, KVCache
 from mini_lib.functions.models.one_d import OneDTransformer
 from mini_lib.functions.models.relational import RelationalTransformer
 from mini_lib.functions.models.window import Tokens, Window
@@ -22,7 +22,7 @@ __all__ = [
     "MODELS",
     "OPTIONS",
     "FunctionTransformer",
-    "Memory",
+    "KVCache",
     "OneDTransformer",
     "RelationalTransformer",
     "Tokens",
@@ -33,27 +33,30 @@ __all__ = [
 ]
 
 
-def options_of(name: str) -> list[str]:
+def options_of(model: str) -> list[str]:
     """The options of a network of `MODELS`; those about the window only where it has one.
 
     Raises:
         UsageError: for a network that is not there.
     """
-    check_names("model", [name], MODELS)
-    return [each for each in OPTIONS if MODELS[name][1] or each not in WINDOW_OPTIONS]
+    check_names("model", [model], MODELS)
+    return [name for name in OPTIONS if MODELS[model][1] or name not in WINDOW_OPTIONS]
 
 
-def check_options(name: str, options: Iterable[str]) -> None:
+def check_options(model: str, options: Iterable[str]) -> None:
     """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {name}", options, options_of(name))
+    check_names(f"option of {model}", options, options_of(model))
 
 
-def build_network(name: str, **options) -> FunctionTransformer:
+def build_network(model: str, **options) -> FunctionTransformer:
     """A network of `MODELS` with the paper's sizes, unless options of `FunctionTransformer` say otherwise.
 
     Raises:
         UsageError: for a network or an option that is not there; the nearest name is offered.
+
+    >>> build_network("relational_window", dim=16, layers=2, heads=2).window.length.item()
+    10.0
     """
-    check_options(name, options)
-    network, window = MODELS[name]
+    check_options(model, options)
+    network, window = MODELS[model]
     return network(window=window, **options)

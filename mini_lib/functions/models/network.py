@@ -1,32 +1,69 @@
 """What the 1d and the relational transformer have in common."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.functions.models.transformer import KeysValues, Trace, Transformer
-from mini_lib.functions.models.window import Tokens, Window, check_gating, make_gate
+from mini_lib.errors import UsageError, check_names
+from mini_lib.functions.models.transformer import KeysValues, Transformer, TransformerOutput
+from mini_lib.functions.models.window import GATES, LENGTH, MASKS, Mask, Tokens, Window, make_mask
 from mini_lib.functions.tasks import SHORTEST
 
-OWN_WINDOWS = {"shared": (False, False), "layer": (True, False), "head": (False, True), "both": (True, True)}
 
-
-class Memory(NamedTuple):
+class KVCache(NamedTuple):
     """What a network keeps of N observations, so that the next one need not begin anew.
 
     Attributes:
-        tokens: all input tokens so far.
-        layers: their keys and values.
+        layers: keys and values of all input tokens, a pair for each layer.
         y: the observations. [B, N]
     """
 
-    tokens: Tokens
     layers: list[KeysValues]
     y: Float[Tensor, "B N"]
+
+
+class Layout(NamedTuple):
+    """The tokens of one pass, and what they may look at.
+
+    Attributes:
+        inputs: those that carry values.
+        tokens: the inputs, and then the queries.
+        mask: of the tokens; they look at tokens from earlier passes, and at one another.
+    """
+
+    inputs: Tokens
+    tokens: Tokens
+    mask: Mask
+
+    @property
+    def queries(self) -> int:
+        """How many tokens are queries."""
+        return len(self.tokens.query) - len(self.inputs.query)
+
+
+@lru_cache(maxsize=64)
+def layout(
+    network: type["FunctionTransformer"],
+    known: int,
+    observed: int,
+    asked: range,
+    mask: str,
+    device: torch.device,
+) -> Layout:
+    """The pass that takes in the observations after the first `known`, and queries about the places `asked`.
+
+    It is the same for all curves of as many points, so it is made once for each device. Inference mode and the
+    transforms of `torch.func` are off meanwhile: what was made within them could not be used elsewhere later.
+    """
+    with torch.inference_mode(False), torch._C._DisableFuncTorch():
+        inputs = network.input_tokens(known + 1, observed, device)
+        tokens = inputs.cat(*(network.query_tokens(place, device) for place in asked))
+        keys = network.input_tokens(1, known, device).cat(tokens)
+        return Layout(inputs, tokens, make_mask(tokens, keys, mask))
 
 
 class FunctionTransformer(nn.Module):
@@ -42,13 +79,10 @@ class FunctionTransformer(nn.Module):
         window: with a learned window.
         length: of the window at the start; see `Window`.
         window_rate: see `Window`.
-        own_windows: "shared" (one for all), or one for each "layer", each "head" or "both".
+        own_windows: a window for each head of each layer, rather than one that all share.
         mask: "causal", "strict" or "none"; see `visible`.
         gate: "renormalised" or "post"; see `make_gate`.
         scale: places are multiplied by it before they are read in; 1 in the paper.
-        hidden: see `Transformer`.
-        norm: see `Transformer`.
-        activation: see `Transformer`.
 
     Raises:
         UsageError: for an option that cannot be.
@@ -62,44 +96,44 @@ class FunctionTransformer(nn.Module):
         layers: int = 12,
         heads: int = 8,
         window: bool = False,
-        length: float = 10.0,
+        length: float = LENGTH,
         window_rate: float = 1.0,
-        own_windows: str = "shared",
+        own_windows: bool = False,
         mask: str = "causal",
         gate: str = "renormalised",
         scale: float = 1.0,
-        hidden: int | None = None,
-        norm: str = "pre",
-        activation: str = "gelu",
     ):
         super().__init__()
-        check_gating(mask, gate)
-        if own_windows not in OWN_WINDOWS:
-            raise unknown_name_error("kind of windows", own_windows, OWN_WINDOWS)
+        check_names("mask", [mask], MASKS)
+        check_names("gate", [gate], GATES)
         if not 0 < scale < math.inf:
             raise UsageError(f"scale has to be above 0, got {scale!r}")
+        if not isinstance(own_windows, bool):
+            raise UsageError(f"own_windows has to be True or False, got {own_windows!r}")
         self.mask, self.gate, self.scale = mask, gate, scale
-        # First, as it checks sizes.
-        self.transformer = Transformer(dim, layers, heads, hidden, norm, activation)
+        self.transformer = Transformer(dim, layers, heads)  # first, as it checks sizes
         self.read_in = nn.Linear(self.axes + 1, dim)
         self.read_out = nn.Linear(dim, 1)
-        by_layer, by_head = OWN_WINDOWS[own_windows]
-        shape = layers if by_layer else 1, heads if by_head else 1
+        shape = (layers, heads) if own_windows else (1, 1)
         self.window = Window(length, window_rate, *shape) if window else None
 
-    def input_tokens(self, first: int, last: int) -> Tokens:
+    @staticmethod
+    def input_tokens(first: int, last: int, device: torch.device | str | None = None) -> Tokens:
         """The input tokens that come in with observations `first` to `last`."""
         raise NotImplementedError
 
-    def query_tokens(self, place: int) -> Tokens:
+    @staticmethod
+    def query_tokens(place: int, device: torch.device | str | None = None) -> Tokens:
         """The queries about the observation at x = `place`."""
         raise NotImplementedError
 
-    def values(self, y: Float[Tensor, "B N"], tokens: Tokens) -> Float[Tensor, "B T"]:
-        """What input tokens tell, given the observations."""
+    @staticmethod
+    def values(y: Float[Tensor, "B N"], tokens: Tokens) -> Float[Tensor, "B T"]:
+        """What input tokens carry, given the observations."""
         raise NotImplementedError
 
-    def estimates(self, y: Float[Tensor, "B N"], answers: Float[Tensor, "B Q"]) -> Float[Tensor, "B E"]:
+    @staticmethod
+    def estimates(y: Float[Tensor, "B N"], answers: Float[Tensor, "B Q"]) -> Float[Tensor, "B E"]:
         """The estimates of y_{N+1} that the answers to the queries about it amount to."""
         raise NotImplementedError
 
@@ -108,8 +142,8 @@ class FunctionTransformer(nn.Module):
 
         Args:
             y: N observations, at x = 1..N.
-            prefixes: answer instead, in one pass, the queries about every observation from the third to y_{N+1}, in
-                this order; each sees only what came before it.
+            prefixes: predict every position from the third in one causal pass: the answers to the queries about
+                y_3, then those about y_4, and so on to y_{N+1}; each sees only what came before it.
 
         Raises:
             UsageError: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
@@ -119,73 +153,61 @@ class FunctionTransformer(nn.Module):
             raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
         if prefixes and y.shape[1] < SHORTEST:
             raise UsageError(f"the shortest prefix has {SHORTEST} observations; got {y.shape[1]} in all")
-        inputs, end = self.input_tokens(1, y.shape[1]), y.shape[1] + 1
-        first, *more = (self.query_tokens(x) for x in range(SHORTEST + 1 if prefixes else end, end + 1))
-        queries = first.joined(*more)
-        found = self._pass(
-            self._told_and_asked(y, inputs, queries),
-            inputs.joined(queries),
-            last=len(queries.query),
-            keep=False,
-        )
-        return self._answers(found.out)
+        following = y.shape[1] + 1
+        return self._answers(y, range(SHORTEST + 1 if prefixes else following, following + 1))
 
-    def remember(self, y: Float[Tensor, "B N"], memory: Memory | None = None) -> Memory:
-        """Take in observations; those of `memory`, the first ones of y, are not worked out again.
+    def prefill(self, y: Float[Tensor, "B N"], cache: KVCache | None = None) -> KVCache:
+        """Take in observations; those of `cache`, the first ones of y, are not worked out again.
 
         Equal to starting anew, since an input token sees only what came in with it or before.
         """
-        self._check_reusable()
-        known = 0 if memory is None else memory.y.shape[1]
-        new = self.input_tokens(known + 1, y.shape[1])
+        if not self.cacheable:
+            raise UsageError("with mask='none' inputs see later ones, so that nothing of them can be kept")
+        known = 0 if cache is None else cache.y.shape[1]
+        if known == y.shape[1]:
+            return cache
+        plan = layout(type(self), known, y.shape[1], range(0), self.mask, y.device)
         # Of the last block only keys and values count.
-        found = self._pass(self.values(y, new), new, memory, last=1)
-        tokens = new if memory is None else memory.tokens.joined(new)
-        return Memory(tokens, found.memory, y)
+        return KVCache(self._pass(self._values(y, plan), plan, cache, last=1, keep=True).layers, y)
 
-    def answer(self, memory: Memory) -> Float[Tensor, "B Q"]:
-        """The answers to the queries about y_{N+1}, as `forward` gives them, from what is remembered of y."""
-        queries = self.query_tokens(memory.y.shape[1] + 1)
-        zeros = memory.y.new_zeros(len(memory.y), len(queries.query))
-        return self._answers(self._pass(zeros, queries, memory, keep=False).out)
+    def decode(self, cache: KVCache) -> Float[Tensor, "B Q"]:
+        """The answers to the queries about y_{N+1}, as `forward` gives them, from what is kept of y."""
+        following = cache.y.shape[1] + 1
+        return self._answers(cache.y, range(following, following + 1), cache)
 
     def attention(self, y: Float[Tensor, "B N"]) -> tuple[list[Float[Tensor, "B H T T"]], Tokens]:
         """The attention weights of every layer, and the tokens (inputs, then the queries about y_{N+1})."""
-        inputs, queries = self.input_tokens(1, y.shape[1]), self.query_tokens(y.shape[1] + 1)
-        values, tokens = self._told_and_asked(y, inputs, queries), inputs.joined(queries)
-        return self._pass(values, tokens, keep=False, trace=True).weights, tokens
-
-    def _told_and_asked(self, y: Tensor, inputs: Tokens, queries: Tokens) -> Float[Tensor, "B T"]:
-        """The values of input tokens, and then the zeros of queries."""
-        return torch.cat([self.values(y, inputs), y.new_zeros(len(y), len(queries.query))], dim=1)
+        following = y.shape[1] + 1
+        plan = layout(type(self), 0, y.shape[1], range(following, following + 1), self.mask, y.device)
+        return self._pass(self._values(y, plan), plan, trace=True).weights, plan.tokens
 
     @property
-    def reusable(self) -> bool:
+    def cacheable(self) -> bool:
         """Whether keys and values of earlier observations stay as they are when another comes in."""
         return self.mask != "none"
 
-    def _check_reusable(self) -> None:
-        if not self.reusable:
-            raise UsageError(
-                "with mask='none' inputs see later ones: nothing can be kept; extrapolate with cached=False"
-            )
+    def _answers(self, y: Tensor, asked: range, cache: KVCache | None = None) -> Float[Tensor, "B Q"]:
+        """The answers to the queries about the places that are asked for."""
+        known = 0 if cache is None else y.shape[1]
+        plan = layout(type(self), known, y.shape[1], asked, self.mask, y.device)
+        passed = self._pass(self._values(y, plan), plan, cache, last=plan.queries)
+        return self.read_out(passed.out).squeeze(-1)
+
+    def _values(self, y: Float[Tensor, "B N"], plan: Layout) -> Float[Tensor, "B S"]:
+        """What the tokens of a pass carry: queries 0."""
+        return torch.cat([self.values(y, plan.inputs), y.new_zeros(len(y), plan.queries)], dim=1)
 
     def _pass(
         self,
         values: Float[Tensor, "B S"],
-        tokens: Tokens,
-        memory: Memory | None = None,
+        plan: Layout,
+        cache: KVCache | None = None,
         last: int | None = None,
-        keep: bool = True,
+        keep: bool = False,
         trace: bool = False,
-    ) -> Trace:
-        """Tokens of these values through the transformer; what `memory` holds is there to be looked at."""
-        tokens = tokens.to(values.device)
-        keys = tokens if memory is None else memory.tokens.to(values.device).joined(tokens)
-        gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
-        places = (self.scale * tokens.places).expand(len(values), -1, -1)
-        x = self.read_in(torch.cat([places, values[..., None]], dim=-1))
-        return self.transformer(x, gate, None if memory is None else memory.layers, last, keep, trace)
-
-    def _answers(self, out: Float[Tensor, "B Q D"]) -> Float[Tensor, "B Q"]:
-        return self.read_out(out).squeeze(-1)
+    ) -> TransformerOutput:
+        """Tokens of these values through the transformer; what `cache` holds is there to be looked at."""
+        places = (self.scale * plan.tokens.places).expand(len(values), -1, -1)  # [B, S, A]
+        x = self.read_in(torch.cat([places, values[..., None]], dim=-1))  # [B, S, D]
+        gate = plan.mask.gate(self.window, self.gate)
+        return self.transformer(x, gate, None if cache is None else cache.layers, last, keep, trace)

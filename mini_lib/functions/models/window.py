@@ -8,11 +8,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError
 
 MASKS = ("causal", "strict", "none")
 GATES = ("renormalised", "post")
 PLATEAU = 2.0  # a of a new window; b follows from its length
+LENGTH = 10.0  # a b of a new window
 
 
 class Tokens(NamedTuple):
@@ -20,35 +21,64 @@ class Tokens(NamedTuple):
 
     Attributes:
         places: x on every axis, from 1. [T, A]
-        query: whether a token asks for a value rather than telling one. [T]
+        query: whether a token asks for a value rather than carrying one. [T]
     """
 
     places: Float[Tensor, "T A"]
     query: Bool[Tensor, "T"]
 
-    def joined(self, *others: "Tokens") -> "Tokens":
+    def cat(self, *others: "Tokens") -> "Tokens":
         """These tokens, and then the others."""
         return Tokens(*(torch.cat(parts) for parts in zip(self, *others, strict=True)))
 
-    def to(self, device: torch.device) -> "Tokens":
+    def to(self, device: torch.device | str) -> "Tokens":
         """The same on a device."""
         return Tokens(*(part.to(device) for part in self))
 
 
 class Gate(NamedTuple):
-    """What attention does with its scores, for S tokens that look at T tokens.
+    """How attention of S tokens to T tokens is masked and gated; each part is [1 or layers, 1 or H, S, T].
 
     Attributes:
-        before: is added to the scores before the softmax. [1 or layers, 1 or H, S, T]
-        after: multiplies the weights after it; None where nothing does. [1 or layers, 1 or H, S, T]
+        attn_bias: is added to the scores before the softmax.
+        attn_scale: multiplies the weights after it; None where nothing does.
     """
 
-    before: Float[Tensor, "L H S T"]
-    after: Float[Tensor, "L H S T"] | None
+    attn_bias: Float[Tensor, "L H S T"]
+    attn_scale: Float[Tensor, "L H S T"] | None
 
-    def of_layer(self, layer: int) -> tuple[Tensor, Tensor | None]:
-        """Both tensors of one layer, each [1 or H, S, T]."""
-        return tuple(None if part is None else part[min(layer, len(part) - 1)] for part in self)
+    def of_layer(self, layer: int) -> "Gate":
+        """Both parts of one layer, each [1, 1 or H, S, T]."""
+        return Gate(*(part if part is None or len(part) == 1 else part[layer : layer + 1] for part in self))
+
+    def last(self, rows: int) -> "Gate":
+        """Both parts for the last so many of the S tokens."""
+        return Gate(*(part if part is None else part[:, :, -rows:] for part in self))
+
+
+class Mask(NamedTuple):
+    """All that gates attention of S tokens to T tokens, but for what is learned.
+
+    Attributes:
+        attn_bias: 0 where a token may look, -inf where not; 0 everywhere for one that sees nothing. [S, T]
+        attn_scale: 0 for a token that sees nothing, else 1; None where every token sees something. [S, T]
+        distances: |x - x'| on every axis. [A, S, T]
+    """
+
+    attn_bias: Float[Tensor, "S T"]
+    attn_scale: Float[Tensor, "S T"] | None
+    distances: Float[Tensor, "A S T"]
+
+    def gate(self, window: "Window | None", gate: str = "renormalised") -> Gate:
+        """With the window's factor, one factor for each axis; see `make_gate`."""
+        attn_bias, attn_scale = (part if part is None else part[None, None] for part in self[:2])
+        if window is None:
+            return Gate(attn_bias, attn_scale)
+        log_factor = sum(window.log_factor(distance) for distance in self.distances)  # [L, H, S, T]
+        if gate == "renormalised":  # g e^s / sum g e^s is the softmax of s + log g
+            return Gate(attn_bias + log_factor, attn_scale)
+        factor = log_factor.exp()
+        return Gate(attn_bias, factor if attn_scale is None else factor * attn_scale)
 
 
 def visible(rows: Tokens, keys: Tokens, mask: str = "causal") -> Bool[Tensor, "S T"]:
@@ -60,12 +90,34 @@ def visible(rows: Tokens, keys: Tokens, mask: str = "causal") -> Bool[Tensor, "S
     """
     if mask == "none":
         return torch.ones(len(rows.query), len(keys.query), dtype=torch.bool, device=rows.query.device)
-    ours, theirs = rows.places[:, None], keys.places[None]
-    before = ((theirs < ours) if mask == "strict" else (theirs <= ours)).all(dim=-1)
-    column, their_column = ours[..., -1], theirs[..., -1]
-    told = ~keys.query & (~rows.query[:, None] | (their_column < column))
-    asked = keys.query & rows.query[:, None] & (their_column == column)
-    return before & (told | asked)
+    x, x_key = rows.places[:, None], keys.places[None]  # [S, 1, A], [1, T, A]
+    before = ((x_key < x) if mask == "strict" else (x_key <= x)).all(dim=-1)  # [S, T]
+    column, key_column = x[..., -1], x_key[..., -1]
+    input_seen = ~keys.query & (~rows.query[:, None] | (key_column < column))
+    query_seen = keys.query & rows.query[:, None] & (key_column == column)
+    return before & (input_seen | query_seen)
+
+
+def make_mask(rows: Tokens, keys: Tokens, mask: str = "causal") -> Mask:
+    """What rows may look at, and how far away it stands."""
+    seen = visible(rows, keys, mask)
+    distances = (rows.places[:, None] - keys.places[None]).abs().permute(2, 0, 1)
+    attn_bias = torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, -math.inf)
+    if mask != "strict":
+        return Mask(attn_bias, None, distances)
+    blind = ~seen.any(dim=-1, keepdim=True)
+    return Mask(attn_bias.masked_fill(blind, 0.0), (~blind).float().expand(seen.shape), distances)
+
+
+def make_gate(
+    rows: Tokens, keys: Tokens, window: "Window | None", mask: str = "causal", gate: str = "renormalised"
+) -> Gate:
+    """The mask and the window's factor, one factor for each axis, as attention needs them.
+
+    "renormalised" multiplies the weights by the factors before they are divided by their sum; "post" afterwards,
+    so that they sum to less than 1. A row that sees nothing at all gets nothing from attention.
+    """
+    return make_mask(rows, keys, mask).gate(window, gate)
 
 
 class Window(nn.Module):
@@ -83,9 +135,13 @@ class Window(nn.Module):
 
     Raises:
         UsageError: for a length or a rate that is not above 0.
+
+    >>> distance = torch.tensor([[0.0, 5.0, 10.0, 20.0]])
+    >>> [round(factor, 2) for factor in Window(length=10.0).log_factor(distance).exp().flatten().tolist()]
+    [1.0, 0.83, 0.57, 0.14]
     """
 
-    def __init__(self, length: float = 10.0, rate: float = 1.0, layers: int = 1, heads: int = 1):
+    def __init__(self, length: float = LENGTH, rate: float = 1.0, layers: int = 1, heads: int = 1):
         super().__init__()
         for name, value in (("length", length), ("rate", rate)):
             if not 0 < value < math.inf:
@@ -113,34 +169,3 @@ class Window(nn.Module):
         """The logarithm of F: log F(d) = softplus(-a) - softplus(d / b - a), which stays finite where F vanishes."""
         a, b = self.a[..., None, None], self.b[..., None, None]
         return F.softplus(-a) - F.softplus(distance / b - a)
-
-
-def make_gate(
-    rows: Tokens, keys: Tokens, window: Window | None, mask: str = "causal", gate: str = "renormalised"
-) -> Gate:
-    """The mask and the window's factor, one factor for each axis, as attention needs them.
-
-    "renormalised" multiplies the weights by the factors before they are divided by their sum; "post" afterwards,
-    so that they sum to less than 1. A row that sees nothing at all gets nothing from attention.
-    """
-    seen = visible(rows, keys, mask)
-    before = torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, -math.inf)
-    blind = ~seen.any(dim=-1, keepdim=True)
-    after = None
-    if mask == "strict":
-        before, after = before.masked_fill(blind, 0.0), (~blind).float().expand(seen.shape)[None, None]
-    before = before[None, None]
-    if window is None:
-        return Gate(before, after)
-    distances = (rows.places[:, None] - keys.places[None]).abs().unbind(dim=-1)
-    logs = sum(window.log_factor(distance) for distance in distances)
-    if gate == "renormalised":
-        return Gate(before + logs, after)
-    return Gate(before, logs.exp() if after is None else logs.exp() * after)
-
-
-def check_gating(mask: str, gate: str) -> None:
-    """UsageError unless both are known names."""
-    for kind, name, known in (("mask", mask, MASKS), ("gate", gate, GATES)):
-        if name not in known:
-            raise unknown_name_error(kind, name, known)

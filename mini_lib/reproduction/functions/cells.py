@@ -1,14 +1,12 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
-from mini_lib.functions.models import (
-    MODELS,
-)
+from mini_lib.functions import runs
+from mini_lib.functions.models import MODELS
 from mini_lib.functions.runs import PAPER as PAPER
 from mini_lib.functions.runs import UNCERTAIN, Settings, paper_settings, tutorial_settings
-from mini_lib.functions.runs import build as build
-from mini_lib.functions.runs import data_source as data_source
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.training_run import TrainingRun
 
 TITLE = "Beyond Transformers for Function Learning"
 TABLE1, TABLE2 = "functions.table1", "functions.table2"
@@ -22,21 +20,14 @@ ROWS = {
 }
 
 
-class _Cells(CellTable):
-    """Cells of this paper."""
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The run of a cell's settings."""
+    return runs.build(Settings.from_dict(settings), seed)
 
-    def row(self, table: str, settings: Settings, measure: str, variant: str = "") -> None:
-        """A cell for every column."""
-        for column in COLUMNS:
-            self.add(
-                table,
-                ROWS[settings.model],
-                column,
-                settings.to_dict(),
-                RUNS,
-                metric=f"{measure}_{column}",
-                variant=variant,
-            )
+
+def data_source(settings: dict) -> str:
+    """Curves are always drawn."""
+    return "drawn"
 
 
 WINDOWED = {
@@ -53,30 +44,37 @@ EVERYWHERE = {
 
 
 def _declare() -> list[Cell]:
-    cells = _Cells()
+    cells = CellTable()
     for model in MODELS:
-        cells.row(TABLE1, paper_settings(model), "mse")
+        _row(cells, TABLE1, paper_settings(model), "mse")
     for model in UNCERTAIN:
-        cells.row(TABLE2, paper_settings(model), "spread")
+        _row(cells, TABLE2, paper_settings(model), "spread")
     for model in MODELS:
-        _declare_variants(cells, model)
+        _variants(cells, model)
     return list(cells)
 
 
-def _declare_variants(cells: _Cells, model: str) -> None:
+def _row(cells: CellTable, table: str, settings: Settings, measure: str, variant: str = "") -> None:
+    """A cell for every column."""
+    for column in COLUMNS:
+        more = {"metric": f"{measure}_{column}", "variant": variant}
+        cells.add(table, ROWS[settings.model], column, settings.to_dict(), RUNS, **more)
+
+
+def _variants(cells: CellTable, model: str) -> None:
     own = paper_settings(model)
-    cells.row(TABLE1, own, "sliding_mse", "sliding context")
-    cells.row(TABLE1, own, "noisy_mse", "against observations")
-    cells.row(TABLE1, tutorial_settings(model), "sliding_mse", f"{TUTORIAL}, sliding context")
+    _row(cells, TABLE1, own, "sliding_mse", "sliding context")
+    _row(cells, TABLE1, own, "noisy_mse", "against observations")
+    _row(cells, TABLE1, tutorial_settings(model), "sliding_mse", f"{TUTORIAL}, sliding context")
     measures = {TABLE1: "mse"} | ({TABLE2: "spread"} if model in UNCERTAIN else {})
     for table, measure in measures.items():
         even = {"metric": f"{measure}_even", "variant": "classes count equally"}
         cells.add(table, ROWS[model], "all", own.to_dict(), RUNS, **even)
-        cells.row(table, tutorial_settings(model), measure, TUTORIAL)
+        _row(cells, table, tutorial_settings(model), measure, TUTORIAL)
     for variant, changes in (EVERYWHERE | (WINDOWED if MODELS[model][1] else {})).items():
-        cells.row(TABLE1, paper_settings(model, **changes), "mse", variant)
-        cells.row(TABLE1, tutorial_settings(model, **changes), "mse", f"{TUTORIAL}, {variant}")
-    cells.row(TABLE1, paper_settings(model, options={"scale": 1 / 20}), "mse", "x from 0 to 1.5")
+        _row(cells, TABLE1, paper_settings(model, **changes), "mse", variant)
+        _row(cells, TABLE1, tutorial_settings(model, **changes), "mse", f"{TUTORIAL}, {variant}")
+    _row(cells, TABLE1, paper_settings(model, options={"scale": 1 / 20}), "mse", "x from 0 to 1.5")
 
 
 CELLS = _declare()

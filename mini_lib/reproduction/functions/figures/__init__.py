@@ -20,9 +20,8 @@ from mini_lib.reproduction.functions.figures.networks import (
     attention_by_distance,
     masks,
     two_networks,
-    window,
 )
-from mini_lib.reproduction.functions.figures.problems import differences, examples, token_sets
+from mini_lib.reproduction.functions.figures.problems import differences, token_sets
 
 __all__ = [
     "KIND_COLOURS",
@@ -36,7 +35,6 @@ __all__ = [
     "cloud",
     "continuations",
     "differences",
-    "examples",
     "label",
     "masks",
     "over_training",
@@ -44,5 +42,4 @@ __all__ = [
     "shade",
     "token_sets",
     "two_networks",
-    "window",
 ]

@@ -16,8 +16,8 @@ from mini_lib.reproduction.functions.figures.looks import (
     TRUTH,
     label,
     looks,
+    require_nonempty,
     shade,
-    something,
 )
 from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, legend_below, style
 
@@ -43,7 +43,7 @@ def continuations(
     Raises:
         UsageError: without predictions, for a spread of no prediction, or shapes that do not go together.
     """
-    something(predictions, "prediction, by name")
+    require_nonempty(predictions, "prediction, by name")
     if strange := set(spreads or {}) - set(predictions):
         raise UsageError(f"no prediction is called {min(strange)!r}; spreads go by the names of predictions")
     seen = _curves(y)
@@ -73,11 +73,11 @@ def continuations(
 
 def _curves(values: Numbers, *shape: int) -> Float[np.ndarray, "B S"]:
     """At least two axes; the first sizes have to be those of `shape`."""
-    found = np.atleast_2d(np.asarray(values, dtype=float))
-    if found.ndim != 2 or found.shape[: len(shape)] != shape:
+    curves = np.atleast_2d(np.asarray(values, dtype=float))
+    if curves.ndim != 2 or curves.shape[: len(shape)] != shape:
         wanted = " by ".join(map(str, shape)) if shape else "one or several"
-        raise UsageError(f"an array of shape {found.shape} does not hold {wanted} values of as many curves")
-    return found
+        raise UsageError(f"an array of shape {curves.shape} does not hold {wanted} values of as many curves")
+    return curves
 
 
 def _panel(ax: Axes, y: Float[np.ndarray, "N"], truth: Float[np.ndarray, "T"] | None) -> None:

@@ -60,7 +60,7 @@ def label(name: str) -> str:
     return (MODEL_NAMES | KIND_NAMES).get(name, name)
 
 
-def something(of: Mapping | list | tuple, what: str) -> None:
+def require_nonempty(given: Mapping | list | tuple, what: str) -> None:
     """UsageError, naming what is missing, if there is nothing to draw."""
-    if not of:
+    if not given:
         raise UsageError(f"there is nothing to draw; give at least one {what}")

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import MEAN_ERROR, Bins, Course, Coverage, normal_coverage
+from mini_lib.functions.analysis import MEAN_ERROR, Bins, Coverage, MetricHistory, normal_coverage
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
     OTHERS,
     label,
     looks,
+    require_nonempty,
     shade,
-    something,
 )
 from mini_lib.reproduction.plotting import (
     QUIET,
@@ -43,14 +43,14 @@ def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) ->
     finished runs says so.
 
     Args:
-        rows: from `analysis.rows`.
+        rows: from `tables.rows`.
         ylabel: what is measured.
         logarithmic: the axis; all panels share it.
 
     Raises:
         UsageError: without rows.
     """
-    something(rows, "row")
+    require_nonempty(rows, "row")
     classes = list(dict.fromkeys(row["class"] for row in rows))
     lines = _lines(rows)
     with style():
@@ -89,12 +89,12 @@ def _class(ax: Axes, rows: Sequence[dict], lines: Mapping[str, dict]) -> None:
 
 def _limits(rows: Sequence[dict]) -> tuple[float, float] | None:
     """Room around all that is above 0, since a logarithmic axis cannot scale itself to a single value."""
-    found = [value for row in rows for value in (*row["runs"], *row["bounds"].values())]
+    heights = [value for row in rows for value in (*row["runs"], *row["bounds"].values())]
     for row in rows:
         paper, error = row["paper"] or 0.0, row["error"] or 0.0
-        found += [paper - error, paper + error]
-    found = [value for value in found if value > 0]
-    return (min(found) / 1.5, 1.5 * max(found)) if found else None
+        heights += [paper - error, paper + error]
+    heights = [value for value in heights if value > 0]
+    return (min(heights) / 1.5, 1.5 * max(heights)) if heights else None
 
 
 def _missing(row: dict) -> str:
@@ -130,22 +130,22 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
     """Draw the error of each step, a panel for each class and a line for each network or predictor.
 
     Args:
-        errors: name -> `analysis.by_step`.
+        errors: name -> `analysis.error_by_step`.
         ylabel: what is measured; on a logarithmic axis.
 
     Raises:
         UsageError: without predictors.
     """
-    something(errors, "predictor, by name")
+    require_nonempty(errors, "predictor, by name")
     drawn = looks(errors)
-    classes = list(dict.fromkeys(kind for found in errors.values() for kind in found))
+    classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
         fig, axes = _panels(len(classes), 3.8)
         for ax, kind in zip(axes[0], classes, strict=True):
-            for name, found in errors.items():
-                if kind in found:
-                    x = np.arange(1, len(found[kind]) + 1)
-                    ax.plot(x, found[kind], marker="o", markersize=3, **drawn[name])
+            for name, by_class in errors.items():
+                if kind in by_class:
+                    x = np.arange(1, len(by_class[kind]) + 1)
+                    ax.plot(x, by_class[kind], marker="o", markersize=3, **drawn[name])
             ax.set(title=label(kind), xlabel="step", yscale="log")
         axes[0, 0].set_ylabel(ylabel)
         log_ticks(axes[0, 0].yaxis)
@@ -170,7 +170,7 @@ def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
     Raises:
         UsageError: without bins.
     """
-    something(bins, "class of curves")
+    require_nonempty(bins, "class of curves")
     with style():
         fig, (left, right) = figure(1, 2, size=(8.6, 3.9))
         _errors(left, bins)
@@ -182,10 +182,10 @@ def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
 
 
 def _errors(ax: Axes, bins: Mapping[str, Bins]) -> None:
-    for kind, found in bins.items():
-        ax.plot(found.spread, found.error, "-o", color=KIND_COLOURS[kind], markersize=4, linewidth=1.2)
-    everything = np.concatenate([np.asarray(found.spread) for found in bins.values()])
-    ends = np.array([everything[everything > 0].min(initial=1.0), everything.max()])
+    for kind, own in bins.items():
+        ax.plot(own.spread, own.error, "-o", color=KIND_COLOURS[kind], markersize=4, linewidth=1.2)
+    spreads = np.concatenate([np.asarray(own.spread) for own in bins.values()])
+    ends = np.array([spreads[spreads > 0].min(initial=1.0), spreads.max()])
     ax.plot(ends, MEAN_ERROR * ends, color=RULE, linestyle=":", linewidth=1.2)
     ax.set(xlabel="SD of the estimates", ylabel="mean absolute error", xscale="log", yscale="log")
     for axis in (ax.xaxis, ax.yaxis):
@@ -210,7 +210,7 @@ def _coverage(ax: Axes, coverage: Coverage) -> None:
 
 
 def over_training(
-    courses: Mapping[str, Sequence[Course]],
+    histories: Mapping[str, Sequence[MetricHistory]],
     ylabel: str,
     controls: Sequence[int | float] = (),
     logarithmic: bool = False,
@@ -218,38 +218,34 @@ def over_training(
     """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
 
     Args:
-        courses: name of the network -> `analysis.course` of each run.
+        histories: name of the network -> `analysis.metric_history` of each run.
         ylabel: what is measured.
         controls: heights of dotted lines, such as `normal_coverage(1)`.
         logarithmic: the axis of the measure; that of updates always is.
 
     Raises:
-        UsageError: if no network has a course, or they measure different things.
+        UsageError: if no network has a history, or they measure different things.
     """
-    something([each for found in courses.values() for each in found], "course of a run")
-    kinds = {tuple(each.values) for found in courses.values() for each in found}
+    runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]
+    require_nonempty(runs, "history of a run")
+    kinds = {tuple(history.values) for _, history in runs}
     if len(kinds) > 1:
-        raise UsageError(f"these courses measure different things, {sorted(kinds)}; draw them apart")
-    classes = kinds.pop()
+        raise UsageError(f"these histories measure different things, {sorted(kinds)}; draw them apart")
+    (classes,) = kinds
     with style():
         fig, axes = _panels(len(classes), 3.6)
         for ax, kind in zip(axes[0], classes, strict=True):
-            for name, found in courses.items():
-                for each in found:
-                    ax.plot(
-                        each.updates, each.values[kind], "-o", color=shade(name), markersize=3.5, alpha=0.6
-                    )
+            for name, history in runs:
+                look = {"color": shade(name), "markersize": 3.5, "alpha": 0.6}
+                ax.plot(history.updates, history.values[kind], "-o", **look)
             for height in controls:
                 ax.axhline(height, color=RULE, linestyle=":", linewidth=1.2)
             ax.set(title=label(kind) if len(classes) > 1 else "", xlabel="update", xscale="log")
         axes[0, 0].set(ylabel=ylabel, yscale="log" if logarithmic else "linear")
+        counts = {name: len(of_runs) for name, of_runs in histories.items()}
         handles = [
-            Line2D([], [], color=shade(name), marker="o", label=_counted(name, found))
-            for name, found in courses.items()
+            Line2D([], [], color=shade(name), marker="o", label=f"{label(name)} ({n} run{'s' * (n != 1)})")
+            for name, n in counts.items()
         ]
         legend_below(fig, handles, ncols=3)
     return fig
-
-
-def _counted(name: str, found: Sequence[Course]) -> str:
-    return f"{label(name)} ({len(found)} run{'s' * (len(found) != 1)})"

@@ -1,4 +1,4 @@
-"""Both networks as a drawing, which token sees which, the learned window, and where queries look."""
+"""Both networks as a drawing, which token sees which, and where queries look."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,18 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import Attended, Fall, Falling
+from mini_lib.functions.analysis import DistanceAttention, MatrixAttention
 from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
 from mini_lib.reproduction.functions.figures.looks import (
     ASKED,
     MODEL_COLOURS,
     label,
+    require_nonempty,
     shade,
-    something,
 )
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
-from mini_lib.reproduction.plotting import QUIET, RULE, diagram, figure, log_ticks, style
+from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, style
 
 VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
 BOXES = {
@@ -92,57 +92,10 @@ def _seen(ax: Axes, seen: Tensor, tokens: Tokens) -> None:
     ax.grid(False)
 
 
-# ------------------------------------------------------------------------------------------------ the window
-
-
-def window(falls: Mapping[str, Fall]) -> Figure:
-    """Draw F over distance for one or several networks, with a dot at each window's length a b.
-
-    The factor that training began with is dotted; where layers or heads have windows of their own there is a line
-    for each.
-
-    Args:
-        falls: name of the network -> `analysis.fall`.
-
-    Raises:
-        UsageError: without networks.
-    """
-    something(falls, "window")
-    with style():
-        fig, ax = figure(size=(6.4, 3.4))
-        for name, found in falls.items():
-            _factors(ax, name, found)
-        starts = {found.start_length: found for found in falls.values()}
-        for length, found in starts.items():
-            words = f"at the start: $ab={length:g}$"
-            ax.plot(found.distance, found.start, color=QUIET, linewidth=1.2, linestyle=":", label=words)
-            _mark(ax, found.distance, found.start, length, QUIET)
-        ax.set(xlabel="distance $|x-x'|$", ylabel="factor $F$", ylim=(-0.02, 1.05))
-        ax.legend(fontsize="small")
-    return fig
-
-
-def _factors(ax: Axes, name: str, found: Fall) -> None:
-    """A line for each window of a network; the first is named, with the mean of their lengths."""
-    factors, lengths = found.factor.flatten(0, 1), found.length.flatten().tolist()
-    words = f"{label(name)}: $ab={np.mean(lengths):.1f}$"
-    look = {"color": shade(name), "alpha": 1.0 if len(factors) == 1 else 0.5}
-    for number, (factor, length) in enumerate(zip(factors, lengths, strict=True)):
-        ax.plot(found.distance, factor, label=None if number else words, **look)
-        _mark(ax, found.distance, factor, length, look["color"])
-
-
-def _mark(ax: Axes, distance: Tensor, factor: Tensor, length: float, own: str) -> None:
-    """A dot where the distance is the window's length, unless that lies outside."""
-    if length <= float(distance[-1]):
-        height = np.interp(length, distance.numpy(), factor.numpy())
-        ax.plot([length], [height], "o", color=own, markersize=6)
-
-
 # ------------------------------------------------------------------------------------------------ attention
 
 
-def attention(attended: Attended, highest: int | float | None = None) -> Figure:
+def attention(attended: MatrixAttention, highest: int | float | None = None) -> Figure:
     """Draw where one query of a relational network looks: its weight on every place of the matrix.
 
     The query has a ring, the column that is asked for a frame; places without a token are grey.
@@ -168,27 +121,27 @@ def attention(attended: Attended, highest: int | float | None = None) -> Figure:
     return fig
 
 
-def attention_by_distance(falling: Mapping[str, Falling]) -> Figure:
+def attention_by_distance(measured: Mapping[str, DistanceAttention]) -> Figure:
     """Draw how attention falls with distance: the mean over layers and heads, on a logarithmic axis.
 
     Thin lines are the layers, each a mean over heads. Attention shared evenly is dotted.
 
     Args:
-        falling: name of the network -> `analysis.by_distance`.
+        measured: name of the network -> `analysis.attention_by_distance`.
 
     Raises:
         UsageError: without networks.
     """
-    something(falling, "network")
+    require_nonempty(measured, "network")
     with style():
         fig, ax = figure(size=(6.4, 3.6))
-        for name, found in falling.items():
-            own, layers = shade(name), found.weights.mean(dim=1)
+        for name, (distance, weights, even) in measured.items():
+            own, layers = shade(name), weights.mean(dim=1)
             for layer in layers:
-                ax.plot(found.distance, layer, color=own, linewidth=0.7, alpha=0.4)
+                ax.plot(distance, layer, color=own, linewidth=0.7, alpha=0.4)
             look = {"color": own, "marker": "o", "markersize": 3.5, "label": label(name)}
-            ax.plot(found.distance, layers.mean(dim=0), **look)
-            ax.plot(found.distance, found.even, color=own, linewidth=1, linestyle=":")
+            ax.plot(distance, layers.mean(dim=0), **look)
+            ax.plot(distance, even, color=own, linewidth=1, linestyle=":")
         ax.plot([], [], color=RULE, linewidth=1, linestyle=":", label="shared evenly")
         ax.set(xlabel="distance $|x-x'|$", ylabel="mean attention", yscale="log")
         log_ticks(ax.yaxis)

@@ -1,21 +1,17 @@
-"""Every value that a figure of results draws is the value that it was given; every figure fits the page."""
+"""Every value that a figure of results draws is the value that it was given."""
 
 import pytest
 import torch
 
-from functions.helpers import curves, dots, legend, of_colour, texts, ticks
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import MEAN_ERROR, Attended, Bins, Course, Coverage, Ensemble
+from mini_lib.functions.analysis import MEAN_ERROR, Bins, Coverage, Ensemble, MetricHistory
 from mini_lib.functions.analysis import normal_coverage as control
-from mini_lib.functions.models import MODELS
-from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
 from mini_lib.reproduction.functions.figures.looks import OTHERS
-from mini_lib.reproduction.plotting import DPI, FRAME_BYTES, png
+from reproduction.functions.helpers import dots, legend, of_colour, texts, ticks
 
 pytestmark = pytest.mark.usefixtures("headless")
-PAGE = 9.8 * DPI  # the widest figure, in pixels
 
 
 # ------------------------------------------------------------------------------------------ extrapolating
@@ -124,18 +120,6 @@ def test_runs_stand_beside_the_paper_and_the_bounds():
     assert legend(fig) == ["our runs, their mean", "paper: mean, SE", "a", "b"]
 
 
-def test_runs_without_any_runs_or_rows():
-    fig = figures.runs([row("one_d", "all")], "SD", logarithmic=False)
-    assert texts(fig.axes[0]) == ["not run"]
-    assert (fig.axes[0].get_yscale(), fig.axes[0].get_ylabel()) == ("linear", "SD")
-    assert legend(fig) == ["our runs, their mean"]
-    many = {str(number): 0.1 * (number + 1) for number in range(6)}
-    lines = figures.runs([row("one_d", "all", bounds=many)]).axes[0].lines
-    assert len({(line.get_linestyle(), line.get_color()) for line in lines}) == 6
-    with pytest.raises(UsageError, match="at least one row"):
-        figures.runs([])
-
-
 def test_errors_step_by_step():
     errors = {"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}
     fig = figures.by_step(errors)
@@ -172,8 +156,8 @@ def test_calibration_beside_a_calibrated_normal():
 
 
 def test_measures_over_training():
-    first = Course([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
-    second = Course([100], {"lin": [11.0], "sine": [31.0]})
+    first = MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
+    second = MetricHistory([100], {"lin": [11.0], "sine": [31.0]})
     fig = figures.over_training({"relational": [first, second]}, "covered (%)", controls=[68.3])
     lin, sine = fig.axes
     assert dots(lin.lines[0]) == [[100, 10], [1000, 20]]
@@ -182,46 +166,11 @@ def test_measures_over_training():
     assert lin.lines[2].get_ydata() == [68.3, 68.3]
     assert (sine.get_title(), lin.get_xlabel(), lin.get_ylabel()) == ("sinusoids", "update", "covered (%)")
     assert (lin.get_xscale(), lin.get_yscale(), legend(fig)) == ("log", "linear", ["relational (2 runs)"])
-    window = Course([100], {"window": [9.0]})
+    window = MetricHistory([100], {"window": [9.0]})
     alone = figures.over_training({"one_d_window": [window]}, "$ab$", logarithmic=True)
     assert (alone.axes[0].get_title(), alone.axes[0].get_yscale()) == ("", "log")
     assert legend(alone) == ["1d, window (1 run)"]
     with pytest.raises(UsageError, match="measure different things"):
         figures.over_training({"relational": [first, window]}, "")
-    with pytest.raises(UsageError, match="at least one course"):
+    with pytest.raises(UsageError, match="at least one history"):
         figures.over_training({"relational": []}, "")
-
-
-# --------------------------------------------------------------------------------------------------- size
-
-
-def everything():
-    kinds = ("all", *KINDS)
-    estimates = torch.rand(10, 29)
-    return [
-        figures.examples(curves(points=30), 2),
-        figures.differences([float(y) for y in range(20)]),
-        figures.token_sets(),
-        figures.two_networks(),
-        figures.masks(6),
-        figures.attention(Attended(5, torch.rand(20, 21))),
-        figures.continuations(torch.zeros(6, 20), {"one_d": torch.ones(6, 10)}),
-        figures.cloud(Ensemble(torch.zeros(20), estimates, estimates[:, 0], estimates[:, 1])),
-        figures.runs([row(model, kind, [0.1, 0.2]) for model in MODELS for kind in kinds]),
-        figures.by_step({"one_d": {kind: [0.1, 0.2] for kind in KINDS}}),
-    ]
-
-
-def test_figures_fit_the_page():
-    for fig in everything():
-        width, height = fig.get_size_inches() * DPI
-        assert 2 * DPI < width < PAGE
-        assert height < PAGE
-        assert not fig.get_suptitle()
-
-
-def test_attention_and_clouds_go_into_a_slider():
-    estimates = torch.rand(10, 29)
-    cloud = Ensemble(torch.zeros(20), estimates, estimates[:, 0], estimates[:, 1])
-    for fig in (figures.cloud(cloud, [0.0] * 30), figures.attention(Attended(5, torch.rand(20, 21)))):
-        assert len(png(fig)) < FRAME_BYTES

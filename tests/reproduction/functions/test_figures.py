@@ -8,15 +8,15 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from functions.helpers import curves, dots, legend, of_colour, texts, ticks
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import Attended, Fall, Falling
+from mini_lib.functions.analysis import DistanceAttention, MatrixAttention
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
 from mini_lib.reproduction.functions.figures.looks import OTHERS, TRUTH, looks
+from reproduction.functions.helpers import dots, legend, of_colour, texts, ticks
 
 pytestmark = pytest.mark.usefixtures("headless")
 
@@ -51,25 +51,6 @@ def test_every_network_and_every_class_has_one_colour_and_one_name():
 
 
 # ----------------------------------------------------------------------------------------------- problems
-
-
-def test_examples_show_what_is_observed_and_what_is_hidden():
-    given = curves(count=3)
-    fig = figures.examples(given, each=2, steps=2)
-    assert len(fig.axes) == 6
-    assert [ax.get_title() for ax in fig.axes[:3]] == ["lines", "RBF curves", "sinusoids"]
-    for number, ax in enumerate(fig.axes):  # row by row: the first of each class, then the second
-        truth, observed, hidden, _ = ax.lines
-        assert truth.get_ydata().tolist() == given.truth[number].tolist()
-        assert dots(observed) == [[x + 1.0, y] for x, y in enumerate(given.y[number, :4].tolist())]
-        assert dots(hidden) == [[x + 5.0, y] for x, y in enumerate(given.y[number, 4:].tolist())]
-        assert (observed.get_fillstyle(), hidden.get_fillstyle()) == ("full", "none")
-        assert truth.get_color() == figures.KIND_COLOURS[KINDS[number % 3]]
-    assert legend(fig) == ["function", "observed", "hidden"]
-    assert fig.axes[3].get_xlabel() == "x"
-    for wrong in ({"each": 4}, {"each": 0}, {"steps": 6}, {"steps": 0}):
-        with pytest.raises(UsageError):
-            figures.examples(given, **wrong)
 
 
 def test_differences_are_later_minus_earlier_above_the_diagonal():
@@ -108,16 +89,6 @@ def test_token_sets_are_counted():
 # ----------------------------------------------------------------------------------------------- networks
 
 
-def test_both_networks_are_drawn_and_values_come_back_after_the_transformer_alone():
-    ax = figures.two_networks().axes[0]
-    words = texts(ax)
-    assert "tokens $(x_i,\\ y_i)$\nquery $(x_{N+1},\\ 0)$" in words
-    assert "tokens $(i,\\ j,\\ y_j-y_i)$\nqueries $(i,\\ N+1,\\ 0)$" in words
-    assert {"median", "$z_i$", "$y_i$ come back only here"} <= set(words)
-    for text in ax.texts:
-        assert ax.get_xlim()[0] < text.get_position()[0] < ax.get_xlim()[1]
-
-
 def test_masks_for_four_points():
     left, right = figures.masks(4).axes
     assert np.array_equal(left.images[0].get_array(), np.tril(np.ones((5, 5))))
@@ -136,39 +107,9 @@ def test_masks_for_four_points():
             figures.masks(*wrong)
 
 
-def test_the_window_is_marked_at_its_length():
-    distance = torch.tensor([0.0, 2.0, 4.0, 6.0])
-    factor, start = torch.tensor([[[1.0, 0.8, 0.4, 0.1]]]), torch.tensor([1.0, 0.9, 0.7, 0.5])
-    found = Fall(distance, factor, torch.tensor([[3.0]]), start, 6.0)
-    own = Fall(distance, factor.repeat(2, 2, 1), torch.tensor([[2.0, 4.0], [6.0, 99.0]]), start, 6.0)
-    ax = figures.window({"one_d_window": found, "relational_window": own}).axes[0]
-    line, mark = of_colour(ax, COLOURS["one_d_window"])
-    assert dots(line) == pytest.approx(np.stack([distance, factor[0, 0]], axis=1))
-    assert dots(mark)[0] == pytest.approx([3, 0.6])
-    many = of_colour(ax, COLOURS["relational_window"])
-    assert [len(line.get_xdata()) for line in many] == [
-        4,
-        1,
-        4,
-        1,
-        4,
-        1,
-        4,
-    ]  # the last length is out of sight
-    dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
-    assert len(dotted) == 1
-    assert dotted[0].get_ydata() == pytest.approx(start.numpy())
-    assert dots(ax.lines[-1]) == [[6.0, 0.5]]
-    names = ["1d, window: $ab=3.0$", "relational, window: $ab=27.8$", "at the start: $ab=6$"]
-    assert legend(ax) == names
-    assert ax.get_xlabel() == "distance $|x-x'|$"
-    with pytest.raises(UsageError, match="at least one window"):
-        figures.window({})
-
-
 def test_attention_lies_on_the_matrix_with_a_ring_at_the_query():
     weights = torch.tensor([[torch.nan, 0.25, 0.5], [torch.nan, torch.nan, 0.25]])
-    ax, bar = figures.attention(Attended(2, weights)).axes
+    ax, bar = figures.attention(MatrixAttention(2, weights)).axes
     shown = ax.images[0].get_array()
     assert shown.mask.tolist() == weights.isnan().tolist()
     assert shown.compressed().tolist() == [0.25, 0.5, 0.25]
@@ -177,12 +118,12 @@ def test_attention_lies_on_the_matrix_with_a_ring_at_the_query():
     assert dots(ax.lines[0]) == [[3, 2]]
     assert ax.patches[0].get_xy() == (2.5, 0.5)
     assert bar.get_ylabel() == "attention"
-    assert figures.attention(Attended(1, weights), 1).axes[0].images[0].get_clim() == (0, 1)
+    assert figures.attention(MatrixAttention(1, weights), 1).axes[0].images[0].get_clim() == (0, 1)
 
 
 def test_attention_by_distance_is_a_mean_over_layers_and_heads():
     weights = torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]])  # [L, H, G]
-    found = Falling(torch.tensor([0.0, 1.0]), weights, torch.tensor([0.3, 0.25]))
+    found = DistanceAttention(torch.tensor([0.0, 1.0]), weights, torch.tensor([0.3, 0.25]))
     ax = figures.attention_by_distance({"relational": found}).axes[0]
     first, second, mean, even = of_colour(ax, COLOURS["relational"])
     assert first.get_ydata() == pytest.approx([0.5, 0.3])

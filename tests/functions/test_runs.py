@@ -1,35 +1,28 @@
-"""The declared cells against the paper's tables, and real runs by the harness."""
-
-import json
-from importlib import resources
+"""Settings, what is built of them, the loss, and real runs by the harness."""
 
 import pytest
 import torch
 
 from mini_lib.errors import UsageError
+from mini_lib.functions import runs
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.runs import (
     Loss,
     Settings,
     build,
-    data_source,
     paper_settings,
     tutorial_settings,
 )
 from mini_lib.functions.tasks import evaluation_curves
-from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.reproduction.functions import cells as experiments
-from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS
 from mini_lib.training import TrainingStack, train
 
-PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def short(monkeypatch):
     """Epochs of three updates."""
-    monkeypatch.setattr(experiments, "UPDATES", 3)
+    monkeypatch.setattr(runs, "UPDATES", 3)
 
 
 def small(model, **changes):
@@ -54,8 +47,8 @@ def test_settings_keep_only_what_is_not_default():
 
 def test_the_paper_settings_are_the_papers():
     s = paper_settings("one_d")
-    assert s.epochs * experiments.UPDATES == 10_000
-    assert s.epochs * experiments.UPDATES * s.batch_size == 320_000
+    assert s.epochs * runs.UPDATES == 10_000
+    assert s.epochs * runs.UPDATES * s.batch_size == 320_000
     assert (s.batch_size, s.lr, s.observed, s.test_curves) == (32, 1e-4, 20, 2500)
     assert tutorial_settings("one_d").epochs == s.epochs
 
@@ -73,8 +66,7 @@ def test_the_paper_settings_are_the_papers():
         ({"options": {"gate": "post"}}, "unknown option of one_d 'gate'"),
         ({"checks": (0,)}, "checks are epochs from 1 to 100"),
         ({"checks": (101,)}, "checks are epochs from 1 to 100"),
-        ({"noise": -0.1}, "noise has to be 0 or more"),
-        ({"intercept": float("nan")}, "intercept has to be a finite number"),
+        ({"lr": float("nan")}, "lr has to be a finite number"),
         ({"prefixes": True, "options": {"mask": "none"}}, "prefixes need a causal mask"),
     ],
 )
@@ -86,78 +78,29 @@ def test_what_cannot_be_run_is_refused(changes, message):
 def test_settings_describe_themselves():
     assert Settings("one_d").describe() == "one_d"
     assert "observed 12" in tutorial_settings("relational").describe()
-    assert data_source({}) == "drawn"
-
-
-# ------------------------------------------------------------------------------------------------ cells
-
-
-def test_every_printed_number_of_a_network_has_a_cell():
-    for table in ("functions.table1", "functions.table2"):
-        printed = {
-            (row, column)
-            for row, entries in PRINTED[table]["rows"].items()
-            for column, entry in entries.items()
-            if entry is not None and row != "optimal"  # in closed form: mini_lib.functions.bounds
-        }
-        filled = {(cell.row, cell.column) for cell in CELLS if cell.table == table and not cell.variant}
-        assert filled == printed
-
-
-def test_ids_are_unique_and_a_tutorial_cell_stands_for_every_cell():
-    ids = [cell.id for cell in CELLS]
-    assert len(ids) == len(set(ids))
-    plain = {cell.id for cell in CELLS if not cell.variant}
-    assert {cell.id.removesuffix("/tutorial") for cell in CELLS if cell.variant == TUTORIAL} == plain
-
-
-def test_both_tables_share_their_runs():
-    hashes = {
-        (cell.table, cell.hash) for cell in CELLS if cell.row == ROWS["relational"] and not cell.variant
-    }
-    assert len(hashes) == 2
-    assert len({hash for _, hash in hashes}) == 1
-    assert {cell.home for cell in CELLS if not cell.variant} == {"functions.table1"}
-
-
-def test_metrics_of_all_cells_are_measured(short):
-    for model in MODELS:
-        metrics = train([build(small(model).to_dict(), 1)])[0].metrics
-        wanted = {cell.metric for cell in CELLS if cell.row == ROWS[model]}
-        assert wanted <= metrics.keys()
-        assert set(COLUMNS) | {"even"} <= {name.removeprefix("mse_") for name in metrics}
-
-
-@pytest.mark.parametrize("variant", sorted({cell.variant for cell in CELLS} - {""}))
-def test_every_variant_builds(variant):
-    for settings in {cell.hash: cell.settings for cell in CELLS if cell.variant == variant}.values():
-        options = settings.get("options", {}) | {"dim": 8, "layers": 1, "heads": 2}
-        replica = build(settings | {"options": options, "test_curves": 3, "batch_size": 2}, 1)
-        loss, _ = replica.loss(replica.model, {"y": replica.epoch(0)["y"][:2]})
-        assert loss.isfinite()
 
 
 # ------------------------------------------------------------------------------------------------ runs
 
 
 def test_curves_depend_on_seed_and_epoch_and_not_on_the_network():
-    one, other = (build(small(model).to_dict(), 3) for model in ("one_d", "relational"))
+    one, other = (build(small(model), 3) for model in ("one_d", "relational"))
     assert torch.equal(one.epoch(1)["y"], other.epoch(1)["y"])
     assert not torch.equal(one.epoch(0)["y"], one.epoch(1)["y"])
-    assert not torch.equal(one.epoch(0)["y"], build(small("one_d").to_dict(), 4).epoch(0)["y"])
+    assert not torch.equal(one.epoch(0)["y"], build(small("one_d"), 4).epoch(0)["y"])
     assert one.epoch(0)["y"].shape == (500, 5)
 
 
 def test_the_test_is_the_same_for_every_run_and_not_what_was_trained_on():
-    replica = build(small("one_d").to_dict(), 1)
+    replica = build(small("one_d"), 1)
     curves = replica.evaluate.keywords["curves"]
-    assert curves is evaluation_curves(6, 14, 0.0)
+    assert curves is evaluation_curves(6, 14)
     trained = {tuple(row) for row in replica.epoch(0)["y"].tolist()}
     assert not trained & {tuple(row) for row in curves.y[:, :5].tolist()}
 
 
 def test_weights_depend_on_the_network_and_the_seed():
-    weights = [build(small("one_d").to_dict(), seed).model.read_in.weight for seed in (1, 1, 2)]
+    weights = [build(small("one_d"), seed).model.read_in.weight for seed in (1, 1, 2)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
@@ -198,21 +141,19 @@ def test_every_prefix_counts_alike_in_the_loss():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_stack_trains_as_each_network_alone(model, short):
-    replicas = [build(small(model, prefixes=model == "relational").to_dict(), seed) for seed in (1, 2)]
+    replicas = [build(small(model, prefixes=model == "relational"), seed) for seed in (1, 2)]
     assert replicas[0].stack_key() == replicas[1].stack_key()
     stack = TrainingStack(replicas, CPU, stacked=True)
     together = [stack.step(stack.batch(update))[0] for update in range(4)]
     for i, seed in enumerate((1, 2)):
-        alone = TrainingStack(
-            [build(small(model, prefixes=model == "relational").to_dict(), seed)], CPU, stacked=False
-        )
+        alone = TrainingStack([build(small(model, prefixes=model == "relational"), seed)], CPU, stacked=False)
         for update, losses in enumerate(together):
             assert torch.allclose(alone.step(alone.batch(update))[0][0], losses[i], rtol=1e-4)
 
 
 @pytest.mark.parametrize("model", ["one_d_window", "relational"])
 def test_resumed_equals_uninterrupted(model, tmp_path, short):
-    settings = small(model, epochs=8, checks=(2,)).to_dict()
+    settings = small(model, epochs=8, checks=(2,))
     (whole,) = train([build(settings, 1)])
     train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 5)
     (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
@@ -223,12 +164,12 @@ def test_resumed_equals_uninterrupted(model, tmp_path, short):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_training_lowers_the_error(model, short, monkeypatch):
-    monkeypatch.setattr(experiments, "UPDATES", 100)
-    (run,) = train([build(small(model, epochs=1, batch_size=16, options={"dim": 16}).to_dict(), 1)])
+    monkeypatch.setattr(runs, "UPDATES", 100)
+    (run,) = train([build(small(model, epochs=1, batch_size=16, options={"dim": 16}), 1)])
     losses = run.curve["loss"]
     assert sum(losses[-3:]) < 0.7 * sum(losses[:3])
 
 
 def test_windows_learn(short):
-    (run,) = train([build(small("one_d_window", epochs=4).to_dict(), 1)])
+    (run,) = train([build(small("one_d_window", epochs=4), 1)])
     assert run.metrics["window"] != pytest.approx(10.0, abs=1e-3)

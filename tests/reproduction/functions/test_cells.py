@@ -1,0 +1,67 @@
+"""The declared cells against the paper's tables, and what they make."""
+
+import json
+from importlib import resources
+
+import pytest
+
+from mini_lib.functions import runs
+from mini_lib.functions.models import MODELS
+from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS, bench_cases, build, data_source
+from mini_lib.training import train
+
+PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
+
+
+def test_every_printed_number_of_a_network_has_a_cell():
+    for table in ("functions.table1", "functions.table2"):
+        printed = {
+            (row, column)
+            for row, entries in PRINTED[table]["rows"].items()
+            for column, entry in entries.items()
+            if entry is not None and row != "optimal"  # in closed form: mini_lib.functions.bounds
+        }
+        filled = {(cell.row, cell.column) for cell in CELLS if cell.table == table and not cell.variant}
+        assert filled == printed
+
+
+def test_ids_are_unique_and_a_tutorial_cell_stands_for_every_cell():
+    ids = [cell.id for cell in CELLS]
+    assert len(ids) == len(set(ids))
+    plain = {cell.id for cell in CELLS if not cell.variant}
+    assert {cell.id.removesuffix("/tutorial") for cell in CELLS if cell.variant == TUTORIAL} == plain
+
+
+def test_both_tables_share_their_runs():
+    hashes = {
+        (cell.table, cell.hash) for cell in CELLS if cell.row == ROWS["relational"] and not cell.variant
+    }
+    assert len(hashes) == 2
+    assert len({hash for _, hash in hashes}) == 1
+    assert {cell.home for cell in CELLS if not cell.variant} == {"functions.table1"}
+
+
+def test_metrics_of_all_cells_are_measured(monkeypatch):
+    monkeypatch.setattr(runs, "UPDATES", 2)
+    sizes = {"observed": 4, "epochs": 1, "batch_size": 5, "test_curves": 6}
+    for model in MODELS:
+        options = {"dim": 8, "layers": 1, "heads": 2}
+        metrics = train([runs.build(runs.Settings(model, options=options, **sizes), 1)])[0].metrics
+        wanted = {cell.metric for cell in CELLS if cell.row == ROWS[model]}
+        assert wanted <= metrics.keys()
+        assert set(COLUMNS) | {"even"} <= {name.removeprefix("mse_") for name in metrics}
+
+
+@pytest.mark.parametrize("variant", sorted({cell.variant for cell in CELLS} - {""}))
+def test_every_variant_builds(variant):
+    for settings in {cell.hash: cell.settings for cell in CELLS if cell.variant == variant}.values():
+        options = settings.get("options", {}) | {"dim": 8, "layers": 1, "heads": 2}
+        replica = build(settings | {"options": options, "test_curves": 3, "batch_size": 2}, 1)
+        loss, _ = replica.loss(replica.model, {"y": replica.epoch(0)["y"][:2]})
+        assert loss.isfinite()
+
+
+def test_curves_are_drawn_and_every_network_is_timed():
+    assert {data_source(cell.settings) for cell in CELLS} == {"drawn"}
+    assert [case.network for case in bench_cases()] == list(MODELS)
