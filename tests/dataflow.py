@@ -22,6 +22,7 @@ LIVE_NAMES = {
     "perf_counter",
     "reader_network",
     "train",
+    "trained",
 }
 COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 SHOWN = {"print", "show", "display", "slider"}

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mini_lib.esbn.runs import build, paper_settings
+from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import launch as launching
+from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import (
     Job,
     JobsFailed,

@@ -39,8 +39,8 @@ def load_authors(network: Network, state_dict: Mapping[str, Tensor]) -> Network:
     """Give `network` the weights of a network of the authors' code.
 
     Build `network` first with the model, encoder, classes, windows and tcn of the run that made the
-    `state_dict`. The constants in MNM's memory are not in a state_dict of theirs: the network keeps its own
-    unless they are added by hand as "mnm.memfunc.l1" to "mnm.memfunc.l3".
+    `state_dict`. The random constants in MNM's memory are part of what it computes, and a state_dict of theirs
+    leaves them out: add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3".
 
     Returns:
         The same network, all or nothing of it changed.
@@ -49,11 +49,12 @@ def load_authors(network: Network, state_dict: Mapping[str, Tensor]) -> Network:
         ValueError: for parameters that are missing, superfluous or of another shape; each is named.
     """
     own = network.state_dict()
-    pairs, optional, dead = _expand(network, own, state_dict)
+    pairs, dead = _expand(network, own, state_dict)
+    notes = {row["theirs"]: f"; {row['note']}" for row in renaming() if "note" in row}
     problems = [
-        f"{theirs!r} is missing (it would be our {ours!r})"
+        f"{theirs!r} is missing (it would be our {ours!r}{notes.get(theirs, '')})"
         for theirs, ours in pairs.items()
-        if theirs not in state_dict and theirs not in optional
+        if theirs not in state_dict
     ]
     problems += [_superfluous(name) for name in state_dict if name not in pairs and name not in dead]
     present = {theirs: ours for theirs, ours in pairs.items() if theirs in state_dict}
@@ -92,23 +93,21 @@ def renaming() -> tuple[dict, ...]:
 
 def _expand(
     network: Network, own: Mapping[str, Tensor], state_dict: Mapping[str, Tensor]
-) -> tuple[dict[str, str], set[str], set[str]]:
-    """What concerns `network`, layers spelled out: their name -> ours; optional names; dead names."""
-    pairs, optional, dead = {}, set(), set()
+) -> tuple[dict[str, str], set[str]]:
+    """What concerns `network`, layers spelled out: their name -> ours; dead names."""
+    pairs, dead = {}, set()
     for row in renaming():
         if row["model"] not in ("any", model_name(network)):
             continue
         if row.get("encoder", encoder_name(network)) != encoder_name(network):
             continue
         ours, theirs = row.get("ours", ""), row["theirs"]
-        found = [name for name in own if _matches(name, ours)]
-        for name in found:
+        same = [name for name in own if _matches(name, ours)]
+        for name in same:
             pairs[theirs.removesuffix("*") + name.removeprefix(ours.removesuffix("*"))] = name
-        if row.get("optional"):
-            optional.add(theirs)
-        if row.get("dead") and not found:
+        if row.get("dead") and not same:
             dead |= {name for name in state_dict if _matches(name, theirs)}
-    return pairs, optional, dead
+    return pairs, dead
 
 
 def _matches(name: str, pattern: str) -> bool:

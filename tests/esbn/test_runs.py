@@ -1,51 +1,17 @@
-"""The declared cells against the paper's tables of settings, and one real run through the harness."""
+"""Settings against the paper's tables of them, and real runs through the harness."""
 
-import json
 import math
-from collections import Counter
-from importlib import resources
 
 import pytest
 import torch
 
 from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
+from mini_lib.esbn.evaluation import evaluate
 from mini_lib.esbn.models import MODELS
-from mini_lib.esbn.runs import Settings, build, evaluate, loss, paper_settings, shuffled
+from mini_lib.esbn.runs import Settings, build, dedupe_batch, loss, paper_settings, shuffled
 from mini_lib.esbn.tasks import TASKS, Problems
-from mini_lib.reproduction.esbn.cells import CELLS
 from mini_lib.training import TrainingStack, train
-
-PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
-
-
-def by_table(table, variant=""):
-    return [cell for cell in CELLS if cell.table == table and cell.variant == variant]
-
-
-@pytest.mark.parametrize("number", range(9, 21))
-def test_every_printed_cell_is_declared_once(number):
-    table = f"esbn.table{number}"
-    printed = PRINTED[table]
-    declared = Counter((cell.row, cell.column) for cell in by_table(table))
-    expected = {
-        (row, column)
-        for row, entries in printed["rows"].items()
-        for column, entry in entries.items()
-        if entry
-    }
-    assert set(declared) == expected
-    assert set(declared.values()) == {1}
-    assert {cell.runs for cell in by_table(table)} == {printed["runs"]}
-
-
-def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
-    assert len({cell.id for cell in CELLS}) == len(CELLS)
-    homes = {}
-    for cell in CELLS:
-        assert homes.setdefault(cell.hash, cell.home) == cell.home
-    shared = {cell.home for cell in by_table("esbn.table17") if "(conv)" in cell.row}
-    assert shared == {"esbn.table11"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +57,7 @@ def test_schedules_are_those_of_tables_5_to_8(task, m, model, tcn, epochs, lr):
     ],
 )
 def test_updates_are_those_of_the_authors_code(task, m, model, updates):
-    assert build(paper_settings(task, m, model, width=0.125).to_dict(), 1).updates == updates
+    assert build(paper_settings(task, m, model, width=0.125), 1).updates == updates
 
 
 def test_settings_keep_only_what_is_not_default():
@@ -137,7 +103,7 @@ def test_settings_keep_only_what_is_not_default():
 def test_settings_that_make_no_run_are_refused(changes, message):
     settings = paper_settings("rmts", 95, "lstm").to_dict() | changes
     with pytest.raises(UsageError, match=message):
-        build(settings, 1)
+        Settings.from_dict(settings)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +120,10 @@ def test_wrong_names_are_answered_with_the_nearest(arguments, message):
 
 
 def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
-    batches = [
-        build(paper_settings("rmts", 95, model, width=0.125).to_dict(), 1).epoch(0)
-        for model in ("rn", "lstm")
-    ]
+    batches = [build(paper_settings("rmts", 95, model, width=0.125), 1).epoch(0) for model in ("rn", "lstm")]
     assert batches[0]["where"].equal(batches[1]["where"])
     assert not batches[0]["where"].equal(
-        build(paper_settings("rmts", 95, "rn", width=0.125).to_dict(), 2).epoch(0)["where"]
+        build(paper_settings("rmts", 95, "rn", width=0.125), 2).epoch(0)["where"]
     )
 
 
@@ -172,8 +135,8 @@ def test_an_epoch_is_a_permutation_of_the_problems():
     assert not first["answer"].equal(second["answer"])
 
 
-def test_compacting_changes_nothing_but_the_work():
-    replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125).to_dict(), 1)
+def test_deduplication_changes_nothing_but_the_work():
+    replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125), 1)
     batch = {k: v[:32] for k, v in replica.epoch(0).items()} | {"images": glyphs()}
     small = dedupe_batch(batch)
     assert small["images"].shape[0] == 5
@@ -213,7 +176,7 @@ def test_stacked_equals_alone(model, changes):
     Not the weights: where a gradient is zero but for rounding, Adam makes a full step of it.
     """
     changes |= {"epochs": 1, "width": 0.125, "test_size": 200}
-    settings = paper_settings("distribution_of_three", 95, model, **changes).to_dict()
+    settings = paper_settings("distribution_of_three", 95, model, **changes)
     alone = [TrainingStack([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
     stack = TrainingStack([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
     for update in range(3):
@@ -230,9 +193,7 @@ def test_stacked_equals_alone(model, changes):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
-    settings = paper_settings(
-        "distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200
-    ).to_dict()
+    settings = paper_settings("distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200)
     (whole,) = train([build(settings, 1)])
     (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 10)
     assert not halted.finished
@@ -248,5 +209,5 @@ def test_a_small_esbn_learns_from_few_images_and_answers_for_unseen_ones(task):
     settings = paper_settings(
         task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480
     )
-    (run,) = train([build(settings.to_dict(), 1)])
+    (run,) = train([build(settings, 1)])
     assert run.metrics["test_accuracy"] > 85
