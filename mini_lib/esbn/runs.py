@@ -38,7 +38,7 @@ class Settings(RunSettings):
         balance: "released" or "paper"; see `tasks.make_problems`.
         batch_size: B.
         width: scales every layer; 1 is the paper's.
-        options: named options of the network, its sizes among them; see `models.options_of`.
+        options: named options of the network, its sizes among them; see `models`.
     """
 
     PAPER: ClassVar[str] = PAPER

@@ -158,11 +158,6 @@ def check_regime(task: Task, m: int) -> None:
         )
 
 
-def arrangements(n: int, k: int) -> int:
-    """How many ordered choices of k distinct items out of n there are."""
-    return math.perm(n, k)
-
-
 def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
     """The ordered choices of k distinct items out of 0..n-1 with these numbers, 0 <= number < perm(n, k). [N, k]"""
     chosen = np.empty((len(number), 0), dtype=np.int64)
@@ -209,13 +204,13 @@ class _Maker:
 
 class _SameDifferent(_Maker):
     def sample(self, rng, pool, size):
-        different = arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2)
+        different = arrangement(np.arange(math.perm(len(pool), 2)), len(pool), 2)
         same = np.repeat(np.arange(len(pool))[:, None], 2, axis=1)
         ids, answers = _shuffle(rng, self._balanced(rng, same, different), size)
         return pool[ids], answers
 
     def jointly(self, rng, pool, train_size, test_size):
-        different = rng.permutation(arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2))
+        different = rng.permutation(arrangement(np.arange(math.perm(len(pool), 2)), len(pool), 2))
         same = rng.permutation(np.repeat(np.arange(len(pool))[:, None], 2, axis=1))
         parts = []
         for share in (slice(0, 95), slice(95, 100)):  # percent; training and test share no pair
@@ -236,14 +231,14 @@ class _RMTS(_Maker):
 
     def sample(self, rng, pool, size):
         per_kind = -(-size // 2)
-        same = self.same(_draw(rng, 2 * arrangements(len(pool), 4), per_kind), pool)
-        different = self.different(_draw(rng, 2 * arrangements(len(pool), 5), per_kind), pool)
+        same = self.same(_draw(rng, 2 * math.perm(len(pool), 4), per_kind), pool)
+        different = self.different(_draw(rng, 2 * math.perm(len(pool), 5), per_kind), pool)
         return _shuffle(rng, _join(same, different), size)
 
     def train(self, rng, pool, size, balance):
         if len(pool) >= ENUMERATE_BELOW or balance == "paper":
             return self.sample(rng, pool, size)
-        same_space, space = (2 * arrangements(len(pool), 4), 2 * arrangements(len(pool), 5))
+        same_space, space = (2 * math.perm(len(pool), 4), 2 * math.perm(len(pool), 5))
         number = _draw(rng, same_space + space, size)
         same, different = number[number < same_space], number[number >= same_space] - same_space
         return _shuffle(rng, _join(self.same(same, pool), self.different(different, pool)))
@@ -270,7 +265,7 @@ class _DistributionOfThree(_Maker):
 
     def sample(self, rng, pool, size):
         orders = np.array(list(permutations(range(3))))
-        number = _draw(rng, 6 * arrangements(len(pool), 3), size)
+        number = _draw(rng, 6 * math.perm(len(pool), 3), size)
         chosen = arrangement(number // 6, len(pool), 3)
         row2 = np.take_along_axis(chosen, orders[number % 6], axis=1)
         fourth = rng.integers(len(pool) - 3, size=len(number))
@@ -308,20 +303,16 @@ class _IdentityRules(_Maker):
 
     @staticmethod
     def space(rule, pool):
-        return arrangements(len(pool), 4) * math.perm(4, ROLES[rule])
+        return math.perm(len(pool), 4) * math.perm(4, ROLES[rule])
 
     @staticmethod
     def decode(rule, number, pool):
         """Problems of one rule by their numbers."""
         four, cast = np.divmod(number, math.perm(4, ROLES[rule]))
         choices = pool[arrangement(four, len(pool), 4)]  # images, as they are offered: [N, 4]
-        first, second = np.hsplit(
-            arrangement(cast, 4, ROLES[rule]), 2
-        )  # which choices play A1 (B1) and A2 (B2)
-        row1, row2 = (
-            first[:, PATTERNS[rule]],
-            second[:, PATTERNS[rule]],
-        )  # which choice stands where: [N, 3] each
+        cast = arrangement(cast, 4, ROLES[rule])  # which choices play A1 (and B1), A2 (and B2): [N, roles]
+        first, second = np.hsplit(cast, 2)
+        row1, row2 = first[:, PATTERNS[rule]], second[:, PATTERNS[rule]]  # the choice at each place: [N, 3]
         matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
         return np.hstack([matrix, choices]), row2[:, 2]
 

@@ -82,8 +82,8 @@ def test_keys_of_a_network_elsewhere_are_collected_on_the_cpu(small, three: Prob
     with OtherDevice():
         there = deepcopy(small).to(OTHER)
         for pictures in (images, images.to(OTHER)):
-            found = analysis.collect_keys(there, pictures, three)
-            for ours, right in zip(found, expected, strict=True):
+            collected = analysis.collect_keys(there, pictures, three)
+            for ours, right in zip(collected, expected, strict=True):
                 assert ours.device.type == "cpu"
                 torch.testing.assert_close(ours, right)
 
@@ -162,9 +162,9 @@ def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
     steps = torch.arange(9.0)
     retrieved = steps[None, :, None].expand(len(three.ids), -1, 2).clone()
     retrieved[..., 1] += 100 * torch.arange(len(three.ids))[:, None]
-    found = analysis.keys_at_reappearance(keys_of(torch.zeros(len(three.ids), 10, 2), retrieved), three)
-    assert found[..., 0].tolist() == analysis.reappearances(three).tolist()
-    assert ((found[..., 1] - found[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
+    collected = analysis.keys_at_reappearance(keys_of(torch.zeros(len(three.ids), 10, 2), retrieved), three)
+    assert collected[..., 0].tolist() == analysis.reappearances(three).tolist()
+    assert ((collected[..., 1] - collected[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
 
 
 def test_an_object_that_never_returns_is_an_error():
@@ -265,3 +265,30 @@ def test_without_confidence_every_same_different_problem_gets_the_same_answer():
         largest[name] = (logits - logits[0]).abs().max().item()
     assert largest["esbn_no_confidence"] < 1e-5
     assert min(largest["esbn"], largest["esbn_default_memory"]) > 1e-3
+
+
+# ------------------------------------------------------------------------------------------ edited keys
+
+
+@pytest.mark.parametrize("name", ["esbn", "esbn_no_confidence"])
+def test_edits_see_the_keys_written_before_and_reach_the_answer(name):
+    core = build_network(name, classes=4, windows=(9,), width=0.125).core
+    analysis.randomise(core, seed=0)
+    z, seen = torch.randn(3, 9, 16, generator=torch.Generator().manual_seed(1)), []
+    with torch.no_grad():
+        left = analysis.answers_with_edited_keys(core, z, lambda t, keys: seen.append(keys) or keys)
+        zeroed = analysis.answers_with_edited_keys(core, z, lambda t, keys: [0 * key for key in keys])
+        trace = core.trace(z)
+    torch.testing.assert_close(left, trace.logits)
+    assert not torch.allclose(zeroed, trace.logits, atol=1e-2)
+    assert [len(keys) for keys in seen] == list(range(10))
+    torch.testing.assert_close(torch.stack(seen[9], dim=1), trace.keys_written[:, :9])
+
+
+def test_wrong_edits_are_refused(small):
+    z = torch.randn(2, 9, 16)
+    with pytest.raises(ValueError, match="at step 0 memory holds 0 keys, the edit returned 1"):
+        analysis.answers_with_edited_keys(small.core, z, lambda t, keys: [*keys, torch.zeros(2, 32)])
+    other = build_network("esbn_default_memory", classes=4, windows=(9,), width=0.125).core
+    with pytest.raises(ValueError, match="default entry"):
+        analysis.answers_with_edited_keys(other, z, lambda t, keys: keys)

@@ -1,12 +1,12 @@
 """The networks of the ESBN paper, one file each, and `build_network`, which puts one together by name."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from torch import nn
 
-from mini_lib.errors import check_names
+from mini_lib.errors import UsageError, check_names
 from mini_lib.esbn.models.context_norm import TemporalContextNorm
 from mini_lib.esbn.models.encoders import ENCODERS, ConvEncoder, MLPEncoder, RandomEncoder
 from mini_lib.esbn.models.esbn import ESBN, ESBNTrace
@@ -52,12 +52,11 @@ __all__ = [
     "Transformer",
     "build_network",
     "check_options",
-    "options_of",
     "scaled_sizes",
 ]
 
 
-# What every network is given, and the sizes that `build_network` scales by `width`: their defaults are the paper's.
+# What `build_network` says, and the sizes that it scales by `width`: their defaults are the paper's.
 GIVEN = ("features", "classes", "length")
 SIZES = (
     *("features", "hidden", "hidden2", "answer_hidden", "key_size", "row_size", "relation_size"),
@@ -65,19 +64,16 @@ SIZES = (
 )
 
 
-def options_of(model: str) -> list[str]:
-    """The options of a network of `MODELS`: its sizes by name, and what else it can be told.
-
-    Raises:
-        UsageError: for a network that is not there.
-    """
+def check_options(model: str, options: Mapping[str, object]) -> None:
+    """UsageError for a network that is not in `MODELS`, or an option that it lacks; its sizes are options too."""
     check_names("model", [model], MODELS)
-    return [name for name in inspect.signature(MODELS[model]).parameters if name not in GIVEN]
-
-
-def check_options(model: str, options: Iterable[str]) -> None:
-    """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {model}", options, options_of(model))
+    parameters = inspect.signature(MODELS[model]).parameters
+    check_names(f"option of {model}", options, [name for name in parameters if name not in GIVEN])
+    for name, value in options.items():
+        kind = type(parameters[name].default)
+        if type(value) is not kind or (kind is int and value < 1):
+            wanted = "True or False" if kind is bool else "a whole number from 1"
+            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
 
 
 def scaled_sizes(part: Callable, width: float) -> dict[str, int]:

@@ -39,15 +39,6 @@ class ESBNTrace(NamedTuple):
     step_logits: Tensor
 
 
-class _Steps(NamedTuple):
-    """What the controller did, an entry [B, ...] for each of the T + 1 steps; names as in `ESBNTrace`."""
-
-    hidden: list[Tensor]
-    keys_written: list[Tensor]
-    keys_retrieved: list[Tensor]
-    gates: list[Tensor]
-
-
 class ESBN(nn.Module):
     """An LSTM that sees only keys, bound in memory to embeddings that it never sees (Algorithm 1).
 
@@ -148,7 +139,7 @@ class ESBN(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        return self.answer(self._run(z).hidden[-1])
+        return self.answer(self._run(z))
 
     def match(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B S N"], Float[Tensor, "B S N"]]:
         """Weights w = softmax(M_v z_t) and confidences c = sigma(gamma M_v z_t + beta) of all S = T + 1 steps.
@@ -173,22 +164,27 @@ class ESBN(nn.Module):
 
     def trace(self, z: Float[Tensor, "B T D"]) -> ESBNTrace:
         """Run the network and keep what it wrote, read and weighed at every step."""
-        steps = self._run(z)
+        steps = []
+        last = self._run(z, steps)
+        hidden, keys, reads, gates = (torch.stack(part, dim=1) for part in zip(*steps, strict=True))
         weights, confidences = self.match(z)
         return ESBNTrace(
-            logits=self.answer(steps.hidden[-1]),
-            keys_written=torch.stack(steps.keys_written, dim=1),
-            keys_retrieved=torch.stack(steps.keys_retrieved, dim=1),
-            gates=torch.stack(steps.gates, dim=1)[..., 0],
+            logits=self.answer(last),
+            keys_written=keys,
+            keys_retrieved=reads,
+            gates=gates[..., 0],
             weights=weights,
             confidences=confidences,
-            step_logits=self.answer(torch.stack(steps.hidden, dim=1)),
+            step_logits=self.answer(hidden),
         )
 
-    def _run(self, z: Float[Tensor, "B T D"]) -> _Steps:
-        """`algorithm_1` with two savings: all comparisons before the loop, and steps 0 and 1 on a batch of one.
+    def _run(
+        self, z: Float[Tensor, "B T D"], steps: list[list[Tensor]] | None = None
+    ) -> Float[Tensor, "B H"]:
+        """The controller's last state, by Algorithm 1 with two savings; `steps` gets h, k_w, k_r and g of each step.
 
-        Step 1 is the first to read, so that until then all problems are the same.
+        All comparisons are made before the loop. Step 1 is the first to read, so that steps 0 and 1 are the same for
+        all problems: they run on a batch of one.
         """
         # Algorithm 1, faster
         batch = z.shape[0]
@@ -199,7 +195,6 @@ class ESBN(nn.Module):
         state = self.controller.initial_state(z[:1])
         read = z.new_zeros(1, self.controller.weight_ih.shape[1])
         memory = [self.default_key.expand(batch, -1)] if self.default_memory else []  # M_k
-        steps = _Steps([], [], [], [])
         for t in range(z.shape[1] + 1):
             state = self.controller(read, state)
             key, gate = torch.relu(self.key(state[0])), torch.sigmoid(self.gate(state[0]))
@@ -209,6 +204,6 @@ class ESBN(nn.Module):
                     read = torch.cat([read, expected[:, t]], dim=-1)
                 read = gate * read
             memory.append(key.expand(batch, -1))
-            for kept, value in zip(steps, (state[0], key, read, gate), strict=True):
-                kept.append(value.expand(batch, -1))
-        return steps
+            if steps is not None:
+                steps.append([part.expand(batch, -1) for part in (state[0], key, read, gate)])
+        return state[0].expand(batch, -1)

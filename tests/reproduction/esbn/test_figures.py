@@ -163,15 +163,6 @@ def test_gallery_frames_the_marked_images():
     assert [(round(patch.get_x()), round(patch.get_y())) for patch in framed] == [(2, 0), (1, 1)]
 
 
-def test_embeddings_show_the_features_that_vary():
-    part = torch.tensor([[1.0, 0.0, 2.0], [1.0, 5.0, 3.0]])
-    fig = problems.embeddings({"before": part, "after": -part})
-    assert np.array_equal(fig.axes[0].images[0].get_array(), part[:, 1:])
-    assert np.array_equal(fig.axes[1].images[0].get_array(), -part[:, 1:])
-    with pytest.raises(ValueError, match="one shape"):
-        problems.embeddings({"before": part, "after": part[:1]})
-
-
 # ------------------------------------------------------------------------------------------------ memory
 
 
@@ -241,15 +232,17 @@ def test_figure_9_draws_the_three_clouds_it_promises():
     with seeded(0, "test"):
         network = build_network("esbn", classes=4, windows=(9,), width=0.125)
     analysis.randomise(network.core, seed=0)
-    found = analysis.collect_keys(network, glyphs(), part)
-    whole, first, again = keys.key_plane(found, found, part, part).axes
+    collected = analysis.collect_keys(network, glyphs(), part)
+    whole, first, again = keys.key_plane(collected, collected, part, part).axes
     assert first.get_xlim() == again.get_xlim()
     assert first.get_ylim() == again.get_ylim()
-    plane = analysis.fit_plane(found, found)
+    plane = analysis.fit_plane(collected, collected)
     drawn = [cloud.get_offsets().data for cloud in whole.collections]  # the last step first
-    np.testing.assert_allclose(np.stack(drawn[::-1], axis=1), analysis.project(plane, found.written[:, :-1]))
-    reads = analysis.project(plane, analysis.keys_at_reappearance(found, part))
-    for ax, points in ((first, analysis.project(plane, found.written[:, :3])), (again, reads)):
+    np.testing.assert_allclose(
+        np.stack(drawn[::-1], axis=1), analysis.project(plane, collected.written[:, :-1])
+    )
+    reads = analysis.project(plane, analysis.keys_at_reappearance(collected, part))
+    for ax, points in ((first, analysis.project(plane, collected.written[:, :3])), (again, reads)):
         test, train = ax.collections[:3], ax.collections[3:]
         for step, clouds in enumerate(zip(test, train, strict=True)):
             for cloud in clouds:

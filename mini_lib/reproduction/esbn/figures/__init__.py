@@ -7,12 +7,11 @@ from mini_lib.reproduction.esbn.figures.learning import (
     learning_curves,
     live_curves,
 )
-from mini_lib.reproduction.esbn.figures.problems import embeddings, gallery, memory, problem, tasks
+from mini_lib.reproduction.esbn.figures.problems import gallery, memory, problem, tasks
 
 __all__ = [
     "accuracy_by_regime",
     "decoding",
-    "embeddings",
     "gallery",
     "heat_map",
     "key_plane",
