@@ -1,6 +1,5 @@
-"""What is measured inside a trained ESBN: its keys, what they tell, and what becomes of them (A.6)."""
+"""What is measured inside a trained ESBN: its keys, and what they tell (A.6)."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -157,31 +156,3 @@ def randomise(module: nn.Module, seed: int, std: float = 0.3) -> None:
     with torch.no_grad(), seeded(seed, "randomise"):
         for parameter in module.parameters():
             parameter.normal_(std=std)
-
-
-def answers_with_edited_keys(
-    core: ESBN, z: Float[Tensor, "B T D"], edit: Callable[[int, list[Tensor]], list[Tensor]]
-) -> Float[Tensor, "B C"]:
-    """The logits of Algorithm 1 when the keys in memory are replaced on the way.
-
-    Args:
-        core: an ESBN with or without confidence; not one with a default entry.
-        z: normalised embeddings.
-        edit: given the step t, from 0 to T, and the keys [B, K] of the steps before it, returns the keys that
-            memory holds from then on. `lambda t, keys: keys` leaves all as it is.
-
-    Raises:
-        ValueError: if memory has a default entry, or an edit changes the number of entries.
-    """
-    if core.default_memory:
-        raise ValueError(
-            "this memory starts with a default entry, which an edit would not see: use another ESBN"
-        )
-
-    def checked(t: int, keys: list[Tensor]) -> list[Tensor]:
-        keys = edit(t, keys)
-        if len(keys) != t:
-            raise ValueError(f"at step {t} memory holds {t} keys, the edit returned {len(keys)}")
-        return keys
-
-    return core.algorithm_1(z, checked)

@@ -10,6 +10,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from esbn import oracles
+from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.layers import LSTMCell, scaled
@@ -393,6 +394,20 @@ def test_algorithm_1_and_the_faster_forward_are_one_function(model, length):
     for name, one, other in zip(["z", *parameters], *gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12, msg=name)
         assert one.any() or (model, length, name) == ("esbn_no_confidence", 2, "z"), name
+
+
+@every_esbn
+def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
+    core, seen = busy(model).core, []
+    z = torch.randn(3, 9, 16, dtype=torch.float64)
+    core.algorithm_1(z, lambda t, keys: seen.append(keys) or keys)
+    assert [len(keys) - core.default_memory for keys in seen] == list(range(10))
+    written = torch.stack(seen[9][core.default_memory :], dim=1)
+    torch.testing.assert_close(written, core.trace(z).keys_written[:, :9])
+    zeroed = core.algorithm_1(z, lambda t, keys: [0 * key for key in keys])
+    assert (zeroed - core(z)).abs().max() > 1e-3
+    with pytest.raises(UsageError, match=r"at step 0 memory holds \d keys, the edit returned \d"):
+        core.algorithm_1(z, lambda t, keys: [*keys, keys])
 
 
 @every_esbn

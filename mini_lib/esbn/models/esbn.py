@@ -107,8 +107,11 @@ class ESBN(nn.Module):
 
         Args:
             z: normalised embeddings.
-            edit: given the step t, from 0 to T, and the keys in memory, [B, K] each, returns the keys that memory
-                holds from then on. By default it leaves all as it is.
+            edit: a hand in memory. Given the step t, from 0 to T, and the keys in memory, [B, K] each (the default
+                entry first, if there is one), it returns the keys that memory holds from then on.
+
+        Raises:
+            UsageError: if the edit changes the number of keys.
         """
         # Algorithm 1
         batch = len(z)
@@ -121,6 +124,10 @@ class ESBN(nn.Module):
             [*z.unbind(dim=1), torch.zeros_like(z[:, 0])]
         ):  # lines 5-6, and A.3.3: [B, D]
             keys = edit(t, keys)
+            if len(keys) != len(values):
+                raise UsageError(
+                    f"at step {t} memory holds {len(values)} keys, the edit returned {len(keys)}"
+                )
             state = self.controller(read, state)  # line 7
             key = torch.relu(self.key(state[0]))  # k_w: [B, K]
             gate = torch.sigmoid(self.gate(state[0]))  # g: [B, 1]
