@@ -1,6 +1,5 @@
-"""What is measured inside a trained ESBN (A.6), and across its runs (Figures 4, 5, 7, 8; A.5.4)."""
+"""What is measured inside a trained ESBN: its keys, and what they tell (A.6)."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +21,13 @@ class Keys(NamedTuple):
     """The keys of every problem at every step.
 
     Attributes:
-        written: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, Q]
-        retrieved: k_r without its confidence, gated, at steps 1..T; zero at the first. [N, T, Q]
+        written: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
+        retrieved: k_r without its confidence, gated, at steps 1..T; zero at the first. [N, T, K]
         confidence: the gated confidence that came with it; zeros where the variant has none. [N, T]
     """
 
-    written: Float[Tensor, "N S Q"]
-    retrieved: Float[Tensor, "N T Q"]
+    written: Float[Tensor, "N S K"]
+    retrieved: Float[Tensor, "N T K"]
     confidence: Float[Tensor, "N T"]
 
 
@@ -65,7 +64,7 @@ def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
     return PCA(n_components=2).fit(np.concatenate([part.flatten(0, 1).cpu().numpy() for part in sets]))
 
 
-def project(plane: PCA, keys: Float[Tensor, "*N Q"]) -> Float[np.ndarray, "*N 2"]:
+def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"]:
     """Keys as points of the plane."""
     points = plane.transform(keys.reshape(-1, keys.shape[-1]).cpu().numpy())
     return points.reshape(*keys.shape[:-1], 2)
@@ -86,35 +85,36 @@ def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     return ROW1 + again.int().argmax(dim=-1)
 
 
-def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 Q"]:
+def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 K"]:
     """The keys retrieved when each object of row 1 is first seen again (Figure 9c)."""
     steps = reappearances(problems)
     return keys.retrieved[torch.arange(len(steps))[:, None], steps]
 
 
 def decode_steps(
-    train: Float[Tensor, "N S Q"], test: Float[Tensor, "M S Q"]
+    train: Float[Tensor, "N S K"], test: Float[Tensor, "M S K"]
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
-    """How well the step at which a key was written is told from the key alone.
+    """Nearest-centroid decoding of the step at which a key was written.
 
-    The centroids of the training problems' keys, one a step, label each key of the test problems, whose images
-    the network has never seen. With retrieved keys for `test`, it tells at which step they were written.
+    Each key of the test problems gets the step whose mean key in the training problems is nearest. Give retrieved
+    keys as `test` to ask at which step they were written.
 
     Returns:
-        The share of test keys of each step that are told right, and the confusion matrix (rows: true step).
+        The share of each step's test keys that are decoded right, and the confusion matrix (rows: true step).
     """
-    told = torch.cdist(test, train.mean(dim=0).expand(len(test), -1, -1)).argmin(dim=-1)
-    confusion = one_hot(told, train.shape[1]).double().mean(dim=0).cpu().numpy()
+    centroids = train.mean(dim=0).expand(len(test), -1, -1)
+    decoded = torch.cdist(test, centroids).argmin(dim=-1)
+    confusion = one_hot(decoded, train.shape[1]).double().mean(dim=0).cpu().numpy()
     return confusion.diagonal(), confusion
 
 
-def first_component_share(cloud: Float[Tensor, "N Q"]) -> float:
+def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
     """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
     values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
     return (values[0] / values.sum()).item()
 
 
-def centroid_distances(keys: Float[Tensor, "N S Q"]) -> Float[np.ndarray, "S S"]:
+def centroid_distances(keys: Float[Tensor, "N S K"]) -> Float[np.ndarray, "S S"]:
     """Distances between the mean keys of every two steps, divided by the largest of them."""
     means = keys.mean(dim=0)
     distances = torch.cdist(means, means).cpu().numpy()
@@ -156,37 +156,3 @@ def randomise(module: nn.Module, seed: int, std: float = 0.3) -> None:
     with torch.no_grad(), seeded(seed, "randomise"):
         for parameter in module.parameters():
             parameter.normal_(std=std)
-
-
-def answers_with_edited_keys(
-    core: ESBN, z: Float[Tensor, "B T D"], edit: Callable[[int, list[Tensor]], list[Tensor]]
-) -> Float[Tensor, "B C"]:
-    """Algorithm 1 with a hand in memory: logits when the stored keys are replaced on the way.
-
-    Args:
-        core: an ESBN with or without confidence; not one with a default entry.
-        z: normalised embeddings.
-        edit: given the step t, from 0 to T, and the keys [B, K] of the steps before it, returns the keys that
-            memory holds from then on. `lambda t, keys: keys` leaves all as it is.
-
-    Raises:
-        ValueError: if memory has a default entry, or an edit changes the number of entries.
-    """
-    if core.default_memory:
-        raise ValueError(
-            "this memory starts with a default entry, which an edit would not see: use another ESBN"
-        )
-    weights, confidences = core.match(z)
-    state, read = core.controller.initial_state(z), z.new_zeros(len(z), core.controller.weight_ih.shape[1])
-    keys: list[Tensor] = []
-    for t in range(z.shape[1] + 1):
-        state = core.controller(read, state)
-        keys = edit(t, keys)
-        if len(keys) != t:
-            raise ValueError(f"at step {t} memory holds {t} keys, the edit returned {len(keys)}")
-        if t > 0:
-            held = weights[:, t, :t, None]
-            parts = [torch.stack(keys, dim=1)] + [confidences[:, t, :t, None]] * core.confidence
-            read = torch.sigmoid(core.gate(state[0])) * (held * torch.cat(parts, dim=2)).sum(dim=1)
-        keys = [*keys, torch.relu(core.key(state[0]))]
-    return core.answer(state[0])

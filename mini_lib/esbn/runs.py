@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from mini_lib.datasets import glyphs
 from mini_lib.errors import check_names
+from mini_lib.esbn.evaluation import evaluate
 from mini_lib.esbn.models import ENCODERS, MODELS, build_network, check_options
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.seeding import seeded, torch_rng
@@ -17,7 +18,6 @@ from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "esbn"
-TEST_BATCH = 100  # the paper's accuracy is the mean over test batches of this size
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Settings(RunSettings):
         test_size: test problems wanted.
         balance: "released" or "paper"; see `tasks.make_problems`.
         batch_size: B.
-        width: scales every hidden layer; 1 is the paper's.
-        options: named options of the network.
+        width: scales every layer; 1 is the paper's.
+        options: named options of the network, its sizes among them; see `models`.
     """
 
     PAPER: ClassVar[str] = PAPER
@@ -142,17 +142,23 @@ def epochs(task: str, m: int, model: str) -> int:
 # ------------------------------------------------------------------------------------------------ one run
 
 
-def build(settings: dict, seed: int) -> TrainingRun:
-    """The replica of a run: its problems, its network, its loss and its test.
+def build(settings: Settings, seed: int) -> TrainingRun:
+    """A run's problems, network, loss and test, ready to be trained.
 
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
-    s = Settings.from_dict(settings)
-    data = make_problems(s.task, s.m, seed, train_size=s.train_size, test_size=s.test_size, balance=s.balance)
-    with seeded(seed, "weights", s.model):
-        model = s.network()
-    images = glyphs(s.images)
-    return s.training_run(
+    data = make_problems(
+        settings.task,
+        settings.m,
+        seed,
+        train_size=settings.train_size,
+        test_size=settings.test_size,
+        balance=settings.balance,
+    )
+    with seeded(seed, "weights", settings.model):
+        model = settings.network()
+    images = glyphs(settings.images)
+    return settings.training_run(
         seed,
         model,
         epoch=partial(shuffled, data.train, seed),
@@ -164,9 +170,9 @@ def build(settings: dict, seed: int) -> TrainingRun:
     )
 
 
-def data_source(settings: dict) -> str:
-    """Which pictures a run saw, as its record says it."""
-    return settings.get("images", "rendered")
+def data_source(settings: Settings) -> str:
+    """Which pictures a run sees, as its record says it."""
+    return settings.images
 
 
 def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
@@ -186,22 +192,3 @@ def dedupe_batch(batch: Batch) -> Batch:
     """Keep only the images that the batch shows, so that each is encoded once."""
     shown, where = torch.unique(batch["where"], return_inverse=True)
     return batch | {"images": batch["images"][shown], "where": where}
-
-
-def evaluate(model: nn.Module, images: Tensor, problems: Problems) -> dict[str, float]:
-    """Test accuracy in percent, as the mean over batches of 100, and mean cross-entropy."""
-    predictions = predict(model, images, problems)
-    right = 100 * (predictions.argmax(dim=-1) == problems.answers).float()
-    batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
-    return {
-        "test_accuracy": sum(batches) / len(batches),
-        "test_loss": F.cross_entropy(predictions, problems.answers).item(),
-    }
-
-
-@torch.no_grad()
-def predict(model: nn.Module, images: Tensor, problems: Problems, batch_size: int = 1000) -> Tensor:
-    """The logits of every problem, on the CPU. [N, C]"""
-    device = next(model.parameters()).device
-    images = images.to(device)
-    return torch.cat([model(images, ids.to(device)).cpu() for ids in problems.ids.split(batch_size)])

@@ -20,13 +20,11 @@ from mini_lib.seeding import numpy_rng
 
 IMAGES = 100
 PROBLEMS = 10_000
-ENUMERATE_BELOW = (
-    50  # the authors sample from the whole space of problems when fewer images than this are left
-)
+ENUMERATE_BELOW = 50  # with fewer images than this the authors sample from the whole space of problems
 
 
 class Problems(NamedTuple):
-    """A set of N problems.
+    """A set of N problems, as rows of images' numbers; `pool[problems.ids]` are the images of a pool.
 
     Attributes:
         ids: the image, 0..99, that stands at each step. [N, T]
@@ -36,6 +34,10 @@ class Problems(NamedTuple):
     ids: Int[Tensor, "N T"]
     answers: Int[Tensor, "N"]
 
+    def to(self, device: torch.device | str) -> "Problems":
+        """The same problems on a device."""
+        return Problems(self.ids.to(device), self.answers.to(device))
+
 
 class TaskData(NamedTuple):
     """Training and test problems of one run, and the images that each may use (sorted ids)."""
@@ -44,6 +46,10 @@ class TaskData(NamedTuple):
     test: Problems
     train_images: Int[Tensor, "P"]
     test_images: Int[Tensor, "_"]
+
+    def to(self, device: torch.device | str) -> "TaskData":
+        """The same data on a device."""
+        return TaskData(*(part.to(device) for part in self))
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ TASKS = {
 
 
 def get_task(name: str) -> Task:
-    """The task of that name; raises ValueError with the nearest name otherwise."""
+    """The task of that name; UsageError with the nearest name otherwise."""
     if name not in TASKS:
         raise unknown_name_error("task", name, TASKS)
     return TASKS[name]
@@ -113,7 +119,17 @@ def make_problems(
         The problems, disjoint between training and test.
 
     Raises:
-        ValueError: for an unknown task or balance, or an m that leaves too few images on either side.
+        UsageError: for an unknown task or balance, or an m that leaves too few images on either side.
+
+    >>> data = make_problems("distribution_of_three", m=95, seed=1)
+    >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()
+    (torch.Size([360, 9]), torch.Size([360]), [25, 39, 52, 65, 77])
+    >>> images = torch.rand(100, 32, 32)  # of one's own
+    >>> loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*data.train), batch_size=32)
+    >>> for ids, answers in loader:
+    ...     problems = images[ids]
+    >>> problems.shape, answers.shape
+    (torch.Size([8, 9, 32, 32]), torch.Size([8]))
     """
     spec = get_task(task)
     if balance not in ("released", "paper"):
@@ -140,11 +156,6 @@ def check_regime(task: Task, m: int) -> None:
             f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
             f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
         )
-
-
-def arrangements(n: int, k: int) -> int:
-    """How many ordered choices of k distinct items out of n there are."""
-    return math.perm(n, k)
 
 
 def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
@@ -193,13 +204,13 @@ class _Maker:
 
 class _SameDifferent(_Maker):
     def sample(self, rng, pool, size):
-        different = arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2)
+        different = arrangement(np.arange(math.perm(len(pool), 2)), len(pool), 2)
         same = np.repeat(np.arange(len(pool))[:, None], 2, axis=1)
         ids, answers = _shuffle(rng, self._balanced(rng, same, different), size)
         return pool[ids], answers
 
     def jointly(self, rng, pool, train_size, test_size):
-        different = rng.permutation(arrangement(np.arange(arrangements(len(pool), 2)), len(pool), 2))
+        different = rng.permutation(arrangement(np.arange(math.perm(len(pool), 2)), len(pool), 2))
         same = rng.permutation(np.repeat(np.arange(len(pool))[:, None], 2, axis=1))
         parts = []
         for share in (slice(0, 95), slice(95, 100)):  # percent; training and test share no pair
@@ -211,8 +222,8 @@ class _SameDifferent(_Maker):
     @staticmethod
     def _balanced(rng, same, different):
         """As many 'same' pairs, drawn with replacement, as there are 'different' ones. 0 is same, 1 different."""
-        drawn = same[rng.integers(len(same), size=len(different))]
-        return _join((drawn, np.zeros(len(drawn))), (different, np.ones(len(different))))
+        repeated = same[rng.integers(len(same), size=len(different))]
+        return _join((repeated, np.zeros(len(repeated))), (different, np.ones(len(different))))
 
 
 class _RMTS(_Maker):
@@ -220,14 +231,14 @@ class _RMTS(_Maker):
 
     def sample(self, rng, pool, size):
         per_kind = -(-size // 2)
-        same = self.same(_draw(rng, 2 * arrangements(len(pool), 4), per_kind), pool)
-        different = self.different(_draw(rng, 2 * arrangements(len(pool), 5), per_kind), pool)
+        same = self.same(_draw(rng, 2 * math.perm(len(pool), 4), per_kind), pool)
+        different = self.different(_draw(rng, 2 * math.perm(len(pool), 5), per_kind), pool)
         return _shuffle(rng, _join(same, different), size)
 
     def train(self, rng, pool, size, balance):
         if len(pool) >= ENUMERATE_BELOW or balance == "paper":
             return self.sample(rng, pool, size)
-        same_space, space = (2 * arrangements(len(pool), 4), 2 * arrangements(len(pool), 5))
+        same_space, space = (2 * math.perm(len(pool), 4), 2 * math.perm(len(pool), 5))
         number = _draw(rng, same_space + space, size)
         same, different = number[number < same_space], number[number >= same_space] - same_space
         return _shuffle(rng, _join(self.same(same, pool), self.different(different, pool)))
@@ -254,7 +265,7 @@ class _DistributionOfThree(_Maker):
 
     def sample(self, rng, pool, size):
         orders = np.array(list(permutations(range(3))))
-        number = _draw(rng, 6 * arrangements(len(pool), 3), size)
+        number = _draw(rng, 6 * math.perm(len(pool), 3), size)
         chosen = arrangement(number // 6, len(pool), 3)
         row2 = np.take_along_axis(chosen, orders[number % 6], axis=1)
         fourth = rng.integers(len(pool) - 3, size=len(number))
@@ -265,7 +276,8 @@ class _DistributionOfThree(_Maker):
         return pool[np.column_stack([chosen, row2[:, :2], choices])], answers
 
 
-PATTERNS = {"AAA": (0, 0, 0), "ABA": (0, 1, 0), "ABB": (0, 1, 1)}
+PATTERNS = {"AAA": [0, 0, 0], "ABA": [0, 1, 0], "ABB": [0, 1, 1]}  # A is 0, B is 1
+ROLES = {"AAA": 2, "ABA": 4, "ABB": 4}  # A and, if there is one, B, in both rows
 
 
 class _IdentityRules(_Maker):
@@ -276,8 +288,8 @@ class _IdentityRules(_Maker):
 
     def sample(self, rng, pool, size):
         each = -(-size // 3)
-        drawn = {rule: _draw(rng, self.space(rule, pool), each) for rule in PATTERNS}
-        return _shuffle(rng, _join(*(self.decode(rule, n, pool) for rule, n in drawn.items())), size)
+        numbers = {rule: _draw(rng, self.space(rule, pool), each) for rule in PATTERNS}
+        return _shuffle(rng, _join(*(self.decode(rule, n, pool) for rule, n in numbers.items())), size)
 
     def train(self, rng, pool, size, balance):
         if len(pool) >= ENUMERATE_BELOW:
@@ -291,21 +303,18 @@ class _IdentityRules(_Maker):
 
     @staticmethod
     def space(rule, pool):
-        return arrangements(len(pool), 4) * (12 if rule == "AAA" else 24)
+        return math.perm(len(pool), 4) * math.perm(4, ROLES[rule])
 
-    def decode(self, rule, number, pool):
+    @staticmethod
+    def decode(rule, number, pool):
         """Problems of one rule by their numbers."""
-        roles = 2 if rule == "AAA" else 4
-        casts = math.perm(4, roles)
-        choices = pool[arrangement(number // casts, len(pool), 4)]
-        cast = arrangement(number % casts, 4, roles)
-        if rule == "AAA":
-            cast = cast[:, [0, 0, 1, 1]]
-        first, second = cast[:, :2], cast[:, 2:]
-        a, b, c = PATTERNS[rule]
-        places = np.column_stack([first[:, [a, b, c]], second[:, [a, b]]])
-        rows = np.take_along_axis(choices, places, axis=1)
-        return np.column_stack([rows, choices]), second[:, c]
+        four, cast = np.divmod(number, math.perm(4, ROLES[rule]))
+        choices = pool[arrangement(four, len(pool), 4)]  # images, as they are offered: [N, 4]
+        cast = arrangement(cast, 4, ROLES[rule])  # which choices play A1 (and B1), A2 (and B2): [N, roles]
+        first, second = np.hsplit(cast, 2)
+        row1, row2 = first[:, PATTERNS[rule]], second[:, PATTERNS[rule]]  # the choice at each place: [N, 3]
+        matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
+        return np.hstack([matrix, choices]), row2[:, 2]
 
 
 _MAKERS = {

@@ -81,7 +81,7 @@ def lstm_step(p, name, suffix, x, h, c):
 
 
 def esbn(p, z):
-    """Algorithm 1; also both ablations, told apart by their parameters."""
+    """Algorithm 1; also both ablations, distinguished by their parameters."""
     confident, default = "confidence_gain" in p, "default_M_k" in p
     h = c = np.zeros(p["lstm.weight_hh_l0"].shape[1])
     key_read = np.zeros(p["lstm.weight_ih_l0"].shape[1])
@@ -239,7 +239,7 @@ def transformer(p, z, final_norm=True):
 def predinet(p, z):
     u = tagged(z)
     keys = [fc(p, "W_k", row) for row in u]
-    size, said = len(keys[0]), []
+    size, reports = len(keys[0]), []
     queries = [fc(p, name, np.concatenate(u)) for name in ("W_q1", "W_q2")]
     for first in range(0, len(queries[0]), size):
         objects = []
@@ -247,8 +247,8 @@ def predinet(p, z):
             weights = softmax(np.array([query[first : first + size] @ key for key in keys]))
             objects.append(sum(weight * row for weight, row in zip(weights, u, strict=True)))
         one, two = objects
-        said += [*(fc(p, "W_s", one) - fc(p, "W_s", two)), one[-1], two[-1]]
-    return fc(p, "y_out", relu(fc(p, "out_hidden", np.array(said))))
+        reports += [*(fc(p, "W_s", one) - fc(p, "W_s", two)), one[-1], two[-1]]
+    return fc(p, "y_out", relu(fc(p, "out_hidden", np.array(reports))))
 
 
 CORES = {

@@ -1,5 +1,6 @@
 """The ten networks, the encoders and temporal context normalisation, against the facts and slow numpy."""
 
+import inspect
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from esbn import oracles
-from mini_lib.esbn.models import MODELS, TemporalContextNorm, build_network
+from mini_lib.errors import UsageError
+from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.layers import LSTMCell, scaled
 from mini_lib.reproduction.esbn import authors
@@ -88,14 +90,13 @@ def test_parameter_counts_are_those_of_the_facts(model):
     assert counts == COUNTS[model]
 
 
-@pytest.mark.parametrize(("encoder", "change"), [("mlp", 491_424), ("rand", -66_400 - 131_200)])
-def test_other_encoders_change_the_count(encoder, change):
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [({"encoder": "mlp"}, 491_424), ({"encoder": "rand"}, -66_400 - 131_200), ({"tcn": False}, -256)],
+)
+def test_other_parts_change_the_count(options, change):
     # The authors count the random encoder's 131,200 weights, which no gradient reaches; ours are buffers.
-    assert sum(p.numel() for p in make("lstm", 9, 1.0, encoder=encoder).parameters()) == 1_514_724 + change
-
-
-def test_without_normalisation_there_is_nothing_to_learn_there():
-    assert sum(p.numel() for p in make("lstm", 9, 1.0, tcn=False).parameters()) == 1_514_724 - 256
+    assert sum(p.numel() for p in make("lstm", 9, 1.0, **options).parameters()) == 1_514_724 + change
 
 
 def test_idle_parameters_of_ntm_are_as_many_as_in_the_facts():
@@ -167,7 +168,7 @@ def test_the_other_reading_is_another_function(model, option, length):
 def their_names(network):
     """The network's weights as the oracles want them: float64, under the authors' names."""
     own = network.state_dict()
-    pairs, _, _ = authors._expand(network, own, {})
+    pairs, _ = authors._expand(network, own, {})
     return {theirs: own[ours].double().numpy() for theirs, ours in pairs.items()}
 
 
@@ -272,7 +273,7 @@ SPREAD = {
     },
     "transformer": {
         "qkv": xavier,
-        "mix": xavier,
+        "out_proj": xavier,
         "expand": kaiming,
         "contract": kaiming,
         "hidden": kaiming,
@@ -374,8 +375,42 @@ def test_windows_are_checked():
 
 # What ESBN lets one see: Algorithm 1.
 
+every_esbn = pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("esbn")])
 
-@pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("esbn")])
+
+@every_length
+@every_esbn
+def test_algorithm_1_and_the_faster_forward_are_one_function(model, length):
+    network = busy(model, length)
+    z = torch.randn(3, length, 16, dtype=torch.float64)
+    values, gradients = [], []
+    for answer in (network.core.algorithm_1, network.core):
+        given = z.clone().requires_grad_()
+        values.append(answer(given))
+        weights = torch.linspace(-1, 1, values[-1].numel(), dtype=torch.float64).view_as(values[-1])
+        parameters = dict(network.core.named_parameters())
+        gradients.append(torch.autograd.grad((values[-1] * weights).sum(), [given, *parameters.values()]))
+    torch.testing.assert_close(*values, rtol=1e-12, atol=1e-12)
+    for name, one, other in zip(["z", *parameters], *gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12, msg=name)
+        assert one.any() or (model, length, name) == ("esbn_no_confidence", 2, "z"), name
+
+
+@every_esbn
+def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
+    core, seen = busy(model).core, []
+    z = torch.randn(3, 9, 16, dtype=torch.float64)
+    core.algorithm_1(z, lambda t, keys: seen.append(keys) or keys)
+    assert [len(keys) - core.default_memory for keys in seen] == list(range(10))
+    written = torch.stack(seen[9][core.default_memory :], dim=1)
+    torch.testing.assert_close(written, core.trace(z).keys_written[:, :9])
+    zeroed = core.algorithm_1(z, lambda t, keys: [0 * key for key in keys])
+    assert (zeroed - core(z)).abs().max() > 1e-3
+    with pytest.raises(UsageError, match=r"at step 0 memory holds \d keys, the edit returned \d"):
+        core.algorithm_1(z, lambda t, keys: [*keys, keys])
+
+
+@every_esbn
 def test_trace_is_what_the_network_does(model):
     network = busy(model)
     pool, where = batch()
@@ -416,8 +451,8 @@ def test_attention_of_predinet_and_transformer_are_weights():
     pool, where = batch()
     for model in ("predinet", "transformer"):
         network = busy(model)
-        found = network.core.attention(network.embed(pool, where))
-        weights = found[1] if isinstance(found, tuple) else found
+        attended = network.core.attention(network.embed(pool, where))
+        weights = attended[1] if isinstance(attended, tuple) else attended
         torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
 
 
@@ -431,6 +466,28 @@ def test_attention_of_predinet_and_transformer_are_weights():
 def test_a_wrong_name_is_answered_with_the_nearest(arguments, message):
     with pytest.raises(ValueError, match=message):
         build_network(**arguments, classes=4, windows=(9,))
+
+
+@every_model
+def test_sizes_have_names_and_width_scales_them_all(model):
+    """A size that `build_network` does not know would stay at the paper's, whatever the width."""
+    sizes = scaled_sizes(MODELS[model], SMALL)
+    own = {name: value.default for name, value in inspect.signature(MODELS[model]).parameters.items()}
+    assert {*sizes} == {name for name, value in own.items() if type(value) is int} - {"classes", "length"}
+    named = {name: 48 for name in sizes if name != "features"}
+    plain, other = (make(model, **options) for options in ({}, named))
+    assert [p.shape for p in plain.parameters()] != [p.shape for p in other.parameters()] or not named
+    assert other(*batch(dtype=torch.float32)).shape == (3, 4)
+
+
+@pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
+def test_encoders_carry_over_alone(encoder):
+    whole = make("esbn", encoder=encoder).encoder
+    alone = ENCODERS[encoder](**scaled_sizes(ENCODERS[encoder], SMALL))
+    alone.load_state_dict(whole.state_dict())
+    pool = batch(dtype=torch.float32)[0]
+    torch.testing.assert_close(alone(pool), whole(pool), rtol=0, atol=0)
+    assert whole(pool).any()
 
 
 def test_default_memory_excludes_confidence():

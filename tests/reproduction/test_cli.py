@@ -17,9 +17,9 @@ from safetensors import SafetensorError
 
 from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
-from mini_lib.esbn.runs import build, paper_settings
+from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import Cell, Records, cli, launch, settings_hash
-from mini_lib.reproduction.esbn.cells import CELLS
+from mini_lib.reproduction.esbn.cells import CELLS, build
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
 from mini_lib.reproduction.records import COMMITTED

@@ -1,12 +1,12 @@
 """The networks of the ESBN paper, one file each, and `build_network`, which puts one together by name."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from torch import nn
 
-from mini_lib.errors import check_names
+from mini_lib.errors import UsageError, check_names
 from mini_lib.esbn.models.context_norm import TemporalContextNorm
 from mini_lib.esbn.models.encoders import ENCODERS, ConvEncoder, MLPEncoder, RandomEncoder
 from mini_lib.esbn.models.esbn import ESBN, ESBNTrace
@@ -52,24 +52,34 @@ __all__ = [
     "Transformer",
     "build_network",
     "check_options",
-    "options_of",
+    "scaled_sizes",
 ]
 
 
-def options_of(model: str) -> list[str]:
-    """The options of a network of `MODELS`, without the sizes that every network takes.
+# What `build_network` says, and the sizes that it scales by `width`: their defaults are the paper's.
+GIVEN = ("features", "classes", "length")
+SIZES = (
+    *("features", "hidden", "hidden2", "answer_hidden", "key_size", "row_size", "relation_size"),
+    *("heads", "channels"),
+)
 
-    Raises:
-        UsageError: for a network that is not there.
-    """
+
+def check_options(model: str, options: Mapping[str, object]) -> None:
+    """UsageError for a network that is not in `MODELS`, or an option that it lacks; its sizes are options too."""
     check_names("model", [model], MODELS)
-    sizes = ("features", "classes", "length", "width")
-    return [name for name in inspect.signature(MODELS[model]).parameters if name not in sizes]
+    parameters = inspect.signature(MODELS[model]).parameters
+    check_names(f"option of {model}", options, [name for name in parameters if name not in GIVEN])
+    for name, value in options.items():
+        kind = type(parameters[name].default)
+        if type(value) is not kind or (kind is int and value < 1):
+            wanted = "True or False" if kind is bool else "a whole number from 1"
+            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
 
 
-def check_options(model: str, options: Iterable[str]) -> None:
-    """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {model}", options, options_of(model))
+def scaled_sizes(part: Callable, width: float) -> dict[str, int]:
+    """The sizes that an encoder or a sequence model takes, by name: its defaults times `width`."""
+    parameters = inspect.signature(part).parameters
+    return {name: scaled(parameters[name].default, width) for name in SIZES if name in parameters}
 
 
 def build_network(
@@ -90,15 +100,25 @@ def build_network(
         windows: lengths of the windows of temporal context normalisation; they add up to T.
         encoder: "conv", "mlp" or "rand".
         tcn: normalise the embeddings, or leave them raw.
-        width: scales every hidden layer; 1 is the paper's size.
-        **options: named options of the sequence model.
+        width: scales every layer, in steps of 16 units; 1 is the paper's size.
+        **options: named options of the sequence model, its sizes among them.
 
     Raises:
         UsageError: for a name that is not known, and the nearest is offered; for a width that is not above 0.
+
+    >>> import torch
+    >>> network = build_network("esbn", classes=4, windows=(9,), width=0.125, key_size=32)
+    >>> images = torch.rand(5, 9, 32, 32)  # five problems of nine images
+    >>> nn.functional.cross_entropy(network(images), torch.arange(5) % 4).backward()
+    >>> network(images).shape
+    torch.Size([5, 4])
     """
     check_options(model, options)
     check_names("encoder", [encoder], ENCODERS)
     features = scaled(128, width)
     norm = TemporalContextNorm(features, windows) if tcn else nn.Identity()
-    core = MODELS[model](features=features, classes=classes, length=sum(windows), width=width, **options)
-    return Network(ENCODERS[encoder](features, width), norm, core)
+    core_sizes = scaled_sizes(MODELS[model], width) | options
+    if "length" in inspect.signature(MODELS[model]).parameters:
+        core_sizes["length"] = sum(windows)
+    core = MODELS[model](classes=classes, **core_sizes)
+    return Network(ENCODERS[encoder](**scaled_sizes(ENCODERS[encoder], width)), norm, core)

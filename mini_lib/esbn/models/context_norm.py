@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mini_lib.errors import UsageError
+
 EPSILON = 1e-8
 
 
@@ -17,20 +19,27 @@ class TemporalContextNorm(nn.Module):
     Args:
         features: D.
         windows: lengths of consecutive windows that together cover the T steps, such as (9,) or (2, 2, 2).
+
+    Raises:
+        UsageError: for a window of a single step, or, in `forward`, windows that do not add up to T.
+
+    >>> norm = TemporalContextNorm(features=3, windows=(2, 2))
+    >>> norm(torch.rand(1, 4, 3)).abs().round(decimals=2).unique().item()  # of two steps only the order is left
+    0.7099999785423279
     """
 
     def __init__(self, features: int, windows: tuple[int, ...]):
         super().__init__()
         if min(windows) < 2:
-            raise ValueError(f"a window needs 2 steps or more for a variance, got {windows}")
+            raise UsageError(f"a window needs 2 steps or more for a variance, got {windows}")
         self.windows = tuple(windows)
         self.gain = nn.Parameter(torch.ones(features))
         self.shift = nn.Parameter(torch.zeros(features))
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Normalise z; raises ValueError where the windows do not add up to T."""
+        """Normalise z."""
         if sum(self.windows) != z.shape[1]:
-            raise ValueError(
+            raise UsageError(
                 f"windows {self.windows} cover {sum(self.windows)} steps, the input has {z.shape[1]}"
             )
         return torch.cat([self._normalise(part) for part in z.split(self.windows, dim=1)], dim=1)

@@ -1,13 +1,24 @@
-"""The encoders f_e of the paper's A.3.1 and A.5.4: one image in, one embedding of D features out."""
+"""The encoders f_e of the paper's A.3.1 and A.5.4: one image in, one embedding of D features out.
+
+A network keeps its encoder as `encoder`, a module like any other: it can be used, saved and loaded alone.
+
+>>> import mini_lib
+>>> encoder = mini_lib.trained("esbn")[0].encoder
+>>> encoder(torch.rand(2, 32, 32)).shape
+torch.Size([2, 128])
+>>> another = ConvEncoder()
+>>> another.load_state_dict(encoder.state_dict())
+<All keys matched successfully>
+"""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import linear, scaled
+from mini_lib.layers import linear
 
-SIDE = 32
+PIXELS = 32 * 32
 
 
 class ConvEncoder(nn.Module):
@@ -16,14 +27,13 @@ class ConvEncoder(nn.Module):
     The padding of 1 is the authors' code's; the paper leaves it open. 32 -> 16 -> 8 -> 4 pixels a side.
     """
 
-    def __init__(self, features: int = 128, width: float = 1.0):
+    def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256):
         super().__init__()
-        channels = scaled(32, width)
         self.conv1 = nn.Conv2d(1, channels, 4, stride=2, padding=1)
         self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
         self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
-        self.fc1 = linear(channels * 16, scaled(256, width))
-        self.fc2 = linear(scaled(256, width), features)
+        self.fc1 = linear(channels * 16, hidden)
+        self.fc2 = linear(hidden, features)
         for conv in (self.conv1, self.conv2, self.conv3):
             nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
             nn.init.zeros_(conv.bias)
@@ -39,11 +49,11 @@ class ConvEncoder(nn.Module):
 class MLPEncoder(nn.Module):
     """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4)."""
 
-    def __init__(self, features: int = 128, width: float = 1.0):
+    def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256):
         super().__init__()
-        self.fc1 = linear(SIDE * SIDE, scaled(512, width))
-        self.fc2 = linear(scaled(512, width), scaled(256, width))
-        self.fc3 = linear(scaled(256, width), features)
+        self.fc1 = linear(PIXELS, hidden)
+        self.fc2 = linear(hidden, hidden2)
+        self.fc3 = linear(hidden2, features)
 
     def forward(self, images: Float[Tensor, "P 32 32"]) -> Float[Tensor, "P D"]:
         """Embed each image."""
@@ -56,9 +66,9 @@ class MLPEncoder(nn.Module):
 class RandomEncoder(nn.Module):
     """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimiser sees them."""
 
-    def __init__(self, features: int = 128, width: float = 1.0):
+    def __init__(self, features: int = 128):
         super().__init__()
-        layer = linear(SIDE * SIDE, features)
+        layer = linear(PIXELS, features)
         self.register_buffer("weight", layer.weight.detach().clone())
         self.register_buffer("bias", layer.bias.detach().clone())
 

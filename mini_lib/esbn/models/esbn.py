@@ -1,12 +1,20 @@
-"""The Emergent Symbol Binding Network: Algorithm 1 of Webb, Sinha and Cohen (2021), and its two ablations."""
+"""The Emergent Symbol Binding Network: Algorithm 1 of Webb, Sinha and Cohen (2021), and its two ablations.
 
+The paper's symbols and our names: f_s `controller`, with the layers `key`, `gate` and `answer`; h_t `state`; k_w
+`key`; k_r `read`; g `gate`; M_k and M_v `keys` and `values`; w `weights`; c `confidences`; gamma and beta
+`confidence_gain` and `confidence_bias`. In shapes B are problems, T steps, D features, H hidden units, K numbers of
+a key, N entries in memory, C classes.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.layers import LSTMCell, linear, scaled
+from mini_lib.errors import UsageError
+from mini_lib.layers import LSTMCell, linear
 
 
 class ESBNTrace(NamedTuple):
@@ -14,12 +22,12 @@ class ESBNTrace(NamedTuple):
 
     Attributes:
         logits: the answer, read from the controller at step T. [B, C]
-        keys_written: k_w. [B, T+1, Q]
-        keys_retrieved: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, Q(+1)]
+        keys_written: k_w. [B, T+1, K]
+        keys_retrieved: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
         gates: g. [B, T+1]
         weights: w, row t over the entries written before t (and the default entry first, if any). [B, T+1, N]
         confidences: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]
-        step_logits: what the output layer would have said at each step. [B, T+1, C]
+        step_logits: what the output layer would have answered at each step. [B, T+1, C]
     """
 
     logits: Tensor
@@ -34,36 +42,50 @@ class ESBNTrace(NamedTuple):
 class ESBN(nn.Module):
     """An LSTM that sees only keys, bound in memory to embeddings that it never sees (Algorithm 1).
 
-    At each step the embedding z_t is compared with the values in memory; the keys bound to similar values,
-    with a confidence, are what the controller gets at the next step; it answers with a new key for z_t.
-    The embeddings meet nothing but each other, so all comparisons are made before the loop.
+    At each step the embedding z_t is compared with the values in memory; the keys bound to similar values, with a
+    confidence, are what the controller gets at the next step; it answers with a new key for z_t. `algorithm_1` is
+    the paper's loop, line by line; `forward` computes the same faster.
 
     Args:
         features: D, size of an embedding.
         classes: C, number of answers.
-        length: T; unused, every network takes it.
-        width: scales the hidden layers; 1 is the paper's size.
+        hidden: H, of the controller.
+        key_size: K.
         confidence: append the confidence value to retrieved keys; False is the ablation of Table 19.
         default_memory: start each problem with one learned key and value in memory (Table 20). It goes with
             confidence=False, as in the paper.
 
-    Paper symbols: f_s `controller`, k_w `keys_written`, k_r `keys_retrieved`, M_k and M_v the keys written and
-    z, w_k `weights`, c_k `confidences`, g `gates`, gamma and beta `confidence_gain` and `confidence_bias`.
+    Raises:
+        UsageError: for a default memory with confidence.
+
+    Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
+
+    >>> _ = torch.manual_seed(0)
+    >>> z, answers = torch.randn(16, 5, 8), torch.arange(16) % 2
+    >>> z[8:] = z[:8].flip(1)
+    >>> network = ESBN(features=8, classes=2, hidden=32, key_size=16)
+    >>> optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    >>> for update in range(5):
+    ...     loss = nn.functional.cross_entropy(network(z), answers)
+    ...     optimiser.zero_grad()
+    ...     loss.backward()
+    ...     optimiser.step()
+    >>> network(z).shape, network.trace(z).keys_written.shape
+    (torch.Size([16, 2]), torch.Size([16, 6, 16]))
     """
 
     def __init__(
         self,
         features: int = 128,
         classes: int = 4,
-        length: int = 9,
-        width: float = 1.0,
+        hidden: int = 512,
+        key_size: int = 256,
         confidence: bool = True,
         default_memory: bool = False,
     ):
         super().__init__()
         if confidence and default_memory:
-            raise ValueError("default_memory replaces the confidence value: pass confidence=False with it")
-        hidden, key_size = scaled(512, width), scaled(256, width)
+            raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
         self.confidence, self.default_memory = confidence, default_memory
         self.controller = LSTMCell(key_size + confidence, hidden)
         self.key = linear(hidden, key_size, "kaiming")
@@ -76,21 +98,67 @@ class ESBN(nn.Module):
             self.default_key = nn.Parameter(torch.zeros(key_size))
             self.default_value = nn.Parameter(torch.zeros(features))
 
+    def algorithm_1(
+        self,
+        z: Float[Tensor, "B T D"],
+        edit: Callable[[int, list[Tensor]], list[Tensor]] = lambda t, keys: keys,
+    ) -> Float[Tensor, "B C"]:
+        """The answers, as logits, by the paper's Algorithm 1, line by line.
+
+        Args:
+            z: normalised embeddings.
+            edit: a hand in memory. Given the step t, from 0 to T, and the keys in memory, [B, K] each (the default
+                entry first, if there is one), it returns the keys that memory holds from then on.
+
+        Raises:
+            UsageError: if the edit changes the number of keys.
+        """
+        # Algorithm 1
+        batch = len(z)
+        read = z.new_zeros(batch, self.controller.weight_ih.shape[1])  # line 1, k_r: [B, K + 1]
+        state = self.controller.initial_state(z)  # line 2, h and the LSTM's cell: [B, H] each
+        keys, values = [], []  # lines 3-4, M_k and M_v: [B, K] and [B, D] an entry
+        if self.default_memory:
+            keys, values = [self.default_key.expand(batch, -1)], [self.default_value.expand(batch, -1)]
+        for t, z_t in enumerate(
+            [*z.unbind(dim=1), torch.zeros_like(z[:, 0])]
+        ):  # lines 5-6, and A.3.3: [B, D]
+            keys = edit(t, keys)
+            if len(keys) != len(values):
+                raise UsageError(
+                    f"at step {t} memory holds {len(values)} keys, the edit returned {len(keys)}"
+                )
+            state = self.controller(read, state)  # line 7
+            key = torch.relu(self.key(state[0]))  # k_w: [B, K]
+            gate = torch.sigmoid(self.gate(state[0]))  # g: [B, 1]
+            if t > 0:  # lines 8-9: at the first step nothing is read
+                similarity = (torch.stack(values, dim=1) @ z_t[:, :, None])[:, :, 0]  # M_v z_t: [B, N]
+                weights = similarity.softmax(dim=1)  # line 10, w: [B, N]
+                entries = torch.stack(keys, dim=1)  # M_k: [B, N, K]
+                if self.confidence:
+                    confidences = torch.sigmoid(
+                        self.confidence_gain * similarity + self.confidence_bias
+                    )  # line 11
+                    entries = torch.cat([entries, confidences[:, :, None]], dim=2)  # [B, N, K + 1]
+                read = gate * (weights[:, :, None] * entries).sum(dim=1)  # line 12, k_r: [B, K + 1]
+            keys, values = [*keys, key], [*values, z_t]  # lines 13-14
+        return self.answer(state[0])  # line 15, y: [B, C]
+
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        return self.answer(self._run(z)[0])
+        return self.answer(self._run(z))
 
     def match(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B S N"], Float[Tensor, "B S N"]]:
-        """Weights w = softmax(M_v z_t) and confidences c = sigma(gamma M_v z_t + beta) of every step.
+        """Weights w = softmax(M_v z_t) and confidences c = sigma(gamma M_v z_t + beta) of all S = T + 1 steps.
 
         Row t has weight only on entries that memory holds at step t. Step 0 reads nothing; its row is zero.
         """
-        # Algorithm 1, the two lines that do not depend on the controller
-        queries = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)
+        # Algorithm 1, lines 10 and 11, which do not depend on the controller
+        queries = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)  # [B, T + 1, D]
         values = z
         if self.default_memory:
             values = torch.cat([self.default_value.expand(z.shape[0], 1, -1), z], dim=1)
-        similarity = queries @ values.transpose(1, 2)
+        similarity = queries @ values.transpose(1, 2)  # [B, T + 1, N]
         steps, entries = similarity.shape[1:]
         held = torch.ones(steps, entries, dtype=torch.bool, device=z.device).tril(-1 + self.default_memory)
         held[0] = False
@@ -103,27 +171,37 @@ class ESBN(nn.Module):
 
     def trace(self, z: Float[Tensor, "B T D"]) -> ESBNTrace:
         """Run the network and keep what it wrote, read and weighed at every step."""
-        last, hidden, written, retrieved, gates = self._run(z)
+        steps = []
+        last = self._run(z, steps)
+        hidden, keys, reads, gates = (torch.stack(part, dim=1) for part in zip(*steps, strict=True))
         weights, confidences = self.match(z)
         return ESBNTrace(
             logits=self.answer(last),
-            keys_written=torch.stack(written, dim=1),
-            keys_retrieved=torch.stack(retrieved, dim=1),
-            gates=torch.stack(gates, dim=1)[..., 0],
+            keys_written=keys,
+            keys_retrieved=reads,
+            gates=gates[..., 0],
             weights=weights,
             confidences=confidences,
-            step_logits=self.answer(torch.stack(hidden, dim=1)),
+            step_logits=self.answer(hidden),
         )
 
-    def _run(self, z: Float[Tensor, "B T D"]):  # Algorithm 1
-        weights, confidences = self.match(z)
-        expected = (weights * confidences).sum(dim=-1, keepdim=True)
+    def _run(
+        self, z: Float[Tensor, "B T D"], steps: list[list[Tensor]] | None = None
+    ) -> Float[Tensor, "B H"]:
+        """The controller's last state, by Algorithm 1 with two savings; `steps` gets h, k_w, k_r and g of each step.
+
+        All comparisons are made before the loop. Step 1 is the first to read, so that steps 0 and 1 are the same for
+        all problems: they run on a batch of one.
+        """
+        # Algorithm 1, faster
         batch = z.shape[0]
-        # Step 1 is the first to read, so steps 0 and 1 are the same for all problems: they run on a batch of one.
+        weights, confidences = self.match(z)
+        expected = (weights * confidences).sum(
+            dim=-1, keepdim=True
+        )  # the confidence that is read: [B, T + 1, 1]
         state = self.controller.initial_state(z[:1])
         read = z.new_zeros(1, self.controller.weight_ih.shape[1])
-        memory = [self.default_key.expand(batch, -1)] if self.default_memory else []
-        kept = []
+        memory = [self.default_key.expand(batch, -1)] if self.default_memory else []  # M_k
         for t in range(z.shape[1] + 1):
             state = self.controller(read, state)
             key, gate = torch.relu(self.key(state[0])), torch.sigmoid(self.gate(state[0]))
@@ -133,6 +211,6 @@ class ESBN(nn.Module):
                     read = torch.cat([read, expected[:, t]], dim=-1)
                 read = gate * read
             memory.append(key.expand(batch, -1))
-            kept.append([part.expand(batch, -1) for part in (state[0], key, read, gate)])
-        hidden, *others = zip(*kept, strict=True)
-        return hidden[-1], hidden, *others
+            if steps is not None:
+                steps.append([part.expand(batch, -1) for part in (state[0], key, read, gate)])
+        return state[0].expand(batch, -1)

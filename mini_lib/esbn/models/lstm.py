@@ -3,18 +3,26 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.layers import LSTMCell, linear, scaled
+from mini_lib.layers import LSTMCell, linear
 
 
 class LSTM(nn.Module):
     """An LSTM over the T embeddings; the answer is read from its last hidden state.
 
-    Args as for every sequence model of this package: see `ESBN`.
+    Args:
+        features: D, size of an embedding.
+        classes: C, number of answers.
+        hidden: of the LSTM.
+
+    >>> import torch
+    >>> network, z = LSTM(features=8, classes=2, hidden=16), torch.randn(5, 9, 8)
+    >>> nn.functional.cross_entropy(network(z), torch.arange(5) % 2).backward()
+    >>> network(z).shape
+    torch.Size([5, 2])
     """
 
-    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+    def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512):
         super().__init__()
-        hidden = scaled(512, width)
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 

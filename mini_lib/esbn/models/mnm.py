@@ -21,10 +21,20 @@ class MNM(nn.Module):
 
     All sizes are D. As in the authors' code the initialisation is PyTorch's default, U(+-1/sqrt(fan in)).
 
-    Args as for every sequence model of this package: see `ESBN`; `width` acts through `features`.
+    Args:
+        features: D, size of an embedding.
+        classes: C, number of answers.
+
+    A loop of one's own adds the meta loss:
+
+    >>> network, z = MNM(features=8, classes=2), torch.randn(5, 9, 8)
+    >>> logits, meta_loss = network.forward_with_loss(z)
+    >>> (F.cross_entropy(logits, torch.arange(5) % 2) + meta_loss).backward()
+    >>> logits.shape, meta_loss.shape
+    (torch.Size([5, 2]), torch.Size([]))
     """
 
-    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+    def __init__(self, features: int = 128, classes: int = 4):
         super().__init__()
         self.controller = LSTMCell(2 * features, features)
         for parameter in self.controller.parameters():
@@ -47,30 +57,36 @@ class MNM(nn.Module):
         batch, length, size = z.shape
         from_image, from_read = self.controller.weight_ih.split([size, size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh
-        images = F.linear(torch.cat([z, torch.zeros_like(z[:, :1])], dim=1), from_image, bias)
+        images = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)  # and a step without one: [B, T + 1, D]
+        images = F.linear(images, from_image, bias)  # their share of the LSTM's gates: [B, T + 1, 4D]
         state, read = self.controller.initial_state(z), z.new_zeros(batch, size)
         writes, losses = [None, None, None], []
         for image in images.unbind(dim=1):
-            state = self.controller.step(image + F.linear(read, from_read), state)
-            rate_features, key, value, read_key = torch.tanh(self.heads(state[0])).chunk(4, dim=-1)
-            rate = torch.sigmoid(self.rate(rate_features))
-            writes = self._rewrite(writes, key, value, rate)
-            written, read = self._recall(torch.stack([key, read_key], dim=1), writes)[-1].unbind(dim=1)
+            state = self.controller.step(image + F.linear(read, from_read), state)  # h and cell: [B, D] each
+            rate_features, key, value, read_key = torch.tanh(self.heads(state[0])).chunk(
+                4, dim=-1
+            )  # [B, D] each
+            rate = torch.sigmoid(self.rate(rate_features))  # b: [B, 1]
+            writes = self._rewrite(writes, key, value, rate)  # W_l <- W_l - b (2/D) (a_l - e_l) x_l'
+            recalled = self._recall(torch.stack([key, read_key], dim=1), writes)[
+                -1
+            ]  # m of both keys: [B, 2, D]
+            written, read = recalled.unbind(dim=1)  # m(k_w), to be v_w; v = m(k_r)
             losses.append((written - value).square().mean())
         output = self.output(torch.cat([state[0], read], dim=-1))
         return self.answer(output), torch.stack(losses).sum() / length
 
     def _recall(self, x: Float[Tensor, "B keys D"], writes: list) -> list[Float[Tensor, "B keys D"]]:
         """What each of the memory's layers gives for the keys x, with the writes so far."""
-        given = []
+        outputs = []
         for start, write in zip((self.memory1, self.memory2, self.memory3), writes, strict=True):
-            x = torch.tanh(x) if given else x
+            x = torch.tanh(x) if outputs else x
             out = F.linear(x, start)
             if write is not None:
                 changes, inputs = write
                 out = out + (x @ inputs.transpose(1, 2)) @ changes
-            given.append(x := out)
-        return given
+            outputs.append(x := out)
+        return outputs
 
     def _rewrite(self, writes: list, key, value, rate: Float[Tensor, "B 1"]) -> list:
         """Add one term u_j, x_j to each layer: its change and the input that calls it up, [B, J, D] each."""

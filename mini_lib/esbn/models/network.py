@@ -12,6 +12,15 @@ class Network(nn.Module):
         encoder: maps images [P, 32, 32] to embeddings [P, D].
         norm: maps embeddings [B, T, D] to the same shape; `nn.Identity()` leaves them raw.
         core: one of the sequence models, [B, T, D] to logits [B, C].
+
+    Any modules of these shapes will do:
+
+    >>> from mini_lib.esbn.models import ESBN, MLPEncoder, TemporalContextNorm
+    >>> core = ESBN(features=16, classes=2, hidden=32, key_size=16)
+    >>> network = Network(MLPEncoder(features=16), TemporalContextNorm(16, windows=(2,)), core)
+    >>> pool, where = torch.rand(10, 32, 32), torch.randint(10, (5, 2))
+    >>> network(pool, where).shape, network(pool[where]).shape
+    (torch.Size([5, 2]), torch.Size([5, 2]))
     """
 
     def __init__(self, encoder: nn.Module, norm: nn.Module, core: nn.Module):

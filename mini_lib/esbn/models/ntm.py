@@ -1,14 +1,31 @@
-"""The Neural Turing Machine baseline (Graves et al. 2014; A.3.5 of the ESBN paper)."""
+"""The Neural Turing Machine baseline (Graves et al. 2014; A.3.5 of the ESBN paper).
+
+In shapes B are problems, T steps, D features, H hidden units, N rows of memory, V numbers in a row.
+"""
+
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import LSTMCell, initialise, linear, scaled
+from mini_lib.layers import LSTMCell, initialise, linear
 
-ROWS = 10  # of the memory matrix
+ROWS = 10  # N, of the memory matrix
 EPSILON = 1e-8  # under the cosine
+
+
+class _HeadOutputs(NamedTuple):
+    """What the controller asks of its heads at one step; the first five [B, 2, ...], read head first."""
+
+    key: Tensor  # k: [B, 2, V]
+    strength: Tensor  # b: [B, 2, 1]
+    gate: Tensor  # g: [B, 2, 1]
+    shift: Tensor  # s: [B, 2, 3]
+    sharpening: Tensor  # y: [B, 2, 1]
+    erase: Tensor  # e, of the write head: [B, V]
+    add: Tensor  # a, of the write head: [B, V]
 
 
 class NTM(nn.Module):
@@ -24,93 +41,102 @@ class NTM(nn.Module):
     Both heads look at the same memory, so they are addressed together, read head first. The heads' layers
     stay separate parameters and are joined into one matrix for the length of a problem.
 
-    Args as for every sequence model of this package: see `ESBN`.
+    Args:
+        features: D, size of an embedding.
+        classes: C, number of answers.
+        hidden: H, of the controller.
+        row_size: V, of a row of memory.
+
+    >>> network, z = NTM(features=8, classes=2, hidden=32, row_size=16), torch.randn(5, 9, 8)
+    >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
+    >>> network(z).shape
+    torch.Size([5, 2])
     """
 
-    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+    def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
         super().__init__()
-        hidden, cell = scaled(512, width), scaled(256, width)
-        self.controller = LSTMCell(features + cell, hidden)
-        for head in ("read", "write"):
-            self.add_module(f"{head}_key", linear(hidden, cell, "xavier_tanh"))
-            self.add_module(f"{head}_strength", linear(hidden, 1, "kaiming"))
-            self.add_module(f"{head}_gate", linear(hidden, 1, "xavier"))
-            self.add_module(f"{head}_shift", linear(hidden, 3, "xavier"))
-            self.add_module(f"{head}_sharpen", linear(hidden, 1, "kaiming"))
-        self.erase = linear(hidden, cell, "xavier")
-        self.add = linear(hidden, cell, "xavier_tanh")
+        self.controller = LSTMCell(features + row_size, hidden)
+        self.read_key = linear(hidden, row_size, "xavier_tanh")
+        self.read_strength = linear(hidden, 1, "kaiming")
+        self.read_gate = linear(hidden, 1, "xavier")
+        self.read_shift = linear(hidden, 3, "xavier")
+        self.read_sharpen = linear(hidden, 1, "kaiming")
+        self.write_key = linear(hidden, row_size, "xavier_tanh")
+        self.write_strength = linear(hidden, 1, "kaiming")
+        self.write_gate = linear(hidden, 1, "xavier")
+        self.write_shift = linear(hidden, 3, "xavier")
+        self.write_sharpen = linear(hidden, 1, "kaiming")
+        self.erase = linear(hidden, row_size, "xavier")
+        self.add = linear(hidden, row_size, "xavier_tanh")
         self.answer = linear(hidden, classes, "xavier")
-        self.memory = nn.Parameter(torch.empty(ROWS, cell))
+        self.memory = nn.Parameter(torch.empty(ROWS, row_size))
         initialise(self.memory, "xavier")
         # The first step at which the read and the write head have an earlier address of their own.
         self.register_buffer("since", torch.tensor([[2], [1]]), persistent=False)
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        from_image, from_read = self.controller.weight_ih.split([z.shape[2], self.memory.shape[1]], dim=1)
+        steps, (rows, row_size) = z.shape[1], self.memory.shape
+        from_image, from_read = self.controller.weight_ih.split([z.shape[2], row_size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh
-        images = F.linear(z, from_image, bias)
-        heads = self._joined_heads()
-        memory = self.memory.expand(z.shape[0], -1, -1)
-        state, weights = self.controller.initial_state(z), None
+        images = F.linear(z, from_image, bias)  # the images' share of the LSTM's gates: [B, T, 4H]
+        layers = self._joined_layers()
+        memory = self.memory.expand(z.shape[0], rows, row_size)  # M: [B, N, V]
+        state, address = self.controller.initial_state(z), None
         gates = images[:, 0]
-        for t in range(z.shape[1]):
-            state = self.controller.step(gates, state)
-            wishes = self._wishes(F.linear(state[0], *heads))
-            weights = self._address(memory, wishes, weights, t)
-            # The last step has no image, only what was read; step 0 reads nothing.
-            gates = images[:, t + 1] if t + 1 < z.shape[1] else bias
-            if t > 0:
-                gates = gates + F.linear((weights[:, :1] @ memory)[:, 0], from_read)
-            memory = _write(memory, weights[:, 1, :, None], wishes["erase"], wishes["add"])
+        for t in range(steps):
+            state = self.controller.step(gates, state)  # h and the LSTM's cell: [B, H] each
+            heads = self._head_outputs(F.linear(state[0], *layers))
+            address = self._address(memory, heads, address, t)  # w: [B, 2, N]
+            gates = images[:, t + 1] if t + 1 < steps else bias  # the extra step has no image
+            if t > 0:  # step 0 reads nothing
+                read = (address[:, :1] @ memory)[:, 0]  # r: [B, V]
+                gates = gates + F.linear(read, from_read)
+            written = address[:, 1, :, None]  # [B, N, 1]
+            memory = memory * (1 - written * heads.erase[:, None]) + written * heads.add[:, None]
         return self.answer(self.controller.step(gates, state)[0])
 
-    def _joined_heads(self) -> tuple[Tensor, Tensor]:
-        layers = [getattr(self, f"{head}_{part}") for part, _ in _PARTS for head in ("read", "write")]
-        layers = [*layers, self.erase, self.add]
+    def _joined_layers(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias of all the heads' layers as one, in the order of `_HeadOutputs`, read head first."""
+        layers = (
+            *(self.read_key, self.write_key),
+            *(self.read_strength, self.write_strength),
+            *(self.read_gate, self.write_gate),
+            *(self.read_shift, self.write_shift),
+            *(self.read_sharpen, self.write_sharpen),
+            *(self.erase, self.add),
+        )
         return torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])
 
-    def _wishes(self, joined: Float[Tensor, "B O"]) -> dict[str, Tensor]:
-        """Cut the heads' outputs apart, the addressing ones as [B, 2, ...], and apply nonlinearities."""
-        cell = self.memory.shape[1]
-        sizes = [2 * (size or cell) for _, size in _PARTS]
-        *shared, erase, add = joined.split([*sizes, cell, cell], dim=1)
-        key, strength, gate, shift, sharpen = (part.unflatten(1, (2, -1)) for part in shared)
-        return {
-            "key": torch.tanh(key),
-            "strength": F.softplus(strength),
-            "gate": torch.sigmoid(gate),
-            "shift": shift.softmax(dim=-1),
-            "sharpen": 1 + F.softplus(sharpen),
-            "erase": torch.sigmoid(erase),
-            "add": torch.tanh(add),
-        }
+    def _head_outputs(self, joined: Float[Tensor, "B O"]) -> _HeadOutputs:
+        """Cut the joined layers' output apart, and apply nonlinearities."""
+        row_size = self.memory.shape[1]
+        *both, erase, add = joined.split([2 * row_size, 2, 2, 6, 2, row_size, row_size], dim=1)
+        key, strength, gate, shift, sharpening = (part.unflatten(1, (2, -1)) for part in both)
+        return _HeadOutputs(
+            key=torch.tanh(key),
+            strength=F.softplus(strength),
+            gate=torch.sigmoid(gate),
+            shift=shift.softmax(dim=-1),
+            sharpening=1 + F.softplus(sharpening),
+            erase=torch.sigmoid(erase),
+            add=torch.tanh(add),
+        )
 
     def _address(
-        self, memory: Float[Tensor, "B N V"], wishes: dict[str, Tensor], last: Tensor | None, t: int
+        self, memory: Float[Tensor, "B N V"], heads: _HeadOutputs, last: Tensor | None, t: int
     ) -> Float[Tensor, "B 2 N"]:
-        key, rows = _unit(wishes["key"]), _unit(memory)
-        weights = (wishes["strength"] * (key @ rows.transpose(1, 2))).softmax(dim=-1)
+        """Where both heads look at step t: by content, mixed with the last address, shifted, sharpened."""
+        cosine = _unit(heads.key) @ _unit(memory).transpose(1, 2)
+        w = (heads.strength * cosine).softmax(dim=-1)
         if last is not None:
-            gate = wishes["gate"].masked_fill(self.since > t, 1.0)
-            weights = gate * weights + (1 - gate) * last
-        turned = torch.stack([weights.roll(shift, dims=-1) for shift in (-1, 0, 1)], dim=-1)
-        weights = (turned * wishes["shift"][:, :, None]).sum(dim=-1) ** wishes["sharpen"]
-        return weights / weights.sum(dim=-1, keepdim=True)
-
-
-# Outputs of either head and their sizes; None is the size of a memory row.
-_PARTS = (("key", None), ("strength", 1), ("gate", 1), ("shift", 3), ("sharpen", 1))
+            gate = heads.gate.masked_fill(self.since > t, 1.0)
+            w = gate * w + (1 - gate) * last
+        turned = torch.stack([w.roll(shift, dims=-1) for shift in (-1, 0, 1)], dim=-1)  # [B, 2, N, 3]
+        w = (turned * heads.shift[:, :, None]).sum(dim=-1) ** heads.sharpening
+        return w / w.sum(dim=-1, keepdim=True)
 
 
 def _unit(x: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
+    """Vectors of length 1."""
     return x / x.norm(dim=-1, keepdim=True).clamp(min=EPSILON)
-
-
-def _write(
-    memory: Float[Tensor, "B N V"],
-    weights: Float[Tensor, "B N 1"],
-    erase: Float[Tensor, "B V"],
-    add: Float[Tensor, "B V"],
-) -> Float[Tensor, "B N V"]:
-    return memory * (1 - weights * erase[:, None]) + weights * add[:, None]

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import linear, scaled
+from mini_lib.layers import linear
 
 
 def with_tags(z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T E"]:
@@ -20,22 +20,30 @@ class RelationNet(nn.Module):
     y = W relu(f(sum_{i,j} g(u_i, u_j))), u_t = [z_t, t], over all T^2 pairs, each object with itself included.
     g's first layer is linear in the pair, so it is applied to each object once and added up per pair.
 
-    Args as for every sequence model of this package: see `ESBN`.
+    Args:
+        features: D, size of an embedding.
+        classes: C, number of answers.
+        hidden: H, of g.
+        relation_size: R, of what g and f give.
+
+    >>> network, z = RelationNet(features=8, classes=2, hidden=32, relation_size=16), torch.randn(5, 9, 8)
+    >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
+    >>> network(z).shape
+    torch.Size([5, 2])
     """
 
-    def __init__(self, features: int = 128, classes: int = 4, length: int = 9, width: float = 1.0):
+    def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, relation_size: int = 256):
         super().__init__()
-        hidden, out = scaled(512, width), scaled(256, width)
         self.pair_hidden = linear(2 * (features + 1), hidden)
-        self.pair_out = linear(hidden, out)
-        self.hidden = linear(out, out)
-        self.answer = linear(out, classes, "xavier")
+        self.pair_out = linear(hidden, relation_size)
+        self.hidden = linear(relation_size, relation_size)
+        self.answer = linear(relation_size, classes, "xavier")
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        u = with_tags(z)
+        u = with_tags(z)  # [B, T, D + 1]
         first, second = self.pair_hidden.weight.chunk(2, dim=1)
-        left = F.linear(u, first, self.pair_hidden.bias)
-        pairs = F.relu(left[:, :, None] + F.linear(u, second)[:, None])
-        summed = F.relu(self.pair_out(pairs)).sum(dim=(1, 2))
+        left = F.linear(u, first, self.pair_hidden.bias)  # [B, T, H]
+        pairs = F.relu(left[:, :, None] + F.linear(u, second)[:, None])  # [B, T, T, H]
+        summed = F.relu(self.pair_out(pairs)).sum(dim=(1, 2))  # [B, R]
         return self.answer(F.relu(self.hidden(summed)))

@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import linear, scaled, sinusoidal_positions
+from mini_lib.layers import linear, sinusoidal_positions
 
 HEADS = 8
 
@@ -19,8 +19,15 @@ class Transformer(nn.Module):
         features: D, a multiple of 8.
         classes: C.
         length: T.
-        width: scales the hidden layers; 1 is the paper's size.
+        hidden: of the layer's MLP, W1.
+        answer_hidden: of the MLP that answers.
         final_norm: the extra layer normalisation that the authors' code has and the paper does not mention.
+
+    >>> import torch
+    >>> network, z = Transformer(features=16, classes=2, length=9, hidden=32), torch.randn(5, 9, 16)
+    >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
+    >>> network(z).shape
+    torch.Size([5, 2])
     """
 
     def __init__(
@@ -28,26 +35,27 @@ class Transformer(nn.Module):
         features: int = 128,
         classes: int = 4,
         length: int = 9,
-        width: float = 1.0,
+        hidden: int = 512,
+        answer_hidden: int = 256,
         final_norm: bool = True,
     ):
         super().__init__()
         self.register_buffer("positions", sinusoidal_positions(length, features), persistent=False)
         self.qkv = linear(features, 3 * features, "xavier")
-        self.mix = linear(features, features, "xavier")
+        self.out_proj = linear(features, features, "xavier")
         self.norm1 = nn.LayerNorm(features)
-        self.expand = linear(features, scaled(512, width))
-        self.contract = linear(scaled(512, width), features)
+        self.expand = linear(features, hidden)
+        self.contract = linear(hidden, features)
         self.norm2 = nn.LayerNorm(features)
         self.final_norm = nn.LayerNorm(features) if final_norm else nn.Identity()
-        self.hidden = linear(features, scaled(256, width))
-        self.answer = linear(scaled(256, width), classes, "xavier")
+        self.hidden = linear(features, answer_hidden)
+        self.answer = linear(answer_hidden, classes, "xavier")
 
     def attention(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B 8 T T"]]:
         """Self-attention's output, and its weights from each step (row) to each step."""
         q, k, v = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
         weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(dim=-1)
-        return self.mix((weights @ v).transpose(1, 2).flatten(2)), weights
+        return self.out_proj((weights @ v).transpose(1, 2).flatten(2)), weights
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""

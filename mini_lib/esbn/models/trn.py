@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.esbn.models.rn import with_tags
-from mini_lib.layers import linear, scaled
+from mini_lib.layers import linear
 
 
 class TemporalRelationNet(nn.Module):
@@ -22,10 +22,16 @@ class TemporalRelationNet(nn.Module):
         features: D, size of an embedding.
         classes: C, number of answers.
         length: T.
-        width: scales the hidden layers; 1 is the paper's size.
+        hidden: H, of g2 and g3.
+        relation_size: R, of what g2, g3 and f give.
         paper_form: pass each of the two sums through a layer of its own, relu(f_n(sum)), before they are
             added, as A.3.8 describes. The authors' code has these layers but does not use what they
             compute; False, the default, follows it and leaves them out.
+
+    >>> network, z = TemporalRelationNet(features=8, classes=2, length=9, hidden=16), torch.randn(5, 9, 8)
+    >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
+    >>> network(z).shape
+    torch.Size([5, 2])
     """
 
     def __init__(
@@ -33,38 +39,48 @@ class TemporalRelationNet(nn.Module):
         features: int = 128,
         classes: int = 4,
         length: int = 9,
-        width: float = 1.0,
+        hidden: int = 512,
+        relation_size: int = 256,
         paper_form: bool = False,
     ):
         super().__init__()
-        hidden, out = scaled(512, width), scaled(256, width)
-        self.paper_form = paper_form
-        self.arities = (2, 3) if length > 2 else (2,)
-        for arity in self.arities:
-            name = {2: "pair", 3: "triple"}[arity]
-            self.add_module(f"{name}_hidden", linear(arity * (features + 1), hidden))
-            self.add_module(f"{name}_out", linear(hidden, out))
+        self.paper_form, self.triples = paper_form, length > 2
+        self.pair_hidden = linear(2 * (features + 1), hidden)
+        self.pair_out = linear(hidden, relation_size)
+        if paper_form:
+            self.pair_sum = linear(relation_size, relation_size)
+        self.register_buffer("pair_members", _members(length, 2), persistent=False)
+        if self.triples:
+            self.triple_hidden = linear(3 * (features + 1), hidden)
+            self.triple_out = linear(hidden, relation_size)
             if paper_form:
-                self.add_module(f"{name}_sum", linear(out, out))
-            self.register_buffer(f"{name}_members", _members(length, arity), persistent=False)
-        self.hidden = linear(out, out)
-        self.answer = linear(out, classes, "xavier")
-
-    def relations(self, z: Float[Tensor, "B T D"], name: str) -> Float[Tensor, "B O"]:
-        """Sum over all "pair"s or all "triple"s of what their MLP says."""
-        first_layer, members = getattr(self, f"{name}_hidden"), getattr(self, f"{name}_members")
-        slots = first_layer.weight.chunk(members.shape[1] // z.shape[1], dim=1)
-        parts = torch.cat([F.linear(with_tags(z), slot) for slot in slots], dim=1)
-        tuples = F.relu(members @ parts + first_layer.bias)
-        return F.relu(getattr(self, f"{name}_out")(tuples)).sum(dim=1)
+                self.triple_sum = linear(relation_size, relation_size)
+            self.register_buffer("triple_members", _members(length, 3), persistent=False)
+        self.hidden = linear(relation_size, relation_size)
+        self.answer = linear(relation_size, classes, "xavier")
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        sums = []
-        for name in ("pair", "triple")[: len(self.arities)]:
-            summed = self.relations(z, name)
-            sums.append(F.relu(getattr(self, f"{name}_sum")(summed)) if self.paper_form else summed)
-        return self.answer(F.relu(self.hidden(sum(sums))))
+        u = with_tags(z)  # [B, T, D + 1]
+        total = _relate(u, self.pair_members, self.pair_hidden, self.pair_out)  # [B, R]
+        if self.paper_form:
+            total = F.relu(self.pair_sum(total))
+        if self.triples:
+            triples = _relate(u, self.triple_members, self.triple_hidden, self.triple_out)
+            total = total + (F.relu(self.triple_sum(triples)) if self.paper_form else triples)
+        return self.answer(F.relu(self.hidden(total)))
+
+
+def _relate(
+    u: Float[Tensor, "B T E"], members: Float[Tensor, "tuples slots"], hidden: nn.Linear, out: nn.Linear
+) -> Float[Tensor, "B R"]:
+    """Sum, over all pairs or all triples, of what their MLP g gives."""
+    slots = hidden.weight.chunk(
+        members.shape[1] // u.shape[1], dim=1
+    )  # g's first layer for each place in a tuple
+    parts = torch.cat([F.linear(u, slot) for slot in slots], dim=1)  # [B, slots, H]
+    tuples = F.relu(members @ parts + hidden.bias)  # [B, tuples, H]
+    return F.relu(out(tuples)).sum(dim=1)
 
 
 def _members(length: int, arity: int) -> Float[Tensor, "tuples slots"]:

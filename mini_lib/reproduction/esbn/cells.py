@@ -1,11 +1,11 @@
 """Every table and figure of the ESBN paper as cells: which networks, on which problems, trained how (A.4)."""
 
+from mini_lib.esbn import runs
 from mini_lib.esbn.runs import PAPER as PAPER
 from mini_lib.esbn.runs import Settings, paper_settings
-from mini_lib.esbn.runs import build as build
-from mini_lib.esbn.runs import data_source as data_source
 from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.training import TrainingRun
 
 TITLE = "Emergent Symbols through Binding in External Memory"
 RUNS = 10
@@ -108,6 +108,16 @@ def _declare_variants(cells: _Cells, ternary: dict[str, str]) -> None:
 
 
 CELLS = _declare()
+
+
+def build(settings: dict, seed: int) -> TrainingRun:
+    """The run of a cell's or a record's settings."""
+    return runs.build(Settings.from_dict(settings), seed)
+
+
+def data_source(settings: dict) -> str:
+    """Which pictures such a run sees, as its record says it."""
+    return runs.data_source(Settings.from_dict(settings))
 
 
 def bench_cases() -> list[BenchCase]:

@@ -1,16 +1,14 @@
-"""Figure 9, and smaller pictures of keys: where they lie, what is told from them, how they compare."""
+"""Figure 9, and how well the step of a key is decoded from it."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
-from torch.nn.functional import cosine_similarity
 
 from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, project
 from mini_lib.esbn.tasks import Problems
-from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map, seed_dots
+from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map
 
 TEST = {"marker": "o", "s": 26, "facecolors": "none", "linewidths": 0.9}
 TRAIN = {"marker": ".", "s": 16, "linewidths": 0}
@@ -76,7 +74,7 @@ def _same_limits(*axes: Axes) -> None:
 def decoding(
     shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str
 ) -> Figure:
-    """Draw the share of test keys whose step is told right, and which steps are taken for which.
+    """Draw the share of test keys whose step is decoded right, and which steps are taken for which.
 
     Args:
         shares: for each network, the share at each step.
@@ -96,78 +94,8 @@ def decoding(
             markersize=5,
         )
     left.axhline(100 / len(steps), color="#7F7F7F", linestyle=":", linewidth=1.2, label="chance")
-    left.set(xlabel="step of the key", ylabel="told right (% of test keys)", xticks=steps, ylim=(-3, 104))
+    left.set(xlabel="step of the key", ylabel="decoded right (% of test keys)", xticks=steps, ylim=(-3, 104))
     left.legend(fontsize="small", loc="best")
     heat_map(right, 100 * confusion, steps, steps)
-    right.set(xlabel="told as step", ylabel="written at step", title=f"confusion (%): {of}")
-    return fig
-
-
-def train_against_test(train: Float[Tensor, "N S Q"], test: Float[Tensor, "M S Q"]) -> Figure:
-    """Draw how the keys of each step vary, and how far the test mean lies from the training mean.
-
-    Both are lengths, on a logarithmic axis, beside the length of the mean key and the distance to the nearest
-    mean of another step. Exact zeros (the constant keys of steps 1 and 2) are drawn at the foot.
-    """
-    means, others = train.mean(dim=0), test.mean(dim=0)
-    gaps = (means[:, None] - means).norm(dim=-1).numpy()
-    np.fill_diagonal(gaps, np.inf)
-    lines = {
-        "distance to the nearest other step": gaps.min(axis=1),
-        "spread of test keys around their mean": (test - others).norm(dim=-1).mean(dim=0).numpy(),
-        "from training mean to test mean": (means - others).norm(dim=-1).numpy(),
-    }
-    foot = 1e-3
-    fig, ax = figure(size=(6.6, 3.6))
-    steps = np.arange(1, len(means) + 1)
-    for (name, values), mark, shade in zip(lines.items(), "so^", OKABE_ITO, strict=False):
-        ax.plot(steps, np.maximum(values, foot), f"-{mark}", color=shade, label=name, markersize=5)
-    ax.set(yscale="log", xlabel="step", ylabel="distance between keys", xticks=steps)
-    ax.set_ylim(foot / 2, 3 * gaps[np.isfinite(gaps)].max())
-    ax.legend(fontsize="small", loc="lower right")
-    return fig
-
-
-def retrieved_against_written(written: Float[Tensor, "S Q"], retrieved: Float[Tensor, "N S Q"]) -> Figure:
-    """Draw the mean cosine between keys retrieved for the objects of row 1 and the keys written at each step."""
-    cosines = cosine_similarity(retrieved[:, :, None], written, dim=-1).mean(dim=0).numpy()
-    fig, ax = figure(size=(4.2, 3.0))
-    heat_map(ax, cosines, range(1, len(cosines) + 1), range(1, len(written) + 1), form="{:.3f}")
-    ax.set(xlabel="written at step", ylabel="object first seen at step")
-    return fig
-
-
-def third_key(confidence: Float[Tensor, "N"], keys: Float[Tensor, "N Q"]) -> Figure:
-    """Draw the keys of step 3, on their own first component, against the confidence read one step before."""
-    centred = (keys - keys.mean(dim=0)).double()
-    direction = np.linalg.svd(centred.numpy(), full_matrices=False)[2][0]
-    place = centred.numpy() @ direction
-    fig, ax = figure(size=(5.6, 3.2))
-    ax.scatter(confidence.numpy(), place, s=12, color=OKABE_ITO[0], alpha=0.5, linewidths=0)
-    ax.set(xlabel="confidence read at step 2 (times gate)", ylabel="key of step 3, component 1")
-    return fig
-
-
-def geometries(distances: dict[str, Float[np.ndarray, "S S"]]) -> Figure:
-    """Draw one matrix of distances between the steps' mean keys for each network."""
-    fig, axes = figure(1, len(distances), size=(3.1 * len(distances), 3.1), squeeze=False)
-    for ax, (name, matrix) in zip(axes[0], distances.items(), strict=True):
-        steps = range(1, len(matrix) + 1)
-        heat_map(ax, matrix, steps, steps, form="{:.1f}")
-        ax.set(title=name, xlabel="step", ylabel="step" if ax is axes[0, 0] else "")
-    return fig
-
-
-def paired_differences(differences: dict[str, list[float]]) -> Figure:
-    """Draw one dot a condition for each comparison of two encoders: how much the first has over the second."""
-    fig, ax = figure(size=(7.2, 3.4))
-    for place, (name, values) in enumerate(differences.items()):
-        shade = OKABE_ITO[0] if name.startswith("ESBN") else "#000000"
-        seed_dots(ax, place, sorted(values), color=shade, spread=0.25, bar=0.35)
-    ax.axhline(0, color="#7F7F7F", linewidth=1)
-    ax.set(
-        xticks=range(len(differences)),
-        xticklabels=list(differences),
-        ylabel="difference in accuracy (points)",
-    )
+    right.set(xlabel="decoded as step", ylabel="written at step", title=f"confusion (%): {of}")
     return fig

@@ -8,8 +8,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.reproduction import Comparison
 from mini_lib.reproduction.comparison import caption
-from mini_lib.reproduction.esbn.across_runs import mean_curve
-from mini_lib.reproduction.plotting import RULE, colour, figure, legend_below, seed_dots, style
+from mini_lib.reproduction.plotting import RULE, colour, curves, figure, legend_below, seed_dots, style
 from mini_lib.training import Run
 
 MARKS = "os^vD"  # for the rows of one network: with its several encoders, or with and without TCN
@@ -25,7 +24,7 @@ def accuracy_by_regime(
     A bar lies at the mean of our runs. Where there are none the figure says "not run".
 
     Args:
-        comparisons: of one or more tables, from `results.compare`; variants are left out.
+        comparisons: of one or more tables, from `compare`; variants are left out.
         chance: accuracy in percent of a guess, by table, for a dotted line.
 
     Raises:
@@ -105,9 +104,10 @@ def _cell(ax: Axes, comparison: Comparison, place: float, room: float, shade: st
 def learning_curves(
     panels: Mapping[str, Mapping[str, Sequence[dict]]], *, until: int | None = None, logarithmic: bool = False
 ) -> Figure:
-    """Draw training accuracy against updates, one panel a task: the mean over runs, one standard error each way.
+    """Draw Figures 4, 5, 7, 8: training accuracy against updates, one panel a task.
 
-    A network without finished runs is named in its panel as not run. A single run has no band.
+    A line is the mean over runs in a band of one standard error; that of a single run is dashed. A network without
+    finished runs is named in its panel as not run.
 
     Args:
         panels: panel title to network name to its records, all of the same settings.
@@ -123,7 +123,7 @@ def learning_curves(
         size = (max(5.6, 3.6 * len(panels)), 3.6)
         fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
         for ax, (title, networks) in zip(axes[0], panels.items(), strict=True):
-            _curves(ax, networks, "upper left" if logarithmic else "center right")
+            _mean_curves(ax, networks, "upper left" if logarithmic else "center right")
             ax.set(title=title, xlabel="update", ylim=(-3, 103), xscale="log" if logarithmic else "linear")
             if until is not None:
                 ax.set_xlim(right=until)
@@ -131,28 +131,21 @@ def learning_curves(
     return fig
 
 
-def _curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) -> None:
-    absent = [name for name, records in networks.items() if not _draw_curve(ax, name, records)]
+def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) -> None:
+    absent = []
+    for name, records in networks.items():
+        whole = [record["curve"] for record in records if not record["diverged"]]
+        if whole:
+            scores = {name: [curve["score"] for curve in whole]}
+            curves(ax, whole[0]["update"], scores, xlabel="update", ylabel="")
+        else:
+            absent.append(name)
     if absent:
         lines = [", ".join(absent[i : i + 3]) for i in range(0, len(absent), 3)]
         look = {"ha": "right", "va": "bottom", "fontsize": "small", "color": ABSENT}
         ax.text(0.98, 0.03, "not run: " + ",\n".join(lines), transform=ax.transAxes, **look)
     if len(absent) < len(networks):
         ax.legend(fontsize="small", loc=corner)
-
-
-def _draw_curve(ax: Axes, name: str, records: Sequence[dict]) -> bool:
-    """Draw the mean over the records; False if none of them finished."""
-    if all(record["diverged"] for record in records):
-        return False
-    curve = mean_curve(list(records))
-    runs = f"{curve.runs} run{'s' * (curve.runs > 1)}"
-    ax.plot(curve.update, curve.mean, color=_shade(name), label=f"{name} ({runs})", linewidth=1.6)
-    if curve.runs > 1:
-        ax.fill_between(
-            curve.update, curve.mean - curve.sem, curve.mean + curve.sem, color=_shade(name), alpha=0.2
-        )
-    return True
 
 
 def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = None) -> Figure:
@@ -171,8 +164,8 @@ def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = 
         fig, (left, right) = figure(
             1, 2, size=(8.6, 3.4), sharey=True, gridspec_kw={"width_ratios": (2.4, 1)}
         )
-        for place, (name, found) in enumerate(runs.items()):
-            _live(left, right, place, name, [found] if isinstance(found, Run) else list(found))
+        for place, (name, seeds) in enumerate(runs.items()):
+            _live(left, right, place, name, [seeds] if isinstance(seeds, Run) else list(seeds))
         for ax in (left, right):
             _chance(ax, chance)
         left.set(title="training problems", xlabel="update", ylabel="accuracy (%)", ylim=(-3, 103))

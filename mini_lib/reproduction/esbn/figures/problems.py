@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -110,31 +109,6 @@ def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = (), colu
             _frame(ax, place, 1, OKABE_ITO[1])
     ax.set(xlim=(-0.1, columns), ylim=(rows, -0.1), aspect="equal")
     ax.set_axis_off()
-    return fig
-
-
-def embeddings(parts: Mapping[str, Float[Tensor, "T D"]], features: int = 40) -> Figure:
-    """Draw embeddings as heat maps side by side, such as before and after normalisation: rows are steps.
-
-    Args:
-        parts: title to the embeddings of one problem.
-        features: how many are shown, the first ones that vary in the first part.
-    """
-    if len({tuple(part.shape) for part in parts.values()}) != 1:
-        raise ValueError(
-            f"give embeddings of one shape, got {[tuple(part.shape) for part in parts.values()]}"
-        )
-    varies = next(iter(parts.values())).std(dim=0).numpy() > 0
-    chosen = np.flatnonzero(varies)[:features]
-    fig, axes = figure(len(parts), 1, size=(8.0, 0.9 + 1.5 * len(parts)), squeeze=False, sharex=True)
-    for ax, (title, part) in zip(axes[:, 0], parts.items(), strict=True):
-        values = part.detach().numpy()[:, chosen]
-        shown = ax.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
-        ax.set(title=title, ylabel="step", yticks=range(len(values)), yticklabels=range(1, len(values) + 1))
-        ax.tick_params(axis="y", labelsize=7)
-        ax.grid(False)
-        ax.figure.colorbar(shown, ax=ax, pad=0.01)
-    axes[-1, 0].set_xlabel("feature")
     return fig
 
 

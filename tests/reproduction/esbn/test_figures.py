@@ -5,11 +5,13 @@ import pytest
 import torch
 
 from mini_lib.datasets import glyphs
+from mini_lib.esbn import analysis
 from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, Problems, make_problems
 from mini_lib.reproduction import Cell, Comparison, Measured, Printed
-from mini_lib.reproduction.esbn.figures import diagram, learning, problems
+from mini_lib.reproduction.esbn.figures import diagram, keys, learning, problems
 from mini_lib.reproduction.plotting import COLOURS, OKABE_ITO, RULE
+from mini_lib.seeding import seeded
 from mini_lib.training import Run
 
 
@@ -78,17 +80,6 @@ def test_rows_of_one_network_share_its_colour_and_differ_in_marker():
     assert looks["Transformer (conv)"] == (COLOURS["transformer"], "o")
 
 
-def test_points_of_a_regime_stay_in_their_room():
-    rows = [comparison(row, m, model="lstm") for row in "abc" for m in (0, 50, 95)]
-    lines = learning.accuracy_by_regime(rows).axes[0].lines
-    points = [line for line in lines if line.get_marker() != "None"]
-    assert len(points) == 18
-    for line in points:
-        places = line.get_xdata()
-        assert (np.abs(places - np.round(places)) < 0.5).all()
-        assert len(set(np.round(places))) == 1
-
-
 def test_variants_are_left_out_and_nothing_left_is_an_error():
     variant = comparison(variant="released images")
     fig = learning.accuracy_by_regime([comparison(), variant], {"esbn.table11": 25.0})
@@ -106,7 +97,7 @@ def test_learning_curves_draw_the_mean_in_its_band():
     assert ax.lines[0].get_ydata().tolist() == [30, 95]
     band = ax.collections[0].get_paths()[0].vertices
     assert band[band[:, 0] == 1][:, 1].max() == pytest.approx(40)  # SEM of 20 and 40 is 10
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ESBN (2 runs)"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ESBN (n=2)"]
     assert texts(ax) == ["not run: RN"]
 
 
@@ -157,13 +148,6 @@ def test_a_problem_shows_its_images_in_order_and_frames_the_answer(task):
         assert frames[0].get_x() == pytest.approx(ax.images[first].get_extent()[0], abs=0.05)
 
 
-def test_tasks_draw_one_panel_each():
-    sets = {task: (make_problems(task, 50, seed=1, train_size=4, test_size=1).train, 0) for task in TASKS}
-    axes = problems.tasks(glyphs(), sets).axes
-    assert [len(ax.images) for ax in axes] == [2, 6, 9, 9]
-    assert [ax.get_title() for ax in axes] == [task.title for task in TASKS.values()]
-
-
 def test_a_problem_of_another_task_is_refused():
     wrong = Problems(torch.zeros(1, 6, dtype=torch.long), torch.zeros(1, dtype=torch.long))
     with pytest.raises(ValueError, match="distribution-of-three has 9 images, this one has 6"):
@@ -179,15 +163,6 @@ def test_gallery_frames_the_marked_images():
     assert [(round(patch.get_x()), round(patch.get_y())) for patch in framed] == [(2, 0), (1, 1)]
 
 
-def test_embeddings_show_the_features_that_vary():
-    part = torch.tensor([[1.0, 0.0, 2.0], [1.0, 5.0, 3.0]])
-    fig = problems.embeddings({"before": part, "after": -part})
-    assert np.array_equal(fig.axes[0].images[0].get_array(), part[:, 1:])
-    assert np.array_equal(fig.axes[1].images[0].get_array(), -part[:, 1:])
-    with pytest.raises(ValueError, match="one shape"):
-        problems.embeddings({"before": part, "after": part[:1]})
-
-
 # ------------------------------------------------------------------------------------------------ memory
 
 
@@ -198,24 +173,6 @@ def traced():
     network = build_network("esbn", classes=4, windows=(9,), width=0.125)
     with torch.no_grad():
         return glyphs(), made, network.core.trace(network.embed(glyphs(), made.ids))
-
-
-def bars(ax):
-    grounds = [patch for patch in ax.patches if mpl.colors.to_hex(patch.get_facecolor()) == "#f2f2f2"]
-    return len(grounds) // 2
-
-
-def test_memory_shows_what_was_written_before(traced):
-    images, made, trace = traced
-    for step in (0, 1, 5, 9):
-        ax = problems.memory(images[made.ids[1]], trace, step, number=1).axes[0]
-        pictures = [shown.get_array() for shown in ax.images if shown.get_array().shape == (32, 32)]
-        looked_up = [images[made.ids[1, step]]] if step < 9 else []
-        expected = [*looked_up, *images[made.ids[1, :step]]]
-        assert len(pictures) == len(expected)
-        assert all(np.array_equal(a, b) for a, b in zip(pictures, expected, strict=True))
-        assert len(ax.images) - len(pictures) == step + 2  # a key an entry, the one written, the one read
-        assert bars(ax) == step
 
 
 def test_memory_prints_weights_and_confidences_of_the_step(traced):
@@ -265,3 +222,36 @@ def test_the_streams_meet_only_in_memory():
         if {shades[name] for name in touched} == {diagram.KEYS, diagram.VALUES}:
             assert touched == {"values $M_v$", "keys $M_k$"}
             assert shade == RULE
+
+
+# ------------------------------------------------------------------------------------------------ keys
+
+
+def test_figure_9_draws_the_three_clouds_it_promises():
+    part = make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
+    with seeded(0, "test"):
+        network = build_network("esbn", classes=4, windows=(9,), width=0.125)
+    analysis.randomise(network.core, seed=0)
+    collected = analysis.collect_keys(network, glyphs(), part)
+    whole, first, again = keys.key_plane(collected, collected, part, part).axes
+    assert first.get_xlim() == again.get_xlim()
+    assert first.get_ylim() == again.get_ylim()
+    plane = analysis.fit_plane(collected, collected)
+    drawn = [cloud.get_offsets().data for cloud in whole.collections]  # the last step first
+    np.testing.assert_allclose(
+        np.stack(drawn[::-1], axis=1), analysis.project(plane, collected.written[:, :-1])
+    )
+    reads = analysis.project(plane, analysis.keys_at_reappearance(collected, part))
+    for ax, points in ((first, analysis.project(plane, collected.written[:, :3])), (again, reads)):
+        test, train = ax.collections[:3], ax.collections[3:]
+        for step, clouds in enumerate(zip(test, train, strict=True)):
+            for cloud in clouds:
+                np.testing.assert_allclose(cloud.get_offsets().data, points[:, step])
+
+
+def test_decoding_is_drawn_in_percent_with_its_confusion():
+    share, confusion = np.array([1.0, 0.25]), np.array([[1.0, 0.0], [0.75, 0.25]])
+    left, right = keys.decoding({"one": share, "two": share / 2}, confusion, of="one").axes
+    assert left.lines[1].get_ydata().tolist() == [50, 12.5]
+    assert left.lines[2].get_ydata()[0] == 50  # chance
+    assert texts(right) == ["100", "75", "25"]

@@ -1,51 +1,17 @@
-"""The declared cells against the paper's tables of settings, and one real run through the harness."""
+"""Settings against the paper's tables of them, and real runs through the harness."""
 
-import json
 import math
-from collections import Counter
-from importlib import resources
 
 import pytest
 import torch
+from other_device import OTHER, OtherDevice
 
 from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
-from mini_lib.esbn.models import MODELS
-from mini_lib.esbn.runs import Settings, build, evaluate, loss, paper_settings, shuffled
-from mini_lib.esbn.tasks import TASKS, Problems
-from mini_lib.reproduction.esbn.cells import CELLS
+from mini_lib.esbn.evaluation import evaluate
+from mini_lib.esbn.runs import Settings, build, dedupe_batch, loss, paper_settings, shuffled
+from mini_lib.esbn.tasks import TASKS, Problems, make_problems
 from mini_lib.training import TrainingStack, train
-
-PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
-
-
-def by_table(table, variant=""):
-    return [cell for cell in CELLS if cell.table == table and cell.variant == variant]
-
-
-@pytest.mark.parametrize("number", range(9, 21))
-def test_every_printed_cell_is_declared_once(number):
-    table = f"esbn.table{number}"
-    printed = PRINTED[table]
-    declared = Counter((cell.row, cell.column) for cell in by_table(table))
-    expected = {
-        (row, column)
-        for row, entries in printed["rows"].items()
-        for column, entry in entries.items()
-        if entry
-    }
-    assert set(declared) == expected
-    assert set(declared.values()) == {1}
-    assert {cell.runs for cell in by_table(table)} == {printed["runs"]}
-
-
-def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
-    assert len({cell.id for cell in CELLS}) == len(CELLS)
-    homes = {}
-    for cell in CELLS:
-        assert homes.setdefault(cell.hash, cell.home) == cell.home
-    shared = {cell.home for cell in by_table("esbn.table17") if "(conv)" in cell.row}
-    assert shared == {"esbn.table11"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +57,7 @@ def test_schedules_are_those_of_tables_5_to_8(task, m, model, tcn, epochs, lr):
     ],
 )
 def test_updates_are_those_of_the_authors_code(task, m, model, updates):
-    assert build(paper_settings(task, m, model, width=0.125).to_dict(), 1).updates == updates
+    assert build(paper_settings(task, m, model, width=0.125), 1).updates == updates
 
 
 def test_settings_keep_only_what_is_not_default():
@@ -122,6 +88,11 @@ def test_settings_keep_only_what_is_not_default():
             "unknown option of esbn 'confidense'; did you mean",
         ),
         ({"options": {"features": 3}}, "unknown option of lstm 'features'"),
+        ({"options": {"hidden": 0}}, "option hidden of lstm has to be a whole number from 1, got 0"),
+        (
+            {"model": "esbn", "options": {"confidence": "no"}},
+            "option confidence of esbn has to be True or False",
+        ),
         ({"epochs": 0}, "epochs has to be a whole number from 1, got 0"),
         ({"train_size": -5}, "train_size has to be a whole number from 1, got -5"),
         ({"test_size": 0}, "test_size has to be a whole number from 1"),
@@ -137,7 +108,7 @@ def test_settings_keep_only_what_is_not_default():
 def test_settings_that_make_no_run_are_refused(changes, message):
     settings = paper_settings("rmts", 95, "lstm").to_dict() | changes
     with pytest.raises(UsageError, match=message):
-        build(settings, 1)
+        Settings.from_dict(settings)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +125,10 @@ def test_wrong_names_are_answered_with_the_nearest(arguments, message):
 
 
 def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
-    batches = [
-        build(paper_settings("rmts", 95, model, width=0.125).to_dict(), 1).epoch(0)
-        for model in ("rn", "lstm")
-    ]
+    batches = [build(paper_settings("rmts", 95, model, width=0.125), 1).epoch(0) for model in ("rn", "lstm")]
     assert batches[0]["where"].equal(batches[1]["where"])
     assert not batches[0]["where"].equal(
-        build(paper_settings("rmts", 95, "rn", width=0.125).to_dict(), 2).epoch(0)["where"]
+        build(paper_settings("rmts", 95, "rn", width=0.125), 2).epoch(0)["where"]
     )
 
 
@@ -172,8 +140,8 @@ def test_an_epoch_is_a_permutation_of_the_problems():
     assert not first["answer"].equal(second["answer"])
 
 
-def test_compacting_changes_nothing_but_the_work():
-    replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125).to_dict(), 1)
+def test_deduplication_changes_nothing_but_the_work():
+    replica = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125), 1)
     batch = {k: v[:32] for k, v in replica.epoch(0).items()} | {"images": glyphs()}
     small = dedupe_batch(batch)
     assert small["images"].shape[0] == 5
@@ -202,18 +170,28 @@ def test_accuracy_is_the_mean_over_batches_of_100():
     assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
 
 
+def test_a_network_elsewhere_is_measured_as_on_the_cpu():
+    run = build(paper_settings("same_different", 95, "esbn", width=0.125, test_size=50), 1)
+    data = make_problems("same_different", 95, 1, test_size=50)
+    expected = evaluate(run.model, glyphs(), data.test)
+    with OtherDevice():
+        there, problems = run.model.to(OTHER), data.to(OTHER).test
+        assert problems.ids.device == OTHER
+        assert evaluate(there, glyphs().to(OTHER), problems) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("model", "changes"),
-    [(model, {}) for model in MODELS]
-    + [("esbn", {"encoder": "rand"}), ("esbn", {"encoder": "mlp"}), ("lstm", {"tcn": False})],
+    [("esbn", {}), ("mnm", {}), ("trn", {}), ("esbn", {"encoder": "rand"}), ("lstm", {"tcn": False})],
 )
 def test_stacked_equals_alone(model, changes):
     """Gradients of the first update, losses of the first three, and the test after them.
 
-    Not the weights: where a gradient is zero but for rounding, Adam makes a full step of it.
+    Through the harness; `test_models` compares gradients of every network. Not the weights: where a gradient is zero
+    but for rounding, Adam makes a full step of it.
     """
     changes |= {"epochs": 1, "width": 0.125, "test_size": 200}
-    settings = paper_settings("distribution_of_three", 95, model, **changes).to_dict()
+    settings = paper_settings("distribution_of_three", 95, model, **changes)
     alone = [TrainingStack([build(settings, seed)], torch.device("cpu"), stacked=False) for seed in (1, 2)]
     stack = TrainingStack([build(settings, seed) for seed in (1, 2)], torch.device("cpu"), stacked=True)
     for update in range(3):
@@ -228,11 +206,9 @@ def test_stacked_equals_alone(model, changes):
         assert ours.metrics["test_loss"] == pytest.approx(theirs.metrics["test_loss"], rel=1e-2)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["esbn", "mnm"])
 def test_killed_and_resumed_equals_uninterrupted(model, tmp_path):
-    settings = paper_settings(
-        "distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200
-    ).to_dict()
+    settings = paper_settings("distribution_of_three", 95, model, epochs=2, width=0.125, test_size=200)
     (whole,) = train([build(settings, 1)])
     (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 10)
     assert not halted.finished
@@ -248,5 +224,5 @@ def test_a_small_esbn_learns_from_few_images_and_answers_for_unseen_ones(task):
     settings = paper_settings(
         task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480
     )
-    (run,) = train([build(settings.to_dict(), 1)])
+    (run,) = train([build(settings, 1)])
     assert run.metrics["test_accuracy"] > 85

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
 from esbn import oracles
+
 from mini_lib.esbn.models import MODELS, build_network
 from mini_lib.reproduction.authors import places
 from mini_lib.reproduction.esbn import authors

@@ -1,0 +1,1 @@
+"""A package, since other tests have files of the same names."""
