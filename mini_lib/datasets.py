@@ -76,6 +76,10 @@ URLS = {
 def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """Return the 100 pictures that the ESBN tasks draw on: white ground 1.0, dark glyph towards 0.0.
 
+    >>> pictures = glyphs()
+    >>> pictures.shape, glyph_names()[1]
+    (torch.Size([100, 32, 32]), 'TILDE')
+
     Args:
         source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images
             that the ESBN authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.

@@ -10,7 +10,11 @@ from mini_lib.errors import UsageError, unknown_name_error
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The device of that name ("auto" takes a GPU if there is one); UsageError if it is not there."""
+    """The device of that name ("auto" takes a GPU if there is one); UsageError if it is not there.
+
+    >>> pick_device("cpu")
+    device(type='cpu')
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

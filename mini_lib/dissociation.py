@@ -16,6 +16,12 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
     kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2, with n and m paired at random. 1: nothing moved.
     0: the exchange did as much as another problem would.
 
+    >>> place = torch.arange(10.0)[:, None]  # a signal that says where a problem stands, and nothing else
+    >>> kept(place, place)
+    1.0
+    >>> kept(place, place.flip(0)) < 0.5
+    True
+
     Args:
         before: s, the signal for each of N problems.
         after: s', the signal for the same problems after the exchange.

@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from mini_lib.devices import use_precision
+from mini_lib.layers import dropout_masks
 from mini_lib.reproduction.cli import BUILD
 from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
+from mini_lib.seeding import torch_rng
 from mini_lib.training import TrainingRun, TrainingStack, train
 
 pytestmark = pytest.mark.cuda
@@ -71,3 +73,8 @@ def test_what_was_stopped_goes_on_as_if_it_was_not(name, stacked, tmp_path):
         assert one.device.type == "cuda"
         assert one.updates == other.updates
         assert other.curve["loss"] == pytest.approx(one.curve["loss"], rel=1e-2)
+
+
+def test_a_stream_of_the_gpu_gives_tensors_there():
+    masks = dropout_masks({"words": (2, 3)}, 0.5, torch_rng(1, "noise", device=GPU))
+    assert masks["words"].device.type == "cuda"

@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
+from itertools import count
 
 import torch
 
@@ -33,9 +34,8 @@ def update_ms(
     replicas: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED
 ) -> float:
     """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
-    trainee = TrainingStack(replicas, device, stacked)
-    numbers = iter(range(10_000))
-    return median_ms(lambda: trainee.step(trainee.batch(next(numbers))), device, updates)
+    stack, numbers = TrainingStack(replicas, device, stacked), count()
+    return median_ms(lambda: stack.step(stack.batch(next(numbers))), device, updates)
 
 
 def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, device: torch.device) -> None:

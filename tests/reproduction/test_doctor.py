@@ -1,6 +1,8 @@
 """`mini-lib doctor`: a line for each thing that works, and exit status 1 if one does not."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -88,3 +90,20 @@ def test_the_command_ends_with_1_if_something_fails(works, monkeypatch):
     builds, full_size, device, store = asked[0]
     assert {settings["paper"] for settings in full_size.values()} == set(builds) == set(cli.BUILD)
     assert (device, store) == (CPU, False) or torch.cuda.is_available()
+
+
+def test_it_needs_none_of_the_developers_tools():
+    tools = (
+        "pytest",
+        "hypothesis",
+        "beartype",
+        "yaml",
+        "nbformat",
+        "nbclient",
+        "nbval",
+        "playwright",
+        "jupyter",
+    )
+    code = f"import sys; sys.modules.update(dict.fromkeys({tools}))\nimport mini_lib.reproduction.{{}}"
+    for module in ("cli", "doctor"):
+        subprocess.run([sys.executable, "-c", code.format(module)], check=True)
