@@ -13,7 +13,7 @@ ROUNDING = 100  # times the precision of the signal's type: what varies less may
 def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: float = 1.0) -> float:
     """How far a signal moves by an exchange, against how far apart it is for different problems.
 
-    kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2, with n and m paired at random. 1: nothing moved.
+    `kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2`, with n and m paired at random. 1: nothing moved.
     0: the exchange did as much as another problem would.
 
     >>> place = torch.arange(10.0)[:, None]  # a signal that says where a problem stands, and nothing else

@@ -304,7 +304,7 @@ def _worst(margins: Mapping[str, tuple[float | int, float | int]], strict: bool)
     return verdict, min(decisive, key=lambda name: margins[name][0])
 
 
-def _number(value: float) -> str:
+def _number(value: float | int) -> str:
     return "never" if math.isinf(value) else f"{value:.4g}"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import Cell, Measured, Printed, Records, compare, printed, verdict
-from mini_lib.reproduction.comparison import PARTS, counts, listing, standard_error, table_ids
+from mini_lib.reproduction.comparison import PARTS, _tables, counts, listing, standard_error
 from reproduction.samples import HOME, cell, record
 
 
@@ -245,7 +245,7 @@ def test_printed_numbers_are_read_as_they_stand():
     assert printed("functions.table2")["optimal", "rbf"].err is None
 
 
-@pytest.mark.parametrize("table", table_ids())
+@pytest.mark.parametrize("table", _tables())
 def test_every_printed_number_is_possible(table):
     for entry in printed(table).values():
         assert entry.runs >= 1

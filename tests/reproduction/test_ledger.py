@@ -1,6 +1,5 @@
 """The ledgers, kept in step with code, tests, pages, tables and claims; and that what is out of step is found."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from mini_lib.reproduction import ledger, load_claims
 from mini_lib.reproduction.cli import wings
-from mini_lib.reproduction.comparison import TABLES, reading_of
+from mini_lib.reproduction.comparison import _tables, reading_of
 from mini_lib.reproduction.pages import name
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +37,7 @@ def problems(**changes):
 
 def required(paper):
     wing = next(wing for wing in WINGS if wing.PAPER == paper)
-    tables = {*json.loads(TABLES.read_text()), *(cell.table for cell in wing.CELLS)}
+    tables = {*_tables(), *(cell.table for cell in wing.CELLS)}
     claims = [claim.id for claim in load_claims() if claim.paper == paper]
     return [*(name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
 
