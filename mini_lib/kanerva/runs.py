@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import torch
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
@@ -155,6 +155,67 @@ class Settings(RunSettings):
     def headline(self) -> str:
         """Network and task."""
         return f"{self.model} of {self.machines} on {self.task}"
+
+
+# What each memory of the paper is trained on; `Settings` has the rest by default.
+PAPERS = {
+    "digits": {"task": "digits"},
+    "mixture": {"task": "digits", "model": "mixture", "experiment": "mixture"},
+    "binding": {"task": "rgb", "total": 60, "dim": 100, "lr": 1e-3},
+    "sprites": {
+        "task": "dsprites",
+        "experiment": "full",
+        "total": 20,
+        "items": 15,
+        "encoder": "residual",
+        "epochs": 25_000,
+        "checks": (10_000, 15_000, 20_000),
+        "test_episodes": 200,
+    },
+}
+# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
+# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
+# one of 28 x 28; so divergences weigh a quarter.
+SMALL = {"batch_size": 8, "lr": 1e-3}
+SMALL_DIGITS = SMALL | {
+    "source": "distorted",
+    "encoder": "mlp",
+    "decoder": "mlp",
+    "kl_weight": 14**2 / 28**2,
+    "epochs": 1000,
+}
+SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
+SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
+TUTORIALS = {
+    "digits": SMALL_DIGITS,
+    "mixture": SMALL_DIGITS,
+    "binding": SMALL_TRIPLETS,
+    "sprites": SMALL_SPRITES,
+}
+
+
+def paper_settings(name: str, machines: int, **changes) -> Settings:
+    """The paper's settings of a memory, with changes.
+
+    >>> paper_settings("binding", machines=2, epochs=10).total
+    60
+
+    Args:
+        name: "digits" (Figure 1E), "mixture" (4), "binding" (2 and 5) or "sprites" (3 and 6 to 8).
+        machines: K.
+        changes: fields of `Settings`.
+
+    Raises:
+        UsageError: for a name or a value that cannot be.
+    """
+    check_names("memory", [name], PAPERS)
+    return Settings.from_dict({"machines": machines} | PAPERS[name] | changes)
+
+
+def tutorial_settings(name: str, machines: int, **changes) -> Settings:
+    """The same at the small scale: half an hour of a CPU's core."""
+    check_names("memory", [name], PAPERS)
+    return paper_settings(name, machines, **TUTORIALS[name] | changes)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:

@@ -7,7 +7,15 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.objective import KL_TERMS
-from mini_lib.kanerva.runs import Settings, build, data_source, draw
+from mini_lib.kanerva.runs import (
+    PAPERS,
+    Settings,
+    build,
+    data_source,
+    draw,
+    paper_settings,
+    tutorial_settings,
+)
 from mini_lib.kanerva.tasks import sample
 from mini_lib.reproduction.kanerva.cells import (
     SMALL_TRIPLETS,
@@ -295,3 +303,15 @@ def test_machines_are_given_by_the_red_digits_of_a_batch():
     (run,) = train([made])
     assert run.finished
     assert "labels" not in build(small("binding"), 1).epoch(0)
+
+
+def test_the_memories_of_the_paper_by_name():
+    assert paper_settings("digits", 3) == Settings("digits", 3)
+    assert tutorial_settings("mixture", 2, lr=1e-2).lr == 1e-2
+    for name in PAPERS:
+        large, small_one = paper_settings(name, 1), tutorial_settings(name, 1)
+        assert (large.items, large.total, large.dim) == (small_one.items, small_one.total, small_one.dim)
+        assert small_one.epochs < large.epochs
+    for settings in (paper_settings, tutorial_settings):
+        with pytest.raises(UsageError, match="unknown memory 'bindng'; did you mean 'binding'"):
+            settings("bindng", 2)

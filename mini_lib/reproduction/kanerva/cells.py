@@ -7,7 +7,13 @@ from functools import partial
 from mini_lib.kanerva import runs, tasks
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
-from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.runs import (
+    SMALL_DIGITS,
+    SMALL_SPRITES,
+    SMALL_TRIPLETS,
+    Settings,
+    paper_settings,
+)
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
@@ -33,49 +39,22 @@ def data_source(settings: dict) -> str:
 
 def digits_settings(machines: int, **changes) -> Settings:
     """Digits, 45 in 30 columns (Figure 1E)."""
-    return Settings.from_dict({"task": "digits", "machines": machines} | changes)
+    return paper_settings("digits", machines, **changes)
 
 
 def mixture_settings(machines: int, **changes) -> Settings:
     """The same with a mixture (Figure 4)."""
-    return digits_settings(machines, **({"model": "mixture", "experiment": "mixture"} | changes))
+    return paper_settings("mixture", machines, **changes)
 
 
 def binding_settings(machines: int, **changes) -> Settings:
     """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
-    own = {"task": "rgb", "machines": machines, "total": 60, "dim": 100, "lr": 1e-3}
-    return Settings.from_dict(own | changes)
+    return paper_settings("binding", machines, **changes)
 
 
 def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
     """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
-    own = {
-        "task": "dsprites",
-        "machines": machines,
-        "experiment": "full",
-        "total": total,
-        "items": 15,
-        "encoder": "residual",
-        "epochs": 25_000,
-        "checks": (10_000, 15_000, 20_000),
-        "test_episodes": 200,
-    }
-    return Settings.from_dict(own | changes)
-
-
-# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
-# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
-# one of 28 x 28; so divergences weigh a quarter.
-SMALL = {"batch_size": 8, "lr": 1e-3}
-SMALL_DIGITS = SMALL | {
-    "source": "distorted",
-    "encoder": "mlp",
-    "decoder": "mlp",
-    "kl_weight": 14**2 / 28**2,
-    "epochs": 1000,
-}
-SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
-SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
+    return paper_settings("sprites", machines, total=total, **changes)
 
 
 # ------------------------------------------------------------------------------------------------ all cells
