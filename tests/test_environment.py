@@ -61,7 +61,6 @@ def test_dependencies_have_lower_bounds_only():
 
 
 def test_conda_environment_names_the_same_versions():
-    """The cluster extra (ray) is left to those who have a cluster."""
     pinned = pins()
     names = {canonicalize_name(requirement.name) for requirement in direct("dev")}
     conda_name = {"torch": "pytorch"}

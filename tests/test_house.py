@@ -31,11 +31,12 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "ledger", "plotting", "launch", "notebooks"},
+    {"cells", "plotting", "launch", "notebooks"},
     {"records"},
-    {"compare"},
+    {"comparison"},
     {"claims"},
-    {"pages"},
+    {"ledger"},
+    {"authors", "pages"},
     {"bench", "doctor"},
     {"cli"},
 )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction.compare import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
+from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
 from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")

@@ -6,31 +6,23 @@ import signal
 import sys
 import time
 from contextlib import closing
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
 
-import torch
 import typer
 
-from mini_lib import reproduction as results
-from mini_lib.devices import check_precision, describe, pick_device
-from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError, unknown_name_error
-from mini_lib.reproduction import Cell, Records
-from mini_lib.reproduction.compare import filter_cells, scale_of
-from mini_lib.reproduction.esbn import cells as esbn
-from mini_lib.reproduction.functions import cells as functions
-from mini_lib.reproduction.kanerva import cells as kanerva
-from mini_lib.reproduction.launch import Job, JobsFailed, launch
-from mini_lib.reproduction.records import code_version, record_of
-from mini_lib.reproduction.scan import cells as scan
-from mini_lib.settings import run_key
-from mini_lib.storage import check_folder, check_target
-from mini_lib.training import Run, train
-from mini_lib.weights import load_weights, save_weights
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError
 
-WINGS = [esbn, scan, functions, kanerva]
-BUILD = {wing.PAPER: wing.build for wing in WINGS}
-DATA = {wing.PAPER: wing.data_source for wing in WINGS}
+if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command loads what it needs
+    from mini_lib.reproduction.cells import Cell
+    from mini_lib.reproduction.launch import Job
+    from mini_lib.reproduction.records import Records
+    from mini_lib.training import Run
+
+WINGS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
 
 MOST_RUNS = 100_000  # asked for at once; all tables together have a tenth of that
 UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
@@ -59,11 +51,25 @@ RecordsOption = Annotated[
 ]
 
 
-def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list[Cell]:
+@cache
+def wing(paper: str) -> ModuleType:
+    """The `cells` module of a paper: PAPER, TITLE, CELLS, build, data_source and bench_cases."""
+    return import_module(f"mini_lib.reproduction.{paper}.cells")
+
+
+def wings() -> list[ModuleType]:
+    """The `cells` modules of all papers."""
+    return [wing(paper) for paper in WINGS]
+
+
+def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
     """The cells of a table, or of a paper (of all, without one), narrowed by name; UsageError on unknown names."""
-    chosen = [cell for wing in WINGS for cell in wing.CELLS]
-    if table in BUILD:
-        chosen, table = [cell for cell in chosen if cell.paper == table], None
+    from mini_lib.reproduction.comparison import filter_cells
+
+    paper = (table or "").split(".")[0]
+    chosen = [cell for each in ([paper] if paper in WINGS else WINGS) for cell in wing(each).CELLS]
+    if table in WINGS:
+        table = None
     for name, wanted in (
         ("table", [table] if table is not None else None),
         ("row", rows),
@@ -74,8 +80,10 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     return chosen
 
 
-def to_read(folder: Path | None) -> Records:
+def to_read(folder: Path | None) -> "Records":
     """The records of a folder, or those there are by default; UsageError without that folder."""
+    from mini_lib.reproduction.records import Records
+
     if folder is not None and not folder.is_dir():
         raise UsageError(f"no folder of records at {folder}")
     return Records(folder)
@@ -89,16 +97,17 @@ def list_(
     records: RecordsOption = None,
 ) -> None:
     """Papers, tables, cells, and how many runs each has."""
-    found, chosen = to_read(records), cells(table)
-    for wing in WINGS:
-        own = [cell for cell in chosen if cell.paper == wing.PAPER]
-        if own:
-            print(f"{wing.PAPER}: {wing.TITLE}")
+    from mini_lib.reproduction.comparison import filter_cells
+
+    store, chosen = to_read(records), cells(table)
+    for paper in dict.fromkeys(cell.paper for cell in chosen):
+        own = [cell for cell in chosen if cell.paper == paper]
+        print(f"{paper}: {wing(paper).TITLE}")
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
             for cell in filter_cells(own, "table", [name]):
                 label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
-                print(f"    {label:60} {len(found.of(cell.hash)):3} of {cell.runs} runs")
+                print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
 
 
 def seconds(budget: str) -> float:
@@ -144,7 +153,6 @@ def reproduce(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes on a CPU; one a core by default.")
     ] = None,
-    launcher: Annotated[str, typer.Option(help="Where runs go: local.")] = "local",
     records: RecordsOption = None,
     checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
 ) -> None:
@@ -152,11 +160,14 @@ def reproduce(
 
     The first line printed says where the records of these runs go.
     """
+    from mini_lib.devices import check_precision, describe, pick_device
+    from mini_lib.reproduction.launch import launch
+    from mini_lib.reproduction.records import Records, code_version
+    from mini_lib.storage import check_folder
+
     deadline = deadline_of(budget, _began)
     if (table is None) != every:
         raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
-    if launcher != "local":
-        raise unknown_name_error("launcher", launcher, ["local"])
     chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
@@ -194,13 +205,17 @@ def reproduce(
     print(f"{finished} runs finished, {len(jobs) - finished} left")
 
 
-def save_record(job: Job, run: Run, store: Records, chosen: list[Cell], checkpoints: Path) -> dict:
+def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], checkpoints: Path) -> dict:
     """Put a finished run on record, in the file of the table that declares it first; returns the record.
 
     Raises:
         OSError: if that cannot be written. The record is then kept beside the checkpoints, where that is possible;
             the message says what is left of the run.
     """
+    from mini_lib.devices import describe
+    from mini_lib.reproduction.comparison import scale_of
+    from mini_lib.reproduction.records import record_of
+
     cell = next(cell for cell in chosen if cell.settings == job.settings)
     record = record_of(
         run,
@@ -208,7 +223,7 @@ def save_record(job: Job, run: Run, store: Records, chosen: list[Cell], checkpoi
         job.seed,
         paper=cell.paper,
         scale=scale_of(cell),
-        data=DATA[cell.paper](job.settings),
+        data=wing(cell.paper).data_source(job.settings),
         device=describe(run.device),
         precision=run.precision,
     )
@@ -219,8 +234,10 @@ def save_record(job: Job, run: Run, store: Records, chosen: list[Cell], checkpoi
     return record
 
 
-def rescue(record: dict, home: str, run: Run, checkpoints: Path) -> str:
+def rescue(record: dict, home: str, run: "Run", checkpoints: Path) -> str:
     """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on."""
+    from mini_lib.reproduction.records import Records
+
     try:
         Records(checkpoints / UNRECORDED).add(record, home)
     except (OSError, CorruptFileError):
@@ -233,8 +250,11 @@ def rescue(record: dict, home: str, run: Run, checkpoints: Path) -> str:
     )
 
 
-def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Job]:
+def unfinished(chosen: list["Cell"], store: "Records", seeds: int | None) -> list["Job"]:
     """The runs that these cells lack, those that fill cells before other readings; UsageError above MOST_RUNS."""
+    from mini_lib.reproduction.launch import Job
+    from mini_lib.settings import run_key
+
     asked = sum(seeds or cell.runs for cell in chosen)
     if asked > MOST_RUNS:
         raise UsageError(
@@ -245,7 +265,7 @@ def unfinished(chosen: list[Cell], store: Records, seeds: int | None) -> list[Jo
         for seed in range(1, (seeds or cell.runs) + 1):
             key = run_key(cell.settings, seed)
             if key not in store:
-                jobs.setdefault(key, Job(BUILD[cell.paper], cell.settings, seed, key))
+                jobs.setdefault(key, Job(wing(cell.paper).build, cell.settings, seed, key))
     return list(jobs.values())
 
 
@@ -264,33 +284,40 @@ def weights(
 
     The run goes on record too, unless it is there already.
     """
-    if table in BUILD:
+    import torch
+
+    from mini_lib.reproduction.launch import Job, JobsFailed
+    from mini_lib.reproduction.records import Records, code_version
+    from mini_lib.storage import check_folder, check_target
+    from mini_lib.training import train
+    from mini_lib.weights import load_weights, save_weights
+
+    if table in WINGS:
         raise UsageError(
             f"weights are of one table's cell, and {table!r} is a paper; `mini-lib list {table}` shows its tables"
         )
-    found = cells(table, [row], [column], [variant])
-    cell, store = found[0], Records(records)
+    cell, store = cells(table, [row], [column], [variant])[0], Records(records)
     store.check_writable()
     check_folder(checkpoints, "checkpoints")
     check_target(path)
     code_version()
-    replica = BUILD[cell.paper](cell.settings, seed)
+    build = wing(cell.paper).build
+    training_run = build(cell.settings, seed)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    run = train([replica], checkpoints=checkpoints, progress=True)[0]
+    run = train([training_run], checkpoints=checkpoints, progress=True)[0]
     if run.key not in store:
-        job = Job(BUILD[cell.paper], cell.settings, seed, run.key)
-        save_record(job, run, store, [cell], checkpoints)
+        save_record(Job(build, cell.settings, seed, run.key), run, store, [cell], checkpoints)
     if run.diverged:
         raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():
         # Of the last weights, whichever checkpoint a record reports:
-        metrics = replica.evaluate(run.model.eval())
+        metrics = training_run.evaluate(run.model.eval())
         save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
         load_weights(run.model, path)
-        halved = replica.evaluate(run.model)
+        halved = training_run.evaluate(run.model)
     (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
     print(f"{path}: full precision {metrics}, as stored {halved}")
 
@@ -308,21 +335,25 @@ def compare(
     records: RecordsOption = None,
 ) -> None:
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
+    from mini_lib import reproduction
+
     if as_json and summary:
         raise UsageError("--json and --summary are two outputs; ask for one")
-    found = results.compare(cells(table, rows, columns, variant), to_read(records))
+    comparisons = reproduction.compare(cells(table, rows, columns, variant), to_read(records))
     if as_json:
-        print(json.dumps([row.to_dict() for row in found], indent=1))
+        print(json.dumps([each.to_dict() for each in comparisons], indent=1))
     elif summary:
-        print(results.summary(found))
+        print(reproduction.summary(comparisons))
     else:
-        print(results.listing(found))
+        print(reproduction.listing(comparisons))
 
 
 @results_app.command("merge")
 def merge(folder: Path, records: RecordsOption = None) -> None:
     """Take over records made elsewhere; none is doubled."""
-    homes = {cell.hash: cell.home for wing in WINGS for cell in wing.CELLS}
+    from mini_lib.reproduction.records import Records
+
+    homes = {cell.hash: cell.home for cell in cells()}
     new, known = Records(records).merge(folder, homes)
     print(f"{new} records merged, {known} were known")
 
@@ -330,7 +361,9 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 @app.command()
 def pages(folder: Annotated[Path, typer.Argument()] = Path("book/generated")) -> None:
     """Write the book's generated pages."""
-    for path in results.write_pages(folder, WINGS, Records()):
+    from mini_lib.reproduction import Records, write_pages
+
+    for path in write_pages(folder, wings(), Records()):
         print(path)
 
 
@@ -363,9 +396,10 @@ def bench(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Milliseconds per update of every network on this machine, alone and stacked."""
+    from mini_lib.devices import pick_device
     from mini_lib.reproduction import bench as benchmark
 
-    cases = [(wing.build, case) for wing in WINGS for case in wing.bench_cases()]
+    cases = [(each.build, case) for each in wings() for case in each.bench_cases()]
     benchmark.run(cases, models, pick_device(device))
 
 
@@ -386,6 +420,15 @@ def main(started: float | None = None) -> None:
         if end.code == INTERRUPTED_STATUS:
             print(INTERRUPTED, file=sys.stderr)
         raise
-    except (CorruptFileError, JobsFailed, OSError) as error:
+    except (CorruptFileError, OSError, RuntimeError) as error:
+        if not foreseen(error):
+            raise
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def foreseen(error: Exception) -> bool:
+    """Whether a failure is one that we foresaw, whose message says all."""
+    from mini_lib.reproduction.launch import JobsFailed
+
+    return isinstance(error, CorruptFileError | OSError | JobsFailed)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from mini_lib.reproduction import ledger
 from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge
-from mini_lib.reproduction.compare import (
+from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
     Comparison,

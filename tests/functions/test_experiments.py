@@ -17,7 +17,7 @@ from mini_lib.functions.runs import (
     tutorial_settings,
 )
 from mini_lib.functions.tasks import evaluation_curves
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions import cells as experiments
 from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS
 from mini_lib.training import TrainingStack, train

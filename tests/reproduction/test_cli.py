@@ -15,10 +15,10 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from mini_lib import __main__, training
+from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import build, paper_settings
-from mini_lib.reproduction import Cell, Records, cli, settings_hash
+from mini_lib.reproduction import Cell, Records, cli, launch, settings_hash
 from mini_lib.reproduction.esbn.cells import CELLS
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
@@ -82,7 +82,6 @@ def test_list_of_one_table(run, tmp_path):
         (("reproduce", "esbn.table9", "--budget", "-3s"), "a budget is a number and s, m or h"),
         (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
         (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
-        (("reproduce", "esbn.table9", "--launcher", "slurm"), "unknown launcher 'slurm'"),
         (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
         (("list", "scan.table9"), "unknown table 'scan.table9'; did you mean"),
         (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
@@ -145,7 +144,7 @@ def test_weights_tries_its_file_before_training(run, tmp_path, monkeypatch, path
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(cli, "train", lambda *given, **named: pytest.fail("it trained"))
+    monkeypatch.setattr(training, "train", lambda *given, **named: pytest.fail("it trained"))
     code, _, err = run("weights", "esbn.table9", "ESBN + TCN", "m=98", path, "--records", "records")
     assert code == 1
     assert "could not write" in err
@@ -454,7 +453,7 @@ def test_a_budget_counts_from_the_start_and_leaves_time_to_stop(budget, end):
 def test_the_command_hands_on_when_it_began(monkeypatch, tmp_path):
     told = {}
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "launch", lambda jobs, **given: told.update(given) or (run for run in ()))
+    monkeypatch.setattr(launch, "launch", lambda jobs, **given: told.update(given) or (run for run in ()))
     monkeypatch.setattr(
         sys, "argv", ["mini-lib", "reproduce", *M98, "--records", "records", "--budget", "9m"]
     )
@@ -481,9 +480,28 @@ def test_data_verify_tells_damaged_files(run, monkeypatch, tmp_path):
 def test_training_needs_neither_widgets_nor_downloads():
     """A bare GPU machine has torch and little else; what trains must import there."""
     absent = ("pooch", "ipywidgets", "beartype", "IPython", "nbclient", "nbformat")
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import mini_lib.reproduction.cli"
+    load = "from mini_lib.reproduction import cli, launch; cli.wings()"
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); {load}"
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_help_is_there_before_pytorch_is():
+    """Loading it takes seconds, and so do the wings."""
+    ask = "import sys; sys.argv[1:] = ['reproduce', '--help']; from mini_lib.__main__ import main"
+    loaded = "print({'torch', 'scipy', 'mini_lib.esbn'} & {*sys.modules})"
+    script = f"{ask}\ntry:\n    main()\nfinally:\n    {loaded}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--budget" in done.stdout
+    assert done.stdout.endswith("set()\n")
+
+
+def test_a_table_loads_no_other_paper():
+    script = "import sys; from mini_lib.reproduction import cli; cli.cells('scan.table1'); "
+    script += "print(*sorted(name for name in cli.WINGS if f'mini_lib.{name}' in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "scan\n", done.stderr
 
 
 def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
@@ -506,9 +524,9 @@ def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
 
 
 def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, tmp_path):
-    for module in (cli, training):  # PyTorch's "meta" in the place of a GPU
+    for module in (devices, training):  # PyTorch's "meta" in the place of a GPU
         monkeypatch.setattr(module, "pick_device", lambda name: torch.device("meta"))
-    monkeypatch.setattr(cli, "describe", lambda device: f"{device.type}: its name")
+    monkeypatch.setattr(devices, "describe", lambda device: f"{device.type}: its name")
     monkeypatch.setattr(timing, "evaluate_scaling", lambda *form, **sizes: {"r2_400": 0.5})
     code, out, _ = run(
         "reproduce", "kanerva.fig1d", "--variant", "tutorial", "--seeds", 2, "--records", tmp_path

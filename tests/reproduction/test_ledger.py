@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from mini_lib.reproduction import ledger, load_claims
-from mini_lib.reproduction.cli import WINGS
-from mini_lib.reproduction.compare import TABLES, reading_of
+from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.comparison import TABLES, reading_of
 from mini_lib.reproduction.pages import name
 
 ROOT = Path(__file__).parents[2]
+WINGS = wings()
 PAPERS = ledger.papers()
 ROW = {
     "number": "Section 2",

@@ -7,13 +7,14 @@ from types import ModuleType
 import pytest
 
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
-from mini_lib.reproduction.cli import WINGS
+from mini_lib.reproduction.cli import wings
 from mini_lib.reproduction.kanerva import cells as kanerva
 from mini_lib.reproduction.pages import comparison_page, measured_effects, name
 from reproduction.samples import HOME as TABLE
 from reproduction.samples import cell, record
 
 ROOT = Path(__file__).parents[2]
+WINGS = wings()
 
 
 def add(store, seed, accuracy, device="cpu: x", **settings):

@@ -8,7 +8,7 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import settings_hash
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.scan.cells import CELLS, COLUMNS
 from mini_lib.scan.models import SyntacticAttention, build_network
 from mini_lib.scan.runs import Settings, build, paper_settings, tutorial_settings

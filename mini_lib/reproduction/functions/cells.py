@@ -8,7 +8,7 @@ from mini_lib.functions.runs import UNCERTAIN, Settings, paper_settings, tutoria
 from mini_lib.functions.runs import build as build
 from mini_lib.functions.runs import data_source as data_source
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 
 TITLE = "Beyond Transformers for Function Learning"
 TABLE1, TABLE2 = "functions.table1", "functions.table2"

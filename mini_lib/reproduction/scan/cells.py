@@ -1,7 +1,7 @@
 """Both tables of the SCAN paper as cells: which networks, on which splits, trained how."""
 
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
-from mini_lib.reproduction.compare import TUTORIAL
+from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.scan.models import MODELS
 from mini_lib.scan.runs import PAPER as PAPER
 from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings

@@ -28,7 +28,7 @@ EXPECTED = {
         {"loop/T(1)/T(2), m=500": 1.4, "loop/T(1)/T(2), m=600": 1.4},
     ),
     "fig1d.3": (
-        {"loop/best k, m=400": 2, "loop/best k, m=600": 5},
+        {"loop/best k, m=400": 2.0, "loop/best k, m=600": 5.0},
         {"loop/best k, m=400": 1 - 1e-3, "loop/best k, m=600": 1 - 1e-3},
     ),
     "fig1d.4": (

@@ -8,7 +8,6 @@ import torch
 from matplotlib.colors import to_hex, to_rgb
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva import analysis, tasks
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.kanerva.memory import State, weights_from_eta, write_item
 from mini_lib.kanerva.tasks.rgb import COLOURS
@@ -21,7 +20,6 @@ from mini_lib.reproduction.kanerva.figures.parts import CHANNELS, MACHINES
 from mini_lib.reproduction.kanerva.figures.sprites import SPRITES
 from mini_lib.reproduction.kanerva.scaling import Fit, optimal
 from mini_lib.reproduction.plotting import OKABE_ITO
-from mini_lib.seeding import torch_rng
 
 BLUE, VERMILION, GREEN = OKABE_ITO[:3]
 
@@ -162,49 +160,6 @@ def test_maps_leave_out_bins_that_were_not_met():
     found = torch.full((1, 64, 1), torch.nan)
     found[0, 3], found[0, 4] = 0.2, 0.6
     assert figures.maps({"": found}).axes[0].images[0].get_clim() == pytest.approx((0.2, 0.6))
-
-
-def test_centring_takes_apart_machines_bins_and_the_rest():
-    machine, place = torch.tensor([[0.3], [0.1], [-0.1]]), torch.tensor([[0.0, 0.2, 0.1, -0.1]])
-    extra = torch.zeros(3, 4)
-    extra[1, 2] = 0.6
-    means = 0.5 + machine + place + extra
-    fig = figures.centring(means, ["a", "b", "c", "d"], "scale")
-    measured, of_machine, of_bin, rest = shown(fig, 4)
-    assert np.allclose(measured, of_machine + of_bin + rest, atol=1e-6)
-    assert np.allclose(measured, means - means.mean(), atol=1e-6)
-    for part, axes in ((of_machine, (0, 1)), (of_bin, (0, 1)), (rest, 0), (rest, 1)):
-        assert np.allclose(part.sum(axis=axes), 0, atol=1e-5)
-    assert np.allclose(of_machine, of_machine[:, :1])
-    assert np.allclose(of_bin, of_bin[:1])
-    assert rest.argmax() == 1 * 4 + 2
-    assert [text.get_text() for text in fig.axes[0].get_xticklabels()] == ["a", "b", "c", "d"]
-
-
-def test_the_rest_is_what_the_modulation_measures():
-    like = torch.rand(40, 4, 3, 2, generator=torch_rng(0, "cosines"))
-    many = tasks.sample("dsprites", 40, 4, torch_rng(1, "figures"), size=14)
-    shape = analysis.factors(many)[1]
-    twice = shape._replace(bins=shape.bins.repeat_interleave(2, dim=0))
-    doubled = like.repeat_interleave(2, dim=0)  # both halves are the same, so that there is one table
-    which = torch.nn.functional.one_hot(shape.bins, shape.number).to(like)
-    pooled = torch.einsum("btks,btsj->kj", like, which) / which.sum(dim=(0, 1, 2))
-    rest = shown(figures.centring(pooled, list("abc"), "shape"), 4)[3]
-    assert np.isclose((rest**2).mean(), analysis.modulation(doubled, twice), rtol=1e-3)
-
-
-def test_selectivity_has_a_panel_for_each_green_digit_with_red_down_and_blue_across():
-    red, green, blue = torch.meshgrid(*[torch.arange(10.0)] * 3, indexing="ij")
-    means = (100 * green + 10 * red + blue) / 1000
-    means[3, 4, 5] = float("nan")
-    fig = figures.selectivity(means)
-    for digit, (ax, drawn) in enumerate(zip(fig.axes[:10], shown(fig, 10), strict=True)):
-        assert ax.get_title() == f"green {digit}"
-        assert drawn[7, 2] == pytest.approx((100 * digit + 72) / 1000)
-        assert ax.images[0].get_clim() == (0, 1)
-        assert np.isnan(drawn.filled(np.nan)).sum() == (digit == 4)
-    with pytest.raises(UsageError, match=r"\[10, 10, 10\], got \[10, 10\]"):
-        figures.selectivity(means[0])
 
 
 # --------------------------------------------------------------------------------------------------- lines

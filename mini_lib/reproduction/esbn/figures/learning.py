@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mini_lib.reproduction import Comparison
-from mini_lib.reproduction.compare import caption
+from mini_lib.reproduction.comparison import caption
 from mini_lib.reproduction.esbn.across_runs import mean_curve
 from mini_lib.reproduction.plotting import RULE, colour, figure, legend_below, seed_dots, style
 from mini_lib.training import Run

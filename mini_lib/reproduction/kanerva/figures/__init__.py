@@ -15,11 +15,9 @@ from mini_lib.reproduction.kanerva.figures.parts import (
 )
 from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
 from mini_lib.reproduction.kanerva.figures.sprites import (
-    centring,
     coloured,
     gammas,
     maps,
-    selectivity,
     single_machines,
 )
 
@@ -28,7 +26,6 @@ __all__ = [
     "architecture",
     "by_machine",
     "by_row",
-    "centring",
     "choices",
     "coloured",
     "curves_of",
@@ -48,7 +45,6 @@ __all__ = [
     "profiles",
     "scaling_theory",
     "scaling_times",
-    "selectivity",
     "settling",
     "single_machines",
     "stems",

@@ -7,7 +7,6 @@ from jaxtyping import Float
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis.tuning import BINS
 from mini_lib.reproduction.kanerva.figures.parts import (
     arrays,
@@ -91,7 +90,7 @@ def gammas(gamma: Numbers, episode: int = 0) -> Figure:
             left.plot(range(1, items + 1), gamma[episode, :, machine], markersize=3.5, **look)
             every = gamma[..., machine].ravel()
             spots = machine + np.linspace(-0.35, 0.35, len(every))
-            right.plot(spots, every, linewidth=0, markersize=1.5, alpha=0.35, **look)
+            right.plot(spots, every, linewidth=0, markersize=1.5, alpha=0.35, **look | {"label": None})
             right.hlines(every.mean(), machine - 0.4, machine + 0.4, color=RULE, linewidth=1.6)
         for ax in (left, right):
             ax.axhline(1 / count, color=RULE, linestyle=":", linewidth=1)
@@ -124,59 +123,3 @@ def maps(tunings: Mapping[str, Numbers]) -> Figure:
     }
     titles = [f"machine {machine + 1}" for machine in range(len(next(iter(rows.values()))))]
     return heat_maps(rows, titles, "mean cosine", xticks=(), yticks=())
-
-
-def centring(means: Numbers, bins: Sequence[str], xlabel: str) -> Figure:
-    """Draw what double centring takes apart: means = what all share + what is of a machine + of a bin + the rest.
-
-    The rest is what a property moves machines apart; see `analysis.modulation`.
-
-    Args:
-        means: mean cosines by machine and bin. [K, J]
-        bins: their names.
-        xlabel: the property.
-    """
-    apart = np.asarray(means, dtype=float)
-    apart = apart - apart.mean()
-    of_machine = apart.mean(axis=1, keepdims=True) + 0 * apart
-    of_bin = apart.mean(axis=0, keepdims=True) + 0 * apart
-    parts = [apart, of_machine, of_bin, apart - of_machine - of_bin]
-    titles = ["measured", "of the machine", "of the bin", "the rest"]
-    fig = heat_maps(
-        {"machine": parts}, titles, "cosine", colours="PuOr", inches=2, aspect="auto", xlabel=xlabel
-    )
-    for ax in fig.axes[: len(parts)]:
-        ax.set_xticks(range(len(bins)), bins, fontsize=7)
-        ax.set_yticks(range(len(apart)), [str(i + 1) for i in range(len(apart))])
-    return fig
-
-
-def selectivity(means: Numbers) -> Figure:
-    """Draw a machine's weight over red (down), blue (across) and green classes (panels), as Figure 5.
-
-    Args:
-        means: by red, green and blue class, [10, 10, 10], such as a machine's part of `analysis.class_means`; NaN
-            stays blank. 0 is black and 1 white.
-
-    Raises:
-        UsageError: for another shape.
-    """
-    means = np.asarray(means, dtype=float)
-    if means.shape != (10, 10, 10):
-        raise UsageError(f"give means by red, green and blue class, [10, 10, 10], got {[*means.shape]}")
-    by_green = means.swapaxes(0, 1)
-    fig = heat_maps(
-        {"red": by_green[:5], "red ": by_green[5:]},
-        [""] * 5,
-        "mean $\\gamma_1$",
-        limits=(0, 1),
-        colours="gray",
-        inches=1.7,
-        xticks=(0, 9),
-        yticks=(0, 9),
-        xlabel="blue",
-        facecolor="#cfe3ef",
-    )
-    for green, ax in enumerate(fig.axes[:10]):
-        ax.set_title(f"green {green}", fontsize="small")
-    return fig

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import Cell, Measured, Printed, Records, compare, printed, verdict
-from mini_lib.reproduction.compare import PARTS, counts, listing, standard_error, table_ids
+from mini_lib.reproduction.comparison import PARTS, counts, listing, standard_error, table_ids
 from reproduction.samples import HOME, cell, record
 
 
