@@ -73,12 +73,12 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
     outputs = []
     for start in range(0, len(queries), EPISODES_AT_ONCE):
         span = slice(start, start + EPISODES_AT_ONCE)
-        images, asked = episodes.images[span], queries[span]
+        images = episodes.images[span]
         noise = model.noise(*images.shape[:2], generator)
         if model.assignment.noise_name == GIVEN:
             noise |= routes(episodes.labels[span], model.machines)
         noise = {name: each.to(device) for name, each in noise.items()}
-        outputs.append(_run(model, images.to(device), asked.to(device), noise, forgetting))
+        outputs.append(_run(model, images.to(device), queries[span].to(device), noise, forgetting))
     *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
@@ -151,7 +151,7 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         episodes: of test images.
 
     Returns:
-        ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same asked of a memory that
+        ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same of a memory that
         nothing was written into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of
         `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing, and the same with
         ``read_``, at reading.

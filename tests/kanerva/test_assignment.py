@@ -8,7 +8,7 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, perceptron
+from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment
 from mini_lib.kanerva.models.history import History
 from mini_lib.kanerva.models.noise import GIVEN, Normal, by_item, draw_noise, pick, stack_items
 from mini_lib.seeding import seeded, torch_rng
@@ -53,12 +53,6 @@ def test_layers_are_those_of_the_paper():
         assert [tuple(p.shape) for p in layers.parameters()] == [(10, 50), (10,), (10, 10), (10,)]
 
 
-def test_the_last_layer_of_a_perceptron_is_linear():
-    with seeded(0, "perceptron"):
-        network = perceptron(2, 3, 4)
-    assert [type(layer).__name__ for layer in network] == ["Linear", "ReLU", "Linear"]
-
-
 def test_weights_equal_numpy():
     network, z, h, noise = (
         make(),
@@ -93,13 +87,6 @@ def test_without_noise_it_is_the_mean():
     torch.testing.assert_close(network.weights(network.features(z), h), network.weights_at(q.mean))
     assert Normal(q.mean, q.sd).draw(torch.ones_like(q.sd)).equal(q.mean + q.sd)
     assert (q.sd > 0).all()
-
-
-def test_divergence_is_that_of_pytorch():
-    network, z, h = make(), normal(4, 2, DIM), normal(4, 2, SIZE, seed=1)
-    q, p = network.posterior(network.features(z), h), network.prior(h)
-    expected = kl_divergence(Gaussian(*q), Gaussian(*p))
-    torch.testing.assert_close(network.divergence(network.features(z), h), expected, **TIGHT)
 
 
 def test_stop_grad_keeps_values_and_drops_gradients():

@@ -145,31 +145,31 @@ def test_every_digit_is_drawn_as_often():
     assert chi2 == pytest.approx(len(known), abs=5 * (2 * len(known)) ** 0.5)
 
 
-def test_streams_are_fresh_and_reproducible_and_the_global_one_is_left_alone():
+# ----------------------------------------------------------------------------------------------------- by name
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_streams_are_fresh_and_reproducible_and_the_global_one_is_left_alone(task):
     before = torch.get_rng_state()
     generator = torch_rng(1, "test")
-    first, second = (digits.sample(3, 4, generator) for _ in range(2))
-    assert equal(first, draw(3, 4, seed=1))
+    first, second = (sample(task, 3, 4, generator) for _ in range(2))
+    assert equal(first, sample(task, 3, 4, torch_rng(1, "test")))
     assert not equal(first, second)
-    assert not equal(first, draw(3, 4, seed=2))
-    digits.evaluation.cache_clear()
-    digits.evaluation(2, 3)
+    assert not equal(first, sample(task, 3, 4, torch_rng(2, "test")))
+    fixed = evaluation(task, 10, 40)
+    TASKS[task].evaluation.cache_clear()
+    again = evaluation(task, 10, 40)
+    assert fixed is not again
+    assert equal(fixed, again)
+    assert evaluation(task, 10, 40) is again
     assert torch.get_rng_state().equal(before)
 
 
-def test_evaluation_is_fixed_and_of_test_digits():
-    one = digits.evaluation(10, 40)
-    digits.evaluation.cache_clear()
-    torch.manual_seed(7)
-    other = digits.evaluation(10, 40)
-    assert one is not other
-    assert equal(one, other)
-    assert digits.evaluation(10, 40) is other
-    places(one.images, pool("digits", "test").images)
-    assert one.labels.unique().tolist() == list(range(10))
-
-
-# ----------------------------------------------------------------------------------------------------- by name
+@pytest.mark.parametrize("task", ["digits", "rgb"])
+def test_evaluation_is_of_test_digits(task):
+    episodes = evaluation(task, 10, 40)
+    places(episodes.images, pool("digits", "test").images)
+    assert episodes.labels.unique().tolist() == list(range(10))
 
 
 def test_tasks_by_name_are_the_same():

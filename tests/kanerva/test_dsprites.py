@@ -265,25 +265,11 @@ def test_sprites_may_overlap():
     assert 0.1 < both.float().mean() < 0.5
 
 
-def test_streams_are_fresh_and_reproducible():
-    generator = torch_rng(1, "test")
-    first, second = (dsprites.sample(2, 3, generator) for _ in range(2))
-    assert equal(first, episodes(2, 3, seed=1))
-    assert not first.shape.equal(second.shape) or not first.scale.equal(second.scale)
-    assert not first.position.equal(second.position)
-
-
-def test_evaluation_is_fixed_and_the_same_at_every_size():
+def test_evaluation_is_the_same_at_every_size():
     one = dsprites.evaluation(3, 4)
-    dsprites.evaluation.cache_clear()
-    torch.manual_seed(7)
-    before = torch.get_rng_state()
-    assert equal(one, dsprites.evaluation(3, 4))
-    assert dsprites.evaluation(3, 4) is dsprites.evaluation(3, 4)
     for size in SIZES:
         assert equal(one[2:], dsprites.evaluation(3, 4, size=size)[2:])
     assert one.images.shape[-1] == 28
-    assert torch.get_rng_state().equal(before)
 
 
 def test_another_size_is_refused():

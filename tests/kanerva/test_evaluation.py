@@ -22,40 +22,15 @@ from mini_lib.kanerva.analysis import (
 )
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, run_episodes
 from mini_lib.kanerva.models import build_network, draw_noise, generation
-from mini_lib.kanerva.objective import KL_TERMS, nats
+from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, RGBEpisodes, evaluation
 from mini_lib.seeding import seeded, torch_rng
 
-USE = {"largest", "least_used", "changes"}
-COMMON = {"nll", "nll_empty", "nll_codes"} | USE | {f"read_{name}" for name in USE}
-CHOICE = {"kl_assignment", "kl_assignment_read"}  # a mixture's has no divergence
-BINDING = {"nll_red", "nll_green", "nll_blue", "nll_empty_green"}
-SHARED = {f"{name}_{each}" for name in ("classes", "read_classes") for each in ("red", "green", "blue")} | {
-    "classes_most",
-    "classes_next",
-    "classes_shown",
-    "classes_least_shown",
-    "nll_green_forgotten",
-    "dominant_nll",
-    "idle_variance",
-}
-SPRITES = {f"{name}{kind}" for name in ("contrast", "one_sprite") for kind in ("", "_shuffled", "_fixed")} | {
-    f"tuned_{name}" for name in ("position", "shape", "orientation", "scale", "position_fixed")
-}
-REST = {"tuned_position_rest"}
-IMAGINED = {"nearest", "retrieved", "new", "blank"}
-CASES = {
-    ("digits", "product", 1): set(),
-    ("digits", "product", 3): set(),
-    ("digits", "mixture", 1): {"classes"},
-    ("digits", "mixture", 3): {"classes"},
-    ("rgb", "product", 1): BINDING,
-    ("rgb", "product", 2): BINDING | SHARED,
-    ("rgb", "mixture", 2): BINDING | SHARED,
-    ("dsprites", "product", 1): SPRITES | IMAGINED,
-    ("dsprites", "product", 3): SPRITES | REST | IMAGINED,
-    ("dsprites", "mixture", 2): SPRITES | REST,
-}
+CASES = [
+    *((task, "product", machines) for task in TASKS for machines in (1, 3 if task != "rgb" else 2)),
+    *(("digits", "mixture", machines) for machines in (1, 3)),
+    *((task, "mixture", 2) for task in ("rgb", "dsprites")),
+]
 TEST = {"digits": (6, 4), "rgb": (6, 4), "dsprites": (80, 8)}  # episodes and items
 every_case = pytest.mark.parametrize(("task", "model", "machines"), CASES)
 
@@ -97,15 +72,6 @@ def slow_nats(logits, images):
 
 
 # ------------------------------------------------------------------------------------------------ all that there is
-
-
-@every_case
-def test_every_figure_is_there_and_a_number(task, model, machines):
-    metrics = evaluate(network(task, model, machines), test_episodes(task))
-    divergences = {f"kl_{name}" for name in KL_TERMS} - (CHOICE if model == "mixture" else set())
-    assert metrics.keys() == COMMON | divergences | CASES[task, model, machines]
-    assert all(type(value) is float and math.isfinite(value) for value in metrics.values())
-    assert min(value for name, value in metrics.items() if name.startswith("nll")) > 0
 
 
 @every_case
@@ -165,14 +131,9 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
         new = [value < 0.7 and not empty for value, empty in zip(best, blank, strict=True)]
         expected |= {"new": np.mean(new), "blank": np.mean(blank)}
     assert metrics.keys() == expected.keys()
+    assert all(type(value) is float and math.isfinite(value) for value in metrics.values())
     wrong = {name for name in expected if metrics[name] != pytest.approx(expected[name], rel=1e-4, abs=1e-7)}
     assert not wrong
-
-
-def test_losses_of_the_colours_add_up():
-    metrics = evaluate(network("rgb"), test_episodes("rgb"))
-    assert metrics["nll"] == pytest.approx(sum(metrics[f"nll_{each}"] for each in ("red", "green", "blue")))
-    assert metrics["nll_empty_green"] < metrics["nll_empty"]
 
 
 def test_few_episodes_of_sprites_are_enough_for_numbers():
@@ -353,12 +314,6 @@ def test_retrieved_and_new_are_counted_by_cosine(monkeypatch):
 def test_a_mixture_does_not_imagine():
     with pytest.raises(UsageError, match="a mixture learns no prior"):
         imagine_after(network("dsprites", "mixture"), test_episodes("dsprites").images[:1, :4])
-
-
-def test_losses_are_those_of_the_objective():
-    episodes = test_episodes("digits")
-    seen = run_episodes(network(), episodes)
-    torch.testing.assert_close(seen.parts["reconstruction"], nats(seen.logits, episodes.images).mean(1))
 
 
 def test_a_network_is_given_the_machine_of_each_item():

@@ -231,16 +231,6 @@ def test_a_stack_has_the_gradients_of_its_networks(make):
             assert together[name][i].allclose(gradient, rtol=1e-9, atol=1e-11)
 
 
-def test_codes_and_logits_may_be_negative():
-    """No activation stands behind them."""
-    for name in ENCODERS:
-        z = encoder(name, dim=40)(pictures(4, 2, SIZE[name], SIZE[name]))
-        assert (z.min() < 0 < z.max()).item()
-    for name in DECODERS:
-        logits = decoder(name)(codes(9, 3))
-        assert (logits.min() < 0 < logits.max()).item()
-
-
 # ------------------------------------------------------------------------------------------------------- wrong use
 
 

@@ -102,12 +102,6 @@ def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
     assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
 
 
-def test_codes_may_be_arrays_or_lists():
-    codes = randn(6, 4, seed=1)
-    assert make().write(codes).equal(make().write(codes.numpy()))
-    assert make().write(codes).equal(make().write(codes.tolist()))
-
-
 def test_forgetting_and_beginning_again():
     memory = filled()
     first = memory.read(randn(6, 4, seed=1)).codes
@@ -148,12 +142,6 @@ def test_samples_are_drawn_as_the_paper_says():
     for _ in range(3):
         asked = memory.read(asked).codes
     assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
-
-
-def test_samples_are_weighed_by_each_machines_noise():
-    memory = filled()
-    assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
-    assert not same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5), atol=1e-3)
 
 
 def test_samples_have_the_variance_that_the_memory_implies():

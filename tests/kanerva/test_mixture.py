@@ -91,15 +91,6 @@ def test_stop_grad_leaves_the_choice_as_it_is(form):
     assert all(p.grad is None or not p.grad.any() for p in network.assignment.parameters())
 
 
-@every_mixture
-def test_machines_that_were_not_chosen_stay_as_they_were(form):
-    network, (images, _) = make(form, machines=3, total=6), pictures(items=1)
-    trace = network(images, noise=noise_of(network, items=1))
-    moved = (trace.written.state.R - network.prior.R).flatten(2).abs().amax(-1) > 0
-    assert moved.equal(trace.written.gamma[:, 0] > 0)
-    torch.testing.assert_close(trace.written.gamma.sum(-1), torch.ones(2, 1).double())
-
-
 class GivenAssignment(nn.Module):
     """An assignment that says what it was told to: choices of writing, then of reading."""
 

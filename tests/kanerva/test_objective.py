@@ -5,13 +5,9 @@ import pytest
 import torch
 
 from kanerva import whole
-from kanerva.whole import FORMS, make, noise_of, pictures
+from kanerva.whole import make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, nats, temperature, terms, warm_up
-from mini_lib.seeding import seeded, torch_rng
-from mini_lib.training import TrainingStack
-from mini_lib.training_run import TrainingRun
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 COUNTED = {  # what each experiment adds to the reconstruction
@@ -152,61 +148,3 @@ def test_a_mixture_needs_its_own_experiment():
     network = make("mixture")
     with pytest.raises(UsageError, match="no divergence 'assignment'; a mixture is trained with"):
         Loss("full")(network, batch_of(network))
-
-
-# ------------------------------------------------------------------------------------------------- the harness
-
-
-def training_run(form, seed, experiment):
-    name, own = FORMS[form]
-    with seeded(seed, "network"):
-        network = build_network(name, **(whole.SIZES | own | {"machines": 2, "total": 4}))
-
-    def epoch(number):
-        images, queries = (each.float() for each in pictures(6, 3, seed=100 * seed + number))
-        updates = 2 * number + torch.arange(6) // 3
-        mixed = {"tau": temperature(updates, 8)} if name == "mixture" else {}
-        return {"images": images, "queries": queries, "warm_up": warm_up(updates, 5)} | mixed
-
-    def noise(update, batch):
-        return network.noise(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
-
-    loss = Loss(experiment, ae_weight=0.1)
-    return TrainingRun(
-        f"{form}-{seed}", form, network, epoch, 6, 3, 4, 1e-3, loss, lambda model: {}, noise=noise, clip=10.0
-    )
-
-
-@every_experiment
-def test_the_harness_trains_a_stack_as_each_alone(experiment):
-    form = FORM[experiment]
-    assert len({training_run(form, seed, experiment).stack_key() for seed in range(2)}) == 1
-    cpu = torch.device("cpu")
-    stack = TrainingStack([training_run(form, seed, experiment) for seed in range(2)], cpu, stacked=True)
-    alone = [TrainingStack([training_run(form, seed, experiment)], cpu, stacked=False) for seed in range(2)]
-    for update in range(3):
-        losses, scores = stack.step(stack.batch(update))
-        for i, each in enumerate(alone):
-            loss, score = each.step(each.batch(update))
-            torch.testing.assert_close(losses[i], loss[0], rtol=1e-3, atol=1e-3)
-            torch.testing.assert_close(scores[i], score[0], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("form", ["default", "mixture"])
-def test_learns_to_remember(form):
-    experiment = "mixture" if form == "mixture" else "mean addresses"
-    with seeded(0, "network"):
-        network = build_network(
-            FORMS[form][0], **(whole.SIZES | {"size": 4, "dim": 8, "machines": 2, "total": 8})
-        )
-    optimiser, loss = torch.optim.Adam(network.parameters(), 3e-3), Loss(experiment)
-    scores = []
-    for update in range(60):
-        images = pictures(8, 4, 4, seed=update)[0].float()
-        noise = network.noise(8, 4, torch_rng(0, "noise", update))
-        one, score = loss(network, {"images": images, "noise": noise, "warm_up": torch.tensor(0.1)})
-        optimiser.zero_grad()
-        one.backward()
-        optimiser.step()
-        scores.append(score.item())
-    assert np.mean(scores[-10:]) < 0.9 * np.mean(scores[:3])

@@ -1,4 +1,4 @@
-"""How machines share the work: how much each counts, and what each one says alone (Figures 2A, 2B and 4C)."""
+"""How machines share the work: each one's weight, and its image alone (Figures 2A, 2B and 4C)."""
 
 import torch
 from jaxtyping import Float
@@ -44,17 +44,15 @@ def alone(
     index = top[..., None, None, None, None].expand(*top.shape, 1, *pictures.shape[3:])
     shown = pictures.gather(2, index).squeeze(2)
     probabilities = torch.sigmoid(pictures).flatten(3)
-    varies = [[], []]  # sums of squares and items, of the idle and the dominant
-    for i in range(gamma.shape[2]):
-        for ahead in (0, 1):
-            chosen = probabilities[:, :, i][(top == i) == bool(ahead)].double()
-            if len(chosen) > 1:
-                varies[ahead].append((chosen.var(0).mean() * len(chosen), len(chosen)))
-    idle, dominant = (
-        sum(v for v, _ in each) / sum(n for _, n in each) if each else torch.tensor(torch.nan)
-        for each in varies
-    )
+
+    def variance(dominant: bool) -> Tensor:
+        """The mean variance of images whose machine was dominant, or idle, within each machine."""
+        groups = [probabilities[:, :, i][(top == i) == dominant].double() for i in range(gamma.shape[2])]
+        groups = [group for group in groups if len(group) > 1]
+        total = sum(group.var(0).mean() * len(group) for group in groups)
+        return total / sum(map(len, groups)) if groups else torch.tensor(torch.nan)
+
     return {
         "dominant_nll": nats(shown, images).mean().item(),
-        "idle_variance": (idle / dominant).item(),
+        "idle_variance": (variance(False) / variance(True)).item(),
     }

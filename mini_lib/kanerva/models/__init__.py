@@ -1,6 +1,6 @@
 """The networks of the Kanerva wing: images to codes and back, and memories with all that they learn.
 
-- "product": `ProductKanerva`, all machines remember every item, each as much as a network says.
+- "product": `ProductKanerva`, all machines remember every item, each with a weight that a network infers.
 - "mixture": `MixtureKanerva`, one machine is chosen for each item.
 
 Both are called alike: `network(images, queries, noise)` writes an episode, reads it and returns a `KanervaTrace`.

@@ -15,7 +15,7 @@ HIDDEN = 10  # units of MLP_a and MLP_b
 class History(nn.Module):
     """q(h | z_1..t) = N(MLP_a(Omega_t), softplus(MLP_b(Omega_t)) + .0001).
 
-    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t, the mean of what Psi makes of the items, and
+    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t, the mean of Psi over the items, and
     Omega_0 = 0. Psi is linear, Linear_0 in Algorithm 1, and reads gamma as there; A.2.1 has r in its place.
 
     Args:

@@ -57,7 +57,7 @@ class ImageNetwork(nn.Module):
 
 
 class Encoder(ImageNetwork):
-    """Images to codes; subclasses say how, in `embed`."""
+    """Images to codes; subclasses define `embed`."""
 
     def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         """The codes of N images."""
@@ -169,7 +169,7 @@ class MLPEncoder(Encoder):
 
 
 class Decoder(ImageNetwork):
-    """Codes to the logits of Bernoulli pixels; subclasses say how, in `picture`."""
+    """Codes to the logits of Bernoulli pixels; subclasses define `picture`."""
 
     def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
         """The logits of N images."""

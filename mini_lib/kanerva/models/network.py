@@ -158,19 +158,19 @@ class Kanerva(nn.Module):
         batch, items = images.shape[:2]
         whole(episodes=batch, items=items)
         if queries is None:
-            codes = asked = self.encoder(images)  # z [B, T, D]
+            codes = query_codes = self.encoder(images)  # z [B, T, D]
         else:
-            codes, asked = self.encoder(torch.cat([images, queries])).chunk(2)
+            codes, query_codes = self.encoder(torch.cat([images, queries])).chunk(2)
         noise = self._noise_for(codes, noise)
         write = self.write(codes, noise, **how)
-        answer = self.read(write.memory, asked, noise, **how)
+        answer = self.read(write.memory, query_codes, noise, **how)
         decoded = torch.cat([answer.reading.codes, codes], dim=1) if autoencode else answer.reading.codes
         logits = self.decoder(decoded)
         return KanervaTrace(
             logits=logits[:, :items],
             autoencoded=logits[:, items:],
             codes=codes,
-            queries=asked,
+            queries=query_codes,
             written=write.written,
             reading=answer.reading,
             weights=answer.weights,

@@ -11,7 +11,7 @@ ASSIGNMENTS = ("learned", "given")
 
 
 class ProductKanerva(Kanerva):
-    """K machines that all remember every item, each as much as an assignment network says.
+    """K machines that all remember every item, each with the weight that an assignment network gives it.
 
     Writing and reading, item by item: z = e(x), h ~ q(h | z_1..t-1), u ~ q(u | z, h), eta = softplus(u) + .001,
     gamma_i = eta_i^-2 / sum_j eta_j^-2, w_i by least squares; then writing by Equations 2 to 4, or the answer

@@ -1,6 +1,5 @@
 """The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -9,11 +8,12 @@ from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
 from mini_lib.kanerva.runs import (
     SMALL_DIGITS,
-    SMALL_SPRITES,
     SMALL_TRIPLETS,
     Settings,
     paper_settings,
+    tutorial_settings,
 )
+from mini_lib.kanerva.runs import SMALL_SPRITES as SMALL_SPRITES
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
@@ -110,25 +110,22 @@ COLUMNS = {
 }
 
 
-def _scales(
-    make: Callable[..., Settings], small: dict, machines: int, *more, **changes
-) -> dict[str, Settings]:
+def _scales(name: str, machines: int, **changes) -> dict[str, Settings]:
     """The settings of a row by variant: at the paper's size, and at the small one."""
-    return {"": make(machines, *more, **changes), TUTORIAL: make(machines, *more, **small | changes)}
+    paper, small = (each(name, machines, **changes) for each in (paper_settings, tutorial_settings))
+    return {"": paper, TUTORIAL: small}
 
 
 DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
 SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
-DIGITS = {f"k = {k}": _scales(digits_settings, SMALL_DIGITS, k) for k in DIVISORS}
-MIXTURES = {f"k = {k}": _scales(mixture_settings, SMALL_DIGITS, k) for k in (1, 2, 3, 5)}
+DIGITS = {f"k = {k}": _scales("digits", k) for k in DIVISORS}
+MIXTURES = {f"k = {k}": _scales("mixture", k) for k in (1, 2, 3, 5)}
 BINDING = {
-    "k = 1": _scales(binding_settings, SMALL_TRIPLETS, 1),
-    "k = 2": _scales(binding_settings, SMALL_TRIPLETS, 2),
-    "k = 2, no gradient to r": _scales(binding_settings, SMALL_TRIPLETS, 2, options={"stop_grad_r": True}),
+    "k = 1": _scales("binding", 1),
+    "k = 2": _scales("binding", 2),
+    "k = 2, no gradient to r": _scales("binding", 2, options={"stop_grad_r": True}),
 }
-SPRITES = {
-    f"k = {k}, {m} columns each": _scales(sprites_settings, SMALL_SPRITES, k, k * m) for k, m in SPLITS
-}
+SPRITES = {f"k = {k}, {m} columns each": _scales("sprites", k, total=k * m) for k, m in SPLITS}
 TWO, FOUR = {"k = 2": BINDING["k = 2"]}, {"k = 4": SPRITES["k = 4, 5 columns each"]}
 ROWS: dict[str, dict[str, dict[str, Settings]]] = {  # table -> row -> variant -> settings
     "kanerva.fig1e": DIGITS,

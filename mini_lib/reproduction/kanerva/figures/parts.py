@@ -239,7 +239,10 @@ def profiles(
 
 
 def strips(
-    panels: Mapping[str, Mapping[str, Numbers]], ylabel: str, colours: Sequence[str] = OKABE_ITO
+    panels: Mapping[str, Mapping[str, Numbers]],
+    ylabel: str,
+    colours: Sequence[str] = OKABE_ITO,
+    limits: tuple = (None, None),
 ) -> Figure:
     """Draw a dot for each value and a bar at the mean, over columns of groups, a panel for each title.
 
@@ -247,13 +250,14 @@ def strips(
         panels: title -> group -> values; the same groups in every panel.
         ylabel: of the y axis, which all panels share.
         colours: one a group.
+        limits: of that axis.
     """
     with style():
         fig, axes = figure(1, len(panels), size=(2.9 * len(panels) + 0.4, 3.4), squeeze=False, sharey=True)
         for ax, (title, groups) in zip(axes[0], panels.items(), strict=True):
             strip(ax, arrays(groups), colours=colours)
             ax.set_title(title)
-        axes[0, 0].set_ylabel(ylabel)
+        axes[0, 0].set(ylabel=ylabel, ylim=limits)
     return fig
 
 
@@ -345,5 +349,5 @@ def _through_means(ax: Axes, machines: Sequence[int], found: Mapping[int, Sequen
     having = {machines.index(k): values for k, values in sorted(found.items()) if len(values)}
     each = [(x, value) for x, values in having.items() for value in values]
     alone = look | {"linestyle": "", "label": None}
-    ax.plot(*np.reshape(each, (-1, 2)).T, alpha=0.35, markersize=3.5, **alone)
+    ax.plot(*np.reshape(each, (-1, 2)).T, alpha=0.5, markersize=4, **alone)
     ax.plot(list(having), [np.mean(values) for values in having.values()], **look | {"marker": ""})

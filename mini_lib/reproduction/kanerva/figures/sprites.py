@@ -90,7 +90,7 @@ def gammas(gamma: Numbers, episode: int = 0) -> Figure:
             left.plot(range(1, items + 1), gamma[episode, :, machine], markersize=3.5, **look)
             every = gamma[..., machine].ravel()
             spots = machine + np.linspace(-0.35, 0.35, len(every))
-            right.plot(spots, every, linewidth=0, markersize=1.5, alpha=0.35, **look)
+            right.plot(spots, every, linewidth=0, markersize=1.5, alpha=0.35, **look | {"label": None})
             right.hlines(every.mean(), machine - 0.4, machine + 0.4, color=RULE, linewidth=1.6)
         for ax in (left, right):
             ax.axhline(1 / count, color=RULE, linestyle=":", linewidth=1)
