@@ -1,12 +1,13 @@
 """Every option of a network changes what it should; options and prefixes that cannot be are refused."""
 
+import inspect
 import math
 
 import pytest
 
 from functions.helpers import every_model, make, observations
 from mini_lib.errors import UsageError
-from mini_lib.functions.models import MODELS, OPTIONS, build_network
+from mini_lib.functions.models import MODELS, OPTIONS, OneDTransformer, build_network
 
 # -------------------------------------------------------------------------------------------- what options change
 
@@ -87,3 +88,10 @@ def test_a_network_without_a_window_takes_no_option_of_one():
     assert build_network(
         "relational_window", length=3.0, dim=8, layers=1
     ).window.length.item() == pytest.approx(3)
+
+
+def test_own_windows_are_wanted_or_not():
+    """Types are checked in tests alone, so that a word would mean yes elsewhere."""
+    init = inspect.unwrap(OneDTransformer.__init__)
+    with pytest.raises(UsageError, match="own_windows has to be True or False, got 'layer'"):
+        init(OneDTransformer.__new__(OneDTransformer), dim=8, window=True, own_windows="layer")
