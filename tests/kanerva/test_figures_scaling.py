@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.analysis import footnote, scaling
+from mini_lib.reproduction.kanerva import footnote, scaling
 from mini_lib.reproduction.kanerva.figures import coupling
 from mini_lib.reproduction.kanerva.figures import scaling as drawn
 

@@ -8,7 +8,7 @@ from scipy.optimize import curve_fit, minimize_scalar
 from sklearn.metrics import r2_score
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.analysis import scaling
+from mini_lib.reproduction.kanerva import scaling
 from mini_lib.reproduction.kanerva.footnote import (
     AS_PRINTED,
     AS_READ,

@@ -16,7 +16,6 @@ NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_c
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 MEGABYTES = 1.5
-NOT_YET_TAGGED = {"what_they_share.ipynb"}
 # Of one machine or one run: temporary and home folders, addresses of objects.
 LOCAL = re.compile(r"/tmp/|/home/|/root/|/Users/|\b0x[0-9a-f]{6,}\b")
 FETCH = re.compile(
@@ -88,9 +87,7 @@ def test_compared_cells_have_something_to_compare(notebook: dict):
     assert not empty
 
 
-def test_cells_that_report_the_records_are_compared(notebook: dict, request: pytest.FixtureRequest):
-    if request.node.callspec.params["notebook"].name in NOT_YET_TAGGED:
-        pytest.skip("its cells are tagged when it is executed next")
+def test_cells_that_report_the_records_are_compared(notebook: dict):
     followed = Notebook()
     shown = [(cell, followed.output_of("".join(cell["source"]))) for cell in code_cells(notebook)]
     unseen = ["".join(cell["source"]) for cell, of in shown if of == {RECORDS} and not is_compared(cell)]
