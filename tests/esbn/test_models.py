@@ -406,7 +406,7 @@ def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
     torch.testing.assert_close(written, core.trace(z).keys_written[:, :9])
     zeroed = core.algorithm_1(z, lambda t, keys: [0 * key for key in keys])
     assert (zeroed - core(z)).abs().max() > 1e-3
-    with pytest.raises(UsageError, match=r"at step 0 memory holds \d keys, the edit returned \d"):
+    with pytest.raises(UsageError, match=r"step 0: memory holds \d keys, the edit returned \d"):
         core.algorithm_1(z, lambda t, keys: [*keys, keys])
 
 

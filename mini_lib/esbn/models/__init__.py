@@ -59,8 +59,15 @@ __all__ = [
 # What `build_network` says, and the sizes that it scales by `width`: their defaults are the paper's.
 GIVEN = ("features", "classes", "length")
 SIZES = (
-    *("features", "hidden", "hidden2", "answer_hidden", "key_size", "row_size", "relation_size"),
-    *("heads", "channels"),
+    "features",
+    "channels",
+    "heads",
+    "hidden",
+    "hidden2",
+    "answer_hidden",
+    "key_size",
+    "relation_size",
+    "row_size",
 )
 
 

@@ -120,14 +120,11 @@ class ESBN(nn.Module):
         keys, values = [], []  # lines 3-4, M_k and M_v: [B, K] and [B, D] an entry
         if self.default_memory:
             keys, values = [self.default_key.expand(batch, -1)], [self.default_value.expand(batch, -1)]
-        for t, z_t in enumerate(
-            [*z.unbind(dim=1), torch.zeros_like(z[:, 0])]
-        ):  # lines 5-6, and A.3.3: [B, D]
+        embeddings = [*z.unbind(dim=1), torch.zeros_like(z[:, 0])]  # the last step has no image (A.3.3)
+        for t, z_t in enumerate(embeddings):  # lines 5-6, z_t: [B, D]
             keys = edit(t, keys)
             if len(keys) != len(values):
-                raise UsageError(
-                    f"at step {t} memory holds {len(values)} keys, the edit returned {len(keys)}"
-                )
+                raise UsageError(f"step {t}: memory holds {len(values)} keys, the edit returned {len(keys)}")
             state = self.controller(read, state)  # line 7
             key = torch.relu(self.key(state[0]))  # k_w: [B, K]
             gate = torch.sigmoid(self.gate(state[0]))  # g: [B, 1]
@@ -135,10 +132,8 @@ class ESBN(nn.Module):
                 similarity = (torch.stack(values, dim=1) @ z_t[:, :, None])[:, :, 0]  # M_v z_t: [B, N]
                 weights = similarity.softmax(dim=1)  # line 10, w: [B, N]
                 entries = torch.stack(keys, dim=1)  # M_k: [B, N, K]
-                if self.confidence:
-                    confidences = torch.sigmoid(
-                        self.confidence_gain * similarity + self.confidence_bias
-                    )  # line 11
+                if self.confidence:  # line 11, c: [B, N]
+                    confidences = torch.sigmoid(self.confidence_gain * similarity + self.confidence_bias)
                     entries = torch.cat([entries, confidences[:, :, None]], dim=2)  # [B, N, K + 1]
                 read = gate * (weights[:, :, None] * entries).sum(dim=1)  # line 12, k_r: [B, K + 1]
             keys, values = [*keys, key], [*values, z_t]  # lines 13-14
