@@ -42,11 +42,6 @@ def step(stack: TrainingStack, batch) -> tuple[torch.Tensor, torch.Tensor]:
     return losses, torch.cat([p.grad.flatten() for p in stack.params.values() if p.grad is not None])
 
 
-# The tokens of these networks are numbered anew in every pass, on the CPU: `y[:, i]` in their `values`.
-UNREADY = pytest.mark.xfail(strict=True, reason="indices lie on the CPU", raises=RuntimeError)
-NETWORKS = [pytest.param(name, marks=UNREADY if name.startswith("functions") else ()) for name in TINY]
-
-
 def step_elsewhere(stack: TrainingStack) -> tuple[torch.Tensor, torch.Tensor]:
     """`step` where nothing may wait for the device, once its own tables are made."""
     batch = stack.batch(0)
@@ -57,7 +52,7 @@ def step_elsewhere(stack: TrainingStack) -> tuple[torch.Tensor, torch.Tensor]:
     return losses.cpu(), gradients.cpu()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TINY)
 def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(name):
     here = [TrainingStack([replica], CPU, stacked=False) for replica in replicas(name)]
     expected, gradients = zip(*(step(each, each.batch(0)) for each in here), strict=True)

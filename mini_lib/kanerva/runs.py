@@ -259,7 +259,9 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
 
 def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Batch:
     """The random tensors of one update, and the machines of its items where they are given."""
-    noise = model.noise(*batch["images"].shape[:2], torch_rng(seed, "noise", update))
+    noise = model.noise(
+        *batch["images"].shape[:2], torch_rng(seed, "noise", update, device=batch["images"].device)
+    )
     if "labels" in batch:
         noise |= routes(batch["labels"], model.machines)
     return noise

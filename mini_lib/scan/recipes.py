@@ -138,7 +138,7 @@ def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Bat
 
     Where an example is a whole batch, masks are drawn for the commands that it holds; the others get zeros.
     """
-    rng = torch_rng(seed, "noise", update)
+    rng = torch_rng(seed, "noise", update, device=next(iter(batch.values())).device)
     if sampler.commands is None:
         return model.noise(len(batch["lengths"]), MOST_WORDS, MOST_ACTIONS, rng)
     count = sampler.commands(update)
