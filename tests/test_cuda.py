@@ -5,7 +5,7 @@ import torch
 
 from mini_lib.devices import use_precision
 from mini_lib.layers import dropout_masks
-from mini_lib.reproduction.cli import BUILD
+from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
 from mini_lib.seeding import torch_rng
 from mini_lib.training import TrainingRun, TrainingStack, train
@@ -17,7 +17,7 @@ ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_win
 
 
 def replica(name: str, seed: int = 1, **changes) -> TrainingRun:
-    return BUILD[TINY[name]["paper"]](TINY[name] | changes, seed)
+    return wing(TINY[name]["paper"]).build(TINY[name] | changes, seed)
 
 
 @pytest.mark.parametrize("name", TINY)

@@ -39,7 +39,12 @@ def conda() -> dict[str, Version]:
 
 
 def installed() -> dict[str, Version]:
-    found = {canonicalize_name(d.metadata["Name"]): Version(d.version) for d in metadata.distributions()}
+    own = [
+        folder for folder in sys.path if "_vendor" not in folder
+    ]  # setuptools brings copies, once imported
+    found = {
+        canonicalize_name(d.metadata["Name"]): Version(d.version) for d in metadata.distributions(path=own)
+    }
     return {name: Version(version.public) for name, version in found.items()}
 
 

@@ -11,7 +11,7 @@ from other_device import OTHER, OtherDevice
 from mini_lib.esbn.models import MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
 from mini_lib.kanerva.models import MODELS as KANERVA
-from mini_lib.reproduction.cli import BUILD
+from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan.models import MODELS as SCAN
 from mini_lib.training import TrainingRun, TrainingStack
@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 
 @lru_cache(maxsize=2)
 def built(name: str, seed: int) -> TrainingRun:
-    return BUILD[TINY[name]["paper"]](TINY[name], seed)
+    return wing(TINY[name]["paper"]).build(TINY[name], seed)
 
 
 def replicas(name: str) -> list[TrainingRun]:

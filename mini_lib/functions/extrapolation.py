@@ -33,7 +33,7 @@ class Extrapolation(NamedTuple):
 
 def summarise(estimates: Float[Tensor, "B E"]) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
     """Median (the mean of the two middle ones of an even number) and sample standard deviation of an ensemble."""
-    point = estimates.quantile(0.5, dim=1)
+    point = estimates.quantile(0.5, dim=1, keepdim=True).squeeze(1)
     return point, estimates.std(dim=1) if estimates.shape[1] > 1 else torch.zeros_like(point)
 
 

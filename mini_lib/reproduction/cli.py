@@ -414,13 +414,15 @@ def doctor(
 
     A line each, "ok" or "FAIL"; exit status 1 if something fails.
     """
+    from mini_lib.devices import pick_device
     from mini_lib.reproduction import doctor as examination
 
     full_size = {}
-    for wing in WINGS:
-        case = next(case for case in wing.bench_cases() if case.settings)
-        full_size[f"{wing.PAPER}, {case.setting}"] = case.settings
-    if not examination.run(BUILD, full_size, pick_device(device), store):
+    for each in wings():
+        case = next(case for case in each.bench_cases() if case.settings)
+        full_size[f"{each.PAPER}, {case.setting}"] = case.settings
+    builds = {each.PAPER: each.build for each in wings()}
+    if not examination.run(builds, full_size, pick_device(device), store):
         raise typer.Exit(1)
 
 

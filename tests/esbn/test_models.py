@@ -14,7 +14,9 @@ from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.layers import LSTMCell, scaled
+from mini_lib.reproduction.authors import places
 from mini_lib.reproduction.esbn import authors
+from mini_lib.reproduction.ledger import load
 
 WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
 CLASSES = {2: 2, 6: 2, 9: 4}
@@ -168,8 +170,9 @@ def test_the_other_reading_is_another_function(model, option, length):
 def their_names(network):
     """The network's weights as the oracles want them: float64, under the authors' names."""
     own = network.state_dict()
-    pairs, _ = authors._expand(network, own, {})
-    return {theirs: own[ours].double().numpy() for theirs, ours in pairs.items()}
+    tables = authors.tables(authors.model_name(network), authors.encoder_name(network))
+    renamings = [row for name in tables for row in load("esbn").renamings[name]]
+    return {theirs: own[place.name].double().numpy() for theirs, place in places(renamings, own).items()}
 
 
 @every_model

@@ -9,6 +9,7 @@ import torch
 
 from mini_lib.reproduction import cli, doctor
 
+BUILD = {paper: cli.wing(paper).build for paper in cli.WINGS}
 CPU = torch.device("cpu")
 FEW = {name: doctor.TINY[name] for name in ("esbn lstm", "scan gru_attention")}
 
@@ -30,12 +31,12 @@ def test_numbers_of_every_network_are_stored():
 def test_every_network_makes_the_step_that_is_stored():
     stored = json.loads(doctor.STORED.read_text())
     for name, settings in doctor.TINY.items():
-        numbers = doctor.step_numbers(cli.BUILD[settings["paper"]](settings, 1), CPU)
+        numbers = doctor.step_numbers(cli.wing(settings["paper"]).build(settings, 1), CPU)
         assert numbers == pytest.approx(stored[name], rel=doctor.TOLERANCE["cpu"]), name
 
 
 def test_it_says_ok_of_everything_that_works(few, capsys):
-    assert doctor.run(cli.BUILD, {"esbn, small": FEW["esbn lstm"]}, CPU)
+    assert doctor.run(BUILD, {"esbn, small": FEW["esbn lstm"]}, CPU)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("ok ") for line in lines)
     for name in ("python", "torch", "device", "precision", "data", *(f"step of {name}" for name in FEW)):
@@ -48,7 +49,7 @@ def test_what_fails_is_named_and_the_rest_is_examined(few, capsys, monkeypatch):
     numbers = json.loads(few.read_text())
     few.write_text(json.dumps(numbers | {"esbn lstm": [1.0, 2.0, 3.0]}))
     monkeypatch.setattr(doctor.datasets, "verify", lambda: [("mnist/images", "damaged", "half of it")])
-    assert not doctor.run(cli.BUILD, {}, CPU)
+    assert not doctor.run(BUILD, {}, CPU)
     lines = {line.split(maxsplit=1)[1]: line for line in capsys.readouterr().out.splitlines()}
     failed = [text for text, line in lines.items() if line.startswith("FAIL")]
     assert len(failed) == 2
@@ -73,7 +74,7 @@ def test_a_product_in_less_than_full_precision_fails(few, capsys, monkeypatch):
 
 def test_numbers_are_stored_on_demand(few):
     few.unlink()
-    assert doctor.run(cli.BUILD, {}, CPU, store=True)
+    assert doctor.run(BUILD, {}, CPU, store=True)
     stored = json.loads(few.read_text())
     assert stored.keys() == FEW.keys()
     assert all(len(numbers) == 3 for numbers in stored.values())
@@ -88,7 +89,7 @@ def test_the_command_ends_with_1_if_something_fails(works, monkeypatch):
         cli.main()
     assert end.value.code == (0 if works else 1)
     builds, full_size, device, store = asked[0]
-    assert {settings["paper"] for settings in full_size.values()} == set(builds) == set(cli.BUILD)
+    assert {settings["paper"] for settings in full_size.values()} == set(builds) == set(cli.WINGS)
     assert (device, store) == (CPU, False) or torch.cuda.is_available()
 
 

@@ -109,7 +109,8 @@ def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
 
 def test_captions_are_compared_and_pictures_are_not(tmp_path):
     drawn = (
-        "from mini_lib import plotting\nplotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
+        "from mini_lib.reproduction import plotting\n"
+        "plotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
     )
     path = write(tmp_path / "picture.ipynb", drawn)
     assert notebooks.execute([path]) == []
