@@ -1,0 +1,45 @@
+"""What `import mini_lib` offers: at once, by name, each with an example that runs (as a doctest)."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+from torch import nn
+
+import mini_lib
+
+WINGS = ("esbn", "scan", "functions", "kanerva")
+FOUNDATIONS = {"Kanerva", "FunctionTransformer"}  # what others derive from; nobody makes one
+
+
+@pytest.mark.parametrize("name", mini_lib.__all__)
+def test_every_name_is_there_with_an_example(name: str):
+    offered = getattr(mini_lib, name)
+    assert name in dir(mini_lib)
+    assert ">>>" in offered.__doc__ or name == "TrainingRun"  # which the example of `train` makes
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_every_network_of_a_paper_has_an_example(wing: str):
+    models = importlib.import_module(f"mini_lib.{wing}.models")
+    public = {name: getattr(models, name) for name in models.__all__}
+    networks = {
+        name: kind for name, kind in public.items() if inspect.isclass(kind) and issubclass(kind, nn.Module)
+    }
+    bare = {name for name, kind in networks.items() if ">>>" not in kind.__doc__} - FOUNDATIONS
+    assert not {name for name in bare if not name.endswith("Encoder")}, (
+        "encoders share the example of their file"
+    )
+    assert len(networks) > 1
+
+
+def test_nothing_heavy_is_loaded_until_it_is_asked_for():
+    code = "import sys, mini_lib; assert 'torch' not in sys.modules; mini_lib.ESBN; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(AttributeError, match=r"no attribute 'ESBM'; it has train, .*ESBN"):
+        mini_lib.ESBM  # noqa: B018
