@@ -148,6 +148,8 @@ class TrainingStack:
     def __init__(self, replicas: list[TrainingRun], device: torch.device, stacked: bool):
         self.replicas, self.stacked = replicas, stacked
         self.first = replicas[0]
+        for replica in replicas:
+            replica.model.train()  # one that was trained before is in evaluation mode
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
         self.epoch, self.data = -1, {}
@@ -315,7 +317,7 @@ class TrainingStack:
         if finished and self.alive[i]:
             self.measure(i, replica.epochs)
             metrics = replica.report(self.checks[i])
-        model.to("cpu")
+        model.to("cpu").eval()
         curve = thin(self.curves[i])
         updates = self.update if self.alive[i] else self.curves[i][-1][0]
         return Run(

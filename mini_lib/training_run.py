@@ -125,7 +125,8 @@ class Run:
         curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
         updates: updates done.
         seconds: training and evaluation time; in a stack, this replica's share.
-        model: the trained network, on the CPU.
+        model: the trained network, on the CPU and in evaluation mode, so that it draws no noise; `train`, if it is
+            given that network again, puts it back into training mode.
         checks: what `evaluate` measured on the way and at the end, each with its "epoch".
         device: where it was trained and measured.
         precision: in which; see `devices.use_precision`.

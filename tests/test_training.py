@@ -250,10 +250,40 @@ def test_checks_happen_once_also_across_a_resume(stop, stacked, tmp_path):
         assert run.checks[1]["mse"] == pytest.approx(shorter.metrics["mse"], rel=1e-4)
 
 
+def watched_modes(seed, **more):
+    """The toy, and a list that tells of every update whether its network was in training mode."""
+    replica, modes = toy(seed), []
+    plain = replica.loss
+
+    def loss(apply, batch):
+        modes.append(replica.model.training)
+        return plain(apply, batch)
+
+    return replace(replica, loss=loss, **more), modes
+
+
 def test_a_check_leaves_the_training_as_it_is():
-    (plain,), (checked,) = (train([replace(toy(1), checks=checks)]) for checks in ((), (1, 2, 5)))
+    replica, modes = watched_modes(1, checks=(1, 2, 5))
+    (plain,), (checked,) = train([toy(1)]), train([replica])
     assert weights(plain).equal(weights(checked))
-    assert checked.model.training
+    assert modes == [True] * 18
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("how", ["to the end", "stopped", "diverged"])
+def test_a_network_comes_back_in_evaluation_mode(stacked, how):
+    replicas = [toy(seed, bad_epoch=0 if how == "diverged" else None) for seed in (1, 2)]
+    for run in train(replicas, stacked=stacked, stop=lambda update: how == "stopped"):
+        assert (run.finished, run.diverged) == (how != "stopped", how == "diverged")
+        assert not any(module.training for module in run.model.modules())
+
+
+def test_a_network_that_was_trained_before_is_trained_in_training_mode():
+    replica, modes = watched_modes(1)
+    (run,) = train([replica])
+    train([replica])
+    assert modes == [True] * 36
+    assert len(train([replace(toy(1), model=run.model), toy(2)], stacked=True)) == 2
 
 
 def test_the_report_makes_the_metrics_from_all_checks():
