@@ -26,6 +26,11 @@ def plain_attributes(module: nn.Module) -> tuple[tuple[str, str], ...]:
     return tuple((name, repr(value)) for name, value in sorted(own.items()))
 
 
+def tensor_bytes(value: Tensor) -> bytes:
+    """A tensor's values as bytes, whatever its type and wherever it lies."""
+    return value.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+
+
 def last_check(checks: list[dict]) -> dict[str, float]:
     """The metrics that were measured last."""
     return {name: value for name, value in checks[-1].items() if name != "epoch"}
@@ -104,7 +109,7 @@ class TrainingRun:
         shapes = tuple((name, tuple(t.shape)) for name, t in self.model.state_dict().items())
         kinds = tuple((type(module).__name__, plain_attributes(module)) for module in self.model.modules())
         shared = tuple(
-            (name, hashlib.sha256(t.contiguous().numpy().tobytes()).hexdigest())
+            (name, str(t.dtype), tuple(t.shape), hashlib.sha256(tensor_bytes(t)).hexdigest())
             for name, t in sorted(self.constants.items())
         )
         loss = getattr(self.loss, "__qualname__", self.loss)

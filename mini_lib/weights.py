@@ -5,7 +5,6 @@ import importlib
 import json
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from mini_lib.errors import CorruptFileError, UsageError, unknown_name_error
 from mini_lib.settings import RunSettings
 from mini_lib.storage import write_atomically
+from mini_lib.training_run import tensor_bytes
 
 CHECKSUM = "sha256"  # the header's entry for `checksum`; files made before there was one lack it
 
@@ -20,11 +20,13 @@ CHECKSUM = "sha256"  # the header's entry for `checksum`; files made before ther
 def save_weights(model: nn.Module, path: Path, **about) -> None:
     """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header.
 
+    The model may be on any device, and stays there.
+
     Raises:
         CorruptFileError: if a weight is not finite in half precision.
         OSError: if the file cannot be written.
     """
-    state = {name: value.half().contiguous() for name, value in model.state_dict().items()}
+    state = {name: value.half().cpu().contiguous() for name, value in model.state_dict().items()}
     if (odd := _not_finite(state)) is not None:
         raise CorruptFileError(
             f"{odd} of the network is not finite in half precision; such weights are not worth keeping"
@@ -46,7 +48,7 @@ def checksum(state: dict[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name, value in sorted(state.items()):
         digest.update(json.dumps([name, str(value.dtype), list(value.shape)]).encode())
-        digest.update(value.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor_bytes(value))
     return digest.hexdigest()
 
 
@@ -149,6 +151,7 @@ TRAINED = {
 def trained(name: str) -> tuple[nn.Module, dict]:
     """A trained network that comes along, on the CPU and in evaluation mode, and what its file says of it.
 
+    >>> import torch
     >>> network, about = trained("esbn")
     >>> about["settings"]["task"], about["seed"]
     ('distribution_of_three', 1)

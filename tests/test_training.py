@@ -160,6 +160,22 @@ def test_replicas_that_differ_in_more_than_their_seed_are_not_stacked(odd):
     assert len(train([toy(1), toy(2, **odd)], stacked=False, stop=lambda u: True)) == 2
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.bool, torch.int64])
+def test_constants_of_any_type_on_any_device_decide_what_is_stacked(kind):
+    def key(values, device=CPU):
+        return replace(toy(1), constants={"c": torch.tensor(values, dtype=kind).to(device)}).stack_key()
+
+    assert key([1, 0, 0]) == key([1, 0, 0]) != key([1, 1, 0])
+    assert key(1) == key(1) != key([1])
+    with OtherDevice():
+        assert key([1, 0, 0], OTHER) == key([1, 0, 0])
+
+
+def test_constants_of_equal_bytes_and_other_types_are_not_stacked():
+    whole = replace(toy(1), constants={"c": torch.zeros(2, dtype=torch.int32)})
+    assert whole.stack_key() != replace(whole, constants={"c": torch.zeros(2)}).stack_key()
+
+
 # ---------------------------------------------------- noise, checks, optimiser, schedule, clip and report
 
 

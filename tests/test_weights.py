@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from other_device import OTHER, OtherDevice
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
@@ -32,6 +33,17 @@ def test_a_round_trip_keeps_half_precision(tmp_path: Path):
     assert not torch.equal(other.state_dict()["0.weight"], model.state_dict()["0.weight"])
     assert path.stat().st_size < 2 * sum(v.numel() for v in model.state_dict().values()) + 1000
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_network_on_another_device_is_saved_as_one_here_is(tmp_path: Path):
+    here, read = network(seed=1), network(seed=2)
+    with OtherDevice():
+        there = network(seed=1).to(OTHER)
+        save_weights(there, tmp_path / "model.safetensors", seed=1)
+        assert all(value.device == OTHER for value in there.state_dict().values())
+    assert load_weights(read, tmp_path / "model.safetensors") == {"seed": 1}
+    for name, value in here.state_dict().items():
+        assert read.state_dict()[name].equal(value.half().float()), name
 
 
 def test_saving_leaves_the_model_as_it_was(tmp_path: Path):
