@@ -72,7 +72,7 @@ def train(
 
     Args:
         replicas: one or more; to be stacked they need equal `stack_key`.
-        device: where to train; a replica that is `cpu_only` is trained on the CPU all the same.
+        device: where to train; a replica that is `cpu_only` is trained on the CPU, and alone, all the same.
         stacked: as one program, or in turn; by default stacked on a GPU.
         checkpoints: a folder. Every minute and on stopping each replica leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
@@ -89,7 +89,8 @@ def train(
     replicas, device = list(replicas), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
-    if stacked and len({replica.stack_key() for replica in replicas}) > 1:
+    together = {replica.key for replica in replicas if stacked and not replica.cpu_only}
+    if len({replica.stack_key() for replica in replicas if replica.key in together}) > 1:
         raise ValueError(
             "these replicas differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
         )
@@ -97,11 +98,12 @@ def train(
     groups = defaultdict(list)
     for replica in replicas:
         state = states[replica.key]
-        groups[(state["update"] if state else 0) if stacked else replica.key].append(replica)
+        update = state["update"] if state else 0
+        groups[update if replica.key in together else replica.key].append(replica)
     runs = {}
     with use_precision(precision, device):
         for group in groups.values():
-            stack = TrainingStack(group, device, stacked)
+            stack = TrainingStack(group, device, stacked=group[0].key in together)
             if states[group[0].key]:
                 stack.load([states[replica.key] for replica in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"

@@ -541,10 +541,33 @@ def test_a_run_says_where_it_was_trained(monkeypatch):
     assert there.result(0, finished=False).device == torch.device("meta")
 
 
-def test_what_runs_on_the_cpu_only_is_never_stacked():
-    timings = [replace(toy(seed), cpu_only=True) for seed in (1, 2)]
-    with pytest.raises(ValueError, match="cannot be stacked"):
-        train(timings, stacked=True)
+@pytest.mark.parametrize("how", [{"stacked": True}, {"device": "cuda"}])
+def test_what_runs_on_the_cpu_only_is_trained_alone_whatever_is_asked(how, monkeypatch):
+    monkeypatch.setattr(training, "pick_device", torch.device)
+    made = []
+
+    class Watched(TrainingStack):
+        def __init__(self, replicas, device, stacked):
+            super().__init__(replicas, device, stacked)
+            made.append((len(replicas), self.device, stacked))
+
+    monkeypatch.setattr(training, "TrainingStack", Watched)
+    runs = train([replace(toy(seed), cpu_only=True) for seed in (1, 2)], **how)
+    assert made == [(1, CPU, False)] * 2
+    for run, expected in zip(runs, train([toy(1), toy(2)]), strict=True):
+        assert weights(run).equal(weights(expected))
+
+
+def test_beside_what_runs_on_the_cpu_only_the_others_are_stacked(monkeypatch):
+    groups = []
+    made = training.TrainingStack
+    monkeypatch.setattr(
+        training,
+        "TrainingStack",
+        lambda group, *how, **more: groups.append([run.key for run in group]) or made(group, *how, **more),
+    )
+    train([toy(1), replace(toy(2), cpu_only=True), toy(3)], stacked=True)
+    assert groups == [["toy-1", "toy-3"], ["toy-2"]]
 
 
 def test_checkpoints_may_lie_in_a_folder_named_by_a_string(tmp_path):
