@@ -141,6 +141,21 @@ def _fits(state: dict, replica: TrainingRun) -> bool:
     )
 
 
+def draw(epochs: Sequence[Callable[[int], Batch]], epoch: int, stacked: bool) -> Batch:
+    """The examples of one epoch, on the CPU, of `TrainingRun.epoch` of every run.
+
+    A thread that draws holds no more than these functions: the memory of a stack that failed is free meanwhile.
+    """
+    return join([examples(epoch) for examples in epochs], stacked)
+
+
+def join(parts: list[Batch], stacked: bool) -> Batch:
+    """One dict of tensors [R, ...] for a stack of R; alone, the only one."""
+    if not stacked:
+        return parts[0]
+    return {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
+
+
 class TrainingStack:
     """One or more replicas as a single set of parameters with a single optimiser.
 
@@ -154,6 +169,7 @@ class TrainingStack:
             replica.model.train()  # one that was trained before is in evaluation mode
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
+        self.epochs = [replica.epoch for replica in replicas]
         self.epoch, self.data = -1, {}
         # While a GPU computes, another thread draws the next epoch:
         self.ahead = {}
@@ -178,53 +194,49 @@ class TrainingStack:
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
     ) -> list[Run]:
         """Train to the end or until `stop` says so; `report` gets the number of updates done."""
-        started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
-        before, halted = self.seconds, False
-        report(self.update)
-        while self.update < total and any(self.alive) and not halted:
-            losses, scores = self.step(self.batch(self.update))
-            self.update += 1
-            if self.update % self.first.updates_per_epoch == 0 and self.update < total:
-                self.check(self.update // self.first.updates_per_epoch)
-            if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
-                self.log(losses, scores)
-                report(self.update)
-            self.seconds = before + time.perf_counter() - started
-            halted = stop(self.update)
-            if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
-                self.save(folder)
-                saved = time.perf_counter()
-        if halted:
+        try:
+            started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
+            before, halted = self.seconds, False
             report(self.update)
-            return [self.result(i, finished=False) for i in range(len(self.replicas))]
-        runs = [self.result(i, finished=True) for i in range(len(self.replicas))]
-        share = (before + time.perf_counter() - started) / len(runs)
-        for run in runs:
-            run.seconds = share
-        return runs
+            while self.update < total and any(self.alive) and not halted:
+                losses, scores = self.step(self.batch(self.update))
+                self.update += 1
+                if self.update % self.first.updates_per_epoch == 0 and self.update < total:
+                    self.check(self.update // self.first.updates_per_epoch)
+                if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
+                    self.log(losses, scores)
+                    report(self.update)
+                self.seconds = before + time.perf_counter() - started
+                halted = stop(self.update)
+                if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
+                    self.save(folder)
+                    saved = time.perf_counter()
+            if halted:
+                report(self.update)
+                return [self.result(i, finished=False) for i in range(len(self.replicas))]
+            runs = [self.result(i, finished=True) for i in range(len(self.replicas))]
+            share = (before + time.perf_counter() - started) / len(runs)
+            for run in runs:
+                run.seconds = share
+            return runs
+        finally:
+            if self.drawer is not None:  # nobody waits for an epoch that nobody needs
+                self.drawer.shutdown(wait=False, cancel_futures=True)
+                self.drawer, self.ahead = None, {}
 
     def batch(self, update: int) -> Batch:
         """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
         epoch, place = divmod(update, self.first.updates_per_epoch)
         if epoch != self.epoch:
-            drawn = self.ahead.pop(epoch).result() if epoch in self.ahead else self.draw(epoch)
+            known = epoch in self.ahead
+            drawn = self.ahead.pop(epoch).result() if known else draw(self.epochs, epoch, self.stacked)
             self.data = {name: self.move(value) for name, value in drawn.items()}
             self.epoch = epoch
             if self.drawer and epoch + 1 < self.first.epochs:
-                self.ahead = {epoch + 1: self.drawer.submit(self.draw, epoch + 1)}
+                self.ahead = {epoch + 1: self.drawer.submit(draw, self.epochs, epoch + 1, self.stacked)}
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
         batch = {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
         return batch | self.noise(update, batch)
-
-    def draw(self, epoch: int) -> Batch:
-        """The examples of one epoch, on the CPU."""
-        return self.join([replica.epoch(epoch) for replica in self.replicas])
-
-    def join(self, parts: list[Batch]) -> Batch:
-        """One dict of tensors [R, ...] for a stack of R; alone, the only one."""
-        if not self.stacked:
-            return parts[0]
-        return {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
 
     def move(self, value: Tensor) -> Tensor:
         """To the device; to a GPU from pinned memory, so that nobody waits for the copy."""
@@ -239,8 +251,9 @@ class TrainingStack:
         own = [
             {k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.replicas))
         ]
-        drawn = self.join(
-            [replica.noise(update, part) for replica, part in zip(self.replicas, own, strict=True)]
+        drawn = join(
+            [replica.noise(update, part) for replica, part in zip(self.replicas, own, strict=True)],
+            self.stacked,
         )
         return {"noise": {name: self.move(value) for name, value in drawn.items()}}
 
@@ -365,11 +378,11 @@ class TrainingStack:
     def load(self, states: list[dict]) -> None:
         """Go on from the replicas' checkpoints, all of the same update."""
         step = torch.tensor(float(states[0]["update"]), device=self.device)
-        params = self.join([state["params"] for state in states])
+        params = join([state["params"] for state in states], self.stacked)
         for name, value in self.params.items():
             with torch.no_grad():
                 value.copy_(params[name])
-            remembered = self.join([state["optimiser"][name] for state in states])
+            remembered = join([state["optimiser"][name] for state in states], self.stacked)
             if remembered:
                 moved = {k: v.to(self.device) for k, v in remembered.items()}
                 self.optimiser.state[value] = {"step": step.clone()} | moved

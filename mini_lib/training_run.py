@@ -45,7 +45,8 @@ class TrainingRun:
         name: names the run in messages.
         model: the network, freshly initialised.
         epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
-            run sees the same data.
+            run sees the same data. It may be called from another thread while the network is trained, and so has to
+            draw from a generator of its own, not from PyTorch's common one.
         examples: N.
         batch_size: B; the last batch of an epoch may be smaller.
         epochs: passes over the data.

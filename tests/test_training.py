@@ -2,7 +2,10 @@
 
 import math
 import os
+import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -673,6 +676,60 @@ def test_the_next_epoch_is_drawn_ahead():
         ahead.drawer.submit(int).result()  # the drawing before it has ended
         assert all(value.equal(batch[name]) for name, value in plain.batch(update).items())
     assert drawn == [0, 1, 2, 0, 1]
+
+
+@pytest.fixture
+def drawing_ahead(monkeypatch):
+    """Stacks that draw ahead, as on a GPU; weak references to them, and their drawers."""
+    made = []
+
+    class Ahead(TrainingStack):
+        def __init__(self, *how, **more):
+            super().__init__(*how, **more)
+            self.drawer = ThreadPoolExecutor(1)
+            made.append((weakref.ref(self), self.drawer))
+
+    monkeypatch.setattr(training, "TrainingStack", Ahead)
+    return made
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_stack_that_fails_while_the_next_epoch_is_drawn_is_free_at_once(stacked, drawing_ahead):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(seed):
+        replica = toy(seed)
+
+        def epoch(e):
+            if e == 1:
+                begun.set()
+                assert go_on.wait(60)
+            return replica.epoch(e)
+
+        def full(apply, batch):
+            assert begun.wait(60)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+        return replace(replica, epoch=epoch, loss=full)
+
+    try:
+        with suppress(torch.OutOfMemoryError):  # pytest.raises would hold the error, and so the stack
+            train([slow(1), slow(2)][: 1 + stacked], stacked=stacked)
+        ((stack, drawer),) = drawing_ahead
+        assert stack() is None
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            drawer.submit(int)
+    finally:
+        go_on.set()
+
+
+@pytest.mark.parametrize("stop", [4, 99])
+def test_no_epoch_is_drawn_after_the_training(stop, drawing_ahead):
+    (run,) = train([toy(1)], stop=lambda update: update == stop)
+    assert run.curve == train([toy(1)], stop=lambda update: update == stop)[0].curve
+    for _, drawer in drawing_ahead:
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            drawer.submit(int)
 
 
 def test_a_checkpoint_of_a_stack_holds_one_network(tmp_path):
