@@ -69,8 +69,8 @@ def launch(
         progress: show a bar over updates.
 
     Raises:
-        JobsFailed: after the last run, if some jobs ended in an error; it names them. Or if a worker process died,
-            since no more can be trained then.
+        JobsFailed: after the last run, if some jobs ended in an error; it names them, on a GPU all those of a stack
+            that ended in one. Or if a worker process died, since no more can be trained then.
     """
     jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":
@@ -181,12 +181,17 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                 if isinstance(error := future.exception(), BrokenProcessPool):
                     lost += 1
                 elif error is not None:
-                    failed.append(f"{job.settings}, seed {job.seed}: {error}")
+                    failed.append(_failure(job, error))
                 elif (run := future.result()) is not None:
                     ended += run.finished
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
     _raise_failures(failed, len(jobs), lost)
+
+
+def _failure(job: Job, error: BaseException | str) -> str:
+    """A line that names a job and says why it failed; an error without words is named by its type."""
+    return f"{job.settings}, seed {job.seed}: {str(error) or type(error).__name__}"
 
 
 def _raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
@@ -214,14 +219,14 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
     failed = []
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
-        waiting = deque(stacks(in_time))
+        waiting = deque(stacks(in_time, failed))
         while waiting and not _past(deadline):
             stack = waiting.popleft()
             shape = stack[0][1].stack_key()
             if len(stack) > (fitting := most.get(shape, STACK)):
                 waiting.extendleft([stack[fitting:], stack[:fitting]])
                 continue
-            runs = _train_or_none(
+            runs, error = _attempt(
                 [replica for _, replica in stack],
                 device=device,
                 stacked=len(stack) > 1,
@@ -230,33 +235,41 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
                 progress=progress,
                 precision=precision,
             )
-            if runs is not None:
+            out_of_memory = isinstance(error, torch.OutOfMemoryError)
+            if error is None:
                 yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
-            elif len(stack) > 1:
+            elif out_of_memory and len(stack) > 1:
                 most[shape] = len(stack) // 2
                 print(f"out of memory: {most[shape]} networks at a time from here on", file=sys.stderr)
                 # What was trained is in checkpoints; these networks may be half way, and are made afresh.
-                waiting.appendleft([(job, job.build(job.settings, job.seed)) for job, _ in stack])
+                waiting.extendleft(reversed(stacks([job for job, _ in stack], failed)))
             else:
-                (job, _) = stack[0]
-                failed.append(f"{job.settings}, seed {job.seed}: out of memory on {device}")
+                why = f"out of memory on {device}" if out_of_memory else error
+                failed += [_failure(job, why) for job, _ in stack]
     _raise_failures(failed, len(jobs))
 
 
-def _train_or_none(replicas: list[TrainingRun], **how) -> list[Run] | None:
-    """What `train` returns; None if that did not fit into memory, which is free again then."""
+def _attempt(replicas: list[TrainingRun], **how) -> tuple[list[Run], Exception | None]:
+    """What `train` returns, and why it failed, if it did; then the memory it took is free again."""
     try:
-        return train(replicas, **how)
-    except torch.OutOfMemoryError:
-        pass
-    torch.cuda.empty_cache()
-    return None
+        return train(replicas, **how), None
+    except Exception as error:  # whatever is wrong with one stack, the others are trained
+        failure = error.with_traceback(None)  # the traceback holds the stack
+    if isinstance(failure, torch.OutOfMemoryError):  # after other errors a GPU may answer to nothing
+        torch.cuda.empty_cache()
+    return [], failure
 
 
-def stacks(jobs: Iterable[Job]) -> list[Stack]:
-    """Build the replicas and group those of equal shape, in order of first appearance."""
+def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
+    """Build the replicas and group those of equal shape, in order of first appearance.
+
+    A job that cannot be built is left out, and `failed` gets a line about it.
+    """
     groups = defaultdict(list)
     for job in jobs:
-        replica = job.build(job.settings, job.seed)
-        groups[replica.stack_key()].append((job, replica))
+        try:
+            replica = job.build(job.settings, job.seed)
+            groups[replica.stack_key()].append((job, replica))
+        except Exception as error:
+            failed.append(_failure(job, error))
     return list(groups.values())

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -102,7 +103,7 @@ def test_after_the_deadline_nothing_starts(tmp_path):
 
 def test_equal_shapes_share_a_stack_and_others_do_not():
     jobs = [job(1), job(1, tcn=False), job(2), job(3)]
-    groups = [[j.key for j, _ in group] for group in stacks(jobs)]
+    groups = [[j.key for j, _ in group] for group in stacks(jobs, [])]
     assert groups == [[jobs[0].key, jobs[2].key, jobs[3].key], [jobs[1].key]]
 
 
@@ -110,7 +111,7 @@ def test_regimes_of_one_task_share_a_stack():
     settings = [
         paper_settings("distribution_of_three", m, "rn", width=0.125).to_dict() for m in (0, 50, 85, 95)
     ]
-    groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)])
+    groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)], [])
     assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]
 
 
@@ -203,6 +204,54 @@ def test_a_network_too_large_for_the_memory_is_named_and_the_others_are_done(tmp
     assert sorted(j.seed for j, _ in ended) == [1, 3]
 
 
+def in_stacks_until_failure(jobs, folder, match):
+    """What `_in_stacks` yields before it ends in JobsFailed, whose message is checked."""
+    ended = []
+    with pytest.raises(JobsFailed, match=match):
+        ended.extend(_in_stacks(jobs, CPU, folder, None, "fp32", False))
+    return ended
+
+
+def test_a_stack_that_fails_is_named_and_the_other_stacks_are_done(tmp_path):
+    jobs = [job(1), job(2), job(1, tcn=False), job(2, tcn=False)]
+    (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
+    both = r"(?s)^2 of 4 runs failed:.*seed 1: .*\.pt is damaged.*seed 2: .*\.pt is damaged"
+    ended = in_stacks_until_failure(jobs, tmp_path, both)
+    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs[2:]]
+
+
+def test_a_job_that_cannot_be_built_for_a_stack_is_named_and_the_others_are_done(tmp_path):
+    def broken(settings, seed):
+        raise AssertionError
+
+    jobs = [job(1), Job(broken, {"many": "settings"}, 7, "broken"), job(2)]
+    ended = in_stacks_until_failure(jobs, tmp_path, r"1 of 3 runs failed:\n.*seed 7: AssertionError$")
+    assert [j.key for j, run in ended if run.finished] == [jobs[0].key, jobs[2].key]
+
+
+def test_what_a_failed_stack_held_is_free_again(monkeypatch):
+    held = []
+
+    def failing(replicas, **how):
+        large = torch.zeros(3)
+        held.append(weakref.ref(large))
+        raise RuntimeError("a device-side assert")
+
+    monkeypatch.setattr(launching, "train", failing)
+    runs, error = launching._attempt([])
+    assert (runs, str(error)) == ([], "a device-side assert")
+    assert held[0]() is None
+
+
+def test_an_interrupt_of_a_stack_is_no_failure_of_it(tmp_path, monkeypatch):
+    def interrupted(replicas, **how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launching, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(_in_stacks([job(1)], CPU, tmp_path, None, "fp32", False))
+
+
 def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
@@ -264,5 +313,5 @@ def test_different_constants_never_share_a_stack(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "mini_lib.esbn.runs.glyphs", lambda source: glyphs() if source == "rendered" else 1 - glyphs()
     )
-    groups = stacks([job(1), job(2, images="released"), job(3)])
+    groups = stacks([job(1), job(2, images="released"), job(3)], [])
     assert [[j.seed for j, _ in group] for group in groups] == [[1, 3], [2]]
