@@ -37,9 +37,10 @@ def test_every_network_is_here():
 
 
 def step(stack: TrainingStack, batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Losses and all gradients of an update."""
+    """Losses [R] and all gradients [R, n] of an update; zeros where a parameter has none."""
     losses, _ = stack.step(batch)
-    return losses, torch.cat([p.grad.flatten() for p in stack.params.values() if p.grad is not None])
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in stack.params.values()]
+    return losses, torch.cat([each.reshape(len(losses), -1) for each in gradients], dim=1)
 
 
 def step_elsewhere(stack: TrainingStack) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,7 +59,8 @@ def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(
     expected, gradients = zip(*(step(each, each.batch(0)) for each in here), strict=True)
     with OtherDevice():
         loss, own = step_elsewhere(TrainingStack(replicas(name)[:1], OTHER, stacked=False))
-        losses, _ = step_elsewhere(TrainingStack(replicas(name), OTHER, stacked=True))
+        losses, owns = step_elsewhere(TrainingStack(replicas(name), OTHER, stacked=True))
     torch.testing.assert_close(loss, expected[0], rtol=1e-4, atol=1e-5)
-    assert (own - gradients[0]).norm() < 1e-3 * gradients[0].norm()
     torch.testing.assert_close(losses, torch.cat(expected), rtol=1e-4, atol=1e-5)
+    for gradient, right in zip((own, *owns[:, None]), (gradients[0], *gradients), strict=True):
+        assert (gradient - right).norm() < 1e-3 * right.norm()
