@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from mini_lib.scan.models import cnn, gru_attention, li, meta_seq2seq
@@ -126,6 +127,24 @@ def test_no_step_sees_its_own_action_or_later_ones(name):
     actions = examples.actions.clone()
     actions[:, 2:] = 5
     torch.testing.assert_close(network(*examples)[:, :3], network(*examples._replace(actions=actions))[:, :3])
+
+
+@every_network
+def test_stacked_replicas_equal_each_alone(name):
+    networks, examples = [make(name, seed) for seed in range(3)], encode(COMMANDS)
+    noises = [noise_for(networks[0], examples, seed) for seed in range(3)]
+
+    def loss(parameters, buffers, noise):
+        logits = functional_call(networks[0], (parameters, buffers), (*examples, noise))
+        return loss_of(name, logits, examples.actions)
+
+    noise = {key: torch.stack([each[key] for each in noises]) for key in noises[0]}
+    stacked = vmap(grad(loss))(*stack_module_state(networks), noise)
+    for replica, network in enumerate(networks):
+        loss_of(name, network(*examples, noises[replica]), examples.actions).backward()
+        for key, parameter in network.named_parameters():
+            assert torch.isfinite(stacked[key]).all()
+            torch.testing.assert_close(stacked[key][replica], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @every_network
