@@ -4,7 +4,7 @@ from collections import Counter
 
 import torch
 
-from mini_lib.scan.runs import Settings
+from mini_lib.scan.runs import Settings, build
 from mini_lib.scan.tasks import NO_ACTION, padded
 
 SMALL = {"syntax": 8, "semantics": 6}
@@ -30,6 +30,23 @@ def small(**changes):
             **changes,
         }
     )
+
+
+def build_double(settings, seed):
+    """A run whose network is in double precision."""
+    run = build(settings, seed)
+    run.model.double()
+    return run
+
+
+def check_stack_gradients(stack, alone):
+    """Parameter by parameter: those of a stack in double precision are those of each of its networks alone."""
+    for place, own in enumerate(alone):
+        for name, parameter in own.params.items():
+            stacked = stack.params[name].grad
+            assert (stacked is None) == (parameter.grad is None), name
+            if stacked is not None:
+                torch.testing.assert_close(stacked[place], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 def of_size(count):

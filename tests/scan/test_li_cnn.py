@@ -14,7 +14,7 @@ from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.tasks import WORD_COUNT, encode, padded
 from scan import oracles_baselines as oracles
-from scan.small import COMMANDS, make, noise_for, weights
+from scan.small import COMMANDS, counted, make, noise_for, weights
 
 # ----------------------------------------------------------------------------------------------- Li
 
@@ -22,18 +22,28 @@ from scan.small import COMMANDS, make, noise_for, weights
 @pytest.mark.parametrize("block", [1, 4, 512])
 @pytest.mark.parametrize("decoder_input", ["none", "gold"])
 def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block, decoder_input):
-    """Loss and gradients; logits of steps that a command has."""
+    """Loss, gradients and logits; behind the end of a block's longest command logits are 0."""
     monkeypatch.setattr(recipes, "BLOCK", block)
     network = make("li", decoder_input=decoder_input)
     examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
     batch = recipes.batch_of(examples) | {"noise": noise_for(network, examples)}
-    outcomes = []
-    for each in (batch, recipes.longest_first(batch)):
+    in_blocks, outcomes = recipes.longest_first(batch), []
+    for each in (batch, in_blocks):
         network.zero_grad()
         loss, _ = recipes.li_loss(network, each)
         loss.backward()
         outcomes.append([loss.detach(), *(parameter.grad for parameter in network.parameters())])
     torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-10)
+    logits, _ = recipes.li_in_blocks(network, in_blocks)
+    everywhere = network(*recipes.examples_of(in_blocks), in_blocks["noise"])
+    ends = counted(recipes.examples_of(in_blocks)).sum(dim=1)
+    assert ends.tolist() == sorted(ends.tolist(), reverse=True)
+    first_of_block = torch.arange(len(ends)) // block * block
+    reached = torch.arange(logits.shape[1]) < ends[first_of_block][:, None]
+    assert reached.all() == (block == 512)
+    torch.testing.assert_close(logits[reached], everywhere[reached], rtol=0, atol=1e-9)
+    assert (logits[~reached] == 0).all()
+    assert (everywhere[~reached] != 0).all()
 
 
 def test_li_shows_which_word_each_action_is_taken_from():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
@@ -187,6 +188,31 @@ def test_gradient_reaches_every_parameter(form):
     loss_of(network(*examples, noise_of(network, examples)), examples.actions).backward()
     without = {name for name, p in network.named_parameters() if p.grad is None or not p.grad.any()}
     assert without == ({"word.weight"} if FORMS[form].get("one_hot") else set())
+
+
+@every_form
+def test_stacked_networks_equal_each_alone(form):
+    networks, examples = [double(form, seed) for seed in range(3)], padded(batch())
+    noises = [noise_of(network, examples, seed) for seed, network in enumerate(networks)]
+    rows = [torch.tensor(order) for order in ((0, 1, 2), (3, 2, 1), (1, 3, 0))]
+    parts = [examples[row] for row in rows]
+    noises = [{k: mask[row] for k, mask in each.items()} for each, row in zip(noises, rows, strict=True)]
+    skeleton = double(form)
+
+    def loss(parameters, buffers, words, lengths, actions, noise):
+        logits = functional_call(skeleton, (parameters, buffers), (words, lengths, actions, noise))
+        return loss_of(logits, actions), logits
+
+    stacks = [torch.stack(each) for each in zip(*parts, strict=True)]
+    noise = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
+    gradients, logits = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), *stacks, noise)
+    for replica, network in enumerate(networks):
+        own = network(*parts[replica], noises[replica])
+        torch.testing.assert_close(logits[replica], own, rtol=1e-8, atol=1e-10)
+        loss_of(own, parts[replica].actions).backward()
+        for name, parameter in network.named_parameters():
+            if parameter.requires_grad:
+                torch.testing.assert_close(gradients[name][replica], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("form", ["default", "syntax-action"])

@@ -1,8 +1,9 @@
-"""The fast recurrences against the bare loops and PyTorch's own LSTMs, values and gradients, in double precision."""
+"""The fast recurrences against the bare loops, PyTorch's own LSTMs and differences, in double precision."""
 
 import pytest
 import torch
 from torch import nn
+from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mini_lib.layers import LSTMCell
@@ -30,12 +31,31 @@ def gradients(value, *leaves):
     return torch.autograd.grad((value * weights).sum(), leaves)
 
 
+def over_time(x, weight):
+    """Hidden states of several LSTMs, a cell of PyTorch's for each: its input goes straight to the gates."""
+    hidden = []
+    for inputs, recurrent in zip(x, weight, strict=True):
+        h = c = inputs.new_zeros(inputs.shape[0], recurrent.shape[1])
+        states = []
+        for t in range(inputs.shape[1]):
+            h, c = torch.lstm_cell(inputs[:, t], (h, c), torch.eye(inputs.shape[2]), recurrent)
+            states.append(h)
+        hidden.append(torch.stack(states, dim=1))
+    return torch.stack(hidden)
+
+
 @pytest.mark.parametrize(("directions", "batch", "steps"), [(1, 1, 1), (2, 3, 1), (2, 3, 6), (1, 1, 4)])
 def test_lstm_over_time_is_an_lstm_cell_step_by_step(directions, batch, steps):
     x, weight = leaf(directions, batch, steps, 12), leaf(directions, 12, 3)
-    fast, bare = LSTMOverTime.apply(x, weight)[0], lstm_over_time(x, weight)
-    torch.testing.assert_close(fast, bare, **CLOSE)
-    torch.testing.assert_close(gradients(fast, x, weight), gradients(bare, x, weight), **CLOSE)
+    theirs = over_time(x, weight)
+    expected = gradients(theirs, x, weight)
+    for ours in (LSTMOverTime.apply(x, weight)[0], lstm_over_time(x, weight)):
+        torch.testing.assert_close(ours, theirs, **CLOSE)
+        torch.testing.assert_close(gradients(ours, x, weight), expected, **CLOSE)
+
+
+def test_lstm_over_time_passes_the_check_by_differences():
+    assert gradcheck(lambda x, w: LSTMOverTime.apply(x, w)[0], (leaf(2, 2, 4, 8), leaf(2, 8, 2)))
 
 
 def twin(ours, inputs, hidden):
@@ -85,6 +105,18 @@ def test_each_direction_reads_an_input_of_its_own():
     torch.testing.assert_close(final, torch.cat([last, back[:, 0]], dim=-1), **CLOSE)
 
 
+def test_bidirectional_lstm_passes_the_check_by_differences():
+    ours, lengths = BiLSTM(2, 2), torch.tensor([3, 1])
+    names = [name for name, _ in ours.named_parameters()]
+
+    def run(x, *values):
+        parameters = dict(zip(names, values, strict=True))
+        ahead, back, final = torch.func.functional_call(ours, parameters, (x, x, lengths))
+        return ahead[0], ahead[1, :1], back[0], back[1, :1], final
+
+    assert gradcheck(run, (leaf(2, 3, 2), *ours.parameters()))
+
+
 def test_padding_has_no_influence_and_no_gradient():
     ours, lengths = BiLSTM(4, 3), torch.tensor([2, 4])
     x = leaf(2, 6, 4)
@@ -105,6 +137,19 @@ def test_weights_start_uniform_up_to_one_over_the_root_of_the_width():
         assert value.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.05)
 
 
+def aligned(memory, projected, query, weight, mask, steps):
+    """Equations 4 to 6 word by word, with the context put together from what is projected, by PyTorch's own cell."""
+    h = c = torch.zeros_like(query)
+    alphas = []
+    for _ in range(steps):
+        scores = torch.einsum("bk,btk->bt", query, memory)
+        alphas.append(torch.softmax(scores.masked_fill(mask < 0, -1e9), dim=-1))
+        context = torch.einsum("bt,btg->bg", alphas[-1], projected)
+        h, c = torch.lstm_cell(context, (h, c), torch.eye(context.shape[1]), weight)
+        query = h
+    return torch.stack(alphas, dim=1)
+
+
 def steering(batch=3, words=5, size=3, lengths=None):
     mask = torch.zeros(batch, words)
     for row, length in enumerate(lengths or ()):
@@ -121,11 +166,27 @@ def steering(batch=3, words=5, size=3, lengths=None):
 @pytest.mark.parametrize("steps", [1, 2, 3, 7])
 @pytest.mark.parametrize("lengths", [(5, 5, 5), (5, 2, 1)])
 def test_alignment_is_attention_and_an_lstm_cell_step_by_step(steps, lengths):
-    h, _, query, _, mask = steering(lengths=lengths)
+    *leaves, mask = steering(lengths=lengths)
+    ours, theirs = Align.apply(*leaves, mask, steps)[0], aligned(*leaves, mask, steps)
+    assert ours.shape == (3, steps, 5)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    weights = torch.linspace(-1, 2, theirs.numel()).view(theirs.shape)
+    expected = torch.autograd.grad((theirs * weights).sum(), leaves, materialize_grads=True)
+    torch.testing.assert_close(gradients(ours, *leaves), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_alignment_passes_the_check_by_differences(steps):
+    *leaves, mask = steering(2, 3, 2, lengths=(3, 2))
+    assert gradcheck(lambda *each: Align.apply(*each, mask, steps)[0], leaves)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_alignment_is_its_bare_loop_with_the_words_projected_once(steps):
+    h, _, query, _, mask = steering(lengths=(5, 2, 1))
     cell = LSTMCell(3, 3)
     fast = Align.apply(h, cell.project(h), query, cell.weight_hh, mask, steps)[0]
     bare = align(h, query, cell, mask, steps)
-    assert fast.shape == (3, steps, 5)
     torch.testing.assert_close(fast, bare, **CLOSE)
     leaves = (h, query, *cell.parameters()) if steps > 1 else (h, query)  # one step does not need the cell
     torch.testing.assert_close(gradients(fast, *leaves), gradients(bare, *leaves), **CLOSE)

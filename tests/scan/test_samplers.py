@@ -11,7 +11,7 @@ from mini_lib.scan.recipes import batch_of
 from mini_lib.scan.runs import Settings, build
 from mini_lib.scan.tasks import encode, get_split
 from mini_lib.training import TrainingStack, train
-from scan.runs import CPU
+from scan.runs import CPU, build_double, check_stack_gradients
 
 
 def commands_of(batch):
@@ -79,15 +79,14 @@ def test_the_other_networks_stacked_equal_each_alone(model, few, monkeypatch):
     monkeypatch.setattr(recipes, "LINES", 60)
     settings = other(model)
     seeds = (1, 2)
-    alone = [TrainingStack([build(settings, seed)], CPU, stacked=False) for seed in seeds]
-    stack = TrainingStack([build(settings, seed) for seed in seeds], CPU, stacked=True)
+    alone = [TrainingStack([build_double(settings, seed)], CPU, stacked=False) for seed in seeds]
+    stack = TrainingStack([build_double(settings, seed) for seed in seeds], CPU, stacked=True)
     found = [torch.cat(stack_of_one.step(stack_of_one.batch(0))) for stack_of_one in alone]
     losses, scores = stack.step(stack.batch(0))
-    torch.testing.assert_close(torch.stack([losses, scores], dim=1), torch.stack(found), rtol=1e-4, atol=1e-5)
-    for i, stack_of_one in enumerate(alone):
-        for name, parameter in stack_of_one.params.items():
-            if parameter.grad is not None:
-                torch.testing.assert_close(stack.params[name].grad[i], parameter.grad, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(
+        torch.stack([losses, scores], dim=1), torch.stack(found), rtol=1e-8, atol=1e-10
+    )
+    check_stack_gradients(stack, alone)
 
 
 @pytest.mark.parametrize("model", OTHERS)
