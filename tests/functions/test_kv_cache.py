@@ -8,6 +8,7 @@ import torch
 from functions.helpers import FORMS, every_model, make, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.models.network import layout
 
 every_form = pytest.mark.parametrize("form", [form for form in FORMS if not form.startswith("no mask")])
 
@@ -91,6 +92,11 @@ def test_a_faulty_cache_would_be_noticed(name, fault, monkeypatch):
 
     monkeypatch.setattr(network, "prefill", prefill)
     assert not same(extrapolate(network, y, 4), from_scratch(network, y, 4), atol=1e-5)
+
+
+def test_a_long_extrapolation_holds_few_layouts():
+    extrapolate(make("relational_window"), observations(2, 3), 20)
+    assert layout.cache_info().currsize <= 4
 
 
 @every_model

@@ -13,6 +13,8 @@ from mini_lib.functions.models.transformer import KeysValues, Transformer, Trans
 from mini_lib.functions.models.window import GATES, LENGTH, MASKS, Mask, Tokens, Window, make_mask
 from mini_lib.functions.tasks import SHORTEST
 
+KEPT = 4  # layouts; of 200 observations one takes 48 MB, and an extrapolation asks for two at each step
+
 
 class KVCache(NamedTuple):
     """What a network keeps of N observations, so that the next one need not begin anew.
@@ -45,7 +47,7 @@ class Layout(NamedTuple):
         return len(self.tokens.query) - len(self.inputs.query)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def layout(
     network: type["FunctionTransformer"],
     known: int,
