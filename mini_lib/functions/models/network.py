@@ -162,10 +162,17 @@ class FunctionTransformer(nn.Module):
         """Take in observations; those of `cache`, the first ones of y, are not worked out again.
 
         Equal to starting anew, since an input token sees only what came in with it or before.
+
+        Raises:
+            UsageError: with mask="none", where nothing can be kept, or for a cache of more observations than y has.
         """
         if not self.cacheable:
             raise UsageError("with mask='none' inputs see later ones, so that nothing of them can be kept")
         known = 0 if cache is None else cache.y.shape[1]
+        if known > y.shape[1]:
+            raise UsageError(
+                f"the cache has {known} observations and y {y.shape[1]}; give all of them, the cache's first"
+            )
         if known == y.shape[1]:
             return cache
         plan = layout(type(self), known, y.shape[1], range(0), self.mask, y.device)
