@@ -191,9 +191,7 @@ class ESBN(nn.Module):
         # Algorithm 1, faster
         batch = z.shape[0]
         weights, confidences = self.match(z)
-        expected = (weights * confidences).sum(
-            dim=-1, keepdim=True
-        )  # the confidence that is read: [B, T + 1, 1]
+        expected = (weights * confidences).sum(dim=-1, keepdim=True)  # the confidence read: [B, T + 1, 1]
         state = self.controller.initial_state(z[:1])
         read = z.new_zeros(1, self.controller.weight_ih.shape[1])
         memory = [self.default_key.expand(batch, -1)] if self.default_memory else []  # M_k

@@ -75,9 +75,8 @@ def _relate(
     u: Float[Tensor, "B T E"], members: Float[Tensor, "tuples slots"], hidden: nn.Linear, out: nn.Linear
 ) -> Float[Tensor, "B R"]:
     """Sum, over all pairs or all triples, of what their MLP g gives."""
-    slots = hidden.weight.chunk(
-        members.shape[1] // u.shape[1], dim=1
-    )  # g's first layer for each place in a tuple
+    arity = members.shape[1] // u.shape[1]
+    slots = hidden.weight.chunk(arity, dim=1)  # g's first layer for each place in a tuple
     parts = torch.cat([F.linear(u, slot) for slot in slots], dim=1)  # [B, slots, H]
     tuples = F.relu(members @ parts + hidden.bias)  # [B, tuples, H]
     return F.relu(out(tuples)).sum(dim=1)
