@@ -107,7 +107,7 @@ class ESBN(nn.Module):
 
         Args:
             z: normalised embeddings.
-            edit: a hand in memory. Given the step t, from 0 to T, and the keys in memory, [B, K] each (the default
+            edit: changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default
                 entry first, if there is one), it returns the keys that memory holds from then on.
 
         Raises:

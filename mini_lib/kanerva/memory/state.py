@@ -62,7 +62,7 @@ class Prior(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The course of writing an episode of T items.
+    """What writing an episode of T items did, step by step.
 
     Attributes:
         states: T + 1 of them, from the one before the first item to the one after the last.
