@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.layers import LSTMCell, linear
 
 
@@ -56,7 +56,7 @@ class ESBN(nn.Module):
             confidence=False, as in the paper.
 
     Raises:
-        UsageError: for a default memory with confidence.
+        UsageError: for a size below 1, or a default memory with confidence.
 
     Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
 
@@ -84,6 +84,7 @@ class ESBN(nn.Module):
         default_memory: bool = False,
     ):
         super().__init__()
+        check_whole(features=features, classes=classes, hidden=hidden, key_size=key_size)
         if confidence and default_memory:
             raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
         self.confidence, self.default_memory = confidence, default_memory

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import LSTMCell
 
 
@@ -36,6 +37,7 @@ class MNM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4):
         super().__init__()
+        check_whole(features=features, classes=classes)
         self.controller = LSTMCell(2 * features, features)
         for parameter in self.controller.parameters():
             nn.init.uniform_(parameter, -(features**-0.5), features**-0.5)

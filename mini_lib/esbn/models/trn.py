@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.esbn.models.rn import with_tags
 from mini_lib.layers import linear
 
@@ -44,6 +45,9 @@ class TemporalRelationNet(nn.Module):
         paper_form: bool = False,
     ):
         super().__init__()
+        check_whole(
+            features=features, classes=classes, length=length, hidden=hidden, relation_size=relation_size
+        )
         self.paper_form, self.triples = paper_form, length > 2
         self.pair_hidden = linear(2 * (features + 1), hidden)
         self.pair_out = linear(hidden, relation_size)
