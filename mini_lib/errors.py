@@ -49,6 +49,13 @@ def check_names(kind: str, names: Iterable[object], known: Iterable[str]) -> Non
             raise unknown_name_error(kind, name, known)
 
 
+def check_whole(**numbers: object) -> None:
+    """UsageError unless all of these, given by name, are whole numbers from 1."""
+    for name, value in numbers.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(f"{name} has to be a whole number from 1, got {value!r}")
+
+
 def _nearest(name: str, names: list[str]) -> str | None:
     """Return the known name that looks most like `name`, upper and lower case aside, or None."""
     by_lower = {each.lower(): each for each in names}

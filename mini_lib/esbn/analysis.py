@@ -1,4 +1,4 @@
-"""What is measured inside a trained ESBN: its keys, and what they tell (A.6)."""
+"""What is measured inside a trained ESBN: its keys, and what can be read from them (A.6)."""
 
 from typing import NamedTuple
 

@@ -3,7 +3,7 @@
 A predictor takes observations at x = 1..N and returns values at x = N+1..N+S, in float64 on the CPU:
 `predict(y [B, N], steps) -> [B, S]`. `PREDICTORS` has them by name; `bounds` adds the best that can be done.
 
-The linear autoregressive models are those of Segert and Cohen (2022a), as the paper tells them in "Background":
+The linear autoregressive models are those of Segert and Cohen (2022a), as the paper describes them in "Background":
 f(i) = sum_j w_j f(i - j) for j = 1..L, without an intercept, with weights fitted to one curve. A straight line is
 the case w = (2, -1), a sine of angular frequency v the case w = (2 cos v, -1). Noise in the earlier values biases
 the weights towards 0, and on fitted weights nothing forbids growth without end: hence the ridge and the clipping.

@@ -413,6 +413,23 @@ def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
         core.algorithm_1(z, lambda t, keys: [*keys, keys])
 
 
+def sizes_of(part):
+    parameters = inspect.signature(part).parameters.values()
+    return [each.name for each in parameters if type(each.default) is int]
+
+
+PARTS = {**MODELS, **{f"{name} encoder": part for name, part in ENCODERS.items()}}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [(name, size) for name, part in PARTS.items() for size in sizes_of(part)]
+)
+def test_a_size_has_to_be_a_whole_number_from_1(name, size):
+    for value in (0, -1):
+        with pytest.raises(UsageError, match=f"{size} has to be a whole number from 1, got {value}"):
+            PARTS[name](**{size: value})
+
+
 @every_esbn
 def test_trace_is_what_the_network_does(model):
     network = busy(model)

@@ -8,6 +8,7 @@ import torch
 from functions.helpers import FORMS, every_model, make, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.models.network import layout
 
 every_form = pytest.mark.parametrize("form", [form for form in FORMS if not form.startswith("no mask")])
 
@@ -91,6 +92,18 @@ def test_a_faulty_cache_would_be_noticed(name, fault, monkeypatch):
 
     monkeypatch.setattr(network, "prefill", prefill)
     assert not same(extrapolate(network, y, 4), from_scratch(network, y, 4), atol=1e-5)
+
+
+@every_model
+def test_a_cache_of_more_observations_than_are_given_is_refused(name):
+    network, y = make(name), observations(2, 6)
+    with pytest.raises(UsageError, match="the cache has 6 observations and y 3; give all of them"):
+        network.prefill(y[:, :3], network.prefill(y))
+
+
+def test_a_long_extrapolation_holds_few_layouts():
+    extrapolate(make("relational_window"), observations(2, 3), 20)
+    assert layout.cache_info().currsize <= 4
 
 
 @every_model

@@ -1,9 +1,9 @@
-"""Off the CPU without a GPU: training steps on a device without values, measurements on one that refuses to mix."""
+"""Off the CPU without a GPU: an update of the forms that `test_gpu_ready.py` leaves out, and measurements."""
 
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from torch.func import functional_call
+from steps_elsewhere import check_a_step_elsewhere
 
 from functions.helpers import network as tiny
 from mini_lib.functions import analysis
@@ -11,58 +11,19 @@ from mini_lib.functions.baselines import PREDICTORS
 from mini_lib.functions.evaluation import evaluate, extrapolate_all
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.models.network import layout
-from mini_lib.functions.runs import Loss, Settings
 from mini_lib.functions.tasks import evaluation_curves
+from mini_lib.reproduction.doctor import TINY
 
-READINGS = {"as in the paper": {}, "every prefix": {"prefixes": True}} | {
-    mask: {"options": {"mask": mask}} for mask in ("strict", "none")
+READINGS = {"every prefix": {"prefixes": True}}
+READINGS |= {
+    mask: {"options": {"dim": 8, "layers": 2, "heads": 2, "mask": mask}} for mask in ("strict", "none")
 }
 
 
-def on_meta(model, changes):
-    """A small network on the meta device, its loss, and a batch there."""
-    options = {"dim": 8, "layers": 2, "heads": 2} | changes.get("options", {})
-    settings = Settings(model, **(changes | {"observed": 5, "options": options}))
-    loss = Loss("relational" in model, settings.prefixes, settings.observed)
-    return settings.network().to("meta"), loss, {"y": torch.empty(4, 6, device="meta")}
-
-
-@pytest.mark.parametrize("changes", READINGS.values(), ids=READINGS)
+@pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("model", MODELS)
-def test_a_training_step_alone(model, changes):
-    network, loss, batch = on_meta(model, changes)
-    value, score = loss(network, batch)
-    value.backward()
-    assert {value.device.type, score.device.type} == {"meta"}
-    assert {parameter.grad.device.type for parameter in network.parameters()} == {"meta"}
-
-
-@pytest.mark.parametrize("changes", READINGS.values(), ids=READINGS)
-@pytest.mark.parametrize("model", MODELS)
-def test_a_training_step_of_a_stack(model, changes):
-    network, loss, batch = on_meta(model, changes)
-    batches = {"y": batch["y"].expand(3, -1, -1)}
-    stack = {
-        name: torch.empty(3, *parameter.shape, device="meta", requires_grad=True)
-        for name, parameter in network.named_parameters()
-    }
-
-    def alone(parameters, batch):
-        return loss(lambda *a, **k: functional_call(network, parameters, a, k), batch)
-
-    losses, _ = torch.vmap(alone)(stack, batches)
-    losses.sum().backward()
-    assert losses.shape == (3,)
-    assert {parameter.grad.device.type for parameter in stack.values()} == {"meta"}
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_keys_and_values_that_are_kept(model):
-    network, _, batch = on_meta(model, {})
-    cache = network.prefill(batch["y"], network.prefill(batch["y"][:, :4]))
-    assert network.decode(cache).shape == network(batch["y"]).shape
-    assert {part.device.type for pair in cache.layers for part in pair} == {"meta"}
-    assert analysis.local_weights(network, batch["y"]).device.type == "meta"
+def test_a_reading_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(model, reading):
+    check_a_step_elsewhere(TINY[f"functions {model}"] | READINGS[reading])
 
 
 @pytest.fixture
@@ -93,6 +54,12 @@ def test_a_network_elsewhere_measures_what_it_does_on_the_cpu(model, elsewhere):
     for one, other in zip(here, measure(), strict=True):
         assert other.device.type == "cpu"
         torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_local_weights_stay_where_the_network_is(model):
+    """On PyTorch's device without values: of a quantile the stand-in has no derivative."""
+    assert analysis.local_weights(tiny(model).to("meta"), torch.empty(2, 5, device="meta")).is_meta
 
 
 def test_predictors_answer_on_the_cpu(elsewhere):

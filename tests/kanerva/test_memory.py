@@ -144,6 +144,12 @@ def test_samples_are_drawn_as_the_paper_says():
     assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
 
 
+def test_samples_are_weighed_by_each_machines_noise():
+    memory = filled()
+    assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
+    assert not same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5), atol=1e-3)
+
+
 def test_samples_have_the_variance_that_the_memory_implies():
     """z = sum_i gamma_i M_i w_i with w ~ N(0, I) has E z z^T = sum_i gamma_i^2 (R_i R_i^T + tr(V_i) I)."""
     memory, gamma = filled(), [0.7, 0.3]

@@ -1,119 +1,76 @@
-"""The training step on PyTorch's `meta` device, which has no numbers, alone and stacked as the harness does.
-
-Without a GPU it finds tensors left on the CPU and values that are read back.
-"""
+"""Off the CPU without a GPU: an update of the forms that `test_gpu_ready.py` leaves out, and the memory."""
 
 import pytest
 import torch
-from torch import Tensor
-from torch.func import functional_call, grad, stack_module_state, vmap
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from other_device import OTHER, OtherDevice
+from steps_elsewhere import check_a_step_elsewhere
 
-from mini_lib.kanerva.evaluation import routes
-from mini_lib.kanerva.memory import ProductMemory, read, write_episode
-from mini_lib.kanerva.memory.writing import weights_from_eta
-from mini_lib.kanerva.models import DECODERS, ENCODERS, build_network, draw_noise, generation
-from mini_lib.kanerva.objective import Loss
+from kanerva.test_addressing import randn
+from kanerva.whole import make, pictures
+from mini_lib.kanerva.memory import SOLVERS, ProductMemory
+from mini_lib.kanerva.models import draw_noise, generation
+from mini_lib.reproduction.doctor import TINY
+from mini_lib.seeding import torch_rng
 
-META = torch.device("meta")
-EPISODES, ITEMS, SIZE = 2, 3, 28
-GIVEN = {name: 0.0 for name in ("assignment", "assignment_read")}
-NETWORKS = {
-    **{encoder: ("product", Loss(ae_weight=1.0), {"encoder": encoder}) for encoder in ENCODERS},
-    **{f"decoder {name}": ("product", Loss(), {"encoder": "mlp", "decoder": name}) for name in DECODERS},
-    "full": ("product", Loss("full"), {"sample": "full"}),
-    "no gradient to r": ("product", Loss(), {"stop_grad_r": True}),
-    "binding": ("product", Loss(hide_green=True), {"channels": 3}),
-    "given": (
-        "product",
-        Loss(changed=tuple(GIVEN.items()), hide_green=True),
-        {"channels": 3, "assignment": "given"},
-    ),
-    "mixture": ("mixture", Loss("mixture"), {}),
+PRODUCT = TINY["kanerva product"]
+UNDIVIDED = {"assignment": 0.0, "assignment_read": 0.0}  # what is given has no divergence
+FORMS = {
+    "residual encoder": PRODUCT | {"encoder": "residual"},
+    "images from their own codes": PRODUCT | {"ae_weight": 1.0},
+    "no gradient to r": PRODUCT | {"options": {"stop_grad_r": True}},
+    "binding": PRODUCT | {"task": "rgb"},
+    "given": PRODUCT | {"task": "rgb", "kl": UNDIVIDED, "options": {"assignment": "given"}},
 }
-every_network = pytest.mark.parametrize("name", NETWORKS)
 
 
-class OneDevice(TorchDispatchMode):
-    """Refuses operations on tensors of two devices, some of which the meta device lets pass."""
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        if len({tensor.device for tensor in tensors if tensor.dim() > 0}) > 1:
-            raise RuntimeError(f"{operation}: expected all tensors to be on the same device")
-        return operation(*args, **(kwargs or {}))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(form):
+    check_a_step_elsewhere(FORMS[form])
 
 
-@pytest.fixture(autouse=True)
-def one_device():
-    with OneDevice():
-        yield
+@pytest.mark.parametrize("form", ["full", "mixture"])
+def test_noise_that_is_not_passed_is_drawn_where_the_images_lie(form):
+    network = make(form).train()
+    with OtherDevice():
+        assert network.to(OTHER)(pictures()[0].to(OTHER)).logits.device == OTHER
 
 
-def network(name):
-    model, _, options = NETWORKS[name]
-    sizes = {"size": SIZE, "dim": 5, "machines": 2, "total": 6, "encoder": "mlp", "decoder": "mlp"}
-    return build_network(model, **sizes | options).to(META)
+def test_images_are_imagined_elsewhere_as_on_the_cpu():
+    network = make("full")
+    drawn = draw_noise(
+        generation.noise_shapes(network, 2, 3, settle=2, draw=True), torch_rng(0, "imagination")
+    )
+    noise = {name: each.double() for name, each in drawn.items()}
+    expected, kept = generation.imagine_episode(network, noise, network.empty(2), settle=2, draw=True)
+    with OtherDevice():
+        network.to(OTHER)
+        there = {name: each.to(OTHER) for name, each in noise.items()}
+        found, memory = generation.imagine_episode(network, there, network.empty(2), settle=2, draw=True)
+        assert found.images.device == memory.omega.device == OTHER
+        torch.testing.assert_close(found.logits.cpu(), expected.logits)
+        torch.testing.assert_close(memory.omega.cpu(), kept.omega)
 
 
-def batch_for(model):
-    """An update's batch, as `runs.draw` and `runs._noise` make it."""
-    images = torch.zeros(EPISODES, ITEMS, *model.encoder.shape, dtype=torch.uint8, device=META)
-    noise = draw_noise(model.noise_shapes(EPISODES, ITEMS), device=META)
-    if model.assignment.noise_name == "given":
-        noise |= routes(torch.zeros(EPISODES, ITEMS, 3, dtype=torch.long, device=META), model.machines)
-    batch = {"images": images, "noise": noise, "warm_up": torch.ones(EPISODES, device=META)}
-    return batch | ({"tau": torch.ones(EPISODES, device=META)} if model.rule == "mixture" else {})
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_memory_elsewhere_does_what_it_does_on_the_cpu(solver):
+    memory = ProductMemory(dim=4, machines=2, columns=3, solver=solver, dtype=torch.float64)
+    codes = randn(5, 4, seed=1)
 
+    def use(codes):
+        memory.reset()
+        return [
+            memory.write(codes),
+            *memory.read(codes),
+            memory.log_likelihood(codes),
+            memory.sample(3, settle=1),
+            memory.divergence(),
+        ]
 
-@every_network
-def test_a_training_step_stays_on_the_device(name):
-    model, loss = network(name), NETWORKS[name][1]
-    value, score = loss(model, batch_for(model))
-    value.backward()
-    assert value.is_meta
-    assert score.is_meta
-    assert all(p.grad.is_meta for p in model.parameters() if p.grad is not None)
-
-
-@every_network
-def test_a_stack_of_networks_stays_on_the_device(name):
-    model, loss = network(name), NETWORKS[name][1]
-    parameters, buffers = stack_module_state([network(name) for _ in range(2)])
-    one = batch_for(model)
-    batch = {key: torch.stack([value] * 2) for key, value in one.items() if key != "noise"}
-    batch["noise"] = {key: torch.stack([value] * 2) for key, value in one["noise"].items()}
-
-    def alone(parameters, buffers, batch):
-        return loss(lambda *a, **k: functional_call(model, (parameters, buffers), a, k), batch)
-
-    gradients, scores = vmap(grad(alone, has_aux=True))(parameters, buffers, batch)
-    assert scores.shape == (2,)
-    assert all(each.is_meta for each in gradients.values())
-
-
-@pytest.mark.parametrize("name", ["full", "mixture"])
-def test_noise_that_is_not_passed_is_drawn_where_the_images_lie(name):
-    model = network(name).train()
-    images = torch.zeros(EPISODES, ITEMS, *model.encoder.shape, device=META)
-    assert model(images).logits.is_meta
-
-
-def test_images_are_imagined_on_the_device():
-    model = network("full")
-    noise = draw_noise(generation.noise_shapes(model, EPISODES, 3, settle=2, draw=True), device=META)
-    imagined, memory = generation.imagine_episode(model, noise, model.empty(EPISODES), settle=2, draw=True)
-    assert imagined.images.is_meta
-    assert memory.omega.is_meta
-
-
-@pytest.mark.parametrize("solver", ["ridge", "dkm"])
-def test_the_memory_moves_and_is_written_and_read_on_the_device(solver):
-    memory = ProductMemory(dim=4, machines=2, columns=3, episodes=2).to(META)
-    assert memory.device == META
-    codes = torch.zeros(2, 5, 4, device=META)
-    weights = weights_from_eta(torch.ones(2, 5, 2, device=META))
-    written = write_episode(memory.state, codes, weights, solver=solver, psi=memory.prior.psi)
-    assert written.kl.is_meta
-    assert read(written.state, codes, weights.gamma, solver=solver).codes.is_meta
+    expected = use(codes)
+    with OtherDevice():
+        memory.to(OTHER)
+        assert memory.device == OTHER
+        found = use(codes.to(OTHER))
+        assert {each.device for each in found} == {OTHER}
+        found = [each.cpu() for each in found]
+    torch.testing.assert_close(found, expected)

@@ -91,7 +91,7 @@ def test_stop_grad_leaves_the_choice_as_it_is(form):
     assert all(p.grad is None or not p.grad.any() for p in network.assignment.parameters())
 
 
-class GivenAssignment(nn.Module):
+class AssignmentByHand(nn.Module):
     """An assignment that says what it was told to: choices of writing, then of reading."""
 
     noise_name = "assignment"
@@ -117,7 +117,7 @@ def test_a_one_hot_product_is_a_mixture():
     product.load_state_dict(shared, strict=False)
     noise = noise_of(mixture, seed=1)
     theirs = mixture(images, queries, noise)
-    product.assignment = GivenAssignment([theirs.written.gamma, theirs.weights.gamma])
+    product.assignment = AssignmentByHand([theirs.written.gamma, theirs.weights.gamma])
     ours = product(
         images, queries, noise | {n: torch.zeros(2, 4, 3) for n in ("assignment", "assignment_read")}
     )

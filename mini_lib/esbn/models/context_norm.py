@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 
 EPSILON = 1e-8
 
@@ -30,6 +30,7 @@ class TemporalContextNorm(nn.Module):
 
     def __init__(self, features: int, windows: tuple[int, ...]):
         super().__init__()
+        check_whole(features=features)
         if min(windows) < 2:
             raise UsageError(f"a window needs 2 steps or more for a variance, got {windows}")
         self.windows = tuple(windows)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import linear
 
 PIXELS = 32 * 32
@@ -29,6 +30,7 @@ class ConvEncoder(nn.Module):
 
     def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256):
         super().__init__()
+        check_whole(features=features, channels=channels, hidden=hidden)
         self.conv1 = nn.Conv2d(1, channels, 4, stride=2, padding=1)
         self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
         self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
@@ -51,6 +53,7 @@ class MLPEncoder(nn.Module):
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256):
         super().__init__()
+        check_whole(features=features, hidden=hidden, hidden2=hidden2)
         self.fc1 = linear(PIXELS, hidden)
         self.fc2 = linear(hidden, hidden2)
         self.fc3 = linear(hidden2, features)
@@ -68,6 +71,7 @@ class RandomEncoder(nn.Module):
 
     def __init__(self, features: int = 128):
         super().__init__()
+        check_whole(features=features)
         layer = linear(PIXELS, features)
         self.register_buffer("weight", layer.weight.detach().clone())
         self.register_buffer("bias", layer.bias.detach().clone())

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.layers import LSTMCell, linear
 
 
@@ -56,7 +56,7 @@ class ESBN(nn.Module):
             confidence=False, as in the paper.
 
     Raises:
-        UsageError: for a default memory with confidence.
+        UsageError: for a size below 1, or a default memory with confidence.
 
     Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
 
@@ -84,6 +84,7 @@ class ESBN(nn.Module):
         default_memory: bool = False,
     ):
         super().__init__()
+        check_whole(features=features, classes=classes, hidden=hidden, key_size=key_size)
         if confidence and default_memory:
             raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
         self.confidence, self.default_memory = confidence, default_memory
@@ -107,7 +108,7 @@ class ESBN(nn.Module):
 
         Args:
             z: normalised embeddings.
-            edit: a hand in memory. Given the step t, from 0 to T, and the keys in memory, [B, K] each (the default
+            edit: changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default
                 entry first, if there is one), it returns the keys that memory holds from then on.
 
         Raises:
@@ -191,9 +192,7 @@ class ESBN(nn.Module):
         # Algorithm 1, faster
         batch = z.shape[0]
         weights, confidences = self.match(z)
-        expected = (weights * confidences).sum(
-            dim=-1, keepdim=True
-        )  # the confidence that is read: [B, T + 1, 1]
+        expected = (weights * confidences).sum(dim=-1, keepdim=True)  # the confidence read: [B, T + 1, 1]
         state = self.controller.initial_state(z[:1])
         read = z.new_zeros(1, self.controller.weight_ih.shape[1])
         memory = [self.default_key.expand(batch, -1)] if self.default_memory else []  # M_k

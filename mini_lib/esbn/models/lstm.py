@@ -3,6 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import LSTMCell, linear
 
 
@@ -23,6 +24,7 @@ class LSTM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512):
         super().__init__()
+        check_whole(features=features, classes=classes, hidden=hidden)
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 

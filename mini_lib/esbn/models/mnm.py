@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import LSTMCell
 
 
@@ -36,6 +37,7 @@ class MNM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4):
         super().__init__()
+        check_whole(features=features, classes=classes)
         self.controller = LSTMCell(2 * features, features)
         for parameter in self.controller.parameters():
             nn.init.uniform_(parameter, -(features**-0.5), features**-0.5)
@@ -63,15 +65,12 @@ class MNM(nn.Module):
         writes, losses = [None, None, None], []
         for image in images.unbind(dim=1):
             state = self.controller.step(image + F.linear(read, from_read), state)  # h and cell: [B, D] each
-            rate_features, key, value, read_key = torch.tanh(self.heads(state[0])).chunk(
-                4, dim=-1
-            )  # [B, D] each
+            heads = torch.tanh(self.heads(state[0]))  # [B, 4D]
+            rate_features, key, value, read_key = heads.chunk(4, dim=-1)  # [B, D] each
             rate = torch.sigmoid(self.rate(rate_features))  # b: [B, 1]
             writes = self._rewrite(writes, key, value, rate)  # W_l <- W_l - b (2/D) (a_l - e_l) x_l'
-            recalled = self._recall(torch.stack([key, read_key], dim=1), writes)[
-                -1
-            ]  # m of both keys: [B, 2, D]
-            written, read = recalled.unbind(dim=1)  # m(k_w), to be v_w; v = m(k_r)
+            keys = torch.stack([key, read_key], dim=1)  # [B, 2, D]
+            written, read = self._recall(keys, writes)[-1].unbind(dim=1)  # m(k_w), to be v_w; v = m(k_r)
             losses.append((written - value).square().mean())
         output = self.output(torch.cat([state[0], read], dim=-1))
         return self.answer(output), torch.stack(losses).sum() / length

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import LSTMCell, initialise, linear
 
 ROWS = 10  # N, of the memory matrix
@@ -55,6 +56,7 @@ class NTM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
         super().__init__()
+        check_whole(features=features, classes=classes, hidden=hidden, row_size=row_size)
         self.controller = LSTMCell(features + row_size, hidden)
         self.read_key = linear(hidden, row_size, "xavier_tanh")
         self.read_strength = linear(hidden, 1, "kaiming")

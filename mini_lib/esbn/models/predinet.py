@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.esbn.models.rn import with_tags
 from mini_lib.layers import linear
 
@@ -33,6 +34,7 @@ class PrediNet(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, length: int = 9, heads: int = 32):
         super().__init__()
+        check_whole(features=features, classes=classes, length=length, heads=heads)
         self.heads = heads
         self.key = linear(features + 1, KEY, "xavier", bias=False)
         self.query1 = linear(length * (features + 1), heads * KEY, "xavier", bias=False)

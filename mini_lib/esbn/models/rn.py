@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import linear
 
 
@@ -34,6 +35,7 @@ class RelationNet(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, relation_size: int = 256):
         super().__init__()
+        check_whole(features=features, classes=classes, hidden=hidden, relation_size=relation_size)
         self.pair_hidden = linear(2 * (features + 1), hidden)
         self.pair_out = linear(hidden, relation_size)
         self.hidden = linear(relation_size, relation_size)

@@ -4,6 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.layers import linear, sinusoidal_positions
 
 HEADS = 8
@@ -40,6 +41,9 @@ class Transformer(nn.Module):
         final_norm: bool = True,
     ):
         super().__init__()
+        check_whole(
+            features=features, classes=classes, length=length, hidden=hidden, answer_hidden=answer_hidden
+        )
         self.register_buffer("positions", sinusoidal_positions(length, features), persistent=False)
         self.qkv = linear(features, 3 * features, "xavier")
         self.out_proj = linear(features, features, "xavier")

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_whole
 from mini_lib.esbn.models.rn import with_tags
 from mini_lib.layers import linear
 
@@ -44,6 +45,9 @@ class TemporalRelationNet(nn.Module):
         paper_form: bool = False,
     ):
         super().__init__()
+        check_whole(
+            features=features, classes=classes, length=length, hidden=hidden, relation_size=relation_size
+        )
         self.paper_form, self.triples = paper_form, length > 2
         self.pair_hidden = linear(2 * (features + 1), hidden)
         self.pair_out = linear(hidden, relation_size)
@@ -75,9 +79,8 @@ def _relate(
     u: Float[Tensor, "B T E"], members: Float[Tensor, "tuples slots"], hidden: nn.Linear, out: nn.Linear
 ) -> Float[Tensor, "B R"]:
     """Sum, over all pairs or all triples, of what their MLP g gives."""
-    slots = hidden.weight.chunk(
-        members.shape[1] // u.shape[1], dim=1
-    )  # g's first layer for each place in a tuple
+    arity = members.shape[1] // u.shape[1]
+    slots = hidden.weight.chunk(arity, dim=1)  # g's first layer for each place in a tuple
     parts = torch.cat([F.linear(u, slot) for slot in slots], dim=1)  # [B, slots, H]
     tuples = F.relu(members @ parts + hidden.bias)  # [B, tuples, H]
     return F.relu(out(tuples)).sum(dim=1)

@@ -13,6 +13,8 @@ from mini_lib.functions.models.transformer import KeysValues, Transformer, Trans
 from mini_lib.functions.models.window import GATES, LENGTH, MASKS, Mask, Tokens, Window, make_mask
 from mini_lib.functions.tasks import SHORTEST
 
+KEPT = 4  # layouts; of 200 observations one takes 48 MB, and an extrapolation asks for two at each step
+
 
 class KVCache(NamedTuple):
     """What a network keeps of N observations, so that the next one need not begin anew.
@@ -45,7 +47,7 @@ class Layout(NamedTuple):
         return len(self.tokens.query) - len(self.inputs.query)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT)
 def layout(
     network: type["FunctionTransformer"],
     known: int,
@@ -160,10 +162,17 @@ class FunctionTransformer(nn.Module):
         """Take in observations; those of `cache`, the first ones of y, are not worked out again.
 
         Equal to starting anew, since an input token sees only what came in with it or before.
+
+        Raises:
+            UsageError: with mask="none", where nothing can be kept, or for a cache of more observations than y has.
         """
         if not self.cacheable:
             raise UsageError("with mask='none' inputs see later ones, so that nothing of them can be kept")
         known = 0 if cache is None else cache.y.shape[1]
+        if known > y.shape[1]:
+            raise UsageError(
+                f"the cache has {known} observations and y {y.shape[1]}; give all of them, the cache's first"
+            )
         if known == y.shape[1]:
             return cache
         plan = layout(type(self), known, y.shape[1], range(0), self.mask, y.device)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.functions.models.window import Gate
 
 SD = 0.02  # of initial weights, as in GPT-2
@@ -114,9 +114,7 @@ class Transformer(nn.Module):
 
     def __init__(self, dim: int = 256, layers: int = 12, heads: int = 8):
         super().__init__()
-        for name, size in (("dim", dim), ("layers", layers), ("heads", heads)):
-            if not isinstance(size, int) or size < 1:
-                raise UsageError(f"{name} has to be a whole number from 1, got {size!r}")
+        check_whole(dim=dim, layers=layers, heads=heads)
         if dim % heads:
             raise UsageError(f"heads has to divide dim; {heads} heads do not divide {dim} features")
         self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(layers))

@@ -121,7 +121,7 @@ def make_gate(
 
 
 class Window(nn.Module):
-    """How much a token minds another at distance d: F(d) = (1 - sigma(d / b - a)) / (1 - sigma(-a)).
+    """How much attention is left at distance d: F(d) = (1 - sigma(d / b - a)) / (1 - sigma(-a)).
 
     F(0) = 1, and F falls to about a half at d = a b, the window's length; beyond that log F falls with slope 1 / b.
     a and b are positive, as exp of what is learned.

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_whole, unknown_name_error
 from mini_lib.kanerva.memory import reading
 from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
 from mini_lib.kanerva.memory.reading import ReadResult
-from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means, whole
+from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import RULES, MachineWeights, weights_from_eta, write_episode
 from mini_lib.seeding import torch_rng
 
@@ -82,7 +82,7 @@ class ProductMemory:
         if (columns is None) == (total is None):
             raise UsageError("give either columns, of each machine, or total, of all machines together")
         columns = columns_of(total, machines) if columns is None else columns
-        whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
+        check_whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
         for kind, name, known in (("coupling", coupling, RULES), ("solver", solver, SOLVERS)):
             if name not in known:
                 raise unknown_name_error(kind, name, known)
@@ -218,7 +218,7 @@ class ProductMemory:
         Raises:
             UsageError: for a count below 1, settling below 0, or weights that do not fit.
         """
-        whole(count=count)
+        check_whole(count=count)
         if not isinstance(settle, int) or settle < 0:
             raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
         R, generator = self.state.R, torch_rng(seed, "imagination")

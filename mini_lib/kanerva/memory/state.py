@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 
 CUT = 2.0  # standard deviations at which the initial prior means are cut off
 
@@ -62,7 +62,7 @@ class Prior(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The course of writing an episode of T items.
+    """What writing an episode of T items did, step by step.
 
     Attributes:
         states: T + 1 of them, from the one before the first item to the one after the last.
@@ -90,20 +90,13 @@ def columns_of(total: int, machines: int) -> int:
     Raises:
         UsageError: if a number is not a whole one from 1, or k does not divide m.
     """
-    whole(total=total, machines=machines)
+    check_whole(total=total, machines=machines)
     if total % machines:
         fitting = ", ".join(str(k) for k in range(1, total + 1) if total % k == 0)
         raise UsageError(
             f"{machines} machines cannot share {total} columns evenly; numbers of machines that can: {fitting}"
         )
     return total // machines
-
-
-def whole(**numbers: object) -> None:
-    """UsageError unless all of these, given by name, are whole numbers from 1."""
-    for name, value in numbers.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UsageError(f"{name} has to be a whole number from 1, got {value!r}")
 
 
 def initial_means(
@@ -114,6 +107,6 @@ def initial_means(
     Section A.4 says R_0 ~ N(0, I) and speaks of a "truncated unit normal" beside the covariance; in the code of the
     Dynamic Kanerva Machine (Wu et al. 2018b) it is the mean that is drawn so.
     """
-    whole(machines=machines, dim=dim, columns=columns)
+    check_whole(machines=machines, dim=dim, columns=columns)
     means = torch.empty(machines, dim, columns)
     return nn.init.trunc_normal_(means, a=-CUT, b=CUT, generator=generator)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.kanerva.memory import (
     MachineWeights,
     combine,
@@ -15,7 +15,6 @@ from mini_lib.kanerva.memory import (
     readouts,
     write_episode,
 )
-from mini_lib.kanerva.memory.state import whole
 from mini_lib.kanerva.models.assignment import AssignmentNetwork
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
@@ -66,7 +65,7 @@ def noise_shapes(
     Raises:
         UsageError: for a number that cannot be.
     """
-    whole(batch=batch, images=images)
+    check_whole(batch=batch, images=images)
     if not isinstance(settle, int) or settle < 0:
         raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
     lead, machines, columns = (batch, images), network.machines, network.columns

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_whole, unknown_name_error
 from mini_lib.kanerva.memory import (
     RIDGE,
     MachineWeights,
@@ -19,7 +19,6 @@ from mini_lib.kanerva.memory import (
     read,
     write_episode,
 )
-from mini_lib.kanerva.memory.state import whole
 from mini_lib.kanerva.models.history import History
 from mini_lib.kanerva.models.noise import Noise, Normal, Shapes, by_item, draw_noise, pick, stack_items
 from mini_lib.kanerva.models.trace import EpisodeMemory, EpisodeRead, EpisodeWrite, KanervaTrace
@@ -76,7 +75,7 @@ class Kanerva(nn.Module):
             raise unknown_name_error("sample", sample, SAMPLES)
         if not 0 < ridge < math.inf:
             raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
-        whole(dim=dim, machines=machines, columns=columns)
+        check_whole(dim=dim, machines=machines, columns=columns)
         for network in (encoder, decoder):
             if getattr(network, "dim", dim) != dim:
                 kind = type(network).__name__
@@ -156,7 +155,7 @@ class Kanerva(nn.Module):
         if queries is not None and queries.shape != images.shape:
             raise UsageError(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")
         batch, items = images.shape[:2]
-        whole(episodes=batch, items=items)
+        check_whole(episodes=batch, items=items)
         if queries is None:
             codes = query_codes = self.encoder(images)  # z [B, T, D]
         else:
@@ -189,7 +188,7 @@ class Kanerva(nn.Module):
     ) -> EpisodeWrite:
         """Write T codes, into an empty memory unless one is given (Algorithm 1)."""
         batch, items = codes.shape[:2]
-        whole(items=items)
+        check_whole(items=items)
         memory = self.empty(batch) if memory is None else memory
         noise = self._noise_for(codes, noise)
         features = self.assignment.features(codes)  # MLP_1(z) [B, T, K]
