@@ -21,7 +21,7 @@ class TemporalContextNorm(nn.Module):
         windows: lengths of consecutive windows that together cover the T steps, such as (9,) or (2, 2, 2).
 
     Raises:
-        UsageError: for a window of a single step, or, in `forward`, windows that do not add up to T.
+        UsageError: for D below 1, a window of a single step, or, in `forward`, windows that do not add up to T.
 
     >>> norm = TemporalContextNorm(features=3, windows=(2, 2))
     >>> norm(torch.rand(1, 4, 3)).abs().round(decimals=2).unique().item()  # of two steps only the order is left
