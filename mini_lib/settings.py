@@ -17,7 +17,8 @@ def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_finite(value: object) -> bool:
+def is_finite(value: object) -> bool:
+    """Whether this is a number, and one that a float can hold; True and False are none."""
     return (_is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
 
 
@@ -34,8 +35,8 @@ TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
     str: ("a text", lambda value: isinstance(value, str)),
     bool: ("True or False", lambda value: isinstance(value, bool)),
     int: ("a whole number, as an int", _is_int),
-    float: ("a finite number, as an int or a float", _is_finite),
-    float | None: ("None or a finite number", lambda value: value is None or _is_finite(value)),
+    float: ("a finite number, as an int or a float", is_finite),
+    float | None: ("None or a finite number", lambda value: value is None or is_finite(value)),
     tuple[int, ...] | list[int]: ("a tuple or list of whole numbers", _is_list_of_ints),
     dict: ("a dict with texts as keys", _is_dict),
 }

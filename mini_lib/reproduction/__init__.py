@@ -3,7 +3,7 @@
 Each name is loaded when it is first asked for, since PyTorch and the wings take seconds.
 """
 
-from importlib import import_module
+from mini_lib.lazy import lazy_names
 
 # name -> the module in which it lives
 _FACE = {
@@ -29,16 +29,4 @@ _FACE = {
 }
 
 __all__ = [*_FACE]
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for (PEP 562)."""
-    if name not in _FACE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_FACE)}")
-    value = getattr(import_module(_FACE[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_FACE})
+__getattr__, __dir__ = lazy_names(__name__, _FACE)

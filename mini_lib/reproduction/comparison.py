@@ -296,10 +296,10 @@ def listing(comparisons: Iterable[Comparison]) -> str:
 
 def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:
     """How often each verdict was given, per table; variants are not counted."""
-    found: dict[str, dict[str, int]] = {}
+    by_table: dict[str, dict[str, int]] = {}
     for comparison in comparisons:
-        table = found.setdefault(comparison.cell.table, dict.fromkeys(VERDICTS, 0) | {"partial": 0})
+        count = by_table.setdefault(comparison.cell.table, dict.fromkeys(VERDICTS, 0) | {"partial": 0})
         if not comparison.cell.variant:
-            table[comparison.verdict] += 1
-            table["partial"] += comparison.partial
-    return found
+            count[comparison.verdict] += 1
+            count["partial"] += comparison.partial
+    return by_table

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -43,13 +44,13 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
 
     Args:
         folder: such as book/generated; made if it is not there.
-        papers: the `experiments` module of each wing, with PAPER, TITLE and CELLS.
+        papers: the `cells` module of each wing, with PAPER, TITLE and CELLS.
         records: the measured runs.
     """
     papers = list(papers)
     compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}
     ledgers = [(paper.TITLE, ledger.load(paper.PAPER)) for paper in papers]
-    effects = measured_effects([each for found in compared.values() for each in found])
+    effects = measured_effects(chain.from_iterable(compared.values()))
     pages = {
         "paper_against_ours.md": comparison_page([(*pair, compared[pair[1].paper]) for pair in ledgers]),
         "index_to_the_paper.md": ledger.index_page(ledgers),
@@ -65,16 +66,16 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
 def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
     """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
     parts = ["# Paper against ours", HOW_TO_READ]
-    for title, book, found in papers:
-        parts += [f"## {title}", _counts_table(found), *_claims(found), *_provenance(found)]
-        for table in sorted({each.cell.table for each in found}, key=_order):
-            parts += _table([each for each in found if each.cell.table == table], book)
+    for title, book, comparisons in papers:
+        parts += [f"## {title}", _counts_table(comparisons), *_claims(comparisons), *_provenance(comparisons)]
+        for table in sorted({each.cell.table for each in comparisons}, key=_order):
+            parts += _table([each for each in comparisons if each.cell.table == table], book)
     return "\n\n".join(parts) + "\n"
 
 
-def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
+def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
     """What each variant measured beside the cells that it is another reading of, where both have runs."""
-    at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in found}
+    at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in comparisons}
     effects: dict[str, list[str]] = {}
     for (table, row, column, _), each in at.items():
         base, reading = reading_of(each.cell)
@@ -85,7 +86,7 @@ def measured_effects(found: Iterable[Comparison]) -> dict[str, str]:
                 f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
                 f"{first.ours} ({first.ours.n})"
             )
-    return {variant: "; ".join(told) + "." for variant, told in effects.items()}
+    return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
 
 
 def name(table: str) -> str:
@@ -97,30 +98,30 @@ def name(table: str) -> str:
 # ----------------------------------------------------------------------------------------- parts of the page
 
 
-def _counts_table(found: list[Comparison]) -> str:
-    if all(each.paper is None for each in found):
-        return _measured_table(found)
-    told = [verdict for verdict in VERDICTS if verdict != "not printed"]
+def _counts_table(comparisons: list[Comparison]) -> str:
+    if all(each.paper is None for each in comparisons):
+        return _measured_table(comparisons)
+    verdicts = [verdict for verdict in VERDICTS if verdict != "not printed"]
     rows = [
         (
             f"[{_solid(name(table))}](#{_anchor(table)})",
-            *(count[verdict] or "" for verdict in (*told, "partial")),
+            *(count[verdict] or "" for verdict in (*verdicts, "partial")),
         )
-        for table, count in sorted(counts(found).items(), key=lambda item: _order(item[0]))
+        for table, count in sorted(counts(comparisons).items(), key=lambda item: _order(item[0]))
     ]
-    return ledger.table(("", *told, "of these partial"), rows)
+    return ledger.table(("", *verdicts, "of these partial"), rows)
 
 
-def _measured_table(found: list[Comparison]) -> str:
+def _measured_table(comparisons: list[Comparison]) -> str:
     """Of a paper that prints no numbers, how many cells have runs, at each scale."""
     rows = []
-    for table in sorted({each.cell.table for each in found}, key=_order):
-        here = [each for each in found if each.cell.table == table]
+    for table in sorted({each.cell.table for each in comparisons}, key=_order):
+        here = [each for each in comparisons if each.cell.table == table]
         scales = [
             [each.ours.n > 0 for each in here if each.cell.variant == scale] for scale in ("", TUTORIAL)
         ]
-        told = (f"{sum(some)} of {len(some)}" if some else "" for some in scales)
-        rows.append((f"[{_solid(name(table))}](#{_anchor(table)})", *told))
+        measured = (f"{sum(some)} of {len(some)}" if some else "" for some in scales)
+        rows.append((f"[{_solid(name(table))}](#{_anchor(table)})", *measured))
     note = "The paper prints no numbers in its figures: nothing can match, and the claims below are what is judged."
     columns = ("", "cells measured at the paper's scale", "at the smaller scale")
     return f"{note}\n\n{ledger.table(columns, rows)}"
@@ -137,14 +138,14 @@ def _anchor(table: str) -> str:
     return table.replace(".", "-")
 
 
-def _claims(found: list[Comparison]) -> list[str]:
-    told: dict[Claim, dict[str, Judgement]] = {}
-    for judgement in judge(found):
-        told.setdefault(judgement.claim, {})[judgement.scale] = judgement
-    if not told:
+def _claims(comparisons: list[Comparison]) -> list[str]:
+    by_claim: dict[Claim, dict[str, Judgement]] = {}
+    for judgement in judge(comparisons):
+        by_claim.setdefault(judgement.claim, {})[judgement.scale] = judgement
+    if not by_claim:
         return []
-    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in told.values())]
-    changed = dict.fromkeys(each.settings for by_scale in told.values() for each in by_scale.values())
+    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_claim.values())]
+    changed = dict.fromkeys(each.settings for by_scale in by_claim.values() for each in by_scale.values())
     numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
     rows = [
         (
@@ -153,7 +154,7 @@ def _claims(found: list[Comparison]) -> list[str]:
             claim.source,
             *(_judgement(by_scale[scale], numbers) if scale in by_scale else "" for scale in scales),
         )
-        for claim, by_scale in told.items()
+        for claim, by_scale in by_claim.items()
     ]
     notes = [f"({number}) {settings}" for settings, number in numbers.items()]
     text = (
@@ -178,21 +179,21 @@ def _coloured(verdict: str) -> str:
     return f"[{verdict}]{{.verdict-{word}}}" if word in ("match", "close", "differs") else verdict
 
 
-def _table(found: list[Comparison], book: ledger.Ledger) -> list[str]:
-    table = found[0].cell.table
+def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
+    table = comparisons[0].cell.table
     title = caption(table) or next((row.what for row in book.rows if row.number == name(table)), "")
     parts = [f"({_anchor(table)})=\n### {name(table)}: {title}", f"`mini-lib reproduce {table}`"]
-    parts.append(_grid([each for each in found if not each.cell.variant]))
-    for variant in dict.fromkeys(each.cell.variant for each in found if each.cell.variant):
+    parts.append(_grid([each for each in comparisons if not each.cell.variant]))
+    for variant in dict.fromkeys(each.cell.variant for each in comparisons if each.cell.variant):
         parts.append(f"Other reading: *{variant}*.")
-        parts.append(_grid([each for each in found if each.cell.variant == variant]))
-    return parts + _differences(found)
+        parts.append(_grid([each for each in comparisons if each.cell.variant == variant]))
+    return parts + _differences(comparisons)
 
 
-def _grid(found: list[Comparison]) -> str:
-    columns = list(dict.fromkeys(each.cell.column for each in found))
-    by_place = {(each.cell.row, each.cell.column): _entry(each) for each in found}
-    rows = dict.fromkeys(each.cell.row for each in found)
+def _grid(comparisons: list[Comparison]) -> str:
+    columns = list(dict.fromkeys(each.cell.column for each in comparisons))
+    by_place = {(each.cell.row, each.cell.column): _entry(each) for each in comparisons}
+    rows = dict.fromkeys(each.cell.row for each in comparisons)
     lines = [(row, *(by_place.get((row, column), "") for column in columns)) for row in rows]
     return ledger.table(("", *columns), lines)
 
@@ -208,33 +209,33 @@ def _solid(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _differences(found: list[Comparison]) -> list[str]:
+def _differences(comparisons: list[Comparison]) -> list[str]:
     """The cells that differ, without a known reason."""
     lines = [
         f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
         "why it differs is not known."
-        for each in found
+        for each in comparisons
         if each.verdict == "differs"
     ]
     return ["\n".join(lines)] if lines else []
 
 
-def _provenance(found: list[Comparison]) -> list[str]:
+def _provenance(comparisons: list[Comparison]) -> list[str]:
     """On what, with what and in how much time the runs behind these cells were made."""
-    records = list({record["key"]: record for each in found for record in each.records}.values())
+    records = list({record["key"]: record for each in comparisons for record in each.records}.values())
     if not records:
         return ["### Provenance\n\nNo runs on record yet."]
-    told = [record["provenance"] for record in records]
+    provenances = [record["provenance"] for record in records]
     hours = Counter()
-    for each in told:
+    for each in provenances:
         hours[each["device"].split(":")[0]] += each["seconds"] / 3600
     spent = " and ".join(f"{amount:.1f} {device} hours" for device, amount in sorted(hours.items()))
     items = {
-        "devices": _tally(each["device"] for each in told),
-        "torch": _tally(each["torch"] for each in told),
-        "precision": _tally(each["precision"] for each in told),
-        "code": _tally(each["version"] for each in told),
-        "made from": f"{min(each['date'] for each in told)} to {max(each['date'] for each in told)}",
+        "devices": _tally(each["device"] for each in provenances),
+        "torch": _tally(each["torch"] for each in provenances),
+        "precision": _tally(each["precision"] for each in provenances),
+        "code": _tally(each["version"] for each in provenances),
+        "made from": f"{min(each['date'] for each in provenances)} to {max(each['date'] for each in provenances)}",
     }
     lines = "\n".join(f"- {label}: {text}" for label, text in items.items())
     return [f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core).\n\n{lines}"]

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 from collections import defaultdict
 from datetime import date
 from functools import cache
@@ -15,7 +14,7 @@ from filelock import FileLock
 
 from mini_lib import __version__
 from mini_lib.errors import CorruptFileError, UsageError
-from mini_lib.settings import run_key, settings_hash
+from mini_lib.settings import is_finite, run_key, settings_hash
 from mini_lib.storage import check_folder, not_written
 from mini_lib.training import Run
 
@@ -58,7 +57,7 @@ def record_of(
     A run that ended with a metric that is not finite counts as diverged; the record keeps its other metrics.
     """
     digest = settings_hash(settings)
-    metrics = {name: _rounded(value) for name, value in run.metrics.items() if _is_finite(value)}
+    metrics = {name: _rounded(value) for name, value in run.metrics.items() if is_finite(value)}
     measured = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
     return {
         "key": run_key(settings, seed),
@@ -87,12 +86,6 @@ def record_of(
 def _rounded(value: int | float) -> int | float:
     small = 0 < abs(value) < 0.1
     return float(f"{value:.5g}") if small else round(value, 6)
-
-
-def _is_finite(value: object) -> bool:
-    """Whether this is a number, and one that a float can hold."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max
 
 
 def home_folder() -> Path:
@@ -276,7 +269,7 @@ def _fault(record: object) -> str | None:
     if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
         return "the record's key does not belong to its settings and seed"
     for name, value in record["metrics"].items():
-        if not _is_finite(value):
+        if not is_finite(value):
             return f"the record's metric {name} is not a finite number"
     if not _is_curve(record["curve"]):
         return "the record's curve is not lists of updates, losses and scores, all of one length"
@@ -290,7 +283,7 @@ def _is_curve(curve: dict) -> bool:
         curve.keys() == {"update", "loss", "score"}
         and all(isinstance(part, list) for part in curve.values())
         and len({len(part) for part in curve.values()}) == 1
-        and all(map(_is_finite, curve["update"]))
+        and all(map(is_finite, curve["update"]))
         and all(map(_is_number_or_null, curve["loss"] + curve["score"]))
     )
 
@@ -303,7 +296,7 @@ def _are_checks(checks: object) -> bool:
 
 def _is_number_or_null(value: object) -> bool:
     """What stands for a measured number in a line: old lines have NaN where newer ones have null."""
-    return value is None or _is_finite(value) or (isinstance(value, float) and not math.isfinite(value))
+    return value is None or is_finite(value) or (isinstance(value, float) and not math.isfinite(value))
 
 
 def _with_nan(record: dict) -> dict:

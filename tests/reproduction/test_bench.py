@@ -1,3 +1,6 @@
+from itertools import pairwise
+
+import pytest
 import torch
 
 from mini_lib.esbn import models as esbn_models
@@ -15,8 +18,7 @@ def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
     monkeypatch.setattr(bench, "STACKED", 2)
     cases = [(esbn.build, case._replace(updates=2)) for case in esbn.bench_cases()]
     bench.run(cases, ["transformer rand"], torch.device("cpu"))
-    *how, head, first, second = capsys.readouterr().out.splitlines()
-    assert "not measured again here" in " ".join(how)
+    *_, head, first, second = capsys.readouterr().out.splitlines()
     assert head.split()[:5] == ["ms", "per", "update", "on", "alone"]
     assert [line.split()[2] for line in (first, second)] == ["m=0", "m=95"]
     for line in (first, second):
@@ -26,14 +28,58 @@ def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
         assert faster == "-"  # this one was not timed beside the authors' code
 
 
-def test_times_faster_is_the_ratio_measured_side_by_side_however_busy_this_machine_is(monkeypatch):
-    case = next(case for case in esbn.bench_cases() if case.times_faster)
-    lines = []
-    for ms in (1.0, 1000.0):
-        monkeypatch.setattr(bench, "median_ms", lambda work, device, calls, ms=ms: ms)
-        lines.append(bench.line(esbn.build, case, torch.device("cpu")).split())
-    assert [float(line[2]) for line in lines] == [1, 1000]
-    assert [float(line[-1]) for line in lines] == [case.times_faster] * 2
+RATIOS = {
+    (name, m): ratio
+    for name, both in esbn.TIMES_FASTER.items()
+    for m, ratio in zip(("m=0", "m=95"), both, strict=True)
+}
+RATIOS |= {(name, "B=1"): ratio for name, ratio in scan.TIMES_FASTER.items()}
+HEADINGS = ("on", "alone", f"in a stack of {bench.STACKED}", "times faster")
+
+
+def printed_lines(text: str) -> dict[tuple[str, str], tuple[str, ...]]:
+    """What stands below each heading of the table: (network, setting) -> (alone, in a stack, times faster)."""
+    head, *lines = text.removeprefix(bench.HOW_MEASURED).strip("\n").split("\n")
+    ends = [head.index(each) + len(each) for each in HEADINGS]  # numbers end where their heading does
+    rows = {}
+    for line in lines:
+        network, setting = line[: ends[0]].rsplit(maxsplit=1)
+        columns = pairwise(ends)
+        rows[network.strip(), setting] = tuple(line[start:end].strip() for start, end in columns)
+    return rows
+
+
+@pytest.mark.parametrize("busy", [1, 7])
+def test_every_number_stands_in_its_row_and_column(busy, monkeypatch, capsys):
+    """The times are this machine's, as busy as it is; the ratio is the one measured side by side."""
+    cases = [*esbn.bench_cases(), *scan.bench_cases()]
+    alone = {(case.network, case.setting): busy * number for number, case in enumerate(cases, start=10)}
+
+    def update_ms(replicas, device, stacked, updates):
+        assert len(replicas) == (bench.STACKED if stacked else 1)
+        return (
+            len(replicas) * alone[replicas[0]] / (2 if stacked else 1)
+        )  # a stack takes half the time for each
+
+    monkeypatch.setattr(bench, "update_ms", update_ms)
+    builds = [(lambda settings, seed, case=case: (case.network, case.setting), case) for case in cases]
+    bench.run(builds, None, torch.device("cpu"))
+    rows = printed_lines(capsys.readouterr().out)
+    assert list(rows) == [(case.network, case.setting) for case in cases]
+    assert RATIOS.keys() <= rows.keys()
+    for case in cases:
+        row = case.network, case.setting
+        time, in_stack, faster = rows[row]
+        assert float(time) == alone[row], row
+        assert in_stack == (f"{alone[row] / 2:.1f}" if case.stacked_on_cpu else "-"), row
+        assert faster == str(RATIOS.get(row) or "-"), row
+
+
+def test_bench_says_that_the_ratios_were_measured_once_side_by_side(capsys):
+    bench.run([], None, torch.device("cpu"))
+    note = " ".join(capsys.readouterr().out.split())
+    assert "times faster: an update of the authors' code over one of ours in CPU time" in note
+    assert "Both were timed once, side by side; this column is not measured again here." in note
 
 
 def test_every_network_of_esbn_is_timed():

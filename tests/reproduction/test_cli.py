@@ -504,23 +504,42 @@ def test_a_table_loads_no_other_paper():
     assert done.stdout == "scan\n", done.stderr
 
 
-def test_weights_keeps_the_network_and_its_record(run, tmp_path, monkeypatch):
-    size = {"dim": 8, "layers": 1, "heads": 1}
-    small = functions.tutorial_settings(
-        "one_d", epochs=1, checks=(), batch_size=2, test_curves=3, options=size
-    )
-    settings = small.to_dict()
-    cell = Cell("functions.table1", "tiny", "lin", settings, 1, home="functions.table1", metric="mse_lin")
-    monkeypatch.setattr(cli, "cells", lambda *narrowed: [cell])
-    file = tmp_path / "tiny.safetensors"
-    command = ("weights", "functions.table1", "tiny", "lin", file, "--records", tmp_path / "records")
-    code, out, _ = run(*command)
+@pytest.fixture
+def tiny_weights(run, tmp_path, monkeypatch):
+    """Calls `mini-lib weights` for a tiny network; its settings, the file, and what the command answered."""
+
+    def command(**changes):
+        size = {"dim": 8, "layers": 1, "heads": 1}
+        small = {"epochs": 1, "checks": (), "batch_size": 2, "test_curves": 3, "options": size}
+        settings = functions.tutorial_settings("one_d", **small | changes).to_dict()
+        cell = Cell("functions.table1", "tiny", "lin", settings, 1, home="functions.table1", metric="mse_lin")
+        monkeypatch.setattr(cli, "cells", lambda *narrowed: [cell])
+        file = tmp_path / "tiny.safetensors"
+        where = ("--records", tmp_path / "records")
+        return settings, file, run("weights", "functions.table1", "tiny", "lin", file, *where)
+
+    return command
+
+
+def test_weights_keeps_the_network_and_its_record(tiny_weights, tmp_path):
+    settings, file, (code, out, _) = tiny_weights()
     assert code == 0
     assert "as stored" in out
     (record,) = Records(tmp_path / "records")
     assert header(file)["settings"] == record["settings"] == settings
-    assert run(*command)[0] == 0
+    assert not list((tmp_path / "checkpoints").iterdir())
+    *_, (code, _, _) = tiny_weights()
+    assert code == 0
     assert len(Records(tmp_path / "records")) == 1
+
+
+def test_a_run_that_diverges_is_recorded_and_leaves_no_file(tiny_weights, tmp_path):
+    _, file, (code, _, err) = tiny_weights(lr=1e30)
+    assert code == 1
+    assert re.search(r"diverged after \d+ updates; it has no weights worth keeping", err)
+    (record,) = Records(tmp_path / "records")
+    assert record["diverged"]
+    assert not file.exists()
 
 
 def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, tmp_path):

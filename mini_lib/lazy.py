@@ -1,0 +1,33 @@
+"""Names of a package that are loaded when they are first asked for: PyTorch and the wings take seconds."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def lazy_names(
+    package: str, places: Mapping[str, str | tuple[str, str]]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package (PEP 562).
+
+    Args:
+        package: its `__name__`.
+        places: public name -> the module in which it lives, such as ".training"; with its name there, if another.
+
+    Returns:
+        The two functions. The first loads a name and keeps it; AttributeError for a name that is not there.
+    """
+
+    def load(name: str) -> object:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(places)}")
+        place = places[name]
+        module, own = (place, name) if isinstance(place, str) else place
+        value = getattr(import_module(module, package), own)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *places})
+
+    return load, names
