@@ -39,7 +39,7 @@ __all__ = ["Batch", "Run", "TrainingRun", "TrainingStack", "adam", "train"]
 
 
 def train(
-    replicas: Sequence[TrainingRun],
+    runs: Sequence[TrainingRun],
     *,
     device: torch.device | str = "cpu",
     stacked: bool | None = None,
@@ -71,72 +71,70 @@ def train(
     (200, True)
 
     Args:
-        replicas: one or more; to be stacked they need equal `stack_key`.
-        device: where to train; a replica that is `cpu_only` is trained on the CPU, and alone, all the same.
+        runs: one or more; to be stacked they need equal `stack_key`.
+        device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same.
         stacked: as one program, or in turn; by default stacked on a GPU.
-        checkpoints: a folder. Every minute and on stopping each replica leaves `<key>.pt` there, and resumes from
+        checkpoints: a folder. Every minute and on stopping each run leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told of updates done since it was last told.
         precision: see `devices.use_precision`.
 
     Returns:
-        A `Run` for each replica, in order. A replica whose loss is not finite is stopped, the others go on.
+        A `Run` for each, in order. One whose loss is not finite is stopped, the others go on.
 
     Raises:
-        ValueError: if the replicas cannot be stacked, or a checkpoint is damaged or of another run.
+        ValueError: if the runs cannot be stacked, or a checkpoint is damaged or of another run.
     """
-    replicas, device = list(replicas), pick_device(str(device))
+    runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
-    together = {replica.key for replica in replicas if stacked and not replica.cpu_only}
-    if len({replica.stack_key() for replica in replicas if replica.key in together}) > 1:
+    together = {run.key for run in runs if stacked and not run.cpu_only}
+    if len({run.stack_key() for run in runs if run.key in together}) > 1:
         raise ValueError(
-            "these replicas differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
+            "these runs differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
         )
-    states = {replica.key: _checkpoint(replica, checkpoints) for replica in replicas}
+    states = {run.key: _checkpoint(run, checkpoints) for run in runs}
     groups = defaultdict(list)
-    for replica in replicas:
-        state = states[replica.key]
+    for run in runs:
+        state = states[run.key]
         update = state["update"] if state else 0
-        groups[update if replica.key in together else replica.key].append(replica)
-    runs = {}
+        groups[update if run.key in together else run.key].append(run)
+    results = {}
     with use_precision(precision, device):
         for group in groups.values():
             stack = TrainingStack(group, device, stacked=group[0].key in together)
             if states[group[0].key]:
-                stack.load([states[replica.key] for replica in group])
+                stack.load([states[run.key] for run in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
             with Progress(label, group[0].updates, progress) as report:
-                runs |= {run.key: run for run in stack.run(checkpoints, stop, report)}
-    for run in runs.values():
-        run.precision = precision if run.device == device else "fp32"
-    return [runs[replica.key] for replica in replicas]
+                results |= {result.key: result for result in stack.run(checkpoints, stop, report)}
+    for result in results.values():
+        result.precision = precision if result.device == device else "fp32"
+    return [results[run.key] for run in runs]
 
 
-def _checkpoint(replica: TrainingRun, folder: Path | None) -> dict | None:
-    """What the replica left in the folder, or None."""
-    path = folder / f"{replica.key}.pt" if folder is not None else None
+def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
+    """What the run left in the folder, or None."""
+    path = folder / f"{run.key}.pt" if folder is not None else None
     if path is None or not path.exists():
         return None
     state = read_checkpoint(path)
     whole = all(type(state.get(name)) is kind for name, kind in KEPT.items())
-    if not whole or state["key"] != replica.key or not _fits(state, replica):
-        raise CorruptFileError(
-            f"checkpoint {path} is not of {replica.name}; delete it, and the run starts again"
-        )
+    if not whole or state["key"] != run.key or not _fits(state, run):
+        raise CorruptFileError(f"checkpoint {path} is not of {run.name}; delete it, and the run starts again")
     return state
 
 
-def _fits(state: dict, replica: TrainingRun) -> bool:
-    """Whether a checkpoint has the tensors of the replica's network, and an update that its curve reaches."""
-    shapes = {name: tuple(value.shape) for name, value in replica.model.named_parameters()}
+def _fits(state: dict, run: TrainingRun) -> bool:
+    """Whether a checkpoint has the tensors of the run's network, and an update that its curve reaches."""
+    shapes = {name: tuple(value.shape) for name, value in run.model.named_parameters()}
     tensors = {name: value for name, value in state["params"].items() if isinstance(value, Tensor)}
     last = state["curve"][-1][0] if state["curve"] else 0
     return (
         shapes == {name: tuple(value.shape) for name, value in tensors.items()}
         and shapes.keys() == state["optimiser"].keys()
-        and last <= state["update"] <= replica.updates
+        and last <= state["update"] <= run.updates
         and (not state["alive"] or state["update"] - last < LOG_EVERY)
     )
 
@@ -157,30 +155,30 @@ def join(parts: list[Batch], stacked: bool) -> Batch:
 
 
 class TrainingStack:
-    """One or more replicas as a single set of parameters with a single optimiser.
+    """One or more runs as a single set of parameters with a single optimiser.
 
     `train` is the way to train; `batch` and `step` are there for timing and for watching single updates.
     """
 
-    def __init__(self, replicas: list[TrainingRun], device: torch.device, stacked: bool):
-        self.replicas, self.stacked = replicas, stacked
-        self.first = replicas[0]
-        for replica in replicas:
-            replica.model.train()  # one that was trained before is in evaluation mode
+    def __init__(self, runs: list[TrainingRun], device: torch.device, stacked: bool):
+        self.runs, self.stacked = runs, stacked
+        self.first = runs[0]
+        for run in runs:
+            run.model.train()  # one that was trained before is in evaluation mode
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
-        self.epochs = [replica.epoch for replica in replicas]
+        self.epochs = [run.epoch for run in runs]
         self.epoch, self.data = -1, {}
         # While a GPU computes, another thread draws the next epoch:
         self.ahead = {}
         self.drawer = ThreadPoolExecutor(1) if device.type == "cuda" else None
         self.update, self.seconds = 0, 0.0
-        self.alive = [True] * len(replicas)
-        self.curves = [[] for _ in replicas]
-        self.checks = [[] for _ in replicas]
+        self.alive = [True] * len(runs)
+        self.curves = [[] for _ in runs]
+        self.checks = [[] for _ in runs]
         if stacked:
             self.base = self.first.model
-            self.params, self.buffers = stack_module_state([r.model for r in replicas])
+            self.params, self.buffers = stack_module_state([run.model for run in runs])
             self.params = {
                 k: v.detach().to(device).requires_grad_(v.requires_grad) for k, v in self.params.items()
             }
@@ -213,12 +211,12 @@ class TrainingStack:
                     saved = time.perf_counter()
             if halted:
                 report(self.update)
-                return [self.result(i, finished=False) for i in range(len(self.replicas))]
-            runs = [self.result(i, finished=True) for i in range(len(self.replicas))]
-            share = (before + time.perf_counter() - started) / len(runs)
-            for run in runs:
-                run.seconds = share
-            return runs
+                return [self.result(i, finished=False) for i in range(len(self.runs))]
+            results = [self.result(i, finished=True) for i in range(len(self.runs))]
+            share = (before + time.perf_counter() - started) / len(results)
+            for result in results:
+                result.seconds = share
+            return results
         finally:
             if self.drawer is not None:  # nobody waits for an epoch that nobody needs
                 self.drawer.shutdown(wait=False, cancel_futures=True)
@@ -248,17 +246,15 @@ class TrainingStack:
         """The random tensors of one update, stacked as the examples are."""
         if self.first.noise is None:
             return {}
-        own = [
-            {k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.replicas))
-        ]
+        own = [{k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.runs))]
         drawn = join(
-            [replica.noise(update, part) for replica, part in zip(self.replicas, own, strict=True)],
+            [run.noise(update, part) for run, part in zip(self.runs, own, strict=True)],
             self.stacked,
         )
         return {"noise": {name: self.move(value) for name, value in drawn.items()}}
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """One update of all replicas; their losses and scores, each [R]."""
+        """One update of all runs; their losses and scores, each [R]."""
         self.optimiser.zero_grad(set_to_none=True)
         losses, scores = self.losses(batch)
         losses.sum().backward()
@@ -271,7 +267,7 @@ class TrainingStack:
         return losses.detach(), scores.detach()
 
     def clip(self, norm: float) -> None:
-        """Scale each replica's gradients so that their common norm is `norm` at most."""
+        """Scale each run's gradients so that their common norm is `norm` at most."""
         grads = [p.grad if self.stacked else p.grad[None] for p in self.params.values() if p.grad is not None]
         total = sum(grad.reshape(len(grad), -1).square().sum(dim=1) for grad in grads).sqrt()
         factor = (norm / (total + 1e-6)).clamp(max=1.0)
@@ -281,28 +277,28 @@ class TrainingStack:
     def check(self, epoch: int) -> None:
         """Measure on the way, if this is an epoch to do so."""
         if epoch in self.first.checks:
-            for i in range(len(self.replicas)):
+            for i in range(len(self.runs)):
                 if self.alive[i]:
                     self.measure(i, epoch)
 
     def measure(self, i: int, epoch: int) -> None:
-        """Evaluate replica i as it is now."""
-        replica = self.replicas[i]
+        """Evaluate run i as it is now."""
+        run = self.runs[i]
         with torch.no_grad():
-            metrics = replica.evaluate(self.model(i).to(self.device).eval())
-        replica.model.train()
+            metrics = run.evaluate(self.model(i).to(self.device).eval())
+        run.model.train()
         self.checks[i].append({"epoch": epoch} | metrics)
 
     def model(self, i: int) -> nn.Module:
-        """TrainingRun i's network with its present weights."""
-        model = self.replicas[i].model
+        """Run i's network with its present weights."""
+        model = self.runs[i].model
         if self.stacked:
             stack = self.params | self.buffers
             model.load_state_dict({name: stack[name][i] for name in model.state_dict()})
         return model
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Losses and scores of all replicas, each [R]."""
+        """Losses and scores of all runs, each [R]."""
         loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
@@ -319,25 +315,25 @@ class TrainingStack:
         return torch.vmap(alone)(self.params, self.buffers, batch)
 
     def log(self, losses: Tensor, scores: Tensor) -> None:
-        """Add a point to every curve; a replica whose loss is not finite is out."""
+        """Add a point to every curve; a run whose loss is not finite is out."""
         for i, (loss, score) in enumerate(zip(losses.tolist(), scores.tolist(), strict=True)):
             if self.alive[i]:
                 self.curves[i].append((self.update, loss, score))
                 self.alive[i] = math.isfinite(loss)
 
     def result(self, i: int, finished: bool) -> Run:
-        """What came of replica i, tested if it has finished."""
-        replica, model = self.replicas[i], self.model(i)
+        """What came of run i, tested if it has finished."""
+        run, model = self.runs[i], self.model(i)
         metrics = {}
         if finished and self.alive[i]:
-            self.measure(i, replica.epochs)
-            metrics = replica.report(self.checks[i])
+            self.measure(i, run.epochs)
+            metrics = run.report(self.checks[i])
         model.to("cpu").eval()
         curve = thin(self.curves[i])
         updates = self.update if self.alive[i] else self.curves[i][-1][0]
         return Run(
-            replica.key,
-            replica.name,
+            run.key,
+            run.name,
             finished,
             not self.alive[i],
             metrics,
@@ -350,12 +346,12 @@ class TrainingStack:
         )
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint for each replica; what a GPU holds is copied once for all of them."""
+        """Write a checkpoint for each run; what a GPU holds is copied once for all of them."""
         params = {name: value.detach().cpu() for name, value in self.params.items()}
         optimiser = {name: self.remembered(value) for name, value in self.params.items()}
-        for i, replica in enumerate(self.replicas):
+        for i, run in enumerate(self.runs):
             state = {
-                "key": replica.key,
+                "key": run.key,
                 "params": self.of_one(i, params),
                 "optimiser": {name: self.of_one(i, values) for name, values in optimiser.items()},
                 "update": self.update,
@@ -364,10 +360,10 @@ class TrainingStack:
                 "curve": self.curves[i],
                 "checks": self.checks[i],
             }
-            write_atomically(folder / f"{replica.key}.pt", partial(torch.save, state))
+            write_atomically(folder / f"{run.key}.pt", partial(torch.save, state))
 
     def of_one(self, i: int, values: Batch) -> Batch:
-        """What is replica i's of these tensors; of a stack a copy, since a file would hold the whole stack."""
+        """What is run i's of these tensors; of a stack a copy, since a file would hold the whole stack."""
         return {name: value[i].clone() for name, value in values.items()} if self.stacked else values
 
     def remembered(self, parameter: Tensor) -> Batch:
@@ -376,7 +372,7 @@ class TrainingStack:
         return {name: value.cpu() for name, value in state.items() if name != "step" and value is not None}
 
     def load(self, states: list[dict]) -> None:
-        """Go on from the replicas' checkpoints, all of the same update."""
+        """Go on from the runs' checkpoints, all of the same update."""
         step = torch.tensor(float(states[0]["update"]), device=self.device)
         params = join([state["params"] for state in states], self.stacked)
         for name, value in self.params.items():

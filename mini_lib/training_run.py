@@ -53,7 +53,7 @@ class TrainingRun:
         lr: learning rate of Adam.
         loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
             the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
-            shapes, nor draw random numbers, nor differ between replicas: what does comes with the batch.
+            shapes, nor draw random numbers, nor differ between runs: what does comes with the batch.
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
         noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
@@ -100,7 +100,7 @@ class TrainingRun:
         return self.epochs * self.updates_per_epoch
 
     def stack_key(self) -> tuple:
-        """Replicas with equal keys can be trained as one stack: equal shapes, options, schedule, loss and constants.
+        """Runs with equal keys can be trained as one stack: equal shapes, options, schedule, loss and constants.
 
         A stack runs the first network's code with every network's parameters, so that whatever else a module keeps,
         such as a dropout rate, has to be equal too. What runs on the CPU only shares a stack with nothing.
@@ -130,7 +130,7 @@ class Run:
         metrics: what `evaluate` measured; empty if unfinished or diverged.
         curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
         updates: updates done.
-        seconds: training and evaluation time; in a stack, this replica's share.
+        seconds: training and evaluation time; in a stack, this run's share.
         model: the trained network, on the CPU and in evaluation mode, so that it draws no noise; `train`, if it is
             given that network again, puts it back into training mode.
         checks: what `evaluate` measured on the way and at the end, each with its "epoch".

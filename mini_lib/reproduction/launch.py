@@ -22,8 +22,8 @@ from mini_lib.progress import open_bar
 from mini_lib.training import Run, TrainingRun, train
 
 Build = Callable[[dict, int], TrainingRun]
-STACK = 40  # replicas in one stack at most; fewer, where they do not fit into a GPU's memory together
-WINDOW = 80  # jobs whose replicas are built, and so held in memory, at a time
+STACK = 40  # networks in one stack at most; fewer, where they do not fit into a GPU's memory together
+WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
 
     if stop(0):
         return None
-    replica = job.build(job.settings, job.seed)
-    return train([replica], checkpoints=checkpoints, stop=stop, progress=_count)[0]
+    training_run = job.build(job.settings, job.seed)
+    return train([training_run], checkpoints=checkpoints, stop=stop, progress=_count)[0]
 
 
 def _past(deadline: float | None) -> bool:
@@ -215,7 +215,7 @@ Stack = list[tuple[Job, TrainingRun]]
 
 
 def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
-    most: dict[tuple, int] = {}  # replicas of a shape that fit into memory together, where STACK do not
+    most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     failed = []
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
@@ -227,7 +227,7 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
                 waiting.extendleft([stack[fitting:], stack[:fitting]])
                 continue
             runs, error = _attempt(
-                [replica for _, replica in stack],
+                [training_run for _, training_run in stack],
                 device=device,
                 stacked=len(stack) > 1,
                 checkpoints=checkpoints,
@@ -249,10 +249,10 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
     _raise_failures(failed, len(jobs))
 
 
-def _attempt(replicas: list[TrainingRun], **how) -> tuple[list[Run], Exception | None]:
+def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Exception | None]:
     """What `train` returns, and why it failed, if it did; then the memory it took is free again."""
     try:
-        return train(replicas, **how), None
+        return train(training_runs, **how), None
     except Exception as error:  # whatever is wrong with one stack, the others are trained
         failure = error.with_traceback(None)  # the traceback holds the stack
     if isinstance(failure, torch.OutOfMemoryError):  # after other errors a GPU may answer to nothing
@@ -261,15 +261,15 @@ def _attempt(replicas: list[TrainingRun], **how) -> tuple[list[Run], Exception |
 
 
 def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
-    """Build the replicas and group those of equal shape, in order of first appearance.
+    """Build the runs and group those of equal shape, in order of first appearance.
 
     A job that cannot be built is left out, and `failed` gets a line about it.
     """
     groups = defaultdict(list)
     for job in jobs:
         try:
-            replica = job.build(job.settings, job.seed)
-            groups[replica.stack_key()].append((job, replica))
+            training_run = job.build(job.settings, job.seed)
+            groups[training_run.stack_key()].append((job, training_run))
         except Exception as error:
             failed.append(_failure(job, error))
     return list(groups.values())
