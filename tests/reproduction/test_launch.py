@@ -278,9 +278,11 @@ def test_a_killed_worker_is_told_in_two_lines(tmp_path):
     with pytest.raises(JobsFailed) as stop:
         found.extend(launch(jobs, device=CPU, checkpoints=str(tmp_path), workers=1, progress=False))
     first, second = str(stop.value).splitlines()
-    assert first == "a worker process died, perhaps for want of memory; 30 of 31 runs are not done."
+    lost = 31 - len(found)  # the first run's result may be lost with the worker that has just sent it
+    assert first == f"a worker process died, perhaps for want of memory; {lost} of 31 runs are not done."
     assert second.startswith("Finished runs are kept; the same command goes on")
-    assert [run.finished for _, run in found] == [True]
+    assert lost in (30, 31)
+    assert all(run.finished for _, run in found)
 
 
 def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
