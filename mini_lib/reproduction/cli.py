@@ -314,7 +314,7 @@ def weights(
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():
         # Of the last weights, whichever checkpoint a record reports:
-        metrics = training_run.evaluate(run.model.eval())
+        metrics = training_run.evaluate(run.model)
         save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
         load_weights(run.model, path)
         halved = training_run.evaluate(run.model)

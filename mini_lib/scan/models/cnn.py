@@ -95,7 +95,7 @@ class CNN(nn.Module):
         >>> network = CNN(dim=8, kernel=3, layers=2, words=16, actions=8)
         >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(8, (4, 6))
-        >>> logits = network(words, lengths, actions)  # told the right last actions
+        >>> logits = network(words, lengths, actions)  # teacher forcing: it reads the right last actions
         >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
         >>> network.eval().predict(words, lengths, steps=9).shape
         torch.Size([4, 9])
