@@ -1,7 +1,9 @@
 """Error messages that say what to do next.
 
-Every name that a user can mistype (a table, a model, an image source) is answered by `unknown_name_error`, so that
-all parts of the library speak of a wrong name in the same words.
+What a function cannot work with (a name that is not there, a size below 1, a shape that does not fit) raises
+`UsageError`, and the message says what would be right. This holds everywhere, so a docstring has `Raises` only where
+there is more to know. Every name that a user can mistype (a table, a model, an image source) is answered by
+`unknown_name_error`, so that all parts of the library speak of a wrong name in the same words.
 """
 
 import difflib

@@ -12,11 +12,7 @@ from mini_lib.errors import UsageError
 
 
 def scaled(size: int, width: float) -> int:
-    """Scale a layer's size by `width`, in steps of 16 units so that 8 attention heads always divide it.
-
-    Raises:
-        UsageError: if `width` is not a finite number above 0.
-    """
+    """Scale a layer's size by `width`, in steps of 16 units so that 8 attention heads always divide it."""
     if not 0 < width < math.inf:
         raise UsageError(f"width has to be a finite number above 0, got {width!r}")
     return size if width == 1 else max(16, 16 * round(size * width / 16))

@@ -38,55 +38,42 @@ def last_check(checks: list[dict]) -> dict[str, float]:
 
 @dataclass
 class TrainingRun:
-    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed."""
 
-    Attributes:
-        key: unique; it stands for the settings and the seed, and names the checkpoint.
-        name: names the run in messages.
-        model: the network, freshly initialised.
-        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
-            run sees the same data. It may be called from another thread while the network is trained, and so has to
-            draw from a generator of its own, not from PyTorch's common one.
-        examples: N.
-        batch_size: B; the last batch of an epoch may be smaller.
-        epochs: passes over the data.
-        lr: learning rate of Adam.
-        loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
-            the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
-            shapes, nor draw random numbers, nor differ between runs: what does comes with the batch.
-        evaluate: measures the trained model; returns metrics by name.
-        constants: tensors that every batch gets besides its examples (such as the pool of images).
-        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
-            like, from a stream that the update's number names, best on the device of the batch's tensors
-            (`torch_rng(..., device=)`); the batch gets them as "noise".
-        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU:
-            on a GPU every such shape is waited for.
-        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
-        schedule: the learning rate of an update, as a factor of `lr`.
-        clip: the greatest norm of all gradients together, or none.
-        checks: epochs after which `evaluate` measures on the way; it always does at the end.
-        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
-        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
-    """
-
-    key: str
-    name: str
-    model: nn.Module
+    key: str  #: unique; it stands for the settings and the seed, and names the checkpoint.
+    name: str  #: names the run in messages.
+    model: nn.Module  #: the network, freshly initialised.
+    #: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed run
+    #: sees the same data. It may be called from another thread while the network is trained, and so has to
+    #: draw from a generator of its own, not from PyTorch's common one.
     epoch: Callable[[int], Batch]
-    examples: int
-    batch_size: int
-    epochs: int
-    lr: float
+    examples: int  #: N.
+    batch_size: int  #: B; the last batch of an epoch may be smaller.
+    epochs: int  #: passes over the data.
+    lr: float  #: learning rate of Adam.
+    #: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as the
+    #: batch's accuracy in percent, goes into the learning curve. It must not depend on data for its shapes,
+    #: nor draw random numbers, nor differ between runs: what does comes with the batch.
     loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
-    evaluate: Callable[[nn.Module], dict[str, float]]
+    evaluate: Callable[[nn.Module], dict[str, float]]  #: measures the trained model; returns metrics by name.
+    #: tensors that every batch gets besides its examples (such as the pool of images).
     constants: Batch = field(default_factory=dict)
+    #: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like,
+    #: from a stream that the update's number names, best on the device of the batch's tensors
+    #: (`torch_rng(..., device=)`); the batch gets them as "noise".
     noise: Callable[[int, Batch], Batch] | None = None
+    #: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU: on a GPU
+    #: every such shape is waited for.
     dedupe_batch: Callable[[Batch], Batch] | None = None
+    #: makes the optimiser from parameters and `lr`; it has to work element by element.
     optimiser: Callable = adam
-    schedule: Callable[[int], float] | None = None
-    clip: float | None = None
+    schedule: Callable[[int], float] | None = None  #: the learning rate of an update, as a factor of `lr`.
+    clip: float | None = None  #: the greatest norm of all gradients together, or none.
+    #: epochs after which `evaluate` measures on the way; it always does at the end.
     checks: tuple[int, ...] = ()
+    #: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
     report: Callable[[list[dict]], dict[str, float]] = last_check
+    #: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
     cpu_only: bool = False
 
     @property
@@ -120,33 +107,20 @@ class TrainingRun:
 
 @dataclass
 class Run:
-    """What came of a training run.
+    """What came of a training run."""
 
-    Attributes:
-        key: the training run's.
-        name: the training run's.
-        finished: trained to the end and evaluated (or diverged); False if it was stopped on the way.
-        diverged: its loss stopped being a number at the last update of its curve.
-        metrics: what `evaluate` measured; empty if unfinished or diverged.
-        curve: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
-        updates: updates done.
-        seconds: training and evaluation time; in a stack, this run's share.
-        model: the trained network, on the CPU and in evaluation mode, so that it draws no noise; `train`, if it is
-            given that network again, puts it back into training mode.
-        checks: what `evaluate` measured on the way and at the end, each with its "epoch".
-        device: where it was trained and measured.
-        precision: in which; see `devices.use_precision`.
-    """
-
-    key: str
-    name: str
-    finished: bool
-    diverged: bool
-    metrics: dict[str, float]
-    curve: dict[str, list]
-    updates: int
-    seconds: float
+    key: str  #: the training run's.
+    name: str  #: the training run's.
+    finished: bool  #: trained to the end and evaluated (or diverged); False if it was stopped on the way.
+    diverged: bool  #: its loss stopped being a number at the last update of its curve.
+    metrics: dict[str, float]  #: what `evaluate` measured; empty if unfinished or diverged.
+    curve: dict[str, list]  #: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
+    updates: int  #: updates done.
+    seconds: float  #: training and evaluation time; in a stack, this run's share.
+    #: the trained network, on the CPU and in evaluation mode, so that it draws no noise; `train`, if it is
+    #: given that network again, puts it back into training mode.
     model: nn.Module
+    #: what `evaluate` measured on the way and at the end, each with its "epoch".
     checks: list[dict] = field(default_factory=list)
-    device: torch.device = CPU
-    precision: str = "fp32"
+    device: torch.device = CPU  #: where it was trained and measured.
+    precision: str = "fp32"  #: in which; see `devices.use_precision`.

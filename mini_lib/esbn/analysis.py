@@ -18,16 +18,12 @@ ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 
 
 class Keys(NamedTuple):
-    """The keys of every problem at every step.
+    """The keys of every problem at every step."""
 
-    Attributes:
-        written: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
-        retrieved: k_r without its confidence, gated, at steps 1..T; zero at the first. [N, T, K]
-        confidence: the gated confidence that came with it; zeros where the variant has none. [N, T]
-    """
-
+    #: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
     written: Float[Tensor, "N S K"]
-    retrieved: Float[Tensor, "N T K"]
+    retrieved: Float[Tensor, "N T K"]  #: k_r without its confidence, gated, at steps 1..T; zero at the first.
+    #: the gated confidence that came with it; zeros where the variant has none.
     confidence: Float[Tensor, "N T"]
 
 

@@ -22,41 +22,25 @@ PAPER = "esbn"
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed.
-
-    Attributes:
-        task: a key of `tasks.TASKS`.
-        m: images withheld from training.
-        model: a key of `models.MODELS`.
-        tcn: with temporal context normalisation.
-        lr: learning rate.
-        epochs: passes over the training set.
-        encoder: "conv", "mlp" or "rand".
-        images: "rendered" (embedded) or "released" (the authors', from the data folder).
-        train_size: training problems wanted.
-        test_size: test problems wanted.
-        balance: "released" or "paper"; see `tasks.make_problems`.
-        batch_size: B.
-        width: scales every layer; 1 is the paper's.
-        options: named options of the network, its sizes among them; see `models`.
-    """
+    """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
     UNNAMED: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
-    task: str
-    m: int
-    model: str
-    tcn: bool
-    lr: float
-    epochs: int
-    encoder: str = "conv"
-    images: str = "rendered"
-    train_size: int = PROBLEMS
-    test_size: int = PROBLEMS
-    balance: str = "released"
-    batch_size: int = 32
-    width: float = 1.0
+    task: str  #: a key of `tasks.TASKS`.
+    m: int  #: images withheld from training.
+    model: str  #: a key of `models.MODELS`.
+    tcn: bool  #: with temporal context normalisation.
+    lr: float  #: learning rate.
+    epochs: int  #: passes over the training set.
+    encoder: str = "conv"  #: "conv", "mlp" or "rand".
+    images: str = "rendered"  #: "rendered" (embedded) or "released" (the authors', from the data folder).
+    train_size: int = PROBLEMS  #: training problems wanted.
+    test_size: int = PROBLEMS  #: test problems wanted.
+    balance: str = "released"  #: "released" or "paper"; see `tasks.make_problems`.
+    batch_size: int = 32  #: B.
+    width: float = 1.0  #: scales every layer; 1 is the paper's.
+    #: named options of the network, its sizes among them; see `models`.
     options: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,11 +77,7 @@ class Settings(RunSettings):
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
-    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`.
-
-    Raises:
-        UsageError: for a name or a number with which no run can be made.
-    """
+    """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
     own = {"task": task, "m": m, "model": model, "tcn": tcn}
     Settings.check_types(own)
     check_names("model", [model], MODELS)
@@ -116,11 +96,7 @@ def learning_rate(task: str, model: str, tcn: bool) -> float:
 
 
 def epochs(task: str, m: int, model: str) -> int:
-    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken.
-
-    Raises:
-        UsageError: for a task that is not there, or an m with which it cannot be.
-    """
+    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken."""
     check_regime(get_task(task), m)
     default = {
         "same_different": {0: 50, 95: 100},

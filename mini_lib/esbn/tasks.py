@@ -24,15 +24,10 @@ ENUMERATE_BELOW = 50  # with fewer images than this the authors sample from the 
 
 
 class Problems(NamedTuple):
-    """A set of N problems, as rows of images' numbers; `pool[problems.ids]` are the images of a pool.
+    """A set of N problems, as rows of images' numbers; `pool[problems.ids]` are the images of a pool."""
 
-    Attributes:
-        ids: the image, 0..99, that stands at each step. [N, T]
-        answers: the right answer, 0..C-1. [N]
-    """
-
-    ids: Int[Tensor, "N T"]
-    answers: Int[Tensor, "N"]
+    ids: Int[Tensor, "N T"]  #: the image, 0..99, that stands at each step.
+    answers: Int[Tensor, "N"]  #: the right answer, 0..C-1.
 
     def to(self, device: torch.device | str) -> "Problems":
         """The same problems on a device."""
@@ -54,25 +49,15 @@ class TaskData(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What is fixed about a task.
+    """What is fixed about a task."""
 
-    Attributes:
-        name: as in code.
-        title: as in prose.
-        length: T, images in a problem.
-        classes: C, possible answers.
-        windows: windows of temporal context normalisation (section 3.1), as lengths.
-        regimes: the paper's m, numbers of images withheld from training.
-        minimum: the fewest images that make a problem.
-    """
-
-    name: str
-    title: str
-    length: int
-    classes: int
-    windows: tuple[int, ...]
-    regimes: tuple[int, ...]
-    minimum: int
+    name: str  #: as in code.
+    title: str  #: as in prose.
+    length: int  #: T, images in a problem.
+    classes: int  #: C, possible answers.
+    windows: tuple[int, ...]  #: windows of temporal context normalisation (section 3.1), as lengths.
+    regimes: tuple[int, ...]  #: the paper's m, numbers of images withheld from training.
+    minimum: int  #: the fewest images that make a problem.
 
 
 TASKS = {
@@ -117,9 +102,6 @@ def make_problems(
 
     Returns:
         The problems, disjoint between training and test.
-
-    Raises:
-        UsageError: for an unknown task or balance, or an m that leaves too few images on either side.
 
     >>> data = make_problems("distribution_of_three", m=95, seed=1)
     >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()

@@ -27,11 +27,7 @@ ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 
 
 def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
-    """The observations in float64, on the CPU.
-
-    Raises:
-        UsageError: for what is no batch of curves (see `tasks.check_curves`), or no step.
-    """
+    """The observations in float64, on the CPU."""
     check_curves(y)
     if steps < 1:
         raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
@@ -64,11 +60,7 @@ def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, 
 
 
 def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
-    """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L.
-
-    Raises:
-        UsageError: for an order below 1, or too few observations for one equation.
-    """
+    """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L."""
     if not 1 <= order < y.shape[1]:
         raise UsageError(
             f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"
@@ -116,9 +108,6 @@ def autoregression(
         order: L, the window length.
         ridge: lambda, the penalty on squared weights.
         reach: see `roll_out`; math.inf clips nothing.
-
-    Raises:
-        UsageError: for too few observations, or a lambda that is not above 0.
     """
     y = checked(y, steps)
     return roll_out(y, ar_weights(y, order, ridge), steps, reach)

@@ -48,17 +48,12 @@ def _contrasts(observed: int, level: bool) -> tuple[Float[Tensor, "n N"], Float[
 
 
 class Posterior(NamedTuple):
-    """What z says of f(N+1..N+S) less o . y on RBF curves.
+    """What z says of f(N+1..N+S) less o . y on RBF curves."""
 
-    Attributes:
-        gain: z times this is the posterior mean. [S, n]
-        variance: of f itself, without the noise of another observation; the same whatever was observed. [S]
-        inner: covariance of z. [n, n]
-    """
-
-    gain: Float[Tensor, "S n"]
+    gain: Float[Tensor, "S n"]  #: z times this is the posterior mean.
+    #: of f itself, without the noise of another observation; the same whatever was observed.
     variance: Float[Tensor, "S"]
-    inner: Float[Tensor, "n n"]
+    inner: Float[Tensor, "n n"]  #: covariance of z.
 
 
 @cache
@@ -70,9 +65,6 @@ def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bo
         steps: S.
         noise: standard deviation.
         level: whether the curve's level is seen.
-
-    Raises:
-        UsageError: for too few observations, no step, or a noise that is not above 0.
     """
     if observed < (1 if level else SHORTEST):  # one observation has no difference
         raise UsageError(f"{observed} observations are too few; give at least {1 if level else SHORTEST}")
@@ -121,15 +113,10 @@ def gaussian_process(
 
 
 class Mixture(NamedTuple):
-    """What the mixture of the three true classes says of B curves.
+    """What the mixture of the three true classes says of B curves."""
 
-    Attributes:
-        point: E[f(N+1..N+S) | y]. [B, S]
-        probabilities: of the classes, in the order of `KINDS`. [B, 3]
-    """
-
-    point: Float[Tensor, "B S"]
-    probabilities: Float[Tensor, "B 3"]
+    point: Float[Tensor, "B S"]  #: E[f(N+1..N+S) | y].
+    probabilities: Float[Tensor, "B 3"]  #: of the classes, in the order of `KINDS`.
 
 
 def _gaussian(z: Float[Tensor, "B n"], given: Posterior) -> tuple[Float[Tensor, "B"], Float[Tensor, "B S"]]:
@@ -202,9 +189,6 @@ def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, l
         steps: S.
         noise: standard deviation of the noise, above 0.
         level: False for the best predictor that sees only differences: adding a constant to y adds it to `point`.
-
-    Raises:
-        UsageError: for fewer than two observations, values that are not finite, no step, or no noise.
     """
     y = checked(y, steps)
     observed = y.shape[1]
@@ -252,9 +236,6 @@ def score(
         curves: of all three classes, with truth at those places.
         observed: N.
         weights: of the classes in "all"; in "even" they count the same.
-
-    Raises:
-        UsageError: for a class with fewer than two curves, weights that do not fit, or curves that end too early.
     """
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:

@@ -14,16 +14,11 @@ CONTEXTS = ("growing", "sliding")
 
 
 class Extrapolation(NamedTuple):
-    """What a network predicts for the S points after the last observation.
+    """What a network predicts for the S points after the last observation."""
 
-    Attributes:
-        point: the median of the estimates of each. [B, S]
-        spread: their sample standard deviation, 0 where there is only one. [B, S]
-        estimates: of each step; a relational network has one for each observation that it then had. S times [B, E]
-    """
-
-    point: Float[Tensor, "B S"]
-    spread: Float[Tensor, "B S"]
+    point: Float[Tensor, "B S"]  #: the median of the estimates of each.
+    spread: Float[Tensor, "B S"]  #: their sample standard deviation, 0 where there is only one.
+    #: of each step; a relational network has one for each observation that it then had. S times [B, E]
     estimates: list[Float[Tensor, "B _"]]
 
     def covers(self, y: Float[Tensor, "B S"], deviations: int) -> Bool[Tensor, "B S"]:

@@ -53,17 +53,12 @@ KERNELS = tuple("+".join(names) for size in (1, 2) for names in combinations(PAR
 
 
 class Prediction(NamedTuple):
-    """What fitted processes say of the S points after the last observation.
+    """What fitted processes say of the S points after the last observation."""
 
-    Attributes:
-        point: posterior mean. [B, S]
-        spread: posterior standard deviation of another observation there, its noise included. [B, S]
-        kernels: the chosen kernel of each curve, by name.
-    """
-
-    point: Float[Tensor, "B S"]
+    point: Float[Tensor, "B S"]  #: posterior mean.
+    #: posterior standard deviation of another observation there, its noise included.
     spread: Float[Tensor, "B S"]
-    kernels: tuple[str, ...]
+    kernels: tuple[str, ...]  #: the chosen kernel of each curve, by name.
 
 
 def strongest_period(y: Float[Tensor, "N"]) -> float:
@@ -76,9 +71,6 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
     """The kernel of that name, such as "rbf+linear", plus white noise, with a place to start from for this curve.
 
     The likelihood has a local maximum at every wrong period, so the search starts at the strongest one.
-
-    Raises:
-        UsageError: for a name that is not one of `KERNELS`.
     """
     check_names("kernel", [name], KERNELS)
     parts = _parts(len(y), strongest_period(y))
@@ -118,9 +110,6 @@ def predict(y: Float[Tensor, "B N"], steps: int = STEPS, restarts: int = 1) -> P
         y: N observations at x = 1..N.
         steps: S.
         restarts: see `fit`.
-
-    Raises:
-        UsageError: for what is no batch of curves (see `tasks.check_curves`), or no step.
     """
     y = checked(y, steps)
     ahead = positions(y.shape[1] + steps)[y.shape[1] :].numpy()[:, None]

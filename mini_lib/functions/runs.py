@@ -27,32 +27,21 @@ UNCERTAIN = ("relational", "relational_window")  # the networks of Table 2
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed.
-
-    Attributes:
-        model: a key of `models.MODELS`.
-        observed: N, the points that are seen in training and before a test; the next one is the target.
-        epochs: of 100 updates, each on curves drawn afresh.
-        batch_size: B.
-        lr: learning rate.
-        prefixes: train on every prefix of a curve at once, rather than on its last point alone.
-        test_curves: how many, evenly split among the classes.
-        checks: epochs after which the test is made, besides the last.
-        options: of `models.FunctionTransformer`.
-    """
+    """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
     UNNAMED: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
 
-    model: str
+    model: str  #: a key of `models.MODELS`.
+    #: N, the points that are seen in training and before a test; the next one is the target.
     observed: int = 20
-    epochs: int = 100
-    batch_size: int = 32
-    lr: float = 1e-4
-    prefixes: bool = False
-    test_curves: int = 2500
-    checks: tuple[int, ...] | list[int] = ()
-    options: dict = field(default_factory=dict)
+    epochs: int = 100  #: of 100 updates, each on curves drawn afresh.
+    batch_size: int = 32  #: B.
+    lr: float = 1e-4  #: learning rate.
+    prefixes: bool = False  #: train on every prefix of a curve at once, rather than on its last point alone.
+    test_curves: int = 2500  #: how many, evenly split among the classes.
+    checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
+    options: dict = field(default_factory=dict)  #: of `models.FunctionTransformer`.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
@@ -131,17 +120,13 @@ class Loss:
     """Mean squared error of the answers; the score is that of the last value, as they predict it on average.
 
     Every point that is asked for counts alike, however many answers there are about it.
-
-    Attributes:
-        relational: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and
-            counts in the mean; else they are values y_q.
-        prefixes: answers are about every point from the third.
-        observed: N; runs of another N cannot be in one stack.
     """
 
+    #: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and counts
+    #: in the mean; else they are values y_q.
     relational: bool
-    prefixes: bool
-    observed: int
+    prefixes: bool  #: answers are about every point from the third.
+    observed: int  #: N; runs of another N cannot be in one stack.
 
     def __call__(self, apply, batch: Batch) -> tuple[Tensor, Tensor]:
         """(loss, score) of a batch {"y": [B, N + 1]}."""

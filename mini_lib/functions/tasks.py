@@ -29,17 +29,11 @@ LARGEST = 1e9  # absolute observation; the networks square what they see, and fl
 
 
 class Curves(NamedTuple):
-    """N curves at x = 1..T.
+    """N curves at x = 1..T."""
 
-    Attributes:
-        truth: the function itself. [N, T]
-        y: what is observed of it, the truth with noise. [N, T]
-        kinds: the class of each, an index into `KINDS`. [N]
-    """
-
-    truth: Float[Tensor, "N T"]
-    y: Float[Tensor, "N T"]
-    kinds: Int[Tensor, "N"]
+    truth: Float[Tensor, "N T"]  #: the function itself.
+    y: Float[Tensor, "N T"]  #: what is observed of it, the truth with noise.
+    kinds: Int[Tensor, "N"]  #: the class of each, an index into `KINDS`.
 
     def to(self, device: torch.device | str) -> "Curves":
         """The same on a device."""
@@ -106,9 +100,6 @@ def sample(
         noise: standard deviation of the noise, which is uniform on +- noise sqrt(3).
         intercept: lines start anywhere up to this value from 0.
 
-    Raises:
-        UsageError: for an unknown class, a negative noise or intercept, no curve or no point.
-
     >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
     (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
@@ -143,9 +134,6 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
         count: N; what three does not divide goes to the first classes.
         points: T, observed points and those to extrapolate.
         intercept: see `sample`.
-
-    Raises:
-        UsageError: for fewer curves than classes.
     """
     if count < len(KINDS):
         raise UsageError(f"a test needs a curve of each class; got {count} curves")
@@ -162,9 +150,6 @@ def check_curves(y: object) -> None:
 
     Args:
         y: real numbers [B, N], with B from 1, N from 2 and no value beyond 1e9 either way.
-
-    Raises:
-        UsageError: for anything else.
     """
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__

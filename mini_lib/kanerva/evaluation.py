@@ -33,28 +33,18 @@ NEW = 0.7  # and below which as new
 
 
 class EpisodeOutputs(NamedTuple):
-    """A network's outputs for B test episodes.
+    """A network's outputs for B test episodes."""
 
-    Attributes:
-        logits: of the pixels read out. [B, T, C, H, W]
-        empty: the same of a memory that nothing was written into.
-        codes: those of the images decoded themselves.
-        machines: of each machine's part alone. [B, T, K, C, H, W]
-        gamma: when writing. [B, T, K]
-        gamma_read: when reading. [B, T, K]
-        forgotten: logits where one machine was put back to its prior before reading, for each of F machines: all, or
-            none unless requested. [B, F, T, C, H, W]
-        parts: of the bound, in nats per image; see `objective.terms`. [B] each
-    """
-
-    logits: Float[Tensor, "B T C H W"]
-    empty: Float[Tensor, "B T C H W"]
-    codes: Float[Tensor, "B T C H W"]
-    machines: Float[Tensor, "B T K C H W"]
-    gamma: Float[Tensor, "B T K"]
-    gamma_read: Float[Tensor, "B T K"]
+    logits: Float[Tensor, "B T C H W"]  #: of the pixels read out.
+    empty: Float[Tensor, "B T C H W"]  #: the same of a memory that nothing was written into.
+    codes: Float[Tensor, "B T C H W"]  #: those of the images decoded themselves.
+    machines: Float[Tensor, "B T K C H W"]  #: of each machine's part alone.
+    gamma: Float[Tensor, "B T K"]  #: when writing.
+    gamma_read: Float[Tensor, "B T K"]  #: when reading.
+    #: logits where one machine was put back to its prior before reading, for each of F machines: all, or none
+    #: unless requested.
     forgotten: Float[Tensor, "B F T C H W"]
-    parts: dict[str, Float[Tensor, "B"]]
+    parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`. [B] each
 
 
 @torch.no_grad()
@@ -131,11 +121,7 @@ def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
 
 
 def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory:
-    """The memory with one machine put back to its prior; the history, and with it all weights, stays.
-
-    Raises:
-        UsageError: for a machine that is not there.
-    """
+    """The memory with one machine put back to its prior; the history, and with it all weights, stays."""
     if machine not in range(model.machines):
         raise UsageError(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
     machines = memory.state.split()

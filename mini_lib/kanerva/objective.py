@@ -65,22 +65,15 @@ class Loss:
     A batch holds "images" [B, T, C, H, W], 0 or 1, also as bytes, and may hold "queries" (by default the images),
     "noise" (see `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), and for a mixture
     "tau", its temperature; these two are one number or [B], one for each episode.
-
-    Attributes:
-        experiment: which divergences count: "mean addresses", "full" or "mixture"; see `WEIGHTS`.
-        ae_weight: weight of -ln p(x | e(x)), the images decoded from their own codes; 0 in the paper.
-        changed: (name, weight) of divergences that weigh something else than in the experiment.
-        hide_green: queries are the images without their green channel, as in the binding task.
-
-    Raises:
-        UsageError: for a name that is not there or a weight below 0; when called, for a network without a divergence
-            that counts.
     """
 
+    #: which divergences count: "mean addresses", "full" or "mixture"; see `WEIGHTS`.
     experiment: str = "mean addresses"
+    #: weight of -ln p(x | e(x)), the images decoded from their own codes; 0 in the paper.
     ae_weight: float = 0.0
+    #: (name, weight) of divergences that weigh something else than in the experiment.
     changed: tuple[tuple[str, float], ...] = ()
-    hide_green: bool = False
+    hide_green: bool = False  #: queries are the images without their green channel, as in the binding task.
 
     def __post_init__(self):
         if self.experiment not in WEIGHTS:

@@ -31,58 +31,35 @@ UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twic
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed.
-
-    Attributes:
-        task: of `tasks.TASKS`.
-        machines: K.
-        model: of `models.MODELS`.
-        experiment: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
-        total: K M, columns of all machines.
-        items: T of an episode.
-        dim: D, features of a code.
-        source: of digits; see `tasks.digits.pictures`; unused for sprites.
-        size: pixels a side of an image with sprites; unused for digits.
-        encoder: of `models.ENCODERS`.
-        decoder: of `models.DECODERS`.
-        epochs: of 10 updates, each on fresh episodes.
-        batch_size: B, episodes in an update.
-        lr: learning rate.
-        clip: the greatest norm of the gradient.
-        kl_weight: of all divergences, besides their own weights.
-        warm_up: updates over which that weight grows from 0.
-        ae_weight: of the images decoded from their own codes.
-        kl: weights of single divergences that differ from the experiment's.
-        test_episodes: how many.
-        checks: epochs after which the test is made, besides the last.
-        options: of the network; see `models.options_of`.
-    """
+    """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
     UNNAMED: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
 
-    task: str
-    machines: int
-    model: str = "product"
+    task: str  #: of `tasks.TASKS`.
+    machines: int  #: K.
+    model: str = "product"  #: of `models.MODELS`.
+    #: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
     experiment: str = "mean addresses"
-    total: int = 30
-    items: int = 45
-    dim: int = 50
-    source: str = "mnist"
-    size: int = 28
-    encoder: str = "valid"
-    decoder: str = "conv"
-    epochs: int = 20_000
-    batch_size: int = 24
-    lr: float = 1e-4
-    clip: float = 10.0
-    kl_weight: float = 1.0
-    warm_up: int = 0
-    ae_weight: float = 0.0
+    total: int = 30  #: K M, columns of all machines.
+    items: int = 45  #: T of an episode.
+    dim: int = 50  #: D, features of a code.
+    source: str = "mnist"  #: of digits; see `tasks.digits.pictures`; unused for sprites.
+    size: int = 28  #: pixels a side of an image with sprites; unused for digits.
+    encoder: str = "valid"  #: of `models.ENCODERS`.
+    decoder: str = "conv"  #: of `models.DECODERS`.
+    epochs: int = 20_000  #: of 10 updates, each on fresh episodes.
+    batch_size: int = 24  #: B, episodes in an update.
+    lr: float = 1e-4  #: learning rate.
+    clip: float = 10.0  #: the greatest norm of the gradient.
+    kl_weight: float = 1.0  #: of all divergences, besides their own weights.
+    warm_up: int = 0  #: updates over which that weight grows from 0.
+    ae_weight: float = 0.0  #: of the images decoded from their own codes.
+    #: weights of single divergences that differ from the experiment's.
     kl: dict = field(default_factory=dict)
-    test_episodes: int = 100
-    checks: tuple[int, ...] | list[int] = ()
-    options: dict = field(default_factory=dict)
+    test_episodes: int = 100  #: how many.
+    checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
+    options: dict = field(default_factory=dict)  #: of the network; see `models.options_of`.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
@@ -204,9 +181,6 @@ def paper_settings(name: str, machines: int, **changes) -> Settings:
         name: "digits" (Figure 1E), "mixture" (4), "binding" (2 and 5) or "sprites" (3 and 6 to 8).
         machines: K.
         changes: fields of `Settings`.
-
-    Raises:
-        UsageError: for a name or a value that cannot be.
     """
     check_names("memory", [name], PAPERS)
     return Settings.from_dict({"machines": machines} | PAPERS[name] | changes)

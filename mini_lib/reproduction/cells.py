@@ -12,27 +12,16 @@ from mini_lib.settings import settings_hash
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of one table, or a point of a figure.
+    """One entry of one table, or a point of a figure."""
 
-    Attributes:
-        table: such as "esbn.table11"; its part before the dot is the paper.
-        row: as printed, such as "ESBN + TCN".
-        column: as printed, such as "m=95".
-        settings: of the runs that fill it; cells of several tables may share them.
-        runs: how many the paper has.
-        home: the records file that the runs go to, the table that declares these settings first.
-        metric: which of a record's metrics.
-        variant: empty, or the name of another reading than the one that fills the cell.
-    """
-
-    table: str
-    row: str
-    column: str
-    settings: dict
-    runs: int
-    home: str
-    metric: str = "test_accuracy"
-    variant: str = ""
+    table: str  #: such as "esbn.table11"; its part before the dot is the paper.
+    row: str  #: as printed, such as "ESBN + TCN".
+    column: str  #: as printed, such as "m=95".
+    settings: dict  #: of the runs that fill it; cells of several tables may share them.
+    runs: int  #: how many the paper has.
+    home: str  #: the records file that the runs go to, the table that declares these settings first.
+    metric: str = "test_accuracy"  #: which of a record's metrics.
+    variant: str = ""  #: empty, or the name of another reading than the one that fills the cell.
 
     @property
     def paper(self) -> str:
@@ -64,23 +53,15 @@ class CellTable(list[Cell]):
 
 
 class BenchCase(NamedTuple):
-    """An update, or another piece of work, that `mini-lib bench` times.
+    """An update, or another piece of work, that `mini-lib bench` times."""
 
-    Attributes:
-        network: its name in the list.
-        setting: on what, such as "m=95".
-        settings: of the run; empty where `work` is given.
-        times_faster: CPU time of the authors' code for the same update over ours, timed side by side on one CPU
-            thread; None where it was not.
-        updates: how many are timed; more where they are of unequal length.
-        stacked_on_cpu: whether to time a stack on a CPU too, where stacking gains nothing.
-        work: makes what is timed in the place of an update, for a device.
-    """
-
-    network: str
-    setting: str
-    settings: dict
+    network: str  #: its name in the list.
+    setting: str  #: on what, such as "m=95".
+    settings: dict  #: of the run; empty where `work` is given.
+    #: CPU time of the authors' code for the same update over ours, timed side by side on one CPU thread; None
+    #: where it was not.
     times_faster: float | None
-    updates: int = 20
-    stacked_on_cpu: bool = True
+    updates: int = 20  #: how many are timed; more where they are of unequal length.
+    stacked_on_cpu: bool = True  #: whether to time a stack on a CPU too, where stacking gains nothing.
+    #: makes what is timed in the place of an update, for a device.
     work: Callable[[torch.device], Callable[[], object]] | None = None

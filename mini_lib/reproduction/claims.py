@@ -28,19 +28,13 @@ SKEW_SE = math.sqrt(math.pi / 2 - 1)  # standard errors of a mean in that of med
 
 
 class Value(NamedTuple):
-    """What the runs of a cell give.
+    """What the runs of a cell give."""
 
-    Attributes:
-        mean: over runs.
-        se: standard error of the mean, infinite where too few runs can tell.
-        runs: the value of each run, by key, where it is one number a run.
-        median: over runs.
-    """
-
-    mean: float
-    se: float
+    mean: float  #: over runs.
+    se: float  #: standard error of the mean, infinite where too few runs can tell.
+    #: the value of each run, by key, where it is one number a run.
     runs: Mapping[str, float] = MappingProxyType({})
-    median: float = math.nan
+    median: float = math.nan  #: over runs.
 
 
 Values = Mapping[str, Value]  # by the id of the cell
@@ -50,19 +44,13 @@ Verdict = tuple[str, str]  # "holds", "fails", "tie", "open" or "not run"; and t
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim of a paper.
+    """A claim of a paper."""
 
-    Attributes:
-        id: such as "esbn.C1".
-        statement: in a sentence.
-        source: where the paper says so.
-        rule: its `kind` (a key of `KINDS`), the cells it names ("table/row/column", or "*" for every column
-            that the paper prints) and its numbers; `metric` where it is not the cells' own.
-    """
-
-    id: str
-    statement: str
-    source: str
+    id: str  #: such as "esbn.C1".
+    statement: str  #: in a sentence.
+    source: str  #: where the paper says so.
+    #: its `kind` (a key of `KINDS`), the cells it names ("table/row/column", or "*" for every column that the
+    #: paper prints) and its numbers; `metric` where it is not the cells' own.
     rule: dict
 
     @property
@@ -196,9 +184,6 @@ def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), w
         judgements: as `judge` returns them.
         claims: ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
         width: characters of a line.
-
-    Raises:
-        ValueError: if there is no such claim; the nearest name is offered.
     """
     by_claim, claims = _by_claim(judgements), tuple(claims)
     ids = [claim.id for claim in by_claim]
@@ -248,9 +233,6 @@ def expand(patterns: str | Iterable) -> list[str]:
     """The ids that "table/row/column" stands for, or several such patterns in lists of lists.
 
     The column "*" is every column printed for that row.
-
-    Raises:
-        ValueError: if no such row is printed.
     """
     if not isinstance(patterns, str):
         return [cell for pattern in patterns for cell in expand(pattern)]
@@ -386,9 +368,6 @@ def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float
     """Paired t-test over conditions: t, two-sided p and degrees of freedom.
 
     A positive t says that `first` is the larger.
-
-    Raises:
-        ValueError: if the lists differ in length or hold fewer than two conditions.
     """
     from scipy import stats  # here, since it takes most of a second
 

@@ -24,21 +24,13 @@ ROUNDING = 1e-9  # so that 99.7 against 99.2 is half a point, whatever binary fr
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints in a cell.
+    """What a paper prints in a cell."""
 
-    Attributes:
-        mean: in `unit`.
-        err: the printed error, or None where there is none.
-        error: what that is, "SEM" or "SD".
-        runs: how many networks are behind it.
-        unit: "%", "MSE" or "SD".
-    """
-
-    mean: float
-    err: float | None
-    error: str
-    runs: int
-    unit: str
+    mean: float  #: in `unit`.
+    err: float | None  #: the printed error, or None where there is none.
+    error: str  #: what that is, "SEM" or "SD".
+    runs: int  #: how many networks are behind it.
+    unit: str  #: "%", "MSE" or "SD".
 
     @property
     def sd(self) -> float:
@@ -64,16 +56,11 @@ class Measured:
 
     A diverged run has no metrics, so mean and spread are over those that finished; it counts in `n`, and
     `diverged` says how many there are wherever the mean is shown.
-
-    Attributes:
-        values: the metric of each finished run, by seed.
-        diverged: runs that did not finish because their loss stopped being a number.
-        error: which error stands behind the mean, "SEM" or "SD": the one that the paper prints.
     """
 
-    values: tuple[float, ...]
-    diverged: int = 0
-    error: str = "SEM"
+    values: tuple[float, ...]  #: the metric of each finished run, by seed.
+    diverged: int = 0  #: runs that did not finish because their loss stopped being a number.
+    error: str = "SEM"  #: which error stands behind the mean, "SEM" or "SD": the one that the paper prints.
 
     @property
     def n(self) -> int:
@@ -132,19 +119,12 @@ def verdict(paper: Printed | None, ours: Measured) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell, what the paper prints in it, what we measured, and what that makes.
+    """A cell, what the paper prints in it, what we measured, and what that makes."""
 
-    Attributes:
-        cell: the cell; its `variant` is compared with the same printed number.
-        paper: the printed number; None where none is printed.
-        ours: our runs.
-        records: the records behind them, by seed.
-    """
-
-    cell: Cell
-    paper: Printed | None
-    ours: Measured
-    records: tuple[dict, ...] = field(default=(), repr=False)
+    cell: Cell  #: the cell; its `variant` is compared with the same printed number.
+    paper: Printed | None  #: the printed number; None where none is printed.
+    ours: Measured  #: our runs.
+    records: tuple[dict, ...] = field(default=(), repr=False)  #: the records behind them, by seed.
 
     @property
     def verdict(self) -> str:
@@ -191,11 +171,7 @@ def _tables() -> dict:
 
 
 def printed(table_id: str) -> dict[tuple[str, str], Printed]:
-    """The numbers of a printed table by (row, column); entries that the paper leaves empty are left out.
-
-    Raises:
-        ValueError: for a table that is not there; the nearest name is offered.
-    """
+    """The numbers of a printed table by (row, column); entries that the paper leaves empty are left out."""
     if table_id not in _tables():
         raise unknown_name_error("table", table_id, _tables())
     table = _tables()[table_id]
@@ -232,9 +208,6 @@ def compare(
         rows: keep these rows; all without them. So for `columns` and `tables`.
         columns: keep these.
         tables: keep these.
-
-    Raises:
-        ValueError: for a row, column or table that is not there; the nearest name is offered.
     """
     chosen = list(cells)
     for name, wanted in (("table", tables), ("row", rows), ("column", columns)):

@@ -28,48 +28,29 @@ TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 
 @dataclass(frozen=True)
 class Row:
-    """Something that the paper numbers, defines or claims.
+    """Something that the paper numbers, defines or claims."""
 
-    Attributes:
-        number: where it stands there, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
-        what: what it is, in our words.
-        code: "module:object" that implements it, or declares its runs.
-        test: ``file`` or ``file::function`` that checks it.
-        page: the file of the book that shows it.
-        tag: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
-    """
-
-    number: str
-    what: str
-    code: str
-    test: str
-    page: str
+    number: str  #: where it stands there, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
+    what: str  #: what it is, in our words.
+    code: str  #: "module:object" that implements it, or declares its runs.
+    test: str  #: ``file`` or ``file::function`` that checks it.
+    page: str  #: the file of the book that shows it.
+    #: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
     tag: str = ""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """Something that the paper leaves open, or states otherwise than the authors' code does.
+    """Something that the paper leaves open, or states otherwise than the authors' code does."""
 
-    Attributes:
-        about: the subject in a few words.
-        paper: what the paper says.
-        released: what the authors' code does.
-        ours: what fills the cells here.
-        why: why that.
-        option: how to get the other reading here, if one can.
-        variant: the name of the cells that measure the other reading, if there are any.
-        effect: what it changes, where that needs no run.
-    """
-
-    about: str
-    paper: str
-    released: str
-    ours: str
-    why: str
-    option: str = ""
-    variant: str = ""
-    effect: str = ""
+    about: str  #: the subject in a few words.
+    paper: str  #: what the paper says.
+    released: str  #: what the authors' code does.
+    ours: str  #: what fills the cells here.
+    why: str  #: why that.
+    option: str = ""  #: how to get the other reading here, if one can.
+    variant: str = ""  #: the name of the cells that measure the other reading, if there are any.
+    effect: str = ""  #: what it changes, where that needs no run.
 
 
 @dataclass(frozen=True)
@@ -77,18 +58,12 @@ class Renaming:
     """A parameter of the authors' code, and ours of the same meaning.
 
     In `paper.toml` it is `theirs = "ours"`, or `theirs = {ours = "...", note = "...", unused = "..."}`.
-
-    Attributes:
-        theirs: its name there; "*" stands for any part of the name, the same in both.
-        ours: its name here, with "[0]" or "[1]" for a half of a tensor that holds both directions.
-        note: what else one has to know.
-        unused: why theirs has no part in the function, where our network has no `ours`.
     """
 
-    theirs: str
-    ours: str = ""
-    note: str = ""
-    unused: str = ""
+    theirs: str  #: its name there; "*" stands for any part of the name, the same in both.
+    ours: str = ""  #: its name here, with "[0]" or "[1]" for a half of a tensor that holds both directions.
+    note: str = ""  #: what else one has to know.
+    unused: str = ""  #: why theirs has no part in the function, where our network has no `ours`.
 
 
 @dataclass(frozen=True)
@@ -102,11 +77,7 @@ class Ledger:
 
 
 def load(paper: str) -> Ledger:
-    """The ledger of a wing.
-
-    Raises:
-        ValueError: for a paper without one, or a row with a field that is missing or unknown.
-    """
+    """The ledger of a wing."""
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
     if not file.is_file():
         raise unknown_name_error("paper", paper, papers())

@@ -22,19 +22,12 @@ AROUND = 4  # quarter turns
 
 @dataclass(frozen=True)
 class Phrase:
-    """One S of the grammar.
+    """One S of the grammar."""
 
-    Attributes:
-        verb: a verb, or "turn".
-        manner: "", "opposite" or "around".
-        direction: "", "left" or "right"; never empty after "turn" or with a manner.
-        times: "", "twice" or "thrice".
-    """
-
-    verb: str
-    manner: str = ""
-    direction: str = ""
-    times: str = ""
+    verb: str  #: a verb, or "turn".
+    manner: str = ""  #: "", "opposite" or "around".
+    direction: str = ""  #: "", "left" or "right"; never empty after "turn" or with a manner.
+    times: str = ""  #: "", "twice" or "thrice".
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verb, self.manner, self.direction, self.times)))
@@ -127,9 +120,6 @@ def _pointed(words: list[str], place: int) -> str:
 
 def interpret(command: str) -> list[str]:
     """The actions that a command asks for.
-
-    Raises:
-        UsageError: as `parse`.
 
     Example:
         >>> interpret("walk opposite left and run twice")

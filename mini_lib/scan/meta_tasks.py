@@ -69,9 +69,6 @@ def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = AS
 
     The support set is asked for, too, after the queries. All episodes have the same shapes.
 
-    Raises:
-        UsageError: if there are not that many commands.
-
     Example:
         >>> support, query = training_episode(seed=1, number=0, shown=3, asked=2)
         >>> support.words.shape, query.actions.shape

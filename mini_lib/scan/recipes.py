@@ -37,22 +37,14 @@ def examples_of(batch: Batch) -> Examples:
 
 
 class Sampler(NamedTuple):
-    """How a run's examples come to the harness; see `TrainingRun` for the entries.
+    """How a run's examples come to the harness; see `TrainingRun` for the entries."""
 
-    Attributes:
-        examples: an epoch's.
-        batch_size: B.
-        epoch: gives an epoch's examples in order.
-        constants: what every batch gets besides.
-        most_commands: where an example is a whole batch, the most commands that one holds; else 0.
-        commands: there, how many the batch of an update holds; counted on the CPU.
-    """
-
-    examples: int
-    batch_size: int
-    epoch: Callable[[int], Batch]
-    constants: Batch
-    most_commands: int = 0
+    examples: int  #: an epoch's.
+    batch_size: int  #: B.
+    epoch: Callable[[int], Batch]  #: gives an epoch's examples in order.
+    constants: Batch  #: what every batch gets besides.
+    most_commands: int = 0  #: where an example is a whole batch, the most commands that one holds; else 0.
+    #: there, how many the batch of an update holds; counted on the CPU.
     commands: Callable[[int], int] | None = None
 
 
@@ -225,20 +217,13 @@ def score(logits: Tensor, actions: Tensor) -> Tensor:
 
 
 class Recipe(NamedTuple):
-    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where need be.
+    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where need be."""
 
-    Attributes:
-        loss: of the network.
-        sampler: (examples, B, seed) -> how they come.
-        dedupe_batch: an exact saving on the CPU.
-        optimiser: as in `TrainingRun`.
-        schedule: (updates an epoch, update) -> the factor of the learning rate.
-    """
-
-    loss: Callable
-    sampler: Callable[[Examples, int, int], Sampler] = shuffled
-    dedupe_batch: Callable[[Batch], Batch] = trim
-    optimiser: Callable = adam
+    loss: Callable  #: of the network.
+    sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> how they come.
+    dedupe_batch: Callable[[Batch], Batch] = trim  #: an exact saving on the CPU.
+    optimiser: Callable = adam  #: as in `TrainingRun`.
+    #: (updates an epoch, update) -> the factor of the learning rate.
     schedule: Callable[[int, int], float] | None = None
 
 

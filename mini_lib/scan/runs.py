@@ -25,34 +25,26 @@ VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # 
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed.
-
-    Attributes:
-        split: of `tasks.get_split`.
-        model: a key of `models.MODELS`.
-        lr: learning rate.
-        epochs: passes over the training set; of `recipes.UPDATES` updates where batches are drawn with replacement.
-        batch_size: B, commands an update; for the CNN places, filled with as many commands as fit.
-        checks: epochs after which validation and test accuracy are measured, besides the last.
-        validation: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %,
-            a "random tenth", or "none".
-        source: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
-        clip: the greatest norm of the gradient; none by default.
-        options: named options of the network; those at their default are dropped.
-    """
+    """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
     UNNAMED: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
 
-    split: str
-    model: str
-    lr: float
+    split: str  #: of `tasks.get_split`.
+    model: str  #: a key of `models.MODELS`.
+    lr: float  #: learning rate.
+    #: passes over the training set; of `recipes.UPDATES` updates where batches are drawn with replacement.
     epochs: int
-    batch_size: int
+    batch_size: int  #: B, commands an update; for the CNN places, filled with as many commands as fit.
+    #: epochs after which validation and test accuracy are measured, besides the last.
     checks: tuple[int, ...] | list[int] = ()
+    #: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %, a
+    #: "random tenth", or "none".
     validation: str = "tail"
+    #: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
     source: str = "generated"
-    clip: float | None = None
+    clip: float | None = None  #: the greatest norm of the gradient; none by default.
+    #: named options of the network; those at their default are dropped.
     options: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,11 +77,7 @@ class Settings(RunSettings):
 
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
-    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
-
-    Raises:
-        UsageError: for a name or a number with which no run can be made.
-    """
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
     own = {"split": split, "model": model}
     Settings.check_types(own | {"options": changes.get("options", {})})
     check_names("model", [model], SCHEDULES)

@@ -48,11 +48,6 @@ class Split(NamedTuple):
 class Examples(NamedTuple):
     """N commands and their actions as numbers.
 
-    Attributes:
-        words: from <SOS> to <EOS>, then padding. [N, T]
-        lengths: words of each command, <SOS> and <EOS> included. [N]
-        actions: the actions and <EOS>, then `NO_ACTION`. [N, L]
-
     Example:
         >>> words, lengths, actions = encode(["jump", "walk left twice"])
         >>> words
@@ -62,9 +57,9 @@ class Examples(NamedTuple):
         ['LEFT', 'WALK', 'LEFT', 'WALK']
     """
 
-    words: Int[Tensor, "N T"]
-    lengths: Int[Tensor, "N"]
-    actions: Int[Tensor, "N L"]
+    words: Int[Tensor, "N T"]  #: from <SOS> to <EOS>, then padding.
+    lengths: Int[Tensor, "N"]  #: words of each command, <SOS> and <EOS> included.
+    actions: Int[Tensor, "N L"]  #: the actions and <EOS>, then `NO_ACTION`.
 
     def __getitem__(self, which) -> "Examples":
         """Index by slice, integer or boolean tensor."""
@@ -85,11 +80,7 @@ class Examples(NamedTuple):
 
 
 def encode(texts: Sequence[str]) -> Examples:
-    """Commands, with what they mean, as tensors padded to the longest.
-
-    Raises:
-        UsageError: for what is no SCAN command; the message points at the word.
-    """
+    """Commands, with what they mean, as tensors padded to the longest."""
     if isinstance(texts, str):
         raise UsageError(f"give a list of commands, such as [{texts!r}]")
     if not texts:
@@ -122,11 +113,7 @@ def padded(examples: Examples) -> Examples:
 
 
 def decode(actions: Int[Tensor, " L"]) -> list[str]:
-    """The names of actions up to <EOS>.
-
-    Raises:
-        UsageError: for a number before <EOS> that is no action's, such as the -1 of a step that is not there.
-    """
+    """The names of actions up to <EOS>."""
     numbers, names = actions.tolist(), {number: action for action, number in ACTION_IDS.items()}
     if ACTION_IDS[EOS] in numbers:
         numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
@@ -246,9 +233,6 @@ def get_split(name: str) -> Split:
     Args:
         name: of `SPLITS`, or "few_shot_N_S": N of 1, 2, 4 ... 1024 commands drawn by seed S of ours (the released
             few-shot files were drawn at random too, and differently).
-
-    Raises:
-        UsageError: for a split that is not there; the nearest name is offered.
 
     Example:
         >>> train, test = get_split("add_jump")

@@ -110,9 +110,6 @@ def build_network(
         width: scales every layer, in steps of 16 units; 1 is the paper's size.
         **options: named options of the sequence model, its sizes among them.
 
-    Raises:
-        UsageError: for a name that is not known, and the nearest is offered; for a width that is not above 0.
-
     >>> import torch
     >>> network = build_network("esbn", classes=4, windows=(9,), width=0.125, key_size=32)
     >>> images = torch.rand(5, 9, 32, 32)  # five problems of nine images

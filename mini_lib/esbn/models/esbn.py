@@ -18,25 +18,17 @@ from mini_lib.layers import LSTMCell, linear
 
 
 class ESBNTrace(NamedTuple):
-    """What the network did at each of its T + 1 steps; step T has a zero embedding and only lets it think.
+    """What the network did at each of its T + 1 steps; step T has a zero embedding and only lets it think."""
 
-    Attributes:
-        logits: the answer, read from the controller at step T. [B, C]
-        keys_written: k_w. [B, T+1, K]
-        keys_retrieved: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
-        gates: g. [B, T+1]
-        weights: w, row t over the entries written before t (and the default entry first, if any). [B, T+1, N]
-        confidences: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]
-        step_logits: what the output layer would have answered at each step. [B, T+1, C]
-    """
-
-    logits: Tensor
-    keys_written: Tensor
+    logits: Tensor  #: the answer, read from the controller at step T. [B, C]
+    keys_written: Tensor  #: k_w. [B, T+1, K]
+    #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
     keys_retrieved: Tensor
-    gates: Tensor
+    gates: Tensor  #: g. [B, T+1]
+    #: w, row t over the entries written before t (and the default entry first, if any). [B, T+1, N]
     weights: Tensor
-    confidences: Tensor
-    step_logits: Tensor
+    confidences: Tensor  #: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]
+    step_logits: Tensor  #: what the output layer would have answered at each step. [B, T+1, C]
 
 
 class ESBN(nn.Module):
@@ -54,9 +46,6 @@ class ESBN(nn.Module):
         confidence: append the confidence value to retrieved keys; False is the ablation of Table 19.
         default_memory: start each problem with one learned key and value in memory (Table 20). It goes with
             confidence=False, as in the paper.
-
-    Raises:
-        UsageError: for a size below 1, or a default memory with confidence.
 
     Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
 

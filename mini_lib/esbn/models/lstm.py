@@ -15,9 +15,6 @@ class LSTM(nn.Module):
         classes: C, number of answers.
         hidden: of the LSTM.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> import torch
     >>> network, z = LSTM(features=8, classes=2, hidden=16), torch.randn(5, 9, 8)
     >>> nn.functional.cross_entropy(network(z), torch.arange(5) % 2).backward()

@@ -26,9 +26,6 @@ class MNM(nn.Module):
         features: D, size of an embedding.
         classes: C, number of answers.
 
-    Raises:
-        UsageError: for a size below 1.
-
     A loop of one's own adds the meta loss:
 
     >>> network, z = MNM(features=8, classes=2), torch.randn(5, 9, 8)

@@ -48,9 +48,6 @@ class NTM(nn.Module):
         hidden: H, of the controller.
         row_size: V, of a row of memory.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> network, z = NTM(features=8, classes=2, hidden=32, row_size=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape

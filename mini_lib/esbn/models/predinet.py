@@ -26,9 +26,6 @@ class PrediNet(nn.Module):
         length: T, which the queries need.
         heads: how many.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> network, z = PrediNet(features=8, classes=2, length=9, heads=4), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape, network.attention(z).shape

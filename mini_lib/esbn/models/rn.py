@@ -27,9 +27,6 @@ class RelationNet(nn.Module):
         hidden: H, of g.
         relation_size: R, of what g and f give.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> network, z = RelationNet(features=8, classes=2, hidden=32, relation_size=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape

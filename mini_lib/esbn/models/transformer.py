@@ -24,9 +24,6 @@ class Transformer(nn.Module):
         answer_hidden: of the MLP that answers.
         final_norm: the extra layer normalisation that the authors' code has and the paper does not mention.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> import torch
     >>> network, z = Transformer(features=16, classes=2, length=9, hidden=32), torch.randn(5, 9, 16)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()

@@ -29,9 +29,6 @@ class TemporalRelationNet(nn.Module):
             added, as A.3.8 describes. The authors' code has these layers but does not use what they
             compute; False, the default, follows it and leaves them out.
 
-    Raises:
-        UsageError: for a size below 1.
-
     >>> network, z = TemporalRelationNet(features=8, classes=2, length=9, hidden=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape

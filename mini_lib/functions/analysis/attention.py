@@ -14,15 +14,11 @@ from mini_lib.functions.models.window import visible
 
 
 class MatrixAttention(NamedTuple):
-    """Attention of one query of a relational network to every token.
+    """Attention of one query of a relational network to every token."""
 
-    Attributes:
-        query: i of the query (i, N + 1).
-        weights: on token (i', j') in row i' and column j', from 1; 0 where the query may not look, NaN where there
-            is no token. The last column holds the queries. [N, N + 1]
-    """
-
-    query: int
+    query: int  #: i of the query (i, N + 1).
+    #: on token (i', j') in row i' and column j', from 1; 0 where the query may not look, NaN where there is
+    #: no token. The last column holds the queries. [N, N + 1]
     weights: Tensor
 
 
@@ -42,9 +38,6 @@ def over_matrix(
         y: the N observations of one curve.
         query: i, from 1 to N.
         layer: from 0; the mean over layers without it.
-
-    Raises:
-        UsageError: for another network, what is no curve, or a query or layer that is not there.
     """
     y = one_curve(y)
     observed = y.shape[1]
@@ -72,17 +65,11 @@ def _weights(model: FunctionTransformer, y: Float[Tensor, "1 N"]) -> tuple[Float
 
 
 class DistanceAttention(NamedTuple):
-    """Mean attention of queries to what stands at each distance, over all that they may look at.
+    """Mean attention of queries to what stands at each distance, over all that they may look at."""
 
-    Attributes:
-        distance: in steps of x, from 0. [G]
-        weights: by layer and head. [L, H, G]
-        even: what it would be if each query shared its attention evenly. [G]
-    """
-
-    distance: Tensor
-    weights: Tensor
-    even: Tensor
+    distance: Tensor  #: in steps of x, from 0. [G]
+    weights: Tensor  #: by layer and head. [L, H, G]
+    even: Tensor  #: what it would be if each query shared its attention evenly. [G]
 
 
 def attention_by_distance(model: FunctionTransformer, y: Float[Tensor, "B N"]) -> DistanceAttention:
@@ -93,9 +80,6 @@ def attention_by_distance(model: FunctionTransformer, y: Float[Tensor, "B N"]) -
     Args:
         model: of any kind.
         y: curves of N observations each.
-
-    Raises:
-        UsageError: for no curve.
     """
     if not len(y):
         raise UsageError("there is no curve to look at; give at least one")

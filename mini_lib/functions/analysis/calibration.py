@@ -28,15 +28,10 @@ def normal_coverage(deviations: int | float) -> float:
 
 
 class Coverage(NamedTuple):
-    """How many observations, in percent, lie within so many standard deviations of the median.
+    """How many observations, in percent, lie within so many standard deviations of the median."""
 
-    Attributes:
-        deviations: how many.
-        by_step: for each class the percentage for each of them and at each step. [D, S]
-    """
-
-    deviations: tuple[int, ...]
-    by_step: dict[str, Tensor]
+    deviations: tuple[int, ...]  #: how many.
+    by_step: dict[str, Tensor]  #: for each class the percentage for each of them and at each step. [D, S]
 
     @property
     def by_kind(self) -> dict[str, list[float]]:
@@ -51,9 +46,6 @@ def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] 
         forecast: what a network made of the curves; its S steps are their last S points.
         curves: all that were extrapolated, in the same order.
         deviations: whole numbers from 1.
-
-    Raises:
-        UsageError: for curves that are not those, or a network without a spread.
     """
     y = hidden_points(forecast, curves)
     hits = torch.stack([forecast.covers(y, each) for each in deviations]).float()
@@ -62,17 +54,11 @@ def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] 
 
 
 class Bins(NamedTuple):
-    """Predictions in bins of equal counts, from the least spread to the most; every step is sorted by itself.
+    """Predictions in bins of equal counts, from the least spread to the most; every step is sorted by itself."""
 
-    Attributes:
-        spread: mean standard deviation of the estimates. [K]
-        error: mean absolute error against the observations. [K]
-        counts: how many predictions. [K]
-    """
-
-    spread: Tensor
-    error: Tensor
-    counts: Tensor
+    spread: Tensor  #: mean standard deviation of the estimates. [K]
+    error: Tensor  #: mean absolute error against the observations. [K]
+    counts: Tensor  #: how many predictions. [K]
 
 
 def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
@@ -80,9 +66,6 @@ def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> 
 
     Spread and error both grow with the steps. If steps were sorted together, this alone would make them rise as one.
     A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
-
-    Raises:
-        UsageError: as `coverage`; for fewer curves of a class than bins.
     """
     error = (forecast.point - hidden_points(forecast, curves)).abs()
     return {
@@ -106,9 +89,6 @@ def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, floa
 
     1 if, at every step, the curves with the larger spread are those with the larger error; 0 if they have nothing to
     do with each other.
-
-    Raises:
-        UsageError: as `coverage`.
     """
     error = (forecast.point - hidden_points(forecast, curves)).abs()
     return {
@@ -121,11 +101,7 @@ def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, floa
 
 
 def hidden_points(forecast: Extrapolation, curves: Curves) -> Float[Tensor, "B S"]:
-    """What is observed at the points that were extrapolated, the last ones of the curves.
-
-    Raises:
-        UsageError: if there are not as many curves, or the network has no spread.
-    """
+    """What is observed at the points that were extrapolated, the last ones of the curves."""
     if forecast.estimates[0].shape[1] < 2:
         raise UsageError("one estimate has no spread; give what a relational network says of the curves")
     return last_points(curves, forecast.point).y
@@ -153,9 +129,6 @@ def error_by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list
     Args:
         point: of a network or of any predictor; the S steps are the last points of the curves.
         curves: in the same order.
-
-    Raises:
-        UsageError: for curves that are not those.
     """
     squares = (point.double() - last_points(curves, point).truth.double()).square()
     return {kind: squares[rows].mean(dim=0).tolist() for kind, rows in rows_by_kind(curves.kinds).items()}
@@ -165,14 +138,10 @@ def error_by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list
 
 
 class MetricHistory(NamedTuple):
-    """How a measure changed while a network was trained.
+    """How a measure changed while a network was trained."""
 
-    Attributes:
-        updates: when it was measured. [C]
-        values: for each class, or for the one thing that is measured, a value each time. [C]
-    """
-
-    updates: list[int]
+    updates: list[int]  #: when it was measured. [C]
+    #: for each class, or for the one thing that is measured, a value each time. [C]
     values: dict[str, list[float]]
 
 

@@ -14,20 +14,14 @@ from mini_lib.functions.tasks import STEPS
 
 
 class Ensemble(NamedTuple):
-    """How a relational network goes on with one curve of N points for S steps, and from where.
+    """How a relational network goes on with one curve of N points for S steps, and from where."""
 
-    Attributes:
-        y: the observations. [N]
-        estimates: z_i + y_i by step and by the place i that it starts from, x = 1..N+S-1; NaN where the network had
-            no such point. From i = N + 1 on, y_i is a prediction of its own. [S, N + S - 1]
-        point: their median at each step, which is taken for the next observation. [S]
-        spread: their sample standard deviation. [S]
-    """
-
-    y: Tensor
+    y: Tensor  #: the observations. [N]
+    #: z_i + y_i by step and by the place i that it starts from, x = 1..N+S-1; NaN where the network had no
+    #: such point. From i = N + 1 on, y_i is a prediction of its own. [S, N + S - 1]
     estimates: Tensor
-    point: Tensor
-    spread: Tensor
+    point: Tensor  #: their median at each step, which is taken for the next observation. [S]
+    spread: Tensor  #: their sample standard deviation. [S]
 
     @property
     def places(self) -> Float[Tensor, "S"]:
@@ -44,9 +38,6 @@ def ensemble(
         model: a relational network.
         y: the curve's N observations, at x = 1..N.
         steps: S.
-
-    Raises:
-        UsageError: for another network, for what is no curve, or what `extrapolate` refuses.
     """
     y = one_curve(y)
     device = next(require_relational(model, "several estimates of a point").parameters()).device

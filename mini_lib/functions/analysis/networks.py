@@ -23,11 +23,7 @@ def require_relational(model: FunctionTransformer, what: str) -> RelationalTrans
 
 
 def one_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 N"]:
-    """The observations of one curve as a batch of one; a batch of one stays as it is.
-
-    Raises:
-        UsageError: for what is no curve; see `tasks.as_curve`.
-    """
+    """The observations of one curve as a batch of one; a batch of one stays as it is."""
     single = isinstance(y, torch.Tensor) and y.dim() == 2 and len(y) == 1
     return as_curve(y[0] if single else y)
 

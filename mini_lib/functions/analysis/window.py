@@ -14,21 +14,14 @@ FARTHEST = 30.0  # distance up to which F is worked out: that of the first and t
 
 
 class WindowProfile(NamedTuple):
-    """F over distance, for L windows of layers and H of heads; both are 1 where all share one.
+    """F over distance, for L windows of layers and H of heads; both are 1 where all share one."""
 
-    Attributes:
-        distance: in steps of x. [G]
-        factor: F(d) = (1 - sigma(d / b - a)) / (1 - sigma(-a)), by which weights are multiplied. [L, H, G]
-        length: a b. [L, H]
-        start: the factor that training began with. [G]
-        start_length: its a b.
-    """
-
-    distance: Tensor
+    distance: Tensor  #: in steps of x. [G]
+    #: F(d) = (1 - sigma(d / b - a)) / (1 - sigma(-a)), by which weights are multiplied. [L, H, G]
     factor: Tensor
-    length: Tensor
-    start: Tensor
-    start_length: float
+    length: Tensor  #: a b. [L, H]
+    start: Tensor  #: the factor that training began with. [G]
+    start_length: float  #: its a b.
 
 
 @torch.no_grad()
@@ -41,9 +34,6 @@ def window_profile(
         model: a network with a window.
         length: of its window at the start, option "length" of the network.
         points: G, distance 0 included.
-
-    Raises:
-        UsageError: for a network without a window, or a length that is not above 0.
     """
     if model.window is None:
         windowed = [name for name, (_, has_window) in MODELS.items() if has_window]

@@ -34,11 +34,7 @@ __all__ = [
 
 
 def options_of(model: str) -> list[str]:
-    """The options of a network of `MODELS`; those about the window only where it has one.
-
-    Raises:
-        UsageError: for a network that is not there.
-    """
+    """The options of a network of `MODELS`; those about the window only where it has one."""
     check_names("model", [model], MODELS)
     return [name for name in OPTIONS if MODELS[model][1] or name not in WINDOW_OPTIONS]
 
@@ -50,9 +46,6 @@ def check_options(model: str, options: Iterable[str]) -> None:
 
 def build_network(model: str, **options) -> FunctionTransformer:
     """A network of `MODELS` with the paper's sizes, unless options of `FunctionTransformer` say otherwise.
-
-    Raises:
-        UsageError: for a network or an option that is not there; the nearest name is offered.
 
     >>> build_network("relational_window", dim=16, layers=2, heads=2).window.length.item()
     10.0

@@ -17,29 +17,18 @@ KEPT = 4  # layouts; of 200 observations one takes 48 MB, and an extrapolation a
 
 
 class KVCache(NamedTuple):
-    """What a network keeps of N observations, so that the next one need not begin anew.
+    """What a network keeps of N observations, so that the next one need not begin anew."""
 
-    Attributes:
-        layers: keys and values of all input tokens, a pair for each layer.
-        y: the observations. [B, N]
-    """
-
-    layers: list[KeysValues]
-    y: Float[Tensor, "B N"]
+    layers: list[KeysValues]  #: keys and values of all input tokens, a pair for each layer.
+    y: Float[Tensor, "B N"]  #: the observations.
 
 
 class Layout(NamedTuple):
-    """The tokens of one pass, and what they may look at.
+    """The tokens of one pass, and what they may look at."""
 
-    Attributes:
-        inputs: those that carry values.
-        tokens: the inputs, and then the queries.
-        mask: of the tokens; they look at tokens from earlier passes, and at one another.
-    """
-
-    inputs: Tokens
-    tokens: Tokens
-    mask: Mask
+    inputs: Tokens  #: those that carry values.
+    tokens: Tokens  #: the inputs, and then the queries.
+    mask: Mask  #: of the tokens; they look at tokens from earlier passes, and at one another.
 
     @property
     def queries(self) -> int:
@@ -85,9 +74,6 @@ class FunctionTransformer(nn.Module):
         mask: "causal", "strict" or "none"; see `visible`.
         gate: "renormalised" or "post"; see `make_gate`.
         scale: places are multiplied by it before they are read in; 1 in the paper.
-
-    Raises:
-        UsageError: for an option that cannot be.
     """
 
     axes: int  # how many places a token has

@@ -18,16 +18,12 @@ KeysValues = tuple[Float[Tensor, "B H _ E"], Float[Tensor, "B H _ E"]]  # of T t
 
 
 class TransformerOutput(NamedTuple):
-    """What a pass through all blocks gives.
+    """What a pass through all blocks gives."""
 
-    Attributes:
-        out: the transformed tokens. [B, S, D]
-        layers: keys and values of all tokens so far, a pair for each layer; empty unless they are to be kept.
-        weights: attention of each layer, each [B, H, S, T]; empty unless they are asked for.
-    """
-
-    out: Float[Tensor, "B S D"]
+    out: Float[Tensor, "B S D"]  #: the transformed tokens.
+    #: keys and values of all tokens so far, a pair for each layer; empty unless they are to be kept.
     layers: list[KeysValues]
+    #: attention of each layer, each [B, H, S, T]; empty unless they are asked for.
     weights: list[Float[Tensor, "B H _ T"]]
 
 

@@ -17,15 +17,10 @@ LENGTH = 10.0  # a b of a new window
 
 
 class Tokens(NamedTuple):
-    """Where T tokens stand; relational ones have two places, i and j, others one.
+    """Where T tokens stand; relational ones have two places, i and j, others one."""
 
-    Attributes:
-        places: x on every axis, from 1. [T, A]
-        query: whether a token asks for a value rather than carrying one. [T]
-    """
-
-    places: Float[Tensor, "T A"]
-    query: Bool[Tensor, "T"]
+    places: Float[Tensor, "T A"]  #: x on every axis, from 1.
+    query: Bool[Tensor, "T"]  #: whether a token asks for a value rather than carrying one.
 
     def cat(self, *others: "Tokens") -> "Tokens":
         """These tokens, and then the others."""
@@ -37,15 +32,10 @@ class Tokens(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """How attention of S tokens to T tokens is masked and gated; each part is [1 or layers, 1 or H, S, T].
+    """How attention of S tokens to T tokens is masked and gated; each part is [1 or layers, 1 or H, S, T]."""
 
-    Attributes:
-        attn_bias: is added to the scores before the softmax.
-        attn_scale: multiplies the weights after it; None where nothing does.
-    """
-
-    attn_bias: Float[Tensor, "L H S T"]
-    attn_scale: Float[Tensor, "L H S T"] | None
+    attn_bias: Float[Tensor, "L H S T"]  #: is added to the scores before the softmax.
+    attn_scale: Float[Tensor, "L H S T"] | None  #: multiplies the weights after it; None where nothing does.
 
     def of_layer(self, layer: int) -> "Gate":
         """Both parts of one layer, each [1, 1 or H, S, T]."""
@@ -57,17 +47,13 @@ class Gate(NamedTuple):
 
 
 class Mask(NamedTuple):
-    """All that gates attention of S tokens to T tokens, but for what is learned.
+    """All that gates attention of S tokens to T tokens, but for what is learned."""
 
-    Attributes:
-        attn_bias: 0 where a token may look, -inf where not; 0 everywhere for one that sees nothing. [S, T]
-        attn_scale: 0 for a token that sees nothing, else 1; None where every token sees something. [S, T]
-        distances: |x - x'| on every axis. [A, S, T]
-    """
-
+    #: 0 where a token may look, -inf where not; 0 everywhere for one that sees nothing.
     attn_bias: Float[Tensor, "S T"]
+    #: 0 for a token that sees nothing, else 1; None where every token sees something.
     attn_scale: Float[Tensor, "S T"] | None
-    distances: Float[Tensor, "A S T"]
+    distances: Float[Tensor, "A S T"]  #: |x - x'| on every axis.
 
     def gate(self, window: "Window | None", gate: str = "renormalised") -> Gate:
         """With the window's factor, one factor for each axis; see `make_gate`."""
@@ -132,9 +118,6 @@ class Window(nn.Module):
             about its learning rate an update, so that at rate 1 a window cannot grow or shrink far in a training.
         layers: windows of their own for so many layers; 1 for one that all share.
         heads: windows of their own for so many heads; 1 for one that all share.
-
-    Raises:
-        UsageError: for a length or a rate that is not above 0.
 
     >>> distance = torch.tensor([[0.0, 5.0, 10.0, 20.0]])
     >>> [round(factor, 2) for factor in Window(length=10.0).log_factor(distance).exp().flatten().tolist()]

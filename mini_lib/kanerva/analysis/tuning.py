@@ -14,17 +14,11 @@ SLACK = 1.5  # how much more alike one sprite has to be than the other
 
 
 class Factor(NamedTuple):
-    """A property of sprites in bins.
+    """A property of sprites in bins."""
 
-    Attributes:
-        name: "position", "shape", "orientation" or "scale".
-        bins: of each sprite. [B, T, S]
-        number: of bins.
-    """
-
-    name: str
-    bins: Int[Tensor, "B T S"]
-    number: int
+    name: str  #: "position", "shape", "orientation" or "scale".
+    bins: Int[Tensor, "B T S"]  #: of each sprite.
+    number: int  #: of bins.
 
 
 def cosines(

@@ -30,9 +30,6 @@ def addresses(
 
     One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see
     `add_jitter`). With "dkm", float32 and many large numbers that little may exceed lambda; take float64 there.
-
-    Raises:
-        UsageError: for an unknown solver, or a lambda that is not above 0.
     """
     if solver not in SOLVERS:
         raise unknown_name_error("solver", solver, SOLVERS)

@@ -53,9 +53,6 @@ def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> 
         written: what `write_episode` returned, begun at the prior's own state.
         prior: that prior.
         kl_memory: "final", "sum" or "steps".
-
-    Raises:
-        UsageError: for another `kl_memory`.
     """
     if kl_memory not in KL_MEMORY:
         raise unknown_name_error("kl_memory", kl_memory, KL_MEMORY)

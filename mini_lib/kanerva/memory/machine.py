@@ -57,9 +57,6 @@ class ProductMemory:
         prior: the machines before anything is written.
         state: the machines now; its tensors always have the axis B.
         items: how many have been written.
-
-    Raises:
-        UsageError: for sizes and options that cannot be, such as K that does not divide `total`.
     """
 
     def __init__(
@@ -185,9 +182,6 @@ class ProductMemory:
 
         The lower, the more novel. An empty memory answers from its prior. See `predictive` for what is computed
         where there is more than one machine.
-
-        Raises:
-            UsageError: for codes or weights that do not fit.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
@@ -214,9 +208,6 @@ class ProductMemory:
             draw: machines for each code; if not, their means are used.
             settle: how many times a code is read as a query and replaced by the answer, which brings it nearer to
                 what was written. The paper does so 12 times, with images.
-
-        Raises:
-            UsageError: for a count below 1, settling below 0, or weights that do not fit.
         """
         check_whole(count=count)
         if not isinstance(settle, int) or settle < 0:

@@ -12,17 +12,11 @@ from mini_lib.kanerva.memory.writing import MachineWeights, combine
 
 
 class ReadResult(NamedTuple):
-    """A memory's answers to N queries.
+    """A memory's answers to N queries."""
 
-    Attributes:
-        codes: mu_z = sum_i gamma_i R_i w_i. [B, N, D]
-        parts: R_i w_i, each machine's answer; times gamma_i, its part in mu_z. [B, N, K, D]
-        w: addresses by least squares, without noise. [B, N, K, M]
-    """
-
-    codes: Float[Tensor, "B N D"]
-    parts: Float[Tensor, "B N K D"]
-    w: Float[Tensor, "B N K M"]
+    codes: Float[Tensor, "B N D"]  #: mu_z = sum_i gamma_i R_i w_i.
+    parts: Float[Tensor, "B N K D"]  #: R_i w_i, each machine's answer; times gamma_i, its part in mu_z.
+    w: Float[Tensor, "B N K M"]  #: addresses by least squares, without noise.
 
 
 def read(
@@ -45,9 +39,6 @@ def read(
         solver: "ridge" or "dkm"; see `addresses`.
         ridge: lambda.
         noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
-
-    Raises:
-        UsageError: for an option that is not there.
     """
     w = addresses(state.R, queries, solver, ridge)  # least squares [B, N, K, M]
     sampled = w if noise is None else w + noise
@@ -87,9 +78,6 @@ def log_likelihood(
     """Log density in nats of each code under what the memory expects at the code's own address: low for the novel.
 
     See `predictive`. The address is fitted to the code, so this is no density over codes: it cannot be summed to 1.
-
-    Raises:
-        UsageError: for an option that is not there.
     """
     mean, variance = predictive(state, addresses(state.R, codes, solver, ridge), weights)
     squares = (codes - mean).square().sum(-1) / variance

@@ -16,17 +16,12 @@ CUT = 2.0  # standard deviations at which the initial prior means are cut off
 
 
 class State(NamedTuple):
-    """The K machines of B memories.
+    """The K machines of B memories."""
 
-    Attributes:
-        R: means. [B, K, D, M]
-        V: covariances of the columns. [B, K, M, M]
-        shrinkage: ln det V_0 - ln det V, the nats by which each covariance has shrunk since the prior; kept as a
-            running sum, which needs no determinant. [B, K]
-    """
-
-    R: Float[Tensor, "B K D M"]
-    V: Float[Tensor, "B K M M"]
+    R: Float[Tensor, "B K D M"]  #: means.
+    V: Float[Tensor, "B K M M"]  #: covariances of the columns.
+    #: ln det V_0 - ln det V, the nats by which each covariance has shrunk since the prior; kept as a running
+    #: sum, which needs no determinant.
     shrinkage: Float[Tensor, "B K"]
 
     def split(self) -> list["State"]:
@@ -40,15 +35,11 @@ def join(machines: list[State]) -> State:
 
 
 class Prior(NamedTuple):
-    """The K machines of every memory before anything is written: N(vec(R_i), psi_i I).
+    """The K machines of every memory before anything is written: N(vec(R_i), psi_i I)."""
 
-    Attributes:
-        R: means; in a network they are learned. They differ between machines, or these would stay alike. [K, D, M]
-        psi: variances, one for each machine. [K]
-    """
-
+    #: means; in a network they are learned. They differ between machines, or these would stay alike.
     R: Float[Tensor, "K D M"]
-    psi: Float[Tensor, "K"]
+    psi: Float[Tensor, "K"]  #: variances, one for each machine.
 
     def state(self, batch: int) -> State:
         """The state of B empty memories."""
@@ -62,21 +53,13 @@ class Prior(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """What writing an episode of T items did, step by step.
+    """What writing an episode of T items did, step by step."""
 
-    Attributes:
-        states: T + 1 of them, from the one before the first item to the one after the last.
-        w: addresses by least squares, without noise. [B, T, K, M]
-        eta: each machine's noise. [B, T, K]
-        gamma: each machine's weight. [B, T, K]
-        kl: of each item, from the memory before it to the memory after it, in nats. [B, T, K]
-    """
-
-    states: tuple[State, ...]
-    w: Float[Tensor, "B T K M"]
-    eta: Float[Tensor, "B T K"]
-    gamma: Float[Tensor, "B T K"]
-    kl: Float[Tensor, "B T K"]
+    states: tuple[State, ...]  #: T + 1 of them, from the one before the first item to the one after the last.
+    w: Float[Tensor, "B T K M"]  #: addresses by least squares, without noise.
+    eta: Float[Tensor, "B T K"]  #: each machine's noise.
+    gamma: Float[Tensor, "B T K"]  #: each machine's weight.
+    kl: Float[Tensor, "B T K"]  #: of each item, from the memory before it to the memory after it, in nats.
 
     @property
     def state(self) -> State:

@@ -31,15 +31,10 @@ PRECISION = 64  # the least noise, in rounding errors of the prior's variance
 
 
 class MachineWeights(NamedTuple):
-    """How much the machines count, for one item or for T items.
+    """How much the machines count, for one item or for T items."""
 
-    Attributes:
-        eta: standard deviation of the noise with which a machine observes a code. [B, K] or [B, T, K]
-        gamma: weight of a machine in the joint read-out; sums to 1. [B, K] or [B, T, K]
-    """
-
-    eta: Tensor
-    gamma: Tensor
+    eta: Tensor  #: standard deviation of the noise with which a machine observes a code. [B, K] or [B, T, K]
+    gamma: Tensor  #: weight of a machine in the joint read-out; sums to 1. [B, K] or [B, T, K]
 
     def item(self, t: int) -> "MachineWeights":
         """Those of item t, [B, K] each."""
@@ -125,9 +120,6 @@ def write_item(
 
     Returns:
         The state after it, and each machine's divergence from the state before it, in nats.
-
-    Raises:
-        UsageError: for an unknown coupling.
     """
     eta, gamma = weights
     error = prediction_errors(code, readouts(state.R, w), gamma, coupling)  # Delta [B, E, D]
@@ -158,9 +150,6 @@ def write_episode(
         noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
         w: addresses to write at, in place of those of least squares.
         psi: variance of the prior; by default the state is taken for one to which nothing has been written.
-
-    Raises:
-        UsageError: for an option that is not there, or an episode without items.
     """
     if codes.shape[1] < 1:
         raise UsageError("an episode needs at least one item")

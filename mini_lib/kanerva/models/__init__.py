@@ -80,9 +80,6 @@ def build_network(
         encoder: of `ENCODERS`.
         decoder: of `DECODERS`.
         options: of the network; see `options_of`.
-
-    Raises:
-        UsageError: for a name, an option or a size that cannot be; K has to divide `total`.
     """
     check_options(model, options)
     columns = columns_of(total, machines)

@@ -117,11 +117,7 @@ class GivenAssignment(nn.Module):
         h: Float[Tensor, "*B H"],
         shares: Float[Tensor, "*B K"] | None = None,
     ) -> MachineWeights:
-        """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it.
-
-        Raises:
-            UsageError: without shares.
-        """
+        """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it."""
         if shares is None:
             raise UsageError(
                 f"this network's machines are given: pass noise with {GIVEN!r} and '{GIVEN}_read', each machine's"

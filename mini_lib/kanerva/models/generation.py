@@ -25,22 +25,15 @@ SETTLE = 12  # the paper's
 
 
 class Imagined(NamedTuple):
-    """N images for each of B memories, or an episode of N images.
+    """N images for each of B memories, or an episode of N images."""
 
-    Attributes:
-        path: each image on its way, 0 or 1, from the first look to the last settling, S + 1 times.
-            [B, N, S + 1, C, H, W]
-        logits: of the pixels of the last. [B, N, C, H, W]
-        codes: what was read last. [B, N, D]
-        weights: eta and gamma, with which it was read. [B, N, K] each
-        h: the history variable of each. [B, N, H]
-    """
-
+    #: each image on its way, 0 or 1, from the first look to the last settling, S + 1 times. [B, N, S + 1, C,
+    #: H, W]
     path: Float[Tensor, "B N S C H W"]
-    logits: Float[Tensor, "B N C H W"]
-    codes: Float[Tensor, "B N D"]
-    weights: MachineWeights
-    h: Float[Tensor, "B N H"]
+    logits: Float[Tensor, "B N C H W"]  #: of the pixels of the last.
+    codes: Float[Tensor, "B N D"]  #: what was read last.
+    weights: MachineWeights  #: eta and gamma, with which it was read. [B, N, K] each
+    h: Float[Tensor, "B N H"]  #: the history variable of each.
 
     @property
     def images(self) -> Float[Tensor, "B N C H W"]:
@@ -61,9 +54,6 @@ def noise_shapes(
         images: N.
         settle: S, how often an image is read again.
         draw: machines are drawn for each image too.
-
-    Raises:
-        UsageError: for a number that cannot be.
     """
     check_whole(batch=batch, images=images)
     if not isinstance(settle, int) or settle < 0:
@@ -154,9 +144,6 @@ def imagine_episode(
 
     Returns:
         The images, and the memory that holds them.
-
-    Raises:
-        UsageError: as `imagine`.
     """
     _check(network, noise)
     memory = network.empty(len(noise["address"])) if memory is None else memory

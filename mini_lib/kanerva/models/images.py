@@ -30,9 +30,6 @@ class ImageNetwork(nn.Module):
         channels: C.
         size: H = W.
         dim: D.
-
-    Raises:
-        UsageError: for a number below 1.
     """
 
     def __init__(self, channels: int, size: int, dim: int):
@@ -43,11 +40,7 @@ class ImageNetwork(nn.Module):
         self.shape, self.dim = (channels, size, size), dim
 
     def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:
-        """Apply `function` to [N, *expected], all leading axes of x folded into one.
-
-        Raises:
-            UsageError: if the last axes of x are not those expected.
-        """
+        """Apply `function` to [N, *expected], all leading axes of x folded into one."""
         leading, last = x.shape[: -len(expected)], tuple(x.shape[-len(expected) :])
         if last != expected:
             wanted = ", ".join(map(str, expected))
@@ -232,22 +225,14 @@ DECODERS: dict[str, Callable[[int, int, int], Decoder]] = {"conv": ConvDecoder, 
 
 
 def build_encoder(name: str, channels: int, size: int, dim: int) -> Encoder:
-    """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features.
-
-    Raises:
-        UsageError: for a name that is not there, a number below 1, or a size that this encoder cannot read.
-    """
+    """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features."""
     if name not in ENCODERS:
         raise unknown_name_error("encoder", name, ENCODERS)
     return ENCODERS[name](channels, size, dim)
 
 
 def build_decoder(name: str, channels: int, size: int, dim: int) -> Decoder:
-    """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels.
-
-    Raises:
-        UsageError: for a name that is not there, or a number below 1.
-    """
+    """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels."""
     if name not in DECODERS:
         raise unknown_name_error("decoder", name, DECODERS)
     return DECODERS[name](channels, size, dim)

@@ -58,9 +58,6 @@ class Choice(nn.Module):
             h: of the history.
             noise: standard Gumbel numbers.
             tau: temperature, one for all or one for each of B episodes.
-
-        Raises:
-            UsageError: for a number that is not above 0; a tensor is not looked into.
         """
         if not isinstance(tau, Tensor) and not tau > 0:
             raise UsageError(f"tau, a temperature, has to be above 0, got {tau!r}")
@@ -95,9 +92,6 @@ class MixtureKanerva(Kanerva):
         stop_grad_r: no gradient reaches the choice; see `Choice`.
         ridge: lambda of the addressing.
         sample: addresses at their "mean" or drawn, "full"; see `Kanerva`.
-
-    Raises:
-        UsageError: for an option or a size that cannot be.
     """
 
     rule = "mixture"

@@ -51,9 +51,6 @@ class Kanerva(nn.Module):
         ridge: lambda of the addressing.
         sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
             the "full" model (the other figures), drawn with the standard deviation chi, for writing and reading.
-
-    Raises:
-        UsageError: for an option or a size that cannot be, or image networks with codes of another size.
     """
 
     rule: str
@@ -148,9 +145,6 @@ class Kanerva(nn.Module):
             noise: as `noise_shapes` names it; by default drawn in training, and none in evaluation.
             autoencode: decode the codes themselves too.
             how: what the assignment takes besides; `tau` of a mixture.
-
-        Raises:
-            UsageError: for queries or noise that do not fit, or an episode without items.
         """
         if queries is not None and queries.shape != images.shape:
             raise UsageError(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")

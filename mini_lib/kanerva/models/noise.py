@@ -20,15 +20,10 @@ Items = TypeVar("Items", bound=tuple)
 
 
 class Normal(NamedTuple):
-    """Independent normal distributions, one for each feature.
+    """Independent normal distributions, one for each feature."""
 
-    Attributes:
-        mean: [*B, F]
-        sd: [*B, F]
-    """
-
-    mean: Tensor
-    sd: Tensor
+    mean: Tensor  #: [*B, F]
+    sd: Tensor  #: [*B, F]
 
     def draw(self, noise: Tensor | None = None) -> Tensor:
         """A sample, by standard normal numbers; without them, the mean."""
@@ -64,11 +59,7 @@ def _gumbel(
 
 
 def pick(noise: Noise | None, shapes: Shapes, name: str) -> Tensor | None:
-    """The tensor of that name, or None if there is no noise or none of that name is wanted.
-
-    Raises:
-        UsageError: if it is wanted and not there, or has another shape.
-    """
+    """The tensor of that name, or None if there is no noise or none of that name is wanted."""
     if noise is None or name not in shapes:
         return None
     if name not in noise:

@@ -47,9 +47,6 @@ class ProductKanerva(Kanerva):
             `GivenAssignment`.
         ridge: lambda of the addressing.
         sample: addresses at their "mean" or drawn, "full"; see `Kanerva`.
-
-    Raises:
-        UsageError: for an option or a size that cannot be.
     """
 
     rule = "product"

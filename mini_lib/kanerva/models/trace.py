@@ -9,17 +9,11 @@ from mini_lib.kanerva.memory import MachineWeights, ReadResult, State, WriteResu
 
 
 class EpisodeMemory(NamedTuple):
-    """A network's memory of the items that were written.
+    """A network's memory of the items that were written."""
 
-    Attributes:
-        state: the machines.
-        omega: the mean that the history is drawn from. [B, W]
-        items: how many there were.
-    """
-
-    state: State
-    omega: Float[Tensor, "B W"]
-    items: int
+    state: State  #: the machines.
+    omega: Float[Tensor, "B W"]  #: the mean that the history is drawn from.
+    items: int  #: how many there were.
 
 
 class EpisodeWrite(NamedTuple):
@@ -41,34 +35,23 @@ class EpisodeRead(NamedTuple):
 
 
 class KanervaTrace(NamedTuple):
-    """Everything that happens while an episode is written and read.
+    """Everything that happens while an episode is written and read."""
 
-    Attributes:
-        logits: of the pixels that are read out. [B, T, C, H, W]
-        autoencoded: logits of the codes themselves, without a memory; no items unless requested.
-        codes: z, of the images. [B, T, D]
-        queries: z of the queries. [B, T, D]
-        written: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
-        reading: mu_z, each machine's answer, addresses; see `ReadResult`.
-        weights: eta and gamma at reading. [B, T, K] each
-        h: the history variable that each item was written with. [B, T, H]
-        h_read: the one that all queries were read with. [B, H]
-        omega: the mean of the whole episode. [B, W]
-        kl: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not of
-            a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T], of
-            each query; "history_read" [B].
-    """
-
-    logits: Float[Tensor, "B T C H W"]
+    logits: Float[Tensor, "B T C H W"]  #: of the pixels that are read out.
+    #: logits of the codes themselves, without a memory; no items unless requested.
     autoencoded: Float[Tensor, "B ... C H W"]
-    codes: Float[Tensor, "B T D"]
-    queries: Float[Tensor, "B T D"]
+    codes: Float[Tensor, "B T D"]  #: z, of the images.
+    queries: Float[Tensor, "B T D"]  #: z of the queries.
+    #: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
     written: WriteResult
-    reading: ReadResult
-    weights: MachineWeights
-    h: Float[Tensor, "B T H"]
-    h_read: Float[Tensor, "B H"]
-    omega: Float[Tensor, "B W"]
+    reading: ReadResult  #: mu_z, each machine's answer, addresses; see `ReadResult`.
+    weights: MachineWeights  #: eta and gamma at reading. [B, T, K] each
+    h: Float[Tensor, "B T H"]  #: the history variable that each item was written with.
+    h_read: Float[Tensor, "B H"]  #: the one that all queries were read with.
+    omega: Float[Tensor, "B W"]  #: the mean of the whole episode.
+    #: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not
+    #: of a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T],
+    #: of each query; "history_read" [B].
     kl: dict[str, Tensor]
 
     @property

@@ -53,17 +53,10 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
         items: T, images of an episode.
         generator: of random numbers, on the CPU.
         options: of the problem's own `sample`.
-
-    Raises:
-        UsageError: for a task, an option or a number that cannot be.
     """
     return _checked(task, "sample", count, items, options)(count, items, generator, **options)
 
 
 def evaluation(task: str, count: int, items: int, **options) -> Episodes:
-    """The episodes of a problem that every network is tested on; arguments as of `sample`. Cached; do not modify.
-
-    Raises:
-        UsageError: for a task, an option or a number that cannot be.
-    """
+    """The episodes of a problem that every network is tested on; arguments as of `sample`. Cached; do not modify."""
     return _checked(task, "evaluation", count, items, options)(count, items, **options)

@@ -33,27 +33,17 @@ TURN, SHEAR, STRETCH, MOVE = math.radians(15), 0.2, 0.15, 1.0  # the most; MOVE 
 
 
 class Pool(NamedTuple):
-    """All digits of a split.
+    """All digits of a split."""
 
-    Attributes:
-        images: whether a pixel is on. [N, H, W]
-        labels: 0 to 9. [N]
-    """
-
-    images: Bool[Tensor, "N H W"]
-    labels: Int[Tensor, " N"]
+    images: Bool[Tensor, "N H W"]  #: whether a pixel is on.
+    labels: Int[Tensor, " N"]  #: 0 to 9. [N]
 
 
 class DigitEpisodes(NamedTuple):
-    """B episodes of T digits each.
+    """B episodes of T digits each."""
 
-    Attributes:
-        images: 0 or 1. [B, T, 1, H, W]
-        labels: 0 to 9. [B, T]
-    """
-
-    images: Float[Tensor, "B T 1 H W"]
-    labels: Int[Tensor, "B T"]
+    images: Float[Tensor, "B T 1 H W"]  #: 0 or 1.
+    labels: Int[Tensor, "B T"]  #: 0 to 9.
 
     def to(self, device: torch.device | str) -> "DigitEpisodes":
         """The same episodes on another device."""
@@ -169,9 +159,6 @@ def sample(
         generator: of random numbers, on the CPU.
         source: see `pictures`.
         split: see `pool`.
-
-    Raises:
-        UsageError: as `pictures`.
     """
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)

@@ -35,23 +35,14 @@ HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; th
 
 
 class SpriteEpisodes(NamedTuple):
-    """B episodes of T images each; S = 2 sprites.
+    """B episodes of T images each; S = 2 sprites."""
 
-    Attributes:
-        images: 0 or 1, the greater of the templates at each pixel. [B, T, 1, H, W]
-        templates: each sprite alone, where it is in the image. [B, T, S, H, W]
-        shape: an index into `SHAPES`. [B, S]
-        scale: an index into `SCALES`. [B, S]
-        orientation: 0 to 39; see `angle`. [B, S]
-        position: x and y, 0 to 31; see `place`. [B, T, S, 2]
-    """
-
-    images: Float[Tensor, "B T 1 H W"]
-    templates: Float[Tensor, "B T S H W"]
-    shape: Int[Tensor, "B S"]
-    scale: Int[Tensor, "B S"]
-    orientation: Int[Tensor, "B S"]
-    position: Int[Tensor, "B T S 2"]
+    images: Float[Tensor, "B T 1 H W"]  #: 0 or 1, the greater of the templates at each pixel.
+    templates: Float[Tensor, "B T S H W"]  #: each sprite alone, where it is in the image.
+    shape: Int[Tensor, "B S"]  #: an index into `SHAPES`.
+    scale: Int[Tensor, "B S"]  #: an index into `SCALES`.
+    orientation: Int[Tensor, "B S"]  #: 0 to 39; see `angle`.
+    position: Int[Tensor, "B T S 2"]  #: x and y, 0 to 31; see `place`.
 
     def to(self, device: torch.device | str) -> "SpriteEpisodes":
         """The same episodes on another device."""
@@ -126,9 +117,6 @@ def draw(
         orientation: see there.
         position: see there.
         size: pixels of the picture each way: 28, 64 (as released) or 14.
-
-    Raises:
-        UsageError: for another size, or a number that is beyond its range.
     """
     if size not in SIZES:
         known = ", ".join(map(str, SIZES))
@@ -159,9 +147,6 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
         items: T, 15 in the paper.
         generator: of random numbers, on the CPU.
         size: pixels each way; see `draw`.
-
-    Raises:
-        UsageError: for another size.
     """
     shape, scale, orientation = (
         torch.randint(values, (count, OBJECTS), generator=generator)

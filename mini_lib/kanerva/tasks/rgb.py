@@ -17,15 +17,10 @@ HIDDEN = COLOURS.index("green")  # the channel that a query lacks
 
 
 class RGBEpisodes(NamedTuple):
-    """B episodes of T triplets of digits each.
+    """B episodes of T triplets of digits each."""
 
-    Attributes:
-        images: 0 or 1. [B, T, 3, H, W]
-        labels: 0 to 9, of the red, the green and the blue digit. [B, T, 3]
-    """
-
-    images: Float[Tensor, "B T 3 H W"]
-    labels: Int[Tensor, "B T 3"]
+    images: Float[Tensor, "B T 3 H W"]  #: 0 or 1.
+    labels: Int[Tensor, "B T 3"]  #: 0 to 9, of the red, the green and the blue digit.
 
     @property
     def queries(self) -> Float[Tensor, "B T 3 H W"]:
@@ -59,9 +54,6 @@ def sample(
         generator: of random numbers, on the CPU.
         source: see `digits.pictures`.
         split: see `digits.pool`.
-
-    Raises:
-        UsageError: as `digits.pictures`.
     """
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)

@@ -33,9 +33,6 @@ def rows(
         For each a dict of "model" and "class"; "name", the network's in the paper; "runs", every finished run's
         value, and their "seeds"; "diverged", how many did not finish; "mean" and "sem" of the runs; "paper" and
         "error", what the paper prints; "verdict"; and "bounds", name -> number. What is not there is None.
-
-    Raises:
-        UsageError: for a measure, scale or class that is not there; the nearest name is offered.
     """
     check_names("measure", [measure], MEASURES)
     check_names("scale", [scale], SCALES)
@@ -72,11 +69,7 @@ def _numbers(bounds: Mapping[str, Mapping], column: str) -> dict[str, float]:
 
 
 def place_of_first(records: Records, model: str, column: str = "even") -> tuple[int, int]:
-    """Where seed 1, the trained network that comes along, stands by its error among how many tutorial runs.
-
-    Raises:
-        UsageError: for a network or class that is not there, or one without a finished run of seed 1.
-    """
+    """Where seed 1, the trained network that comes along, stands by its error among how many tutorial runs."""
     check_names("model", [model], ROWS)
     row = next(row for row in rows(records, scale=TUTORIAL, columns=(column,)) if row["model"] == model)
     if 1 not in row["seeds"]:

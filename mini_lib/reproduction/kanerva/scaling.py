@@ -47,15 +47,10 @@ AS_READ = {"a": "cubic", "b": "constant", "c": "slope"}  # by the errors, which 
 
 
 class Fit(NamedTuple):
-    """T(k, m) as a sum of `TERMS`.
+    """T(k, m) as a sum of `TERMS`."""
 
-    Attributes:
-        value: of each term's coefficient.
-        error: its standard error.
-    """
-
-    value: dict[str, float]
-    error: dict[str, float]
+    value: dict[str, float]  #: of each term's coefficient.
+    error: dict[str, float]  #: its standard error.
 
     def __call__(self, k: Numbers, m: Numbers) -> Numbers:
         """Predicted time, for numbers or for arrays that go together."""
@@ -142,9 +137,6 @@ def memory_work(
         episodes: B.
         items: T.
         dim: D.
-
-    Raises:
-        UsageError: for another part or form, or a K that does not divide `total`.
     """
     if form not in FORMS:
         raise unknown_name_error("form", form, FORMS)
@@ -187,9 +179,6 @@ def measure(
         threads: that torch may use.
         progress: show a bar.
         sizes: B, T and D; see `memory_work`.
-
-    Raises:
-        UsageError: for an unknown form, or a k that does not divide an m.
     """
     cpu, found = torch.device("cpu"), {}
     timers = {

@@ -17,22 +17,15 @@ class Timing(RunSettings):
 
     The paper names a machine with 8 CPU cores, but neither B nor T nor D: these are ours, and the small scale's one
     thread is.
-
-    Attributes:
-        form: of `looped.FORMS`: the machines in one batched call, or in a loop.
-        episodes: B.
-        items: T.
-        dim: D.
-        threads: that torch may use.
     """
 
     PAPER: ClassVar[str] = "kanerva"
 
-    form: str
-    episodes: int = 2
-    items: int = 3
-    dim: int = 50
-    threads: int = 1
+    form: str  #: of `looped.FORMS`: the machines in one batched call, or in a loop.
+    episodes: int = 2  #: B.
+    items: int = 3  #: T.
+    dim: int = 50  #: D.
+    threads: int = 1  #: that torch may use.
 
     def __post_init__(self) -> None:
         """Raise UsageError for a form that is not there, or numbers below 1."""

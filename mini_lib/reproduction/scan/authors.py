@@ -54,9 +54,6 @@ def load_li(
             ignored.
         words: their words 1, 2, ...; 0 is the end.
         actions: their actions 1, 2, ...; 0 is the end.
-
-    Raises:
-        ValueError: as `load_syntactic_attention`; and for `words` or `actions` that are not SCAN's.
     """
     for kind, given, known in (("words", words, WORDS), ("actions", actions, LI_ACTIONS)):
         if sorted(given) != sorted(known):

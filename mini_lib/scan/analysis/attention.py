@@ -33,11 +33,7 @@ def streams_of(model: nn.Module) -> SyntacticAttention:
 
 
 def encode_for(model: nn.Module, commands: Sequence[str]) -> Examples:
-    """Commands as numbers, on the CPU.
-
-    Raises:
-        UsageError: for what is no SCAN command, a verb that the network does not have, or another network.
-    """
+    """Commands as numbers, on the CPU."""
     examples = encode(commands)
     if int(examples.words.max()) >= streams_of(model).meaning.num_embeddings:
         raise UsageError(
@@ -60,32 +56,19 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 class CommandAttention(NamedTuple):
-    """What a network does with one command of T words, its ends included, over the N steps of the right answer.
+    """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    Attributes:
-        command: the command.
-        words: from <SOS> to <EOS>.
-        right: the right actions, then <EOS>.
-        predicted: the network's action at each step.
-        attention: alpha_ij. [N, T]
-        own: the place among the words of each right action's own word. [N]
-    """
-
-    command: str
-    words: tuple[str, ...]
-    right: tuple[str, ...]
-    predicted: tuple[str, ...]
-    attention: Tensor
-    own: Tensor
+    command: str  #: the command.
+    words: tuple[str, ...]  #: from <SOS> to <EOS>.
+    right: tuple[str, ...]  #: the right actions, then <EOS>.
+    predicted: tuple[str, ...]  #: the network's action at each step.
+    attention: Tensor  #: alpha_ij. [N, T]
+    own: Tensor  #: the place among the words of each right action's own word. [N]
 
 
 @torch.no_grad()
 def attend(model: nn.Module, command: str) -> CommandAttention:
-    """Follow one command through the network.
-
-    Raises:
-        UsageError: for what is no SCAN command; for another network.
-    """
+    """Follow one command through the network."""
     words, lengths, actions = encode_for(model, [command]).to(device_of(model))
     trace = model.trace(words, lengths, actions.shape[1])
     return CommandAttention(
@@ -122,11 +105,7 @@ class Dictionary(NamedTuple):
 
 @torch.no_grad()
 def dictionary(model: nn.Module) -> Dictionary:
-    """The probability of every action when all attention is on one word: softmax f(m_j).
-
-    Raises:
-        UsageError: for a network whose words mean nothing by themselves; for another network.
-    """
+    """The probability of every action when all attention is on one word: softmax f(m_j)."""
     model = streams_of(model)
     for broken, name in (
         (model.sequence is not None, "sequential semantics"),

@@ -91,15 +91,10 @@ def substitutions(steps: Steps) -> Table:
 
 
 class FirstErrors(NamedTuple):
-    """The first error of every command that is answered wrongly.
+    """The first error of every command that is answered wrongly."""
 
-    Attributes:
-        step: its step, from 0. [M]
-        steps: how many steps the command has, its end included. [M]
-    """
-
-    step: Tensor
-    steps: Tensor
+    step: Tensor  #: its step, from 0. [M]
+    steps: Tensor  #: how many steps the command has, its end included. [M]
 
     @property
     def relative(self) -> Float[Tensor, " M"]:

@@ -38,21 +38,13 @@ KIND_OF = {WORD_IDS[word]: LOOKED_AT.index(kind) for kind, words in KINDS.items(
 
 
 class Steps(NamedTuple):
-    """What a network does with N commands at each of their steps, at most L; -1 where a command has no such step.
+    """What a network does with N commands at each of their steps, at most L; -1 where a command has no such step."""
 
-    Attributes:
-        examples: the commands as numbers.
-        predicted: number of the network's action. [N, L]
-        own: place of the right action's own word among the words. [N, L]
-        looked: place of the word that has most attention. [N, L]
-        weight: attention on the own word. [N, L]
-    """
-
-    examples: Examples
-    predicted: Tensor
-    own: Tensor
-    looked: Tensor
-    weight: Tensor
+    examples: Examples  #: the commands as numbers.
+    predicted: Tensor  #: number of the network's action. [N, L]
+    own: Tensor  #: place of the right action's own word among the words. [N, L]
+    looked: Tensor  #: place of the word that has most attention. [N, L]
+    weight: Tensor  #: attention on the own word. [N, L]
 
     def __getitem__(self, which) -> "Steps":
         """Index by slice, integer or boolean tensor."""
@@ -79,11 +71,7 @@ class Steps(NamedTuple):
 
 @torch.no_grad()
 def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
-    """Follow many commands through the network, those of like length together; the tables below start from this.
-
-    Raises:
-        UsageError: for what is no SCAN command; for another network.
-    """
+    """Follow many commands through the network, those of like length together; the tables below start from this."""
     examples, device = encode_for(model, commands), device_of(model)
     own = [torch.tensor(own_places(command)) for command in commands]
     own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
@@ -102,29 +90,17 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
 
 
 class OwnWord(NamedTuple):
-    """At how many steps the own word of the right action has most attention.
+    """At how many steps the own word of the right action has most attention."""
 
-    Attributes:
-        all: of all steps but the ends.
-        verbs: where a verb's action is right.
-        turns: where LEFT or RIGHT is right.
-        end: where <EOS> is right, and <EOS> is looked at.
-        when_right: of the steps but the ends, in commands that are answered exactly.
-        when_wrong: the same in the other commands.
-        by_action: for each action; JUMP tells of a held-out jump.
-        end_looks: how often each word has most attention at the end, the most frequent first.
-        weight: mean attention on the own word, over all steps but the ends.
-    """
-
-    all: Share
-    verbs: Share
-    turns: Share
-    end: Share
-    when_right: Share
-    when_wrong: Share
-    by_action: dict[str, Share]
-    end_looks: dict[str, int]
-    weight: float
+    all: Share  #: of all steps but the ends.
+    verbs: Share  #: where a verb's action is right.
+    turns: Share  #: where LEFT or RIGHT is right.
+    end: Share  #: where <EOS> is right, and <EOS> is looked at.
+    when_right: Share  #: of the steps but the ends, in commands that are answered exactly.
+    when_wrong: Share  #: the same in the other commands.
+    by_action: dict[str, Share]  #: for each action; JUMP tells of a held-out jump.
+    end_looks: dict[str, int]  #: how often each word has most attention at the end, the most frequent first.
+    weight: float  #: mean attention on the own word, over all steps but the ends.
 
 
 def own_word(steps: Steps) -> OwnWord:

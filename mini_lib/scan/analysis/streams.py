@@ -34,11 +34,7 @@ def actions_of_streams(
 
 @torch.no_grad()
 def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
-    """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another.
-
-    Raises:
-        UsageError: for commands of unequal length; for what is no SCAN command; for another network.
-    """
+    """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another."""
     one, other = _encode_pairs(model, [syntax], [semantics])
     return decode(actions_of_streams(model, one, other, MOST_ACTIONS)[0])
 
@@ -100,15 +96,10 @@ def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str])
 
 
 class Leak(NamedTuple):
-    """How far h_j of a verb moves, as a share of its length, one number for each replaced word.
+    """How far h_j of a verb moves, as a share of its length, one number for each replaced word."""
 
-    Attributes:
-        own: when the verb itself is replaced by another verb. [M]
-        neighbour: when the word before or after it is replaced by another of its class. [M2]
-    """
-
-    own: Tensor
-    neighbour: Tensor
+    own: Tensor  #: when the verb itself is replaced by another verb. [M]
+    neighbour: Tensor  #: when the word before or after it is replaced by another of its class. [M2]
 
 
 def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
@@ -174,9 +165,6 @@ def role_similarity(
 
     Every place of `verb` in the commands counts once; all else of the sentence stays. Near 1, the network gives the
     new verb the role of a known one. For comparison call it with a known verb and commands that hold that one.
-
-    Raises:
-        UsageError: if no command holds the verb; for another network.
     """
     cases = [
         (command, place) for command in commands for place, word in enumerate(command.split()) if word == verb

@@ -52,10 +52,6 @@ def check_options(model: str, options: Iterable[str]) -> None:
 
 
 def build_network(model: str, **options) -> nn.Module:
-    """A network of `MODELS` with the paper's sizes, unless options say otherwise.
-
-    Raises:
-        UsageError: for a network or an option that is not there; the nearest name is offered.
-    """
+    """A network of `MODELS` with the paper's sizes, unless options say otherwise."""
     check_options(model, options)
     return MODELS[model](**options)

@@ -57,17 +57,11 @@ class GRUCell(nn.Module):
 
 
 class EncodedWords(NamedTuple):
-    """A batch of commands after the encoder.
+    """A batch of commands after the encoder."""
 
-    Attributes:
-        memory: both directions' states at each word. [B, T, 2H]
-        keys: W_m memory, of the attention. [B, T, H]
-        inside: which places are words. [B, T]
-    """
-
-    memory: Tensor
-    keys: Tensor
-    inside: Tensor
+    memory: Tensor  #: both directions' states at each word. [B, T, 2H]
+    keys: Tensor  #: W_m memory, of the attention. [B, T, H]
+    inside: Tensor  #: which places are words. [B, T]
 
 
 class GRUAttention(nn.Module):

@@ -27,19 +27,12 @@ IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does no
 
 
 class EncodedStreams(NamedTuple):
-    """A batch of commands after the encoder.
+    """A batch of commands after the encoder."""
 
-    Attributes:
-        memory: states at each word; 0 on padding. [B, T, H]
-        keys: memory W_k. [B, T, H]
-        mask: 0 at words, -inf at padding. [B, T]
-        primitives: of each word, with noise. [B, T, P]
-    """
-
-    memory: Tensor
-    keys: Tensor
-    mask: Tensor
-    primitives: Tensor
+    memory: Tensor  #: states at each word; 0 on padding. [B, T, H]
+    keys: Tensor  #: memory W_k. [B, T, H]
+    mask: Tensor  #: 0 at words, -inf at padding. [B, T]
+    primitives: Tensor  #: of each word, with noise. [B, T, P]
 
 
 class LiNetwork(nn.Module):

@@ -58,19 +58,13 @@ def lstm_over_time(x: Float[Tensor, "D B T G"], weight: Float[Tensor, "D G H"]) 
 
 
 class LSTMSteps(NamedTuple):
-    """What the steps of an LSTM leave for the backward pass, over a first axis of T steps.
+    """What the steps of an LSTM leave for the backward pass, over a first axis of T steps."""
 
-    Attributes:
-        sigmoid: of all gates' inputs, in PyTorch's order i, f, g, o on the last axis; that of g is not used.
-        g: tanh of its input.
-        c: the new cells.
-        tanh_c: tanh of the new cells.
-    """
-
+    #: of all gates' inputs, in PyTorch's order i, f, g, o on the last axis; that of g is not used.
     sigmoid: Tensor
-    g: Tensor
-    c: Tensor
-    tanh_c: Tensor
+    g: Tensor  #: tanh of its input.
+    c: Tensor  #: the new cells.
+    tanh_c: Tensor  #: tanh of the new cells.
 
 
 def step_forward(x: Tensor, c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:

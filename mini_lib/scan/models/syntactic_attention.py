@@ -22,19 +22,12 @@ from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT
 
 
 class StreamsTrace(NamedTuple):
-    """What happens inside for a batch of commands, over N steps.
+    """What happens inside for a batch of commands, over N steps."""
 
-    Attributes:
-        meanings: m_j, of each word. [B, T, M]
-        roles: h_j, what the syntax stream makes of each word's place. [B, T, K]
-        attention: alpha_ij, of step i on word j; 0 on padding. [B, N, T]
-        logits: of each step's action. [B, N, A]
-    """
-
-    meanings: Tensor
-    roles: Tensor
-    attention: Tensor
-    logits: Tensor
+    meanings: Tensor  #: m_j, of each word. [B, T, M]
+    roles: Tensor  #: h_j, what the syntax stream makes of each word's place. [B, T, K]
+    attention: Tensor  #: alpha_ij, of step i on word j; 0 on padding. [B, N, T]
+    logits: Tensor  #: of each step's action. [B, N, A]
 
     @property
     def semantic(self) -> Float[Tensor, "B N M"]:

@@ -26,9 +26,6 @@ def accuracy_by_regime(
     Args:
         comparisons: of one or more tables, from `compare`; variants are left out.
         chance: accuracy in percent of a guess, by table, for a dotted line.
-
-    Raises:
-        ValueError: if nothing is left to draw.
     """
     shown = [comparison for comparison in comparisons if not comparison.cell.variant]
     if not shown:
@@ -113,9 +110,6 @@ def learning_curves(
         panels: panel title to network name to its records, all of the same settings.
         until: last update shown.
         logarithmic: draw updates on a logarithmic axis.
-
-    Raises:
-        ValueError: without panels.
     """
     if not panels:
         raise ValueError("nothing to draw: give at least one panel of records")
@@ -154,9 +148,6 @@ def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = 
     Args:
         runs: network name to its run, or to one run a seed.
         chance: accuracy of a guess in percent, for a dotted line.
-
-    Raises:
-        ValueError: without runs, or for a run that was stopped before its test.
     """
     if not runs:
         raise ValueError("nothing to draw: give at least one run")

@@ -36,9 +36,6 @@ def problem(
         problems: a set of problems of that task.
         number: which of them.
         answer: frame the right answer in green.
-
-    Raises:
-        ValueError: if the problems are not of that task's length.
     """
     fig, ax = figure(size=(3.4, 2.9))
     _draw_problem(ax, task, images, problems, number, answer)
@@ -127,9 +124,6 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
         trace: of a batch with that problem, from `ESBN.trace`.
         step: from 0; T is the extra step, which has no image.
         number: the problem's place in the batch.
-
-    Raises:
-        ValueError: for a step that is not there, or a network with a default entry in memory.
     """
     steps = len(images)
     if not 0 <= step <= steps:

@@ -39,9 +39,6 @@ def continuations(
         truth: the function at x = 1..N+S, [T] or [B, T]; in black.
         spreads: name -> standard deviations, like `predictions`; drawn as a band of two each way.
         titles: of the panels.
-
-    Raises:
-        UsageError: without predictions, for a spread of no prediction, or shapes that do not go together.
     """
     require_nonempty(predictions, "prediction, by name")
     if strange := set(spreads or {}) - set(predictions):
@@ -107,9 +104,6 @@ def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relatio
         ensemble: from `analysis.ensemble`.
         truth: the function at x = 1..N+S, in black.
         name: of the network, for its colour.
-
-    Raises:
-        UsageError: for a truth of another length.
     """
     observed, places = len(ensemble.y), ensemble.places.numpy()
     if truth is not None and len(truth) != observed + len(places):

@@ -46,9 +46,6 @@ def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) ->
         rows: from `tables.rows`.
         ylabel: what is measured.
         logarithmic: the axis; all panels share it.
-
-    Raises:
-        UsageError: without rows.
     """
     require_nonempty(rows, "row")
     classes = list(dict.fromkeys(row["class"] for row in rows))
@@ -132,9 +129,6 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
     Args:
         errors: name -> `analysis.error_by_step`.
         ylabel: what is measured; on a logarithmic axis.
-
-    Raises:
-        UsageError: without predictors.
     """
     require_nonempty(errors, "predictor, by name")
     drawn = looks(errors)
@@ -166,9 +160,6 @@ def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
     Args:
         bins: class -> `analysis.error_by_spread`.
         coverage: `analysis.coverage`, in percent.
-
-    Raises:
-        UsageError: without bins.
     """
     require_nonempty(bins, "class of curves")
     with style():

@@ -57,11 +57,7 @@ def two_networks() -> Figure:
 
 
 def masks(observed: int = 4, mask: str = "causal") -> Figure:
-    """Draw which token (a row) may look at which (a column) in both networks; queries come last, in vermilion.
-
-    Raises:
-        UsageError: for an unknown mask, or numbers of observations that do not fit on a page.
-    """
+    """Draw which token (a row) may look at which (a column) in both networks; queries come last, in vermilion."""
     if mask not in MASKS or not 2 <= observed <= 6:
         raise UsageError(
             f"masks are {', '.join(MASKS)}, of 2 to 6 observations; got {mask!r} and {observed!r}"
@@ -128,9 +124,6 @@ def attention_by_distance(measured: Mapping[str, DistanceAttention]) -> Figure:
 
     Args:
         measured: name of the network -> `analysis.attention_by_distance`.
-
-    Raises:
-        UsageError: without networks.
     """
     require_nonempty(measured, "network")
     with style():

@@ -27,9 +27,6 @@ def differences(y: Sequence[int | float] | Float[Tensor, "N"]) -> Figure:
 
     Args:
         y: N observations. Rows of the matrix are i, columns j; column N + 1 has a question mark for every query.
-
-    Raises:
-        UsageError: for what is no curve.
     """
     y = as_curve(y)[0]
     observed = len(y)
@@ -76,11 +73,7 @@ def token_set(model: str, observed: int) -> Tokens:
 
 
 def token_sets(observed: int = 6) -> Figure:
-    """Draw where the tokens of both networks stand, and count them: squares carry a value, open circles ask for one.
-
-    Raises:
-        UsageError: for fewer than two observations.
-    """
+    """Draw where the tokens of both networks stand, and count them: squares carry a value, circles ask for one."""
     if observed < 2:
         raise UsageError(f"two observations at least make a difference, got observed={observed!r}")
     with style():

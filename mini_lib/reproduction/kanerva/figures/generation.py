@@ -83,9 +83,6 @@ def trajectories(paths: Numbers, stored: Numbers, cosines: Numbers) -> Figure:
         paths: [N, S + 1, D], codes from the first look (open dots) to the last (full dots).
         stored: [T, D], codes of what was stored: crosses.
         cosines: of each path's end with the nearest stored image, [N]; its colour says what it counts as.
-
-    Raises:
-        UsageError: for codes of several sizes.
     """
     paths, stored = np.asarray(paths, dtype=float), np.asarray(stored, dtype=float)
     if paths.ndim != 3 or stored.ndim != 2 or paths.shape[2] != stored.shape[1]:

@@ -20,11 +20,7 @@ LOOKS = (  # of the first column, of its control, and of others
 
 
 def by_row(comparisons: Iterable[Comparison]) -> dict[str, dict[str, Comparison]]:
-    """Cells as row -> column -> comparison, in their order.
-
-    Raises:
-        UsageError: for no cells, or two for one place, as cells of two tables or of two scales would be.
-    """
+    """Cells as row -> column -> comparison, in their order."""
     rows: dict[str, dict[str, Comparison]] = {}
     for each in comparisons:
         columns = rows.setdefault(each.cell.row, {})
@@ -47,11 +43,7 @@ def _of(columns: Mapping[str, Comparison], name: str) -> Comparison:
 
 
 def in_rows(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EMPTY)) -> str:
-    """The cells as lines of text: means over runs with standard errors (from 3 runs), and how many runs there are.
-
-    Raises:
-        UsageError: for a column that is not there, or as `by_row` does.
-    """
+    """The cells as lines of text: means over runs, standard errors from 3 runs, and how many runs there are."""
     rows = by_row(comparisons)
     wide = max(map(len, rows)) + 2
     widths = [max(len(name), 14) + 3 for name in columns]
@@ -70,9 +62,6 @@ def losses(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EM
     Args:
         comparisons: cells of one table at one scale, as `mini_lib.reproduction.compare` returns them.
         columns: at most four; the second is drawn as a control, open and grey; a channel has its colour.
-
-    Raises:
-        UsageError: for a column that is not there, or as `by_row` does.
     """
     looks = dict(zip(columns, LOOKS, strict=False))
     for name in looks:
@@ -88,11 +77,7 @@ def losses(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EM
 
 
 def curves_of(comparisons: Iterable[Comparison], column: str = LOSS) -> dict[str, list[dict]]:
-    """Learning curves of the runs on record, by row; a row without runs has none.
-
-    Raises:
-        UsageError: for a column that is not there, or as `by_row` does.
-    """
+    """Learning curves of the runs on record, by row; a row without runs has none."""
     return {
         row: [record["curve"] for record in _of(found, column).records]
         for row, found in by_row(comparisons).items()

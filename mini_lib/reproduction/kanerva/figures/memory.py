@@ -144,9 +144,6 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
 
     Args:
         panels: title -> gamma, [T, 2] from 0 to 1; one below the other.
-
-    Raises:
-        UsageError: for no panel, or weights of more or fewer than two machines.
     """
     shown = arrays(panels)
     if any(each.ndim != 2 or each.shape[1] != 2 for each in shown.values()):

@@ -72,9 +72,6 @@ def pictures(
         titles: of the columns, or none.
         limits: the values that are white and black; what is beyond is as white or black as these.
         inches: width and height of a picture.
-
-    Raises:
-        UsageError: for no rows, other shapes, or titles that are not one a column.
     """
     shown = arrays(rows)
     if any(each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3) for each in shown.values()):
@@ -173,9 +170,6 @@ def lines(
         floors: name -> [P], dotted in the colour of the line of that name, such as the least that is possible.
         mark: an x to draw a vertical line at.
         log: whether the y axis is logarithmic.
-
-    Raises:
-        UsageError: for no lines, or a floor of no line.
     """
     shown = arrays(values)
     colours = {name: OKABE_ITO[place % len(OKABE_ITO)] for place, name in enumerate(shown)}
@@ -215,9 +209,6 @@ def profiles(
         bins: title -> names of that panel's J bins; where there are none, they are numbered from 1.
         xlabel: of all panels; their titles, if it is empty.
         ylabel: what is drawn.
-
-    Raises:
-        UsageError: for nothing at all.
     """
     shown = arrays(panels)
     with style():
@@ -272,9 +263,6 @@ def dots(
         rows: row -> column -> values; the same columns in every row. A row without values is said to be not run.
         ylabel: what is measured.
         looks: column -> options of its dots; by default a colour each.
-
-    Raises:
-        UsageError: for nothing, or rows with several columns.
     """
     columns = [list(each) for each in rows.values()]
     if not columns or any(each != columns[0] for each in columns):
@@ -317,9 +305,6 @@ def against_machines(
         ylabel: what is drawn; the axis is shared.
         controls: name -> k -> values of the same networks with nothing written, open and dotted.
         colours: of names; by default the house's in order.
-
-    Raises:
-        UsageError: for no panel, or a control of no name.
     """
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     machines = sorted({k for panel in panels.values() for each in panel.values() for k in each})

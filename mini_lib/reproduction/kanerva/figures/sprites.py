@@ -110,9 +110,6 @@ def maps(tunings: Mapping[str, Numbers]) -> Figure:
     Args:
         tunings: name -> `analysis.tuning` of positions, [K, 64, S]; a row of panels for each sprite of each name
             (with S = 1, of both sprites together, say, a row for each name).
-
-    Raises:
-        UsageError: for nothing.
     """
     rows = {
         f"{name}\nsprite {sprite + 1}" if each.shape[2] > 1 else name: each[:, :, sprite].reshape(

@@ -33,9 +33,6 @@ def accuracies(comparisons: Mapping[str, Comparison], medians: Mapping[str, floa
     Args:
         comparisons: name of the group to a comparison of `compare`.
         medians: the paper's median, in percent, of the groups where it prints one.
-
-    Raises:
-        UsageError: for a median of no group.
     """
     if strange := set(medians or {}) - set(comparisons):
         raise UsageError(f"no group is called {min(strange)!r}; medians go by the names of the groups")
