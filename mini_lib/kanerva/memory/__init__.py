@@ -11,7 +11,6 @@ from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS, address, addresse
 from mini_lib.kanerva.memory.divergence import (
     KL_MEMORY,
     address_kl,
-    assignment_kl,
     episode_kl,
     gaussian_kl,
     history_kl,
@@ -20,7 +19,6 @@ from mini_lib.kanerva.memory.divergence import (
 from mini_lib.kanerva.memory.machine import ProductMemory
 from mini_lib.kanerva.memory.reading import (
     ReadResult,
-    draw_codes,
     draw_machines,
     log_likelihood,
     predictive,
@@ -53,10 +51,8 @@ __all__ = [
     "address",
     "address_kl",
     "addresses",
-    "assignment_kl",
     "columns_of",
     "combine",
-    "draw_codes",
     "draw_machines",
     "episode_kl",
     "gamma_from_eta",

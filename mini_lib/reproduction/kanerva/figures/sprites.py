@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from mini_lib.kanerva.analysis.tuning import BINS
+from mini_lib.kanerva.analysis import BINS
 from mini_lib.reproduction.kanerva.figures.parts import (
     arrays,
     heat_maps,
