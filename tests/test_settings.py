@@ -112,9 +112,9 @@ MADE = {
     "scan": partial(scan.paper_settings, "add_jump"),
     "functions": partial(functions.paper_settings, "relational"),
     "functions, small": partial(functions.tutorial_settings, "one_d"),
-    "kanerva": partial(kanerva.digits_settings, 3),
-    "kanerva, mixture": partial(kanerva.mixture_settings, 3),
-    "kanerva, sprites": partial(kanerva.sprites_settings, 4),
+    "kanerva": partial(kanerva.paper_settings, "digits", 3),
+    "kanerva, mixture": partial(kanerva.paper_settings, "mixture", 3),
+    "kanerva, sprites": partial(kanerva.paper_settings, "sprites", 4),
 }
 NO_NUMBERS = ("95", None, 1j, [1], True, math.nan, math.inf, -math.inf)
 WRONG = {

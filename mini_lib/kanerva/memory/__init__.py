@@ -27,7 +27,6 @@ from mini_lib.kanerva.memory.reading import (
 from mini_lib.kanerva.memory.state import Prior, State, WriteResult, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import (
     COUPLINGS,
-    RULES,
     MachineWeights,
     combine,
     readouts,
@@ -40,7 +39,6 @@ __all__ = [
     "COUPLINGS",
     "KL_MEMORY",
     "RIDGE",
-    "RULES",
     "SOLVERS",
     "MachineWeights",
     "Prior",

@@ -22,18 +22,6 @@ def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
     return 0.5 * ((dim * trace + moved) / prior.psi + dim * (state.shrinkage - columns))
 
 
-def step_kl(
-    explained: Float[Tensor, "B K"], moved: Float[Tensor, "B K"], shrunk: Float[Tensor, "B K"], dim: int
-) -> Float[Tensor, "B K"]:
-    """KL of each machine after an item from the same machine before it.
-
-    With u = V w, s = w.u + eta^2, kappa = w.u / s, the error Delta and the share g (1 but in a mixture):
-    1/2 [-D g kappa + g^2 kappa |Delta|^2 / s - D ln(1 - g kappa)], of `explained` = g kappa, `moved` the second
-    term and `shrunk` = -ln(1 - g kappa).
-    """
-    return 0.5 * (dim * (shrunk - explained) + moved)
-
-
 def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
     """Divergence that a written episode costs each machine.
 

@@ -15,7 +15,7 @@ from mini_lib.kanerva.memory.divergence import memory_kl
 from mini_lib.kanerva.memory.reading import ReadResult
 from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import (
-    RULES,
+    COUPLINGS,
     MachineWeights,
     combine,
     readouts,
@@ -87,7 +87,7 @@ class ProductMemory:
             raise UsageError("give either columns, of each machine, or total, of all machines together")
         columns = columns_of(total, machines) if columns is None else columns
         check_whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
-        check_names("coupling", [coupling], RULES)
+        check_names("coupling", [coupling], COUPLINGS)
         check_names("solver", [solver], SOLVERS)
         for name, value in (("ridge", ridge), ("psi", psi)):
             if not 0 < value < math.inf:

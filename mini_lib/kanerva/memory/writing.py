@@ -1,6 +1,6 @@
 """Writing: each item moves the machines' means towards it and shrinks their covariances (Algorithm 1).
 
-The three rules differ in the error that moves a machine, and in who is moved:
+The three couplings differ in the error that moves a machine, and in who is moved:
 
 - "product": all machines share the error of the joint read-out, z - sum_i gamma_i R_i w_i (Eqs. 2-4). With more
   than one machine this is a delta rule, not the Bayesian update: once z is known, nothing couples the machines.
@@ -22,11 +22,9 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.memory.addressing import RIDGE, address, gamma_from_eta
-from mini_lib.kanerva.memory.divergence import step_kl
 from mini_lib.kanerva.memory.state import State, WriteResult
 
-COUPLINGS = ("product", "independent")
-RULES = (*COUPLINGS, "mixture")
+COUPLINGS = ("product", "independent", "mixture")
 PRECISION = 64  # the least noise, in rounding errors of the prior's variance
 
 
@@ -60,11 +58,11 @@ def prediction_errors(
     code: Float[Tensor, "B D"],
     parts: Float[Tensor, "B K D"],
     gamma: Float[Tensor, "B K"],
-    rule: str = "product",
+    coupling: str = "product",
 ) -> Float[Tensor, "B E D"]:
     """What moves the machines: one error for all (E = 1) or one for each (E = K)."""
-    check_names("coupling", [rule], RULES)
-    expected = combine(parts, gamma)[:, None] if rule == "product" else parts  # [B, E, D]
+    check_names("coupling", [coupling], COUPLINGS)
+    expected = combine(parts, gamma)[:, None] if coupling == "product" else parts  # [B, E, D]
     return code[:, None] - expected  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
 
 
@@ -95,7 +93,10 @@ def update(
     V = minus_square(V, u, beta)  # Eq. 4: V_i - beta_i u_i u_i^T
     # ln det of the old V less that of the new
     shrunk = torch.log1p(share * known / (noise + (1 - share) * known))
-    kl = step_kl(beta * known, beta.square() * known * error.square().sum(-1), shrunk, error.shape[-1])
+    # KL of the new state from the old, with s = known + noise, kappa = known / s and the share g:
+    # 1/2 [-D g kappa + g^2 kappa |Delta|^2 / s - D ln(1 - g kappa)]
+    moved = beta.square() * known * error.square().sum(-1)
+    kl = 0.5 * (error.shape[-1] * (shrunk - beta * known) + moved)
     return State(R, V, shrinkage + shrunk), kl
 
 

@@ -70,5 +70,5 @@ class MixtureKanerva(Kanerva):
     (torch.Size([2, 7]), 1.0)
     """
 
-    rule = "mixture"
+    coupling = "mixture"
     assignments: ClassVar = {"learned": Choice}

@@ -86,9 +86,9 @@ class Kanerva(nn.Module):
     """An encoder, K machines, a decoder, and all that is learned with them.
 
     Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
-    assignment network and the history. Subclasses set `rule`, how an item moves the machines (see `memory.writing`),
-    and `assignments`, what makes by name a module with `noise_name`, `features`, `weights` and, where it has one,
-    `divergence`; see `AssignmentNetwork`.
+    assignment network and the history. Subclasses set `coupling`, how an item moves the machines (see
+    `memory.writing`), and `assignments`, what makes by name a module with `noise_name`, `features`, `weights` and,
+    where it has one, `divergence`; see `AssignmentNetwork`.
 
     They make up the inference model of Equations 11 and 12: q(h | z) is the history, q(r | z, h) the assignment,
     q(w | z) least squares, and q(M | z, w, r) writing. The generative model of Equations 6 and 8 to 10 has N(0, I)
@@ -111,7 +111,7 @@ class Kanerva(nn.Module):
             the "full" model (the other figures), drawn with the standard deviation chi, for writing and reading.
     """
 
-    rule: ClassVar[str]
+    coupling: ClassVar[str]
     assignments: ClassVar[dict[str, Callable[[int, int, int, bool], nn.Module]]]
 
     def __init__(
@@ -149,7 +149,7 @@ class Kanerva(nn.Module):
     @property
     def writing(self) -> dict:
         """`write_episode`'s options."""
-        return {"coupling": self.rule, "psi": self.prior.psi, **self.solving}
+        return {"coupling": self.coupling, "psi": self.prior.psi, **self.solving}
 
     @property
     def prior(self) -> Prior:

@@ -34,7 +34,7 @@ class ProductKanerva(Kanerva):
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
     """
 
-    rule = "product"
+    coupling = "product"
     assignments: ClassVar = {
         "learned": AssignmentNetwork,
         "given": lambda dim, machines, history, stop_grad: GivenAssignment(machines),
