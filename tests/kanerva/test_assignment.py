@@ -8,8 +8,7 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment
-from mini_lib.kanerva.models.history import History
+from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, History
 from mini_lib.kanerva.models.noise import GIVEN, Normal, by_item, draw_noise, pick, stack_items
 from mini_lib.seeding import seeded, torch_rng
 

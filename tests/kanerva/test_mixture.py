@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import MachineWeights, gamma_from_eta
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.models.mixture import Choice, straight_through
@@ -127,13 +126,3 @@ def test_a_one_hot_product_is_a_mixture():
     torch.testing.assert_close(ours.written.state.R, theirs.written.state.R, **near)
     torch.testing.assert_close(ours.written.state.V, theirs.written.state.V, **near)
     torch.testing.assert_close(ours.kl["memory"], theirs.kl["memory"], **near)
-
-
-def test_wrong_use_is_told():
-    network, (images, _) = make("mixture"), pictures()
-    with pytest.raises(UsageError, match=r"tau, a temperature, has to be above 0, got 0\.0"):
-        network(images, tau=0.0)
-    with pytest.raises(UsageError, match="unknown option of mixture 'assignment'"):
-        make("mixture", assignment="given")
-    with pytest.raises(UsageError, match="noise lacks 'gumbel'"):
-        network(images, noise=noise_of(make("default")))

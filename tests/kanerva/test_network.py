@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from kanerva import whole
 from kanerva.whole import FORMS, make, noise_of, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import memory_kl, writing
 from mini_lib.kanerva.memory.writing import least_noise
-from mini_lib.kanerva.models import MODELS, build_encoder, build_network, draw_noise, generation, options_of
+from mini_lib.kanerva.models import MODELS, build_network, draw_noise, generation, options_of
 from mini_lib.kanerva.objective import SAMPLE
 from mini_lib.seeding import seeded, torch_rng
 
@@ -96,39 +95,6 @@ def test_pictures_of_single_machines():
 # ------------------------------------------------------------------------------------------------- wrong use
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"assignment": "givn"}, "did you mean 'given'"),
-        ({"sample": "none"}, "known: mean, full"),
-        ({"ridge": 0.0}, "above 0"),
-        ({"machines": 3}, "evenly"),
-        ({"colour": 1}, "unknown option of product"),
-    ],
-)
-def test_options_are_checked_at_once(options, message):
-    with pytest.raises(UsageError, match=message):
-        build_network("product", **({"machines": 2, "total": 4} | whole.SIZES | options))
-
-
-def test_what_does_not_fit_is_told():
-    network, (images, queries) = make(), pictures()
-    noise = noise_of(network)
-    with pytest.raises(UsageError, match=r"queries .* images' shape"):
-        network(images, queries[:, :2])
-    with pytest.raises(UsageError, match="noise lacks 'history'"):
-        network(images, queries, {name: each for name, each in noise.items() if name != "history"})
-    with pytest.raises(UsageError, match=r"noise 'assignment' has to be \[2, 4, 2\], got \[2, 3, 2\]"):
-        network(images, queries, noise | {"assignment": noise["assignment"][:, :3]})
-    with pytest.raises(UsageError, match="items has to be a whole number from 1"):
-        network(images[:, :0])
-    with pytest.raises(UsageError, match="unknown model 'produkt'; did you mean 'product'"):
-        build_network("produkt")
-    encoder = build_encoder("mlp", 1, 2, 4)
-    with pytest.raises(UsageError, match="MLPEncoder has codes of 4 features, not 3"):
-        MODELS["product"](encoder, network.decoder, 3, 2, 2)
-
-
 def drawn_from_the_default_generator(use):
     """Whether two uses differ, and agree when PyTorch's generator starts anew."""
     torch.manual_seed(0)
@@ -167,8 +133,8 @@ def test_given_machines_have_to_be_given(training):
 
 
 def test_options_by_name():
-    shared = {"ridge", "sample", "stop_grad_r"}
-    assert set(options_of("product")) == shared | {"assignment"}
-    assert set(options_of("mixture")) == shared
+    assert [set(options_of(name)) for name in MODELS] == [
+        {"assignment", "stop_grad_r", "ridge", "sample"}
+    ] * 2
     for sample in SAMPLE.values():
         assert make(sample=sample).sample == sample

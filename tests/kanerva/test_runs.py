@@ -70,68 +70,6 @@ def test_settings_come_back_from_a_record():
     assert Settings.from_dict(changed.to_dict()) == changed
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"task": "digit"}, "unknown task 'digit'; did you mean 'digits'"),
-        ({"model": "produkt"}, "unknown model 'produkt'; did you mean 'product'"),
-        ({"experiment": "mean address"}, "unknown experiment 'mean address'; did you mean 'mean addresses'"),
-        ({"source": "mnst"}, "unknown source of digits 'mnst'; did you mean 'mnist'"),
-        ({"encoder": "resid"}, "unknown encoder 'resid'; did you mean 'residual'"),
-        ({"decoder": "cnv"}, "unknown decoder 'cnv'; did you mean 'conv'"),
-        ({"machines": 0}, "machines has to be a whole number from 1, got 0"),
-        (
-            {"machines": 4},
-            "4 machines cannot share 30 columns evenly; numbers of machines that can: 1, 2, 3, 5",
-        ),
-        ({"items": 0}, "items has to be a whole number from 1"),
-        ({"dim": -1}, "dim has to be a whole number from 1"),
-        ({"batch_size": True}, "batch_size has to be a whole number, as an int, got True"),
-        ({"test_episodes": 0}, "test_episodes has to be a whole number from 1"),
-        ({"options": {"assignment": "given"}}, "can be given by the red digit on the task 'rgb' only"),
-        ({"task": "dsprites", "test_episodes": 1}, "test_episodes has to be 2 or more"),
-        ({"epochs": 0}, "epochs has to be a whole number from 1"),
-        ({"lr": 0.0}, "lr has to be above 0"),
-        ({"clip": float("nan")}, "clip has to be a finite number"),
-        ({"kl_weight": -1.0}, "kl_weight has to be above 0"),
-        ({"warm_up": -1}, "warm_up is a whole number of updates from 0, got -1"),
-        ({"ae_weight": -0.1}, "weight of ae_weight has to be at least 0"),
-        ({"kl": {"memry": 1.0}}, "unknown divergence 'memry'; did you mean 'memory'"),
-        ({"kl": {"memory": -1.0}}, "weight of memory has to be at least 0"),
-        ({"model": "mixture"}, "a mixture, and only a mixture, is trained with experiment='mixture'"),
-        ({"experiment": "mixture"}, "got model='product' and experiment='mixture'"),
-        ({"options": {"sample": "full"}}, "leave 'sample' out of the options"),
-        ({"options": {"rigde": 0.1}}, "unknown option of product 'rigde'; did you mean 'ridge'"),
-        ({"checks": (0,), "epochs": 5}, "checks are epochs from 1 to 5, got 0"),
-        ({"checks": (2, 6), "epochs": 5}, "checks are epochs from 1 to 5, got 6"),
-        (
-            {"task": "dsprites", "size": 20},
-            "sprites are drawn with 64, 28, 14 pixels a side, got size=20",
-        ),
-    ],
-)
-def test_what_cannot_be_run_is_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        Settings(**{"task": "digits", "machines": 3} | changes)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (small(options={"ridge": -1.0}), "has to be above 0"),
-        (small(encoder="valid"), "needs images of 21 x 21 pixels or more, got 8 x 8"),
-    ],
-)
-def test_what_shows_in_the_network_is_refused_before_training(settings, message):
-    with pytest.raises(UsageError, match=message):
-        build(settings, 1)
-
-
-def test_an_unknown_setting_is_told():
-    with pytest.raises(UsageError, match="unknown setting 'machine'; did you mean 'machines'"):
-        Settings.from_dict({"paper": "kanerva", "task": "digits", "machine": 3})
-
-
 def test_settings_describe_themselves():
     assert digits_settings(3).describe() == "product of 3 on digits"
     assert mixture_settings(2, source="digits").describe().startswith("mixture of 2 on digits, ")

@@ -17,13 +17,7 @@ from mini_lib.kanerva.memory.divergence import (
     memory_kl,
 )
 from mini_lib.kanerva.memory.machine import ProductMemory
-from mini_lib.kanerva.memory.reading import (
-    ReadResult,
-    draw_machines,
-    log_likelihood,
-    predictive,
-    read,
-)
+from mini_lib.kanerva.memory.reading import ReadResult, draw_machines, log_likelihood, predictive, read
 from mini_lib.kanerva.memory.state import Prior, State, WriteResult, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import (
     COUPLINGS,

@@ -45,11 +45,7 @@ def test_the_paper_settings_are_the_papers():
     assert [s.dim for s in (digits, triplets, sprites)] == [50, 100, 50]
     assert triplets.lr == 1e-3
     assert all(5e-5 <= s.lr <= 1e-3 for s in (digits, triplets, sprites))
-    assert [s.epochs * runs.UPDATES for s in (digits, triplets, sprites)] == [
-        200_000,
-        200_000,
-        250_000,
-    ]
+    assert [s.epochs * runs.UPDATES for s in (digits, triplets, sprites)] == [200_000, 200_000, 250_000]
     assert [s.experiment for s in (digits, triplets, sprites)] == ["mean addresses"] * 2 + ["full"]
     assert [s.encoder for s in (digits, triplets, sprites)] == ["valid", "valid", "residual"]
     assert {(s.kl_weight, s.ae_weight, s.warm_up, len(s.kl)) for s in (digits, triplets, sprites)} == {

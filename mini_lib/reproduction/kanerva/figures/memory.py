@@ -132,8 +132,9 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
         fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
         for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):
             x = np.arange(1, len(gamma) + 1)
-            ax.vlines(x, 0, gamma[:, 0], color=BLUE, linewidth=2.2)
-            ax.vlines(x, -gamma[:, 1], 0, color=VERMILION, linewidth=2.2)
+            up, down = gamma.T
+            ax.vlines(x, 0, up, color=BLUE, linewidth=2.2)
+            ax.vlines(x, -down, 0, color=VERMILION, linewidth=2.2)
             ax.axhline(0, color=RULE, linewidth=0.8)
             ax.set(title=title, ylim=(-1.08, 1.08), yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
             ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")

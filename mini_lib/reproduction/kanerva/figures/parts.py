@@ -219,9 +219,7 @@ def strips(
 
 
 def dots(
-    rows: Mapping[str, Mapping[str, Sequence]],
-    ylabel: str,
-    looks: Mapping[str, dict] | None = None,
+    rows: Mapping[str, Mapping[str, Sequence]], ylabel: str, looks: Mapping[str, dict] | None = None
 ) -> Figure:
     """Draw a dot for each value of each row and column, columns side by side, and a bar at the mean.
 
