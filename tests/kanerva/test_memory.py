@@ -29,7 +29,7 @@ def filled(**options):
 @pytest.mark.parametrize("solver", functions.SOLVERS)
 def test_it_is_the_functions_with_its_own_state(coupling, solver):
     memory = make(coupling=coupling, solver=solver, ridge=0.2, psi=0.7)
-    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
+    codes, eta = randn(6, 4, seed=1).requires_grad_(), randn(6, 2, seed=2).exp()
     gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
     weights = weights_from_eta(eta[None])
     if gamma is not None:
@@ -46,6 +46,20 @@ def test_it_is_the_functions_with_its_own_state(coupling, solver):
         assert ours.equal(expected[0])
     assert memory.divergence().equal(functions.memory_kl(written.state, memory.prior)[0])
     assert same(memory.prior.psi, torch.full((2,), 0.7, dtype=torch.float64))
+    assert not memory.state.R.requires_grad
+    assert not memory.read(codes, eta, gamma).codes.requires_grad
+
+
+def test_it_begins_anew_from_its_seed_or_its_means():
+    memory, alike, other = (make(seed=seed) for seed in (1, 1, 2))
+    assert memory.prior.R.equal(alike.prior.R)
+    assert not memory.prior.R.equal(other.prior.R)
+    assert make(means=memory.prior.R).prior.R.equal(memory.prior.R)
+    assert ProductMemory(4, 2, total=10).prior.R.shape == (2, 4, 5)
+    memory.write(randn(6, 4, seed=1))
+    memory.reset()
+    assert memory.items == 0
+    assert all(now.equal(then) for now, then in zip(memory.state, alike.state, strict=True))
 
 
 def test_however_sure_it_is_items_may_come_one_by_one_in_float32():
@@ -92,16 +106,6 @@ def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
     assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
 
 
-def test_forgetting_and_beginning_again():
-    memory = filled()
-    first = memory.read(randn(6, 4, seed=1)).codes
-    memory.reset()
-    assert memory.items == 0
-    assert not memory.divergence().any()
-    memory.write(randn(6, 4, seed=1))
-    assert memory.read(randn(6, 4, seed=1)).codes.equal(first)
-
-
 # ------------------------------------------------------------------------------------------------- imagination
 
 
@@ -115,6 +119,7 @@ def test_samples_are_drawn_as_the_paper_says():
     for _ in range(3):
         asked = memory.read(asked).codes
     assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
+    assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
 
 
 def test_samples_have_the_variance_that_the_memory_implies():

@@ -53,18 +53,6 @@ def test_choices_have_the_probabilities_of_the_logits():
     assert (sigma == 1).all()
 
 
-def test_tau_changes_the_gradient_and_not_the_choice():
-    found = {}
-    for tau in (0.5, 1.0, 4.0):
-        network, z, h = choice(), numbers(4, 5), numbers(4, 4, seed=1)
-        weights = network.weights(network.features(z), h, numbers(4, 3, seed=2), tau)
-        (weights.gamma * numbers(4, 3, seed=3)).sum().backward()
-        found[tau] = weights.gamma.detach(), network.logits.weight.grad
-    assert found[0.5][0].equal(found[4.0][0])
-    assert not torch.allclose(found[0.5][1], found[4.0][1])
-    torch.testing.assert_close(found[1.0][0], weights.gamma.detach())
-
-
 @pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
 def test_tau_is_one_number_or_one_for_each_episode(shape):
     network = choice()

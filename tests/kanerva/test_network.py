@@ -5,10 +5,9 @@ import torch
 
 from kanerva.whole import FORMS, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import memory_kl, writing
+from mini_lib.kanerva.memory import writing
 from mini_lib.kanerva.memory.writing import least_noise
-from mini_lib.kanerva.models import MODELS, build_network, draw_noise, generation, options_of
-from mini_lib.kanerva.objective import SAMPLE
+from mini_lib.kanerva.models import build_network, draw_noise, generation
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -68,21 +67,6 @@ def test_writing_in_two_parts_is_writing_at_once(form):
     torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
 
 
-def test_the_trace_keeps_the_memory_and_queries_do_not_meet():
-    network, (images, queries) = make(), pictures()
-    noise = noise_of(network)
-    trace = network(images, queries, noise)
-    assert trace.memory.items == 4
-    for t in range(4):
-        alone = noise | {"assignment_read": noise["assignment_read"][:, t : t + 1]}
-        found = network.read(trace.memory, trace.queries[:, t : t + 1], alone)
-        torch.testing.assert_close(found.reading.codes[:, 0], trace.reading.codes[:, t], **TIGHT)
-        torch.testing.assert_close(found.h, trace.h_read, **TIGHT)
-    torch.testing.assert_close(
-        trace.kl["memory"], memory_kl(trace.memory.state, network.prior).sum(-1), **TIGHT
-    )
-
-
 def test_pictures_of_single_machines():
     network, (images, _) = make(), pictures()
     trace = network(images)
@@ -130,11 +114,3 @@ def test_given_machines_have_to_be_given(training):
     shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
     trace = network(images, queries, network.noise(2, 4) | {"given": shares, "given_read": shares})
     assert trace.written.gamma.argmax(-1).equal(shares.argmax(-1))
-
-
-def test_options_by_name():
-    assert [set(options_of(name)) for name in MODELS] == [
-        {"assignment", "stop_grad_r", "ridge", "sample"}
-    ] * 2
-    for sample in SAMPLE.values():
-        assert make(sample=sample).sample == sample

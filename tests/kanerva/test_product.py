@@ -90,14 +90,6 @@ def test_no_noise_is_every_mean(form):
     assert not torch.allclose(ours.logits, network(images, queries, noise_of(network)).logits)
 
 
-def test_images_are_their_own_queries_and_codes_are_decoded_when_asked():
-    network, (images, _) = make(), pictures()
-    noise = noise_of(network)
-    ours, theirs = network(images, None, noise, autoencode=True), network(images, images, noise)
-    torch.testing.assert_close(ours.logits, theirs.logits, **TIGHT)
-    torch.testing.assert_close(ours.autoencoded, network.decoder(network.encoder(images)), **TIGHT)
-
-
 # ------------------------------------------------------------------------------------------------- symmetry
 
 

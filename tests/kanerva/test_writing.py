@@ -267,9 +267,9 @@ def single(psi, eta, size=1.0, columns=30):
     return written, wanted
 
 
-@pytest.mark.parametrize("columns", [8, 30, 60])
-@pytest.mark.parametrize("eta", [1e-4, 1e-3, 1e-2, 0.1, 1.0])
-@pytest.mark.parametrize("psi", [1, 16, 60])
+@pytest.mark.parametrize("columns", [8, 60])
+@pytest.mark.parametrize("eta", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("psi", [1, 60])
 def test_memories_stay_sound_over_45_writes_in_single_precision(psi, eta, columns):
     written, _ = single(psi, eta, size=3.0, columns=columns)
     assert all(part.isfinite().all() for part in (*written.state, written.kl))
