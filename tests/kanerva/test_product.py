@@ -198,9 +198,9 @@ def test_stacked_networks_equal_each_alone(form):
     batch = {name: torch.stack([each[name] for each in batches]) for name in ("images", "queries", "warm_up")}
     batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
     found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
-    for replica, network in enumerate(networks):
-        own, score = loss_of(network, batches[replica])
+    for i, network in enumerate(networks):
+        own, score = loss_of(network, batches[i])
         own.backward()
-        torch.testing.assert_close(scores[replica], score, **TIGHT)
+        torch.testing.assert_close(scores[i], score, **TIGHT)
         for name, parameter in network.named_parameters():
-            torch.testing.assert_close(found[name][replica], parameter.grad, rtol=1e-7, atol=1e-9)
+            torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-7, atol=1e-9)

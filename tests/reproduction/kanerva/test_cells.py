@@ -178,8 +178,8 @@ def test_metrics_of_all_cells_are_measured(network):
     small = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "test_episodes": 3, "source": "digits"}
     if settings["task"] == "dsprites":
         small |= {"size": 14, "items": 8, "test_episodes": 80}
-    replica = build(settings | small | {"total": 2 * settings["machines"]}, 1)
-    found = replica.evaluate(replica.model)
+    run = build(settings | small | {"total": 2 * settings["machines"]}, 1)
+    found = run.evaluate(run.model)
     assert metrics <= found.keys()
     assert all(math.isfinite(found[metric]) for metric in metrics)
 
@@ -187,10 +187,10 @@ def test_metrics_of_all_cells_are_measured(network):
 def test_every_small_cell_builds_and_has_a_loss():
     seen = {cell.hash: cell.settings for cell in TRAINED if cell.variant == TUTORIAL}
     for settings in seen.values():
-        replica = build(settings | {"batch_size": 1, "items": 2}, 1)
-        batch = replica.epoch(0)
+        run = build(settings | {"batch_size": 1, "items": 2}, 1)
+        batch = run.epoch(0)
         first = {name: value[:1] for name, value in batch.items()}
-        loss, score = replica.loss(replica.model, first | {"noise": replica.noise(0, first)})
+        loss, score = run.loss(run.model, first | {"noise": run.noise(0, first)})
         assert loss.isfinite()
         assert score > 0
 
