@@ -165,7 +165,8 @@ TUTORIALS = {
 def paper_settings(name: str, machines: int, **changes) -> Settings:
     """The paper's settings of a memory, with changes, which are fields of `Settings`.
 
-    Its name is "digits" (Figure 1E), "mixture" (4), "binding" (2 and 5) or "sprites" (3 and 6 to 8).
+    Its name is "digits" (Figure 1E), "mixture" (Figure 4), "binding" (Figures 2 and 5) or "sprites"
+    (Figures 3 and 6 to 8).
 
     >>> paper_settings("binding", machines=2, epochs=10).total
     60
