@@ -60,27 +60,6 @@ def test_a_mixture_has_no_divergence_of_the_choice():
     assert names["default"] - names["mixture"] == {"assignment", "assignment_read"}
 
 
-def test_shapes_of_noise_and_results():
-    network = make("full", machines=2, total=6)
-    assert network.noise_shapes(5, 7) == {
-        "history": (5, 7, 10),
-        "history_read": (5, 10),
-        "assignment": (5, 7, 2),
-        "assignment_read": (5, 7, 2),
-        "address": (5, 7, 2, 3),
-        "address_read": (5, 7, 2, 3),
-    }
-    trace = network(pictures(5, 7)[0], noise=noise_of(network, 5, 7))
-    assert trace.logits.shape == (5, 7, 1, 2, 2)
-    assert trace.autoencoded.shape == (5, 0, 1, 2, 2)
-    assert trace.h.shape == (5, 7, 10)
-    assert len(trace.written.states) == 8
-    assert {name: tuple(kl.shape) for name, kl in trace.kl.items()} == {
-        **dict.fromkeys(("memory", "history_read"), (5,)),
-        **dict.fromkeys(("address", "address_read", "assignment", "assignment_read", "history"), (5, 7)),
-    }
-
-
 @every_form
 def test_no_noise_is_every_mean(form):
     network, (images, queries) = make(form), pictures()
@@ -169,17 +148,6 @@ def test_the_gradient_is_the_slope(form):
 
     slope = (at(1e-6) - at(-1e-6)) / 2e-6
     torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("form", ["default", "full", "mixture"])
-def test_gradients_stay_finite_over_45_writes_in_single_precision(form):
-    network = make(form, dim=50, machines=3, total=30, size=8).float()
-    images, queries = (each.float() for each in pictures(2, 45, 8))
-    batch = {"images": images, "queries": queries, "noise": network.noise(2, 45, torch_rng(0, "noise"))}
-    loss, score = loss_for(form)(network, batch)
-    loss.backward()
-    assert torch.stack([loss, score]).isfinite().all()
-    assert all(p.grad.isfinite().all() for p in network.parameters() if p.grad is not None)
 
 
 @every_form

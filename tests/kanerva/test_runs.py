@@ -1,8 +1,9 @@
-"""Settings, episodes and real runs by the harness."""
+"""Settings, episodes, real runs by the harness, and the trained networks that come along."""
 
 import pytest
 import torch
 
+from mini_lib import trained
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.objective import KL_TERMS
@@ -14,7 +15,7 @@ from mini_lib.kanerva.runs import (
     paper_settings,
     tutorial_settings,
 )
-from mini_lib.kanerva.tasks import sample
+from mini_lib.kanerva.tasks import evaluation, sample
 from mini_lib.seeding import torch_rng
 from mini_lib.settings import run_key
 from mini_lib.training import TrainingStack, train
@@ -207,3 +208,27 @@ def test_machines_are_given_by_the_red_digits_of_a_batch(short):
     assert noise["given_read"].equal(noise["given"])
     (run,) = train([made])
     assert run.finished
+
+
+# ------------------------------------------------------------------------------------------------ trained
+
+MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_they_are_the_first_seed_of_the_small_scale(name):
+    network, about = trained(f"kanerva_{name}")
+    assert about["settings"] == tutorial_settings(name, MACHINES[name]).to_dict()
+    assert about["seed"] == 1
+    assert about["command"].endswith("--seed 1 --variant tutorial")
+    assert not network.training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MACHINES if name != "sprites"])  # which takes a minute
+def test_they_do_what_their_files_say(name):
+    network, about = trained(f"kanerva_{name}")
+    s = tutorial_settings(name, MACHINES[name])
+    metrics = evaluate(network, evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
+    for metric in ("nll", "nll_empty", "largest"):
+        assert metrics[metric] == pytest.approx(about["metrics"][metric], rel=0.02)

@@ -179,19 +179,6 @@ def test_machines_that_were_not_chosen_stay_as_they_are():
 
 
 @every_rule
-def test_order_does_not_matter_to_one_machine(coupling):
-    case, order = Case(coupling, machines=1), [4, 0, 5, 2, 1, 3]
-    turned = write_episode(
-        case.state,
-        case.codes[:, order],
-        MachineWeights(*(part[:, order] for part in case.weights)),
-        coupling=coupling,
-        w=case.w[:, order],
-    )
-    assert all(same(*parts) for parts in zip(turned.state, case.write(w=case.w).state, strict=True))
-
-
-@every_rule
 def test_covariances_never_grow(coupling):
     states = Case(coupling, items=20).write().states
     for before, after in pairwise(states):
