@@ -76,7 +76,7 @@ def test_pictures_of_single_machines():
     torch.testing.assert_close(alone[1, 3, 0], network.decoder(one), **TIGHT)
 
 
-# ------------------------------------------------------------------------------------------------- wrong use
+# ------------------------------------------------------------------------------------------------- noise
 
 
 def drawn_from_the_default_generator(use):
