@@ -199,7 +199,7 @@ def test_a_stack_has_the_gradients_of_its_networks(make):
             assert together[name][i].allclose(gradient, rtol=1e-9, atol=1e-11)
 
 
-# ------------------------------------------------------------------------------------------------------- the smallest
+# ----------------------------------------------------------------------------------------------------- the smallest
 
 
 def test_the_smallest_sizes_are_read():
