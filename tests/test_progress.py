@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mini_lib import progress
-from mini_lib.progress import Progress, open_bar
+from mini_lib.progress import counted, open_bar
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def clock(monkeypatch):
 
 
 def test_in_a_file_there_is_a_line_a_minute_and_one_at_the_end(clock, capsys):
-    with Progress("a network", 1000, True) as tell:
+    with counted("a network", 1000, True) as tell:
         for update in range(0, 1001, 10):
             clock[0] += 1.3  # 131.3 s in all
             tell(update)
