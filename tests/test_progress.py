@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mini_lib import progress
-from mini_lib.progress import counted, open_bar
+from mini_lib.progress import counted, open_bar, thin
 
 
 @pytest.fixture
@@ -42,3 +42,12 @@ def test_a_bar_that_is_not_shown_says_nothing(capsys):
     with open_bar("runs", 2, "run", leave=True, shown=False) as bar:
         bar.update(2)
     assert capsys.readouterr().err == ""
+
+
+def test_thinning_keeps_the_head_and_averages_the_rest():
+    curve = thin([(i, 2.0 * i, 50.0) for i in range(350)])
+    assert curve["update"][:150] == list(range(150))
+    assert len(curve["update"]) == 150 + 100
+    assert curve["update"][150] == round(150.5)
+    assert curve["loss"][150] == pytest.approx(150 + 151)
+    assert thin([]) == {"update": [], "loss": [], "score": []}
