@@ -105,6 +105,7 @@ class RunSettings:
         """The settings of a record or a cell; UsageError for a name or a value that is no setting."""
         given = {name: value for name, value in settings.items() if name != "paper"}
         check_names("setting", given, [field.name for field in fields(cls)])
+        cls.check_types(given)
         return cls(**given)
 
     def to_dict(self) -> dict:
