@@ -200,7 +200,7 @@ def server(tmp_path, monkeypatch):
     source.mkdir(parents=True)
     quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     web = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(source.parent)))
-    threading.Thread(target=web.serve_forever, daemon=True).start()
+    threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setitem(datasets.URLS, "scan", f"http://127.0.0.1:{web.server_port}/{{folder}}/{{file}}")
     yield source
     web.shutdown()

@@ -65,15 +65,8 @@ class Settings(RunSettings):
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
         task = get_task(self.task)
-        return build_network(
-            self.model,
-            classes=task.classes,
-            windows=task.windows,
-            encoder=self.encoder,
-            tcn=self.tcn,
-            width=self.width,
-            **self.options,
-        )
+        own = {"encoder": self.encoder, "tcn": self.tcn, "width": self.width} | self.options
+        return build_network(self.model, classes=task.classes, windows=task.windows, **own)
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
@@ -87,11 +80,7 @@ def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
     """5e-4, but for some networks without TCN (Table 5)."""
-    slow = {
-        "esbn": set(TASKS),
-        "predinet": {"distribution_of_three", "identity_rules"},
-        "rn": {"rmts"},
-    }
+    slow = {"esbn": {*TASKS}, "predinet": {"distribution_of_three", "identity_rules"}, "rn": {"rmts"}}
     return 5e-5 if not tcn and task in slow.get(model, ()) else 5e-4
 
 
@@ -123,14 +112,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
-    data = make_problems(
-        settings.task,
-        settings.m,
-        seed,
-        train_size=settings.train_size,
-        test_size=settings.test_size,
-        balance=settings.balance,
-    )
+    sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
+    data = make_problems(settings.task, settings.m, seed, balance=settings.balance, **sizes)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     images = glyphs(settings.images)

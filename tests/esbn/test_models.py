@@ -191,45 +191,26 @@ def xavier_tanh(outputs, inputs):
 
 
 SPREAD = {
-    "esbn": {"key": kaiming, "gate": xavier, "answer": xavier},
-    "esbn_no_confidence": {"key": kaiming, "gate": xavier, "answer": xavier},
-    "esbn_default_memory": {"key": kaiming, "gate": xavier, "answer": xavier},
-    "lstm": {"answer": xavier},
+    **{model: {kaiming: "key", xavier: "gate answer"} for model in MODELS if model.startswith("esbn")},
+    "lstm": {xavier: "answer"},
     "ntm": {
-        **{f"{head}_key": xavier_tanh for head in ("read", "write")},
-        **{f"{head}_{part}": kaiming for head in ("read", "write") for part in ("strength", "sharpen")},
-        **{f"{head}_{part}": xavier for head in ("read", "write") for part in ("gate", "shift")},
-        "erase": xavier,
-        "add": xavier_tanh,
-        "answer": xavier,
+        xavier_tanh: "read_key write_key add",
+        kaiming: "read_strength read_sharpen write_strength write_sharpen",
+        xavier: "read_gate read_shift write_gate write_shift erase answer",
     },
-    "rn": {"pair_hidden": kaiming, "pair_out": kaiming, "hidden": kaiming, "answer": xavier},
-    "trn": {
-        **{f"{arity}_{part}": kaiming for arity in ("pair", "triple") for part in ("hidden", "out")},
-        "hidden": kaiming,
-        "answer": xavier,
-    },
-    "transformer": {
-        "qkv": xavier,
-        "out_proj": xavier,
-        "expand": kaiming,
-        "contract": kaiming,
-        "hidden": kaiming,
-        "answer": xavier,
-    },
-    "predinet": {
-        **{name: xavier for name in ("key", "query1", "query2", "relation", "answer")},
-        "hidden": kaiming,
-    },
+    "rn": {kaiming: "pair_hidden pair_out hidden", xavier: "answer"},
+    "trn": {kaiming: "pair_hidden pair_out triple_hidden triple_out hidden", xavier: "answer"},
+    "transformer": {kaiming: "expand contract hidden", xavier: "qkv out_proj answer"},
+    "predinet": {kaiming: "hidden", xavier: "key query1 query2 relation answer"},
 }
 
 
 @pytest.mark.parametrize("model", SPREAD)
 def test_layers_start_with_their_spread_and_zero_biases(model):
     core = make(model, width=1.0).core
-    linears = {name for name, part in core.named_modules() if isinstance(part, torch.nn.Linear)}
-    assert linears == {*SPREAD[model]}
-    for name, rule in SPREAD[model].items():
+    rules = {name: rule for rule, names in SPREAD[model].items() for name in names.split()}
+    assert {name for name, part in core.named_modules() if isinstance(part, torch.nn.Linear)} == {*rules}
+    for name, rule in rules.items():
         weight, bias = core.get_submodule(name).weight, core.get_submodule(name).bias
         tolerance = max(0.02, 4 / math.sqrt(2 * weight.numel()))
         assert weight.std().item() == pytest.approx(rule(*weight.shape), rel=tolerance)
