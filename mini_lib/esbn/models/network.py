@@ -10,7 +10,7 @@ EPSILON = 1e-8
 
 
 class TemporalContextNorm(nn.Module):
-    """Normalise each feature over the time steps of a window, then scale and shift it.
+    """Normalise each feature over the time steps of a window (Webb et al. 2020; section 3.1).
 
     z'_t = gain (z_t - mean_W z) / sqrt(var_W z + 1e-8) + shift, with the unbiased variance over the window W
     that holds t. Windows are given by their lengths, such as (9,) or (2, 2, 2), which add up to T. `gain` (from 1)

@@ -5,6 +5,7 @@ from mini_lib.esbn.runs import PAPER as PAPER
 from mini_lib.esbn.runs import Settings, paper_settings
 from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.comparison import Comparison
 from mini_lib.training import TrainingRun
 
 TITLE = "Emergent Symbols through Binding in External Memory"
@@ -129,3 +130,12 @@ def bench_cases() -> list[BenchCase]:
             settings = paper_settings(BENCH_TASK, m, model, encoder=encoder or "conv").to_dict()
             cases.append(BenchCase(label, f"m={m}", settings, ratio))
     return cases
+
+
+def condition_means(
+    comparisons: list[Comparison], row: str, ours: bool = False
+) -> dict[tuple[str, str], float]:
+    """Mean accuracy of a row of Tables 15-18 in each condition (table, m), the paper's or ours where we have any."""
+    chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
+    means = {(c.cell.table, c.cell.column): c.ours.mean if ours else c.paper.mean for c in chosen}
+    return {condition: mean for condition, mean in means.items() if mean is not None}
