@@ -1,5 +1,3 @@
-from copy import deepcopy
-
 import numpy as np
 import pytest
 import torch
@@ -18,12 +16,11 @@ def three() -> Problems:
     return make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
 
 
-@pytest.fixture(scope="module")
-def small():
+def small(model="esbn"):
     with seeded(0, "test"):
-        model = build_network("esbn", classes=4, windows=(9,), width=0.125)
-    analysis.randomise(model.core, seed=0)
-    return model
+        network = build_network(model, classes=4, windows=(9,), width=0.125)
+    analysis.randomise(network.core, seed=0)
+    return network
 
 
 def keys_of(written, retrieved=None) -> Keys:
@@ -31,54 +28,39 @@ def keys_of(written, retrieved=None) -> Keys:
     return Keys(written, retrieved, torch.zeros(retrieved.shape[:2]))
 
 
+every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
+IMAGES = torch.rand(100, 32, 32)
+
 # ------------------------------------------------------------------------------------------ keys
 
 
-def test_collected_keys_are_those_of_the_trace(small, three: Problems):
-    images = torch.rand(100, 32, 32)
-    few = Problems(three.ids[:7], three.answers[:7])
-    keys = analysis.collect_keys(small, images, few)
+@every_esbn
+def test_collected_keys_are_those_of_the_trace(model, three: Problems):
+    few, network = Problems(three.ids[:7], three.answers[:7]), small(model)
+    keys = analysis.collect_keys(network, IMAGES, few)
     with torch.no_grad():
-        trace = small.core.trace(small.embed(images, few.ids))
-    size = small.core.key.out_features
+        trace = network.core.trace(network.embed(IMAGES, few.ids))
+    size, default = network.core.key.out_features, network.core.default_memory
     assert keys.written.shape == (7, 10, size)
     assert keys.retrieved.shape == (7, 9, size)
     torch.testing.assert_close(keys.written, trace.keys_written)
+    bound = trace.keys_written
+    if default:
+        bound = torch.cat([network.core.default_key.expand(7, 1, -1), bound], dim=1).detach()
     for step in range(1, 9):
-        mixed = (trace.weights[:, step, :step, None] * trace.keys_written[:, :step]).sum(dim=1)
+        held = step + default
+        mixed = (trace.weights[:, step, :held, None] * bound[:, :held]).sum(dim=1)
         torch.testing.assert_close(keys.retrieved[:, step], trace.gates[:, step, None] * mixed)
         expected = (trace.weights[:, step] * trace.confidences[:, step]).sum(dim=-1)
         torch.testing.assert_close(keys.confidence[:, step], trace.gates[:, step] * expected)
     assert keys.retrieved[:, 0].abs().max() == 0
     assert keys.retrieved[:, 1:].abs().max() > 0
+    assert keys.confidence.any() == (model == "esbn")
 
 
-def test_a_variant_without_confidence_has_keys_and_no_confidence(three: Problems):
-    few = Problems(three.ids[:3], three.answers[:3])
-    for name in ("esbn_no_confidence", "esbn_default_memory"):
-        model = build_network(name, classes=4, windows=(9,), width=0.125)
-        analysis.randomise(model.core, seed=0)
-        keys = analysis.collect_keys(model, torch.rand(100, 32, 32), few)
-        assert keys.retrieved.shape[-1] == keys.written.shape[-1]
-        assert keys.confidence.abs().max() == 0
-
-
-def test_keys_of_a_network_elsewhere_are_collected_on_the_cpu(small, three: Problems):
-    images = torch.rand(100, 32, 32)
-    expected = analysis.collect_keys(small, images, three)
-    with OtherDevice():
-        there = deepcopy(small).to(OTHER)
-        for pictures in (images, images.to(OTHER)):
-            collected = analysis.collect_keys(there, pictures, three)
-            for ours, right in zip(collected, expected, strict=True):
-                assert ours.device.type == "cpu"
-                torch.testing.assert_close(ours, right)
-
-
-@pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
+@every_esbn
 def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
-    torch.manual_seed(0)
-    core, z = build_network(model, classes=4, windows=(9,), width=0.125).core, torch.randn(4, 9, 16)
+    core, z = small(model).core, torch.randn(4, 9, 16)
     with torch.no_grad():
         expected = [*core.trace(z), core.algorithm_1(z)]
         with OtherDevice():
@@ -89,9 +71,9 @@ def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
     torch.testing.assert_close(found, expected)
 
 
-def test_tensors_elsewhere_are_measured_as_on_the_cpu(small, three: Problems):
-    keys = analysis.collect_keys(small, torch.rand(100, 32, 32), three)
-    pool = torch.arange(20)
+def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems):
+    network, pool = small(), torch.arange(20)
+    keys = analysis.collect_keys(network, IMAGES, three)
     measures = {
         "plane": lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
         "decoding": lambda k, p: np.concatenate([*analysis.decode_steps(k.written, k.written)], axis=None),
@@ -104,6 +86,11 @@ def test_tensors_elsewhere_are_measured_as_on_the_cpu(small, three: Problems):
         assert moved[0].written.device == OTHER
         for name, measure in measures.items():
             np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5, err_msg=name)
+        network.to(OTHER)
+        for pictures in (IMAGES, IMAGES.to(OTHER)):  # keys are collected on the CPU
+            for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
+                assert ours.device.type == "cpu"
+                torch.testing.assert_close(ours, right)
 
 
 # ------------------------------------------------------------------------------------------ plane
@@ -228,14 +215,10 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
 RMTS = make_problems("rmts", 95, 1, test_size=50).test
 
 
-def lstm():
-    return build_network("lstm", classes=2, windows=(2,), width=0.125)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: analysis.collect_keys(lstm(), torch.rand(100, 32, 32), RMTS), "this network has a LSTM"),
+        (lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS), "this network has a LSTM"),
         (
             lambda: analysis.reappearances(RMTS),
             "never comes back; this analysis is for distribution-of-three",
