@@ -1,5 +1,6 @@
 """A run of the ESBN paper: its settings, and the problems, the network and the loss that they make up (A.4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -140,7 +141,7 @@ def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
     return {"where": problems.ids[order], "answer": problems.answers[order]}
 
 
-def loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+def loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
     logits, extra = apply(batch["images"], batch["where"], aux=True)
     accuracy = 100 * (logits.argmax(dim=-1) == batch["answer"]).float().mean()

@@ -148,15 +148,16 @@ def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
 # Problems on their way are a pair (ids, answers) of arrays. Each task has a function of (rng, pool, size) that draws
 # from the whole space of problems, the authors' "subsample".
 
+Rng = np.random.Generator
 Pairs = tuple[np.ndarray, np.ndarray]
 
 
-def _draw(rng: np.random.Generator, space: int, size: int) -> np.ndarray:
+def _draw(rng: Rng, space: int, size: int) -> np.ndarray:
     """`size` different numbers below `space` in random order; all of them where there are no more."""
     return rng.choice(space, size=min(size, space), replace=False)
 
 
-def _shuffle(rng: np.random.Generator, problems: Pairs, size: int | None = None) -> Pairs:
+def _shuffle(rng: Rng, problems: Pairs, size: int | None = None) -> Pairs:
     order = rng.permutation(len(problems[1]))[:size]
     return problems[0][order], problems[1][order]
 
@@ -169,7 +170,7 @@ def _tensors(problems: Pairs) -> Problems:
     return Problems(*(torch.from_numpy(np.ascontiguousarray(part, dtype=np.int64)) for part in problems))
 
 
-def _disjoint(rng, task: str, pool, train_size: int, test_size: int) -> tuple[Pairs, Pairs]:
+def _disjoint(rng: Rng, task: str, pool: np.ndarray, train_size: int, test_size: int) -> tuple[Pairs, Pairs]:
     """Training and test problems over the same images (m = 0): one draw, cut in two."""
     if task == "same_different":
         return _same_different_disjoint(rng, pool)
@@ -178,12 +179,12 @@ def _disjoint(rng, task: str, pool, train_size: int, test_size: int) -> tuple[Pa
     return (ids[:cut], answers[:cut]), (ids[cut:], answers[cut:])
 
 
-def _same_different(rng, pool, size: int) -> Pairs:
+def _same_different(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     ids, answers = _shuffle(rng, _balanced(rng, *_all_pairs(len(pool))), size)
     return pool[ids], answers
 
 
-def _same_different_disjoint(rng, pool) -> tuple[Pairs, Pairs]:
+def _same_different_disjoint(rng: Rng, pool: np.ndarray) -> tuple[Pairs, Pairs]:
     same, different = _all_pairs(len(pool))
     different, same = rng.permutation(different), rng.permutation(same)
     parts = []
@@ -200,20 +201,20 @@ def _all_pairs(images: int) -> tuple[np.ndarray, np.ndarray]:
     return same, arrangement(np.arange(math.perm(images, 2)), images, 2)
 
 
-def _balanced(rng, same: np.ndarray, different: np.ndarray) -> Pairs:
+def _balanced(rng: Rng, same: np.ndarray, different: np.ndarray) -> Pairs:
     """As many 'same' pairs, drawn with replacement, as there are 'different' ones. 0 is same, 1 different."""
     repeated = same[rng.integers(len(same), size=len(different))]
     return _join((repeated, np.zeros(len(repeated))), (different, np.ones(len(different))))
 
 
-def _rmts(rng, pool, size: int) -> Pairs:
+def _rmts(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     per_kind = -(-size // 2)
     same = _draw(rng, 2 * math.perm(len(pool), 4), per_kind)
     different = _draw(rng, 2 * math.perm(len(pool), 5), per_kind)
     return _shuffle(rng, _rmts_problems(same, different, pool), size)
 
 
-def _rmts_of_few(rng, pool, size: int) -> Pairs:
+def _rmts_of_few(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     """Both kinds as often as they exist: there are many more with a 'different' source."""
     same_space, space = (2 * math.perm(len(pool), 4), 2 * math.perm(len(pool), 5))
     number = _draw(rng, same_space + space, size)
@@ -221,7 +222,7 @@ def _rmts_of_few(rng, pool, size: int) -> Pairs:
     return _shuffle(rng, _rmts_problems(same, different, pool))
 
 
-def _rmts_problems(same: np.ndarray, different: np.ndarray, pool) -> Pairs:
+def _rmts_problems(same: np.ndarray, different: np.ndarray, pool: np.ndarray) -> Pairs:
     """Problems by their numbers: an ordered choice of images and, in the last bit, the side of the matching pair."""
     a, b, c, d = pool[arrangement(same // 2, len(pool), 4)].T
     v, w, x, y, z = pool[arrangement(different // 2, len(pool), 5)].T
@@ -234,7 +235,7 @@ def _lay_out(source: tuple, match: tuple, other: tuple, side: np.ndarray) -> Pai
     return np.where(side[:, None] == 0, left, right), side
 
 
-def _distribution_of_three(rng, pool, size: int) -> Pairs:
+def _distribution_of_three(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     """A number holds row 1, an ordered choice of three images, and which of its 6 permutations row 2 is."""
     orders = np.array(list(permutations(range(3))))
     number = _draw(rng, 6 * math.perm(len(pool), 3), size)
@@ -252,7 +253,7 @@ PATTERNS = {"AAA": [0, 0, 0], "ABA": [0, 1, 0], "ABB": [0, 1, 1]}  # A is 0, B i
 ROLES = {"AAA": 2, "ABA": 4, "ABB": 4}  # A and, if there is one, B, in both rows
 
 
-def _identity_rules(rng, pool, size: int) -> Pairs:
+def _identity_rules(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     """A number holds the four choices in order, and which of them play A1, B1, A2 and B2.
 
     AAA problems have no B, so there are half as many: 12 ways to cast A1 and A2 against 24.
@@ -261,7 +262,7 @@ def _identity_rules(rng, pool, size: int) -> Pairs:
     return _shuffle(rng, _join(*(_rule_problems(rule, n, pool) for rule, n in numbers.items())), size)
 
 
-def _identity_rules_of_few(rng, pool, size: int) -> Pairs:
+def _identity_rules_of_few(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
     """AAA is filled up with repeats to the size of the other two rules."""
     full, aaa = _rule_space("ABA", pool), _rule_space("AAA", pool)
     rule, number = np.divmod(_draw(rng, 3 * full, size), full)
@@ -272,11 +273,11 @@ def _identity_rules_of_few(rng, pool, size: int) -> Pairs:
     )
 
 
-def _rule_space(rule: str, pool) -> int:
+def _rule_space(rule: str, pool: np.ndarray) -> int:
     return math.perm(len(pool), 4) * math.perm(4, ROLES[rule])
 
 
-def _rule_problems(rule: str, number: np.ndarray, pool) -> Pairs:
+def _rule_problems(rule: str, number: np.ndarray, pool: np.ndarray) -> Pairs:
     """Problems of one rule by their numbers."""
     four, cast = np.divmod(number, math.perm(4, ROLES[rule]))
     choices = pool[arrangement(four, len(pool), 4)]  # images, as they are offered: [N, 4]
