@@ -68,7 +68,7 @@ def _same_limits(*axes: Axes) -> None:
 def decoding(
     shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str
 ) -> Figure:
-    """Draw each network's share of test keys whose step is decoded right, and which are taken for which `of` one.
+    """Draw the share of test keys whose step is decoded right, by network, and the confusion of the network `of`.
 
     Rows of the confusion are the true steps.
     """

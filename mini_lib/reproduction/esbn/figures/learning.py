@@ -135,7 +135,10 @@ def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) 
 
 
 def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = None) -> Figure:
-    """Draw networks that were just trained, each once or once a seed: training accuracy, and beside it the test."""
+    """Draw networks that were just trained, each once or once a seed: training accuracy, and beside it the test.
+
+    `chance` is the accuracy in percent of a guess, for a dotted line.
+    """
     if not runs:
         raise ValueError("nothing to draw: give at least one run")
     with style():
