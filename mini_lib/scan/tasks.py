@@ -20,13 +20,12 @@ from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
 SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
-RELEASED_ORDER = (
-    f"{SOS} jump opposite right twice and turn thrice {EOS} run left after walk around look {PAD} {NEW_VERB}"
+RELEASED_WORDS = (
+    f"{SOS} jump opposite right twice and turn thrice {EOS} run left after walk around look {PAD}"
 )
-WORD_IDS = {word: number for number, word in enumerate(RELEASED_ORDER.split())}
-ACTION_IDS = {
-    action: number for number, action in enumerate(f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK DAX".split())
-}
+RELEASED_ACTIONS = f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK"
+WORD_IDS = {word: number for number, word in enumerate([*RELEASED_WORDS.split(), NEW_VERB])}
+ACTION_IDS = {action: number for number, action in enumerate([*RELEASED_ACTIONS.split(), NEW_VERB.upper()])}
 WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
 NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
 # Of a command with its start and its end, and of its actions with their end:
@@ -204,8 +203,8 @@ def _size(percent: int) -> Split:
 
 def _few_shot(count: int, seed: int) -> Split:
     """The filler split without fillers, and `count` more commands with "verb around right", drawn by `seed`."""
-    none, test = _filler(0)
-    pool = sorted(set(_template("around right", ("jump",)).train) - set(none))
+    none, test = get_split("filler_0")
+    pool = sorted(set(get_split("filler_3").train) - set(none))
     drawn = numpy_rng(seed, "few shot", count).choice(len(pool), count, replace=False)
     return Split((*none, *(pool[number] for number in drawn)), test)
 
@@ -228,11 +227,9 @@ FEW_SHOT = tuple(2**power for power in range(11))
 
 @cache
 def get_split(name: str) -> Split:
-    """The commands of a split.
+    """The commands of a split of `SPLITS`, or of "few_shot_N_S": N of 1, 2, 4 ... 1024 commands, drawn by seed S.
 
-    Args:
-        name: of `SPLITS`, or "few_shot_N_S": N of 1, 2, 4 ... 1024 commands drawn by seed S of ours (the released
-            few-shot files were drawn at random too, and differently).
+    (The released few-shot files were drawn at random too, and differently.)
 
     Example:
         >>> train, test = get_split("add_jump")

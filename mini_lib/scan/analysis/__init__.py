@@ -1,6 +1,14 @@
 """What is measured inside a trained Syntactic Attention, and where it goes wrong."""
 
-from mini_lib.scan.analysis.attention import CommandAttention, Dictionary, attend, dictionary
+from mini_lib.scan.analysis.attention import (
+    CommandAttention,
+    OwnWord,
+    Steps,
+    attend,
+    follow,
+    looked_at,
+    own_word,
+)
 from mini_lib.scan.analysis.errors import (
     FirstErrors,
     by_form,
@@ -10,11 +18,12 @@ from mini_lib.scan.analysis.errors import (
     position,
     substitutions,
 )
-from mini_lib.scan.analysis.steps import OwnWord, Steps, follow, looked_at, own_word
 from mini_lib.scan.analysis.streams import (
+    Dictionary,
     Leak,
     accuracy_with_semantics_of,
     accuracy_with_syntax_of,
+    dictionary,
     leak,
     role_similarity,
     two_commands,

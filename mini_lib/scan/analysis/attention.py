@@ -1,4 +1,4 @@
-"""Where Syntactic Attention looks in one command, and what every word says alone.
+"""Where Syntactic Attention looks: in one command step by step, and in many as counts.
 
 Every action is the meaning of one word of its command (`grammar.derive`): of a verb, or of left and right. A network
 that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
@@ -9,17 +9,20 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
+from mini_lib.scan.analysis.tables import Share, Table, count_table, share_of
+from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, derive
 from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode
+from mini_lib.scan.tasks import ACTION_IDS, EOS, NO_ACTION, SOS, WORD_IDS, Examples, encode, exactly_right
 
 WORD_NAMES, ACTION_NAMES = tuple(WORD_IDS), tuple(ACTION_IDS)
 VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
 ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
+ROWS = {ACTION_IDS[action]: row for row, action in enumerate(ACTIONS)}
 
 
 def streams_of(model: nn.Module) -> SyntacticAttention:
@@ -58,7 +61,7 @@ def device_of(model: nn.Module) -> torch.device:
 class CommandAttention(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    command: str  #: the command.
+    command: str
     words: tuple[str, ...]  #: from <SOS> to <EOS>.
     right: tuple[str, ...]  #: the right actions, then <EOS>.
     predicted: tuple[str, ...]  #: the network's action at each step.
@@ -87,38 +90,123 @@ def own_places(command: str) -> list[int]:
     return [1 + step.word for step in derive(command)] + [1 + len(command.split())]
 
 
-# ------------------------------------------------------------------------------------------------ words alone
+# ------------------------------------------------------------------------------------------------ many commands
+
+KINDS = {
+    "another verb": (*VERBS, NEW_VERB),
+    "turn": ("turn",),
+    "another direction": DIRECTIONS,
+    "opposite, around": MANNERS,
+    "twice, thrice": tuple(TIMES),
+    "and, after": CONJUNCTIONS,
+    SOS: (SOS,),
+    EOS: (EOS,),
+}
+OWN, SAME = "its own word", "the same word elsewhere"
+LOOKED_AT = (OWN, SAME, *KINDS)
+KIND_OF = {WORD_IDS[word]: LOOKED_AT.index(kind) for kind, words in KINDS.items() for word in words}
 
 
-class Dictionary(NamedTuple):
-    """What each word says alone. probabilities: [words, actions], every row sums to 1."""
+class Steps(NamedTuple):
+    """What a network does with N commands at each of their steps, at most L; -1 where a command has no such step."""
 
-    words: tuple[str, ...]
-    actions: tuple[str, ...]
-    probabilities: Tensor
+    examples: Examples  #: the commands as numbers.
+    predicted: Tensor  #: number of the network's action. [N, L]
+    own: Tensor  #: place of the right action's own word among the words. [N, L]
+    looked: Tensor  #: place of the word that has most attention. [N, L]
+    weight: Tensor  #: attention on the own word. [N, L]
 
-    def says(self) -> dict[str, str]:
-        """The most probable action of each word."""
-        best = self.probabilities.argmax(dim=1).tolist()
-        return {word: self.actions[action] for word, action in zip(self.words, best, strict=True)}
+    def __getitem__(self, which) -> "Steps":
+        """Index by slice, integer or boolean tensor."""
+        return Steps(*(part[which] for part in tuple(self)))
+
+    @property
+    def right(self) -> Bool[Tensor, " N"]:
+        """Which commands are answered exactly."""
+        return exactly_right(self.predicted, self.examples.actions)
+
+    @property
+    def there(self) -> Bool[Tensor, "N L"]:
+        """Which steps the commands have."""
+        return self.examples.actions != NO_ACTION
+
+    def of(self, *actions: str) -> Bool[Tensor, "N L"]:
+        """At which steps one of these actions is right."""
+        return torch.isin(self.examples.actions, torch.tensor([ACTION_IDS[action] for action in actions]))
+
+    def words_at(self, places: Int[Tensor, "N L"]) -> Int[Tensor, "N L"]:
+        """Numbers of the words at these places; that of the first word where there is no step."""
+        return self.examples.words.gather(1, places.clamp(min=0))
 
 
 @torch.no_grad()
-def dictionary(model: nn.Module) -> Dictionary:
-    """The probability of every action when all attention is on one word: softmax f(m_j)."""
-    model = streams_of(model)
-    for broken, name in (
-        (model.sequence is not None, "sequential semantics"),
-        (model.syntax_action, "syntax-action"),
-    ):
-        if broken:
-            raise UsageError(
-                f"with {name} the action does not depend on the attended word alone, so there is no dictionary; "
-                "give a network whose two streams are kept apart"
-            )
-    words = [*words_of(model), SOS, EOS]
-    actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.action.out_features]
-    one_word = torch.eye(model.meaning.num_embeddings, device=device_of(model))
-    logits = model.say(one_word, model.meaning.weight).cpu()
-    chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
-    return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
+def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
+    """Follow many commands through the network, those of like length together; the tables below start from this."""
+    examples, device = encode_for(model, commands), device_of(model)
+    own = [torch.tensor(own_places(command)) for command in commands]
+    own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
+    predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)
+    weight = torch.full(own.shape, -1.0)
+    for part in examples.of_like_length():
+        words, lengths, actions = examples[part].trimmed().to(device)
+        steps = actions.shape[1]
+        trace, mine = model.trace(words, lengths, steps), own[part, :steps]
+        there, attention = mine >= 0, trace.attention.cpu()
+        on_own = attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
+        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(there, -1)
+        looked[part, :steps] = attention.argmax(dim=-1).where(there, -1)
+        weight[part, :steps] = on_own.where(there, -1.0)
+    return Steps(examples, predicted, own, looked, weight)
+
+
+class OwnWord(NamedTuple):
+    """At how many steps the own word of the right action has most attention."""
+
+    all: Share  #: of all steps but the ends.
+    verbs: Share  #: where a verb's action is right.
+    turns: Share  #: where LEFT or RIGHT is right.
+    end: Share  #: where <EOS> is right, and <EOS> is looked at.
+    when_right: Share  #: of the steps but the ends, in commands that are answered exactly.
+    when_wrong: Share  #: the same in the other commands.
+    by_action: dict[str, Share]  #: for each action; JUMP tells of a held-out jump.
+    end_looks: dict[str, int]  #: how often each word has most attention at the end, the most frequent first.
+    weight: float  #: mean attention on the own word, over all steps but the ends.
+
+
+def own_word(steps: Steps) -> OwnWord:
+    """How often attention is on the own word, over the steps of all these commands."""
+    hits, end = steps.looked == steps.own, steps.of(EOS)
+    acts, right = steps.there & ~end, steps.right[:, None]
+    looks = torch.bincount(steps.words_at(steps.looked)[end], minlength=len(WORD_NAMES))
+    order = torch.argsort(looks, descending=True, stable=True).tolist()
+    by_action = {action: share_of(hits, steps.of(action)) for action in ACTIONS}
+    return OwnWord(
+        all=share_of(hits, acts),
+        verbs=share_of(hits, steps.of(*VERB_ACTIONS)),
+        turns=share_of(hits, steps.of(*TURNS)),
+        end=share_of(hits, end),
+        when_right=share_of(hits, acts & right),
+        when_wrong=share_of(hits, acts & ~right),
+        by_action={action: share for action, share in by_action.items() if share.count},
+        end_looks={WORD_NAMES[word]: int(looks[word]) for word in order if looks[word]},
+        weight=steps.weight[acts].mean().item(),
+    )
+
+
+def looked_at(steps: Steps) -> Table:
+    """Right action by the kind of word that has most attention.
+
+    A word that means the same action but stands elsewhere, as the second "jump" of "jump and jump", is a column of
+    its own: looking there gives the right action for a wrong reason.
+    """
+    there = steps.there
+    seen, own = steps.words_at(steps.looked), steps.words_at(steps.own)
+    kind = torch.tensor([KIND_OF.get(word, 0) for word in range(len(WORD_NAMES))])[seen]
+    kind = torch.where(seen == own, LOOKED_AT.index(SAME), kind)
+    kind = torch.where(steps.looked == steps.own, LOOKED_AT.index(OWN), kind)
+    return count_table(ACTIONS, LOOKED_AT, rows_of(steps.examples.actions[there]), kind[there])
+
+
+def rows_of(actions: Int[Tensor, "*M"]) -> Int[Tensor, "*M"]:
+    """Numbers of actions as places in `ACTIONS`, which has no <SOS>."""
+    return torch.tensor([ROWS.get(action, -1) for action in range(len(ACTION_NAMES))])[actions]

@@ -6,14 +6,13 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.analysis.attention import ACTIONS
-from mini_lib.scan.analysis.steps import Steps, follow, own_word, rows_of
+from mini_lib.scan.analysis.attention import ACTIONS, Steps, follow, own_word, rows_of
 from mini_lib.scan.analysis.tables import Share, Table, count_table
-from mini_lib.scan.grammar import Command, Phrase, parse
+from mini_lib.scan.grammar import parse
 from mini_lib.scan.tasks import SOS, has
 
 BOTH = "in both phrases"
@@ -42,41 +41,31 @@ def construction(words: str = "jump") -> Callable[[str], str]:
     """
 
     def form(command: str) -> str:
-        holding = holders(command, words)
-        return BOTH if len(holding) > 1 else holding[0].form
+        parsed, held = _parsed(command), holding(command, words)
+        return BOTH if len(held) > 1 else parsed.phrases[held[0]].form
 
     return form
 
 
-def holders(command: str, words: str) -> list[Phrase]:
-    """The phrases of a command that hold these words.
-
-    Raises:
-        UsageError: if none does.
-    """
-    holding = [phrase for phrase in _parsed(command).phrases if has(str(phrase), words)]
-    if not holding:
+def holding(command: str, words: str) -> list[int]:
+    """Which phrases of a command hold these words: 0, 1 or both."""
+    held = [place for place, phrase in enumerate(_parsed(command).phrases) if has(str(phrase), words)]
+    if not held:
         raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
-    return holding
+    return held
 
 
 def position(words: str = "jump") -> Callable[[str], str]:
     """A key: whether the phrase with these words stands alone, first or second, and with which conjunction."""
 
     def place(command: str) -> str:
-        holding, parsed = holders(command, words), _parsed(command)
+        parsed, held = _parsed(command), holding(command, words)
         if parsed.second is None:
             return "alone"
-        first = has(str(parsed.first), words)
-        which = BOTH if len(holding) > 1 else "first" if first else "second"
+        which = BOTH if len(held) > 1 else ("first", "second")[held[0]]
         return f"{which}, {parsed.conjunction}"
 
     return place
-
-
-def phrase_at(command: Command, place: int) -> Phrase:
-    """The phrase that holds the word at this place."""
-    return command.first if place < len(str(command.first).split()) else command.second
 
 
 # ------------------------------------------------------------------------------------------------ steps
@@ -94,29 +83,21 @@ class FirstErrors(NamedTuple):
     """The first error of every command that is answered wrongly."""
 
     step: Tensor  #: its step, from 0. [M]
-    steps: Tensor  #: how many steps the command has, its end included. [M]
-
-    @property
-    def relative(self) -> Float[Tensor, " M"]:
-        """From 0, at the first step, to 1, at the end."""
-        return self.step / (self.steps - 1).clamp(min=1)
+    relative: Tensor  #: the same from 0, at the first step, to 1, at the command's end. [M]
 
 
 def first_errors(steps: Steps) -> FirstErrors:
     """At which step the commands that are answered wrongly go wrong first."""
     wrong = steps[~steps.right]
-    errors = (wrong.predicted != wrong.examples.actions) & wrong.there
-    return FirstErrors(errors.int().argmax(dim=1), wrong.there.sum(dim=1))
+    first = ((wrong.predicted != wrong.examples.actions) & wrong.there).int().argmax(dim=1)
+    return FirstErrors(first, first / (wrong.there.sum(dim=1) - 1).clamp(min=1))
 
 
 def describe(model: nn.Module, commands: Sequence[str]) -> dict[str, float]:
     """One run in a few numbers, in percent: a row of a table over all seeds.
 
-    "accuracy" is exact match; "own word" and the two after it are the shares of steps at which the right action's
-    own word has most attention, over all steps but the ends, over verbs, and over left and right; "end on <EOS>" is
-    that share at the ends; "own word, right" and "own word, wrong" are over commands right and wrong; "first
-    error" is where wrong commands go wrong first, 0 at the first step and 100 at the end, in the median. What is
-    over no commands is not a number.
+    "accuracy" is exact match; "first error" is where wrong commands go wrong first, from 0 at the first step to 100
+    at the end, in the median. The others are those of `OwnWord`. What is over no commands is not a number.
     """
     steps = follow(model, commands)
     own, first = own_word(steps), first_errors(steps).relative

@@ -1,4 +1,4 @@
-"""The two streams pulled apart: each hears a command of its own, or one word is replaced under one of them."""
+"""The two streams pulled apart: what words mean alone, two commands at once, and a word replaced for one stream."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,13 +9,67 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.scan.analysis.attention import device_of, encode_for, streams_of, words_of
-from mini_lib.scan.analysis.errors import phrase_at
-from mini_lib.scan.grammar import CONJUNCTIONS, DIRECTIONS, MANNERS, NEW_VERB, TIMES, VERBS, WORDS, parse
+from mini_lib.scan.analysis.attention import ACTIONS, device_of, encode_for, streams_of, words_of
+from mini_lib.scan.grammar import (
+    CONJUNCTIONS,
+    DIRECTIONS,
+    MANNERS,
+    NEW_VERB,
+    TIMES,
+    VERBS,
+    WORDS,
+    Phrase,
+    parse,
+)
 from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.tasks import MOST_ACTIONS, TOGETHER, Examples, decode, exactly_right
+from mini_lib.scan.tasks import (
+    ACTION_IDS,
+    EOS,
+    MOST_ACTIONS,
+    SOS,
+    TOGETHER,
+    WORD_IDS,
+    Examples,
+    decode,
+    exactly_right,
+)
 
 CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)
+
+
+# ------------------------------------------------------------------------------------------------ words alone
+
+
+class Dictionary(NamedTuple):
+    """What each word says alone."""
+
+    words: tuple[str, ...]
+    actions: tuple[str, ...]
+    probabilities: Tensor  #: every row sums to 1. [words, actions]
+
+    def says(self) -> dict[str, str]:
+        """The most probable action of each word."""
+        best = self.probabilities.argmax(dim=1).tolist()
+        return {word: self.actions[action] for word, action in zip(self.words, best, strict=True)}
+
+
+@torch.no_grad()
+def dictionary(model: nn.Module) -> Dictionary:
+    """The probability of every action when all attention is on one word: softmax f(m_j)."""
+    if streams_of(model).sequence is not None or model.syntax_action:
+        raise UsageError(
+            "with sequential semantics or syntax-action an action does not depend on the attended word alone, so "
+            "there is no dictionary; give a network whose two streams are kept apart"
+        )
+    words = [*words_of(model), SOS, EOS]
+    actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.action.out_features]
+    one_word = torch.eye(model.meaning.num_embeddings, device=device_of(model))
+    logits = model.say(one_word, model.meaning.weight).cpu()
+    chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
+    return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
+
+
+# ------------------------------------------------------------------------------------------------ two commands
 
 
 def actions_of_streams(
@@ -35,19 +89,12 @@ def actions_of_streams(
 @torch.no_grad()
 def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
     """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another."""
-    one, other = _encode_pairs(model, [syntax], [semantics])
+    if len(syntax.split()) != len(semantics.split()):
+        raise UsageError(
+            f"attention over {syntax!r} does not fit on {semantics!r}: give two commands of as many words"
+        )
+    one, other = encode_for(model, [syntax]), encode_for(model, [semantics])
     return decode(actions_of_streams(model, one, other, MOST_ACTIONS)[0])
-
-
-def _encode_pairs(
-    model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]
-) -> tuple[Examples, Examples]:
-    for one, other in zip(syntax, semantics, strict=True):
-        if len(one.split()) != len(other.split()):
-            raise UsageError(
-                f"attention over {one!r} does not fit on {other!r}: give two commands of as many words"
-            )
-    return encode_for(model, syntax), encode_for(model, semantics)
 
 
 def accuracy_with_syntax_of(
@@ -83,8 +130,7 @@ def _replace_words(model: nn.Module, commands: Sequence[str], word: str, other: 
 @torch.no_grad()
 def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
     """Percent right by the actions of what the semantic stream hears."""
-    heard, meant = _encode_pairs(model, syntax, semantics)
-    right = 0
+    heard, meant, right = encode_for(model, syntax), encode_for(model, semantics), 0
     for part in meant.of_like_length():
         one, other = heard[part].trimmed(), meant[part].trimmed()
         predicted = actions_of_streams(model, one, other, other.actions.shape[1])
@@ -107,9 +153,6 @@ def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
 
     Equation 2 says none: h_j is made of the neighbours. In the released form the second layer lets it in. Every
     verb is replaced by each other verb; every neighbour that has others of its class, by each of those.
-
-    Raises:
-        UsageError: if no command holds a verb that can be replaced; for another network.
     """
     own, neighbour = [], []
     for command in commands:
@@ -172,7 +215,7 @@ def role_similarity(
     if not cases:
         raise UsageError(f"no command here holds {verb!r}; give commands that do")
     texts, places = (list(part) for part in zip(*cases, strict=True))
-    forms = [phrase_at(parse(text), place).form for text, place in cases]
+    forms = [_phrase_at(text, place).form for text, place in cases]
     mine, similarity = roles_at(model, texts, places), {}
     for other in others:
         changed = [_replaced(text.split(), place, other) for text, place in cases]
@@ -181,3 +224,9 @@ def role_similarity(
             chosen = torch.tensor([each == form for each in forms])
             similarity.setdefault(form, {})[other] = alike[chosen].mean().item()
     return similarity
+
+
+def _phrase_at(command: str, place: int) -> Phrase:
+    """The phrase that holds the word at this place."""
+    parsed = parse(command)
+    return parsed.first if place < len(str(parsed.first).split()) else parsed.second

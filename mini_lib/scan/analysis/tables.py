@@ -26,11 +26,11 @@ class Share(NamedTuple):
 
 
 class Table(NamedTuple):
-    """How often each row went with each column. counts: [rows, columns]"""
+    """How often each row went with each column."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    counts: np.ndarray
+    counts: np.ndarray  #: [rows, columns]
 
     @property
     def shares(self) -> Float[np.ndarray, "R C"]:
