@@ -1,3 +1,5 @@
+"""Where attention is, and where answers go wrong: counted again for networks that are written by hand."""
+
 from collections import Counter
 from itertools import product
 
@@ -5,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis import Share
 from mini_lib.scan.analysis.attention import KIND_OF
@@ -36,19 +37,6 @@ def test_attend_names_words_actions_and_the_own_word_of_each():
         trace = model.trace(examples.words, examples.lengths, 5)
     torch.testing.assert_close(found.attention, trace.attention[0])
     assert found.predicted == tuple(ACTIONS[i] for i in answers(model, examples)[0])
-
-
-def test_analysis_is_of_syntactic_attention_alone():
-    other = torch.nn.Linear(2, 2)
-    for call in (
-        lambda: analysis.attend(other, "jump"),
-        lambda: analysis.follow(other, ["jump"]),
-        lambda: analysis.dictionary(other),
-        lambda: analysis.two_commands(other, "jump", "walk"),
-        lambda: analysis.leak(other, ["jump"]),
-    ):
-        with pytest.raises(UsageError, match="this network is a Linear"):
-            call()
 
 
 # ------------------------------------------------------------------------------------------ many commands
@@ -199,8 +187,6 @@ def test_forms_are_counted_by_any_key():
     assert last == {"jump": Share(1, 1), "twice": Share(1, 2), "thrice": Share(0, 1), "look": Share(0, 1)}
     turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
     assert turn == {"turn D thrice": Share(1, 1)}
-    with pytest.raises(UsageError, match="no phrase of 'walk' holds 'jump'"):
-        analysis.by_form(["walk"], [True], analysis.construction("jump"))
 
 
 def test_every_test_command_of_add_jump_has_one_construction():

@@ -1,4 +1,4 @@
-"""Off the CPU without a GPU: steps of forms that `tests/test_gpu_ready.py` leaves out, and networks by themselves."""
+"""Off the CPU without a GPU: steps of forms that `tests/test_gpu_ready.py` leaves out, and networks alone."""
 
 import pytest
 import torch
