@@ -79,11 +79,7 @@ def released(**options):
 
 
 THEIR_WORDS = ("turn", "after", "left", "jump", "thrice", "run", "and", "opposite", "walk", "right")
-
-
 THEIR_WORDS += ("around", "look", "twice")
-
-
 THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
 SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
 FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
@@ -103,10 +99,8 @@ def li_shapes(gold=False, single=False, primitive=16, function=8):
     shapes = {
         # RandRegModel.get_representations: three calls of get_embeddings, the last in compute_switch
         "word_embeddings/Variable": (14, primitive),
-        "word_embeddings/Variable_1": (
-            14,
-            function,
-        ),  # made with `single` too, which then takes the first for both
+        # made with `single` too, which then takes the first for both
+        "word_embeddings/Variable_1": (14, function),
         "word_embeddings/compute_switch/Variable": (14, 1),
         # S2SModel.get_encoder_bidirectional, by tf.nn.bidirectional_dynamic_rnn
         f"{FW}/kernel": (read + 32, 4 * 32),
