@@ -158,11 +158,6 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     )
 
 
-def data_source(settings: Settings) -> str:
-    """Which commands a run saw, as its record says it."""
-    return settings.source
-
-
 def make_parts(settings: Settings, seed: int) -> Parts:
     """Training, validation and test examples of a run."""
     if settings.source == "released":

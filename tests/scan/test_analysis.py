@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis import Share
-from mini_lib.scan.analysis.attention import KIND_OF
+from mini_lib.scan.analysis import KIND_OF, Share
 from mini_lib.scan.evaluation import accuracy, answers
 from mini_lib.scan.grammar import derive, interpret, phrases
 from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right

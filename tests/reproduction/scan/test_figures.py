@@ -10,8 +10,7 @@ from mini_lib.reproduction import Cell, Comparison, Measured, Printed
 from mini_lib.reproduction.plotting import FRAME_BYTES, RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import CommandAttention, Dictionary, Share, Table
-from mini_lib.scan.analysis.attention import own_places
+from mini_lib.scan.analysis import CommandAttention, Dictionary, Share, Table, own_places
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
