@@ -49,7 +49,6 @@ VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
 ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
 CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)  # words of the same places in the grammar
-ROWS = {ACTION_IDS[action]: row for row, action in enumerate(ACTIONS)}
 
 
 def _streams_of(model: nn.Module) -> SyntacticAttention:
@@ -156,13 +155,11 @@ class Table(NamedTuple):
         return Table(*(tuple(map(str, names)) for names in kept), self.counts[rows][:, columns])
 
 
-def _count_table(
-    rows: Sequence[str], columns: Sequence[str], first: Int[Tensor, " M"], second: Int[Tensor, " M"]
-) -> Table:
-    """Count pairs of numbers, which are places among the names of rows and of columns."""
-    counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    np.add.at(counts, (first.numpy(), second.numpy()), 1)
-    return Table(tuple(rows), tuple(columns), counts)
+def _count_actions(right: Int[Tensor, " M"], columns: tuple[str, ...], seen: Sequence[str]) -> Table:
+    """How often each action, given by its number, goes with each name that was seen there."""
+    found = Counter(zip(right.tolist(), seen, strict=True))
+    counts = [[found[ACTION_IDS[action], column] for column in columns] for action in ACTIONS]
+    return Table(ACTIONS, columns, np.array(counts))
 
 
 def _share_of(hits: Bool[Tensor, "..."], among: Bool[Tensor, "..."]) -> Share:
@@ -182,9 +179,8 @@ KINDS = {
     SOS: (SOS,),
     EOS: (EOS,),
 }
+KIND_OF = {WORD_IDS[word]: kind for kind, words in KINDS.items() for word in words}
 OWN, SAME = "its own word", "the same word elsewhere"
-LOOKED_AT = (OWN, SAME, *KINDS)
-KIND_OF = {WORD_IDS[word]: LOOKED_AT.index(kind) for kind, words in KINDS.items() for word in words}
 
 
 class Steps(NamedTuple):
@@ -279,17 +275,13 @@ def looked_at(steps: Steps) -> Table:
     A word that means the same action but stands elsewhere, as the second "jump" of "jump and jump", is a column of
     its own: looking there gives the right action for a wrong reason.
     """
-    there = steps.there
     seen, own = steps.words_at(steps.looked), steps.words_at(steps.own)
-    kind = torch.tensor([KIND_OF.get(word, 0) for word in range(len(WORD_NAMES))])[seen]
-    kind = torch.where(seen == own, LOOKED_AT.index(SAME), kind)
-    kind = torch.where(steps.looked == steps.own, LOOKED_AT.index(OWN), kind)
-    return _count_table(ACTIONS, LOOKED_AT, _rows_of(steps.examples.actions[there]), kind[there])
-
-
-def _rows_of(actions: Int[Tensor, "*M"]) -> Int[Tensor, "*M"]:
-    """Numbers of actions as places in `ACTIONS`, which has no <SOS>."""
-    return torch.tensor([ROWS.get(action, -1) for action in range(len(ACTION_NAMES))])[actions]
+    parts = (part[steps.there].tolist() for part in (steps.looked == steps.own, seen, own))
+    kinds = [
+        OWN if hit else SAME if word == mine else KIND_OF[word]
+        for hit, word, mine in zip(*parts, strict=True)
+    ]
+    return _count_actions(steps.examples.actions[steps.there], (OWN, SAME, *KINDS), kinds)
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -305,12 +297,10 @@ def by_form(
 
     `steps.right` says which are right; `construction` and `position` give keys.
     """
-    hits, counts = Counter(), Counter()
+    found: dict[str, list[bool]] = {}
     for command, good in zip(commands, right, strict=True):
-        form = key(command)
-        counts[form] += 1
-        hits[form] += bool(good)
-    return {form: Share(hits[form], count) for form, count in counts.items()}
+        found.setdefault(key(command), []).append(bool(good))
+    return {form: Share(sum(each), len(each)) for form, each in found.items()}
 
 
 def construction(words: str = "jump") -> Callable[[str], str]:
@@ -349,10 +339,8 @@ def position(words: str = "jump") -> Callable[[str], str]:
 
 def substitutions(steps: Steps) -> Table:
     """Right action by predicted action, over the steps of all these commands; on the diagonal they agree."""
-    columns, there = (*ACTIONS, SOS), steps.there
-    predicted = _rows_of(steps.predicted[there])
-    predicted = torch.where(predicted < 0, len(ACTIONS), predicted)  # <SOS>, which is never right
-    return _count_table(ACTIONS, columns, _rows_of(steps.examples.actions[there]), predicted)
+    said = [ACTION_NAMES[action] for action in steps.predicted[steps.there].tolist()]
+    return _count_actions(steps.examples.actions[steps.there], (*ACTIONS, SOS), said)  # <SOS> is never right
 
 
 class FirstErrors(NamedTuple):

@@ -81,10 +81,8 @@ def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
 
 def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
-    count, many = UPDATES * batch_size, len(examples.lengths)
-    return _in_order(
-        examples, count, batch_size, seed, lambda rng: torch.randint(many, (count,), generator=rng)
-    )
+    count, n = UPDATES * batch_size, len(examples.lengths)
+    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
 
 
 def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
