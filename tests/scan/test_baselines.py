@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
 from mini_lib.scan import recipes
-from mini_lib.scan.models import cnn, gru_attention, li
+from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention, GRUCell
 from mini_lib.scan.models.li import LiNetwork
@@ -74,13 +74,14 @@ RIGHT, WRONG = -math.log(math.exp(2) / (math.exp(2) + 7)), -math.log(1 / (math.e
 @pytest.mark.parametrize(
     ("loss", "expected"),
     [
+        (syntactic_attention.loss, ((2 * RIGHT + WRONG) / 3 + WRONG) / 2),
         # The first command is ended one action too early: that counts, and what follows does not.
         (gru_attention.loss, (RIGHT + WRONG + WRONG + WRONG) / 2),
         (li.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 2),
         (lambda *given: li.loss(*given, torch.tensor(0.25)), (2 * RIGHT + WRONG + 2 * WRONG) / 2 + 0.25),
         (cnn.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 5),  # meta-seq2seq has the same
     ],
-    ids=["gru", "li", "li with penalty", "cnn"],
+    ids=["syntactic attention", "gru", "li", "li with penalty", "cnn"],
 )
 def test_losses_of_two_commands_by_hand(loss, expected):
     """Logits are 2 for the action that the network says and 0 for the others."""

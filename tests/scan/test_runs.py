@@ -1,7 +1,6 @@
 """Runs: their settings, their commands, noise and losses, what is measured, stacks and resuming."""
 
 import json
-import math
 import os
 
 import pytest
@@ -11,7 +10,7 @@ from mini_lib import datasets
 from mini_lib.errors import UsageError
 from mini_lib.scan import recipes, tasks
 from mini_lib.scan.evaluation import accuracy, answers, best_and_last
-from mini_lib.scan.recipes import RECIPES, batch_of, examples_of, trim
+from mini_lib.scan.recipes import examples_of
 from mini_lib.scan.runs import Settings, build, make_parts, paper_settings, tutorial_settings
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
 from mini_lib.settings import settings_hash
@@ -20,7 +19,6 @@ from scan.networks import count
 from scan.runs import SIZES, of_size, rows, small
 
 CPU = torch.device("cpu")
-loss_of = RECIPES["syntactic_attention"].loss
 
 # ----------------------------------------------------------------------------------------- settings
 
@@ -152,24 +150,23 @@ def test_released_files_take_the_place_of_the_generated(monkeypatch):
 
 
 def test_a_run_is_a_function_of_settings_and_seed(few):
-    one, same, other = (build(small(), seed) for seed in (1, 1, 2))
-    for run, equal in ((same, True), (other, False)):
-        assert all(
-            a.equal(b) is equal
-            for a, b in zip(one.model.state_dict().values(), run.model.state_dict().values(), strict=True)
-        )
-        assert all(one.epoch(0)[k].equal(run.epoch(0)[k]) is equal for k in ("words", "actions"))
-        assert all(v.equal(run.noise(5, of_size(4))[k]) is equal for k, v in one.noise(5, of_size(4)).items())
-    assert (one.key == same.key, one.key == other.key) == (True, False)
+    """Another form of the network meets the same commands in the same order, under the same noise."""
     state = torch.get_rng_state()
-    build(small(), 1)
+    one, same, other = (build(small(), seed) for seed in (1, 1, 2))
     assert torch.get_rng_state().equal(state)
-
-
-def test_forms_of_one_seed_meet_the_same_commands_in_the_same_order(few):
-    one, other = (build(small(options=options), 1) for options in ({}, {"syntax_action": True}))
-    assert one.epoch(2)["words"].equal(other.epoch(2)["words"])
-    assert one.noise(3, of_size(2))["word"].equal(other.noise(3, of_size(2))["word"])
+    for run, equal in ((same, True), (other, False)):
+        pairs = [*zip(one.model.state_dict().values(), run.model.state_dict().values(), strict=True)]
+        pairs += [(one.epoch(0)[part], run.epoch(0)[part]) for part in ("words", "actions")]
+        pairs += [(mask, run.noise(5, of_size(4))[name]) for name, mask in one.noise(5, of_size(4)).items()]
+        assert all(a.equal(b) is equal for a, b in pairs)
+        assert (one.key == run.key) is equal
+    form = build(small(options={"syntax_action": True}), 1)
+    assert one.epoch(2)["words"].equal(form.epoch(2)["words"])
+    masks, later = (one.noise(update, of_size(2)) for update in (3, 4))
+    for name, mask in form.noise(3, of_size(2)).items():
+        assert mask.shape[:2] == (2, MOST_WORDS)
+        assert mask.equal(masks[name])
+        assert not mask.equal(later[name])
 
 
 def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
@@ -179,60 +176,6 @@ def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
     assert first.actions.shape == (40, MOST_ACTIONS)
     assert rows(first) == rows(second) == rows(train)
     assert not first.words.equal(second.words)
-
-
-def test_noise_is_of_the_update_and_of_the_size_of_the_longest_command(few):
-    run = build(small(), 1)
-    masks = run.noise(7, of_size(4))
-    assert {name: tuple(mask.shape) for name, mask in masks.items()} == {
-        "meaning": (4, MOST_WORDS, 6),
-        "word": (4, MOST_WORDS, 4),
-    }
-    assert all(mask.equal(run.noise(7, of_size(4))[name]) for name, mask in masks.items())
-    assert not any(mask.equal(run.noise(8, of_size(4))[name]) for name, mask in masks.items())
-
-
-def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_match():
-    logits = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0))
-    actions = torch.tensor([[2, 3, 0, 0, 0], [5, 4, 5, 4, 3], [1, 3, 0, 0, 0]])
-    logits[0, [0, 1], [2, 3]] = 20.0  # the first is right; the third is right but for its end
-    logits[2, 0, 1], logits[2, 1, 4] = 20.0, 20.0
-    batch = {"words": torch.zeros(3, 5).long(), "lengths": torch.full((3,), 5), "actions": actions}
-    loss, score = loss_of(lambda *given: logits, batch)
-    each = []
-    for row, steps in zip(logits, actions.tolist(), strict=True):
-        terms = [
-            math.log(step.exp().sum()) - step[action]
-            for step, action in zip(row, steps, strict=True)
-            if action
-        ]
-        each.append(sum(terms) / len(terms))
-    assert loss.item() == pytest.approx(sum(each).item() / 3)
-    assert score.item() == pytest.approx(100 / 3)
-
-
-def test_a_batch_weighs_commands_as_batches_of_one_do(few):
-    run, whole = build(small(options={"dropout": 0.0}), 1), make_parts(small(), 1).train[:6]
-    together, _ = loss_of(run.model, batch_of(whole))
-    alone = [loss_of(run.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
-    assert together.item() == pytest.approx(sum(alone).item() / 6, rel=1e-5)
-
-
-def test_leaving_out_padding_changes_nothing_but_the_work(few):
-    run = build(small(), 1)
-    batch = {k: v[:6] for k, v in run.epoch(0).items()} | {"noise": run.noise(0, of_size(6))}
-    batch["words"], batch["lengths"], batch["actions"] = padded(
-        encode(["jump", "walk twice", "turn left", "look", "run left", "run and run"])
-    )
-    less = trim(batch)
-    assert less["words"].shape == (6, 5)
-    assert less["actions"].shape == (6, 3)
-    gradients = []
-    for one in (batch, less):
-        run.model.zero_grad()
-        loss_of(run.model, one)[0].backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in run.model.parameters()]))
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
 
 
 # ----------------------------------------------------------------------------------------- what is measured

@@ -6,6 +6,7 @@ of `RandRegModel` in extended_model.py, on top of simple_model.py; `li_shapes` s
 
 import numpy as np
 import torch
+from scan.oracles import sigma, softmax
 from torch import nn
 
 
@@ -132,20 +133,11 @@ def li_variables(**options):
     }
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x):
-    e = np.exp(x - x.max())
-    return e / e.sum()
-
-
 def basic_lstm(v, scope, x, c, h):
     """A step of TensorFlow's BasicLSTMCell: gates i, j, f, o in one kernel, 1 is added to the forget gate's."""
     i, j, f, o = np.split(np.concatenate([x, h]) @ v[f"{scope}/kernel:0"] + v[f"{scope}/bias:0"], 4)
-    c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
-    return c, np.tanh(c) * sigmoid(o)
+    c = c * sigma(f + 1) + sigma(i) * np.tanh(j)
+    return c, np.tanh(c) * sigma(o)
 
 
 def li_encoder(v, x):
