@@ -52,7 +52,6 @@ class Settings(RunSettings):
         super().__post_init__()
         get_split(self.split)
         self.check_known(
-            ("model", "model", MODELS),
             ("validation", "validation", VALIDATIONS),
             ("source of commands", "source", ("generated", "released")),
         )

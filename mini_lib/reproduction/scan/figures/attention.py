@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import OKABE_ITO, figure
-from mini_lib.reproduction.scan.figures.squares import QUIET, square
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
+from mini_lib.reproduction.scan.figures.squares import square
 from mini_lib.scan.analysis import CommandAttention
 
 WIDTH, LABELS = 9.4, 1.15  # inches: of the widest map, and of the words beside it
