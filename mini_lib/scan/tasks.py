@@ -156,14 +156,14 @@ def _length() -> Split:
     )
 
 
-def _without(held_out: Callable[[str], bool], primitive: str, order: Sequence[str] | None = None) -> Split:
-    """Test on what is held out but for the primitive itself; train on the rest, a tenth of it the primitive.
+def _without(primitive: str, order: Sequence[str] | None = None) -> Split:
+    """Test on what holds the primitive, but for itself alone; train on the rest, a tenth of it the primitive.
 
     The released training files are in a random order; so is this, in one of our own.
     """
     order = simple_order() if order is None else order
-    rest = [command for command in order if not held_out(command)]
-    test = [command for command in order if held_out(command) and command != primitive]
+    rest = [command for command in order if not has(command, primitive)]
+    test = [command for command in order if has(command, primitive) and command != primitive]
     train = rest + [primitive] * (len(rest) // PRIMITIVE_SHARE)
     mixed = numpy_rng(0, "order", primitive).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
@@ -172,7 +172,7 @@ def _without(held_out: Callable[[str], bool], primitive: str, order: Sequence[st
 def _add_dax() -> Split:
     """A fifth verb shown alone, beside all of SCAN; tested in every other construction."""
     new = [command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)]
-    return _without(lambda command: has(command, NEW_VERB), NEW_VERB, (*simple_order(), *new))
+    return _without(NEW_VERB, (*simple_order(), *new))
 
 
 def has(command: str, words: str) -> bool:
@@ -190,10 +190,9 @@ def _template(held_out: str, verbs: tuple[str, ...]) -> Split:
 
 def _filler(fillers: int) -> Split:
     """Test on "jump around right"; train with this many of look, walk and run before "around right"."""
-    test = _template("around right", ("jump",)).test
     unseen = ("look", "walk", "run")[fillers:]
     kept = _template("around right", (*unseen, "jump")).train
-    return Split(kept, test)
+    return Split(kept, get_split("template_jump_around_right").test)
 
 
 def _size(percent: int) -> Split:
@@ -212,13 +211,13 @@ def _few_shot(count: int, seed: int) -> Split:
 SPLITS: dict[str, Callable[[], Split]] = {
     "simple": _simple,
     "length": _length,
-    "add_jump": lambda: _without(lambda command: has(command, "jump"), "jump"),
-    "add_turn_left": lambda: _without(lambda command: has(command, "turn left"), "turn left"),
+    "add_jump": partial(_without, "jump"),
+    "add_turn_left": partial(_without, "turn left"),
     "add_dax": _add_dax,
-    "template_right": lambda: _template("right", VERBS),
-    "template_opposite_right": lambda: _template("opposite right", VERBS),
-    "template_around_right": lambda: _template("around right", VERBS),
-    "template_jump_around_right": lambda: _template("around right", ("jump",)),
+    "template_right": partial(_template, "right", VERBS),
+    "template_opposite_right": partial(_template, "opposite right", VERBS),
+    "template_around_right": partial(_template, "around right", VERBS),
+    "template_jump_around_right": partial(_template, "around right", ("jump",)),
     **{f"filler_{fillers}": partial(_filler, fillers) for fillers in range(4)},
     **{f"size_{percent}": partial(_size, percent) for percent in (1, 2, 4, 8, 16, 32, 64)},
 }
