@@ -1,6 +1,7 @@
 """Every figure is drawn; and what the figures work out by themselves: places of actions, shares, verdicts."""
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -14,7 +15,6 @@ from mini_lib.scan.analysis import CommandAttention, Dictionary, Share, Table, o
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
-pytestmark = pytest.mark.usefixtures("headless")
 LONGEST = "jump around left thrice after walk around right thrice"
 MARGIN = (1 - squares.SIDE) / 2
 FORMS = {"U": Share(9, 10), "U around D": Share(0, 1200), "U twice": Share(5, 10)}
@@ -63,13 +63,16 @@ def record(scores=(30.0, 60.0, 50.0), best=10, diverged=False):
 
 
 @pytest.fixture(autouse=True)
-def small_splits(monkeypatch):
-    """Splits of a few commands, since those of SCAN take long to count."""
+def headless_and_small(monkeypatch):
+    """Draw without a screen, leave no figure open; splits of a few commands, since SCAN's take long to count."""
+    mpl.use("agg")
     small = {
         "length": Split(("walk", "turn left", "run twice"), ("jump thrice", "walk around left thrice")),
         "add_turn_left": Split(("turn left", "walk", "turn left", "turn left", "look"), ("turn left twice",)),
     }
     monkeypatch.setattr("mini_lib.reproduction.scan.figures.problems.get_split", small.__getitem__)
+    yield
+    plt.close("all")
 
 
 SPOKEN = Dictionary(("walk", "and"), ("WALK", "RUN"), torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
