@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.nn import functional as F
 
 from functions.helpers import CASES, every_case, every_model, make, observations, whole
 from mini_lib.functions.models import build_network
@@ -142,14 +143,27 @@ def test_stacked_networks_equal_each_alone(name, form):
 
 
 @every_model
-@pytest.mark.parametrize("form", ["default", "everything"])
-def test_stacked_prefixes_equal_each_alone(name, form):
-    networks, y = [make(name, form, seed) for seed in range(2)], observations(2, 4)
-    skeleton = make(name, form)
+@pytest.mark.parametrize("form", ["default", "own windows", "everything"])
+def test_a_stack_reads_with_one_fused_kernel_a_layer_and_equals_each_alone(name, form, monkeypatch):
+    """Differentiated as a whole, as in training; a kernel that PyTorch ran once a network would warn."""
+    networks, y = [make(name, form, seed) for seed in range(3)], observations(2, 4)
+    skeleton, kernel, batches = make(name, form), F.scaled_dot_product_attention, []
+
+    def counted(q, k, v, attn_mask):
+        batches.append(len(q))
+        return kernel(q, k, v, attn_mask=attn_mask)
 
     def prefixes(parameters, buffers):
         return functional_call(skeleton, (parameters, buffers), (y,), {"prefixes": True})
 
-    together = vmap(prefixes)(*stack_module_state(networks))
-    for replica, network in enumerate(networks):
-        torch.testing.assert_close(together[replica], network(y, prefixes=True), rtol=1e-8, atol=1e-10)
+    parameters, buffers = stack_module_state(networks)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    together = vmap(prefixes)(parameters, buffers)
+    assert batches == ([] if form == "everything" else [6, 6])  # a gate after the softmax needs the formula
+    together.square().sum().backward()
+    for number, network in enumerate(networks):
+        alone = network(y, prefixes=True)
+        torch.testing.assert_close(together[number], alone, rtol=1e-8, atol=1e-10)
+        alone.square().sum().backward()
+        for key, parameter in network.named_parameters():
+            torch.testing.assert_close(parameters[key].grad[number], parameter.grad, rtol=1e-7, atol=1e-10)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_whole
@@ -37,6 +36,54 @@ def attention_weights(
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores + attn_bias, dim=-1)
     return weights if attn_scale is None else weights * attn_scale
+
+
+def fused_attention(
+    q: Float[Tensor, "B H S E"],
+    k: Float[Tensor, "B H T E"],
+    v: Float[Tensor, "B H T E"],
+    attn_bias: Float[Tensor, "#B #H S T"],
+) -> Float[Tensor, "B H S E"]:
+    """softmax(q k^T / sqrt(E) + attn_bias) v by one kernel that never holds the weights, alone and in a stack."""
+    read = _FusedInStack.apply(q, k, v, attn_bias)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
+
+
+class _FusedInStack(torch.autograd.Function):
+    """The kernel under `vmap`, with networks and curves as one batch; None where nothing is stacked.
+
+    PyTorch cannot stack the kernel by itself: on a CPU there is no rule for it, and on a GPU the rule expects that a
+    mask is stacked too, which is shared by networks without a window.
+    """
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, attn_bias: Tensor) -> None:
+        """Nothing is stacked."""
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, ...], output: Tensor | None) -> None:
+        """Keep what `backward` needs."""
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, slope: Tensor) -> tuple[Tensor, ...]:
+        """Of the formula. Only for `vmap(grad(...))`: what is differentiated as a whole has the kernel's own."""
+        return torch.func.vjp(lambda q, k, v, bias: attention_weights(q, k, bias) @ v, *ctx.saved_tensors)[1](
+            slope
+        )
+
+    @staticmethod
+    def vmap(info, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
+        """Fold R networks into the batch; a mask that all of them share is left as it is."""
+        shared = in_dims[3] is None and len(inputs[3]) == 1
+        stacked = [
+            x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+            for x, dim in zip(inputs, in_dims, strict=True)
+        ]
+        q, k, v = (x.flatten(0, 1) for x in stacked[:3])  # [R B, H, S or T, E]
+        bias = inputs[3] if shared else stacked[3].expand(-1, stacked[0].shape[1], -1, -1, -1).flatten(0, 1)
+        read = fused_attention(q, k, v, bias)
+        return read.unflatten(0, (info.batch_size, -1)), 0
 
 
 class Block(nn.Module):
@@ -77,12 +124,11 @@ class Block(nn.Module):
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)  # [B, H, T, E]
         if last is not None:
             x, q = x[:, -last:], q[:, :, -last:]
-        # In a stack the fused kernel cannot be batched on a CPU; the two are equal but for rounding.
-        if trace or gate.attn_scale is not None or is_functorch_wrapped_tensor(q):
+        if trace or gate.attn_scale is not None:
             weights = attention_weights(q, k, *gate)  # [B, H, R, T]
             read = weights @ v  # [B, H, R, E]
         else:
-            read = F.scaled_dot_product_attention(q, k, v, attn_mask=gate.attn_bias)
+            read = fused_attention(q, k, v, gate.attn_bias)
         x = x + self.out_proj(read.transpose(1, 2).flatten(2))  # [B, R, D]
         x = x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh"))
         return x, (k, v), weights if trace else None
