@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names
@@ -38,6 +38,11 @@ class Curves(NamedTuple):
     def to(self, device: torch.device | str) -> "Curves":
         """The same on a device."""
         return Curves(*(part.to(device) for part in self))
+
+
+def rows_by_kind(kinds: Int[Tensor, "N"]) -> dict[str, Bool[Tensor, "N"]]:
+    """Which curves are of each class, for the classes that there are."""
+    return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
 
 
 def positions(points: int) -> Float[Tensor, "T"]:
@@ -90,15 +95,10 @@ def sample(
     noise: float = NOISE,
     intercept: float = 0.0,
 ) -> Curves:
-    """Draw curves with noise at all of their points.
+    """Draw N curves of T points, with noise at all of them, from a generator on the CPU.
 
-    Args:
-        count: N.
-        points: T.
-        generator: of random numbers, on the CPU.
-        kind: "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3.
-        noise: standard deviation of the noise, which is uniform on +- noise sqrt(3).
-        intercept: lines start anywhere up to this value from 0.
+    `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
+    standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0.
 
     >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
@@ -128,12 +128,9 @@ def sample(
 
 @cache
 def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
-    """The curves that every network and every predictor is tested on, evenly split among the classes.
+    """The N curves of T points on which every network and every predictor is tested, evenly split among the classes.
 
-    Args:
-        count: N; what three does not divide goes to the first classes.
-        points: T, observed points and those to extrapolate.
-        intercept: see `sample`.
+    What three does not divide goes to the first classes. T counts observed points and those to extrapolate.
     """
     if count < len(KINDS):
         raise UsageError(f"a test needs a curve of each class; got {count} curves")
@@ -146,11 +143,7 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
 
 
 def check_curves(y: object) -> None:
-    """Refuse what is no batch of curves as every predictor takes them.
-
-    Args:
-        y: real numbers [B, N], with B from 1, N from 2 and no value beyond 1e9 either way.
-    """
+    """Refuse what is no batch of curves [B, N] as predictors take them: B from 1, N from 2, none beyond 1e9."""
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
         raise UsageError(
@@ -176,15 +169,9 @@ def check_curves(y: object) -> None:
 def as_curve(
     y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
 ) -> Float[Tensor, "1 T"]:
-    """Observations of your own, checked, as a batch of one curve.
+    """Observations of your own, at least two at x = 1, 2, 3, ..., checked, as a batch of one curve.
 
-    Args:
-        y: real values at x = 1, 2, 3, ..., at least two of them, none beyond 1e9 either way.
-        x: where they were observed, if that is to be checked: the networks know whole steps only.
-
-    Raises:
-        UsageError: for too few values, values that are no finite real numbers or too large, or an x that is not
-            1, 2, 3, ....
+    Give x, where they were observed, to have it checked: the networks know whole steps only.
 
     >>> as_curve([0.1, 0.2, 0.4])
     tensor([[0.1000, 0.2000, 0.4000]])

@@ -126,16 +126,10 @@ class FunctionTransformer(nn.Module):
         raise NotImplementedError
 
     def forward(self, y: Float[Tensor, "B N"], prefixes: bool = False) -> Float[Tensor, "B Q"]:
-        """The answers to the queries about y_{N+1}.
+        """The answers to the queries about y_{N+1}, given N observations at x = 1..N.
 
-        Args:
-            y: N observations, at x = 1..N.
-            prefixes: predict every position from the third in one causal pass: the answers to the queries about
-                y_3, then those about y_4, and so on to y_{N+1}; each sees only what came before it.
-
-        Raises:
-            UsageError: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
-                observations.
+        With `prefixes` every position from the third is predicted in one causal pass: the answers to the queries
+        about y_3, then those about y_4, and so on to y_{N+1}; each sees only what came before it.
         """
         if prefixes and self.mask == "none":
             raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
@@ -148,9 +142,6 @@ class FunctionTransformer(nn.Module):
         """Take in observations; those of `cache`, the first ones of y, are not worked out again.
 
         Equal to starting anew, since an input token sees only what came in with it or before.
-
-        Raises:
-            UsageError: with mask="none", where nothing can be kept, or for a cache of more observations than y has.
         """
         if not self.cacheable:
             raise UsageError("with mask='none' inputs see later ones, so that nothing of them can be kept")

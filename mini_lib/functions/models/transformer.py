@@ -87,11 +87,9 @@ class _FusedInStack(torch.autograd.Function):
 
 
 class Block(nn.Module):
-    """Attention and a two-layer perceptron, each after a layer normalisation and added to what comes in.
+    """Attention of H heads of E = D / H features, and a two-layer perceptron.
 
-    Args:
-        dim: D.
-        heads: H, each with E = D / H features.
+    Each comes after a layer normalisation, and is added to what comes in.
     """
 
     def __init__(self, dim: int, heads: int):
@@ -112,12 +110,8 @@ class Block(nn.Module):
     ) -> tuple[Float[Tensor, "B R D"], KeysValues, Float[Tensor, "B H R T"] | None]:
         """The tokens after this block, keys and values of all tokens, and, if traced, the attention weights.
 
-        Args:
-            x: the tokens.
-            gate: of this layer, for the wanted tokens and all keys.
-            past: keys and values of tokens that came before.
-            last: how many tokens, from the end, are wanted; all without it.
-            trace: return the attention weights.
+        `gate` is of this layer, for the wanted tokens and all keys, those of `past` first. Wanted are the `last` so
+        many tokens, or all.
         """
         q, k, v = self.project(self.norm_attention(x))  # [B, H, S, E] each
         if past is not None:
@@ -140,18 +134,10 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Blocks one after the other; which token sees which is given from outside, and there is no code of positions.
+    """Blocks of D features and H heads; which token sees which is given from outside, and positions have no code.
 
     Weights start as in GPT-2: normal with standard deviation 0.02, those that write into the residual stream smaller
     by sqrt(2 layers), biases zero.
-
-    Args:
-        dim: D.
-        layers: blocks.
-        heads: H.
-
-    Raises:
-        UsageError: if H does not divide D, or a size is no whole number from 1.
     """
 
     def __init__(self, dim: int = 256, layers: int = 12, heads: int = 8):
@@ -180,15 +166,9 @@ class Transformer(nn.Module):
         keep: bool = False,
         trace: bool = False,
     ) -> TransformerOutput:
-        """Pass tokens through all blocks.
+        """Pass embedded tokens through all blocks; `gate` is for them and all keys, those of `past` first.
 
-        Args:
-            x: the embedded tokens.
-            gate: for these tokens and all keys, those of `past` first.
-            past: keys and values of earlier tokens, a pair a layer.
-            last: how many tokens, from the end, are wanted; the last block works out no others.
-            keep: keep keys and values.
-            trace: keep the attention weights.
+        If only the `last` so many tokens are wanted, the last block works out no others.
         """
         gate = Gate(*(part if part is None else part.to(x.dtype) for part in gate))
         layers, attention = [], []
