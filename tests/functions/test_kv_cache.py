@@ -104,12 +104,3 @@ def test_a_cache_of_more_observations_than_are_given_is_refused(name):
 def test_a_long_extrapolation_holds_few_layouts():
     extrapolate(make("relational_window"), observations(2, 3), 20)
     assert layout.cache_info().currsize <= 4
-
-
-@every_model
-def test_without_a_mask_nothing_can_be_kept(name):
-    network, y = make(name, mask="none"), observations()
-    assert not network.cacheable
-    with pytest.raises(UsageError, match="with mask='none' inputs see later ones"):
-        network.prefill(y)
-    assert extrapolate(network, y, 2).point.isfinite().all()
