@@ -8,7 +8,7 @@ import torch
 from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
 from mini_lib.functions.analysis.calibration import in_bins
-from mini_lib.functions.extrapolation import Extrapolation, extrapolate, summarise
+from mini_lib.functions.extrapolation import Extrapolation, summarise
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS, Curves
 from mini_lib.seeding import torch_rng
@@ -203,14 +203,6 @@ def test_ranks_are_compared_within_each_step():
         off = zip(first, (30.0, 20.0, 10.0), strict=True)
         curves = curves_of([[9.0, one, two] for one, two in off], [2, 2, 2])
         assert analysis.rank_within_steps(found, curves) == {"sine": pytest.approx(expected)}
-
-
-def test_coverage_of_a_network_is_that_of_its_evaluation():
-    y = randn(6, 9, seed=0)
-    found = extrapolate(network("relational"), y[:, :5], steps=4)
-    cover = analysis.coverage(found, Curves(y, y, torch.tensor([0, 0, 1, 1, 2, 2])))
-    expected = 100 * found.covers(y[:, 5:], 2)[2:4].float().mean().item()
-    assert cover.by_kind["rbf"][1] == pytest.approx(expected)
 
 
 def test_errors_step_by_step_are_against_the_function():

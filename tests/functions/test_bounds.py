@@ -174,19 +174,6 @@ def test_adding_a_constant(curves, small, level):
         torch.testing.assert_close(near[1], near[0] + 3, rtol=0, atol=1e-10)
 
 
-def test_the_mixture_knows_the_class_and_the_curve():
-    new = evaluation_curves(60, OBSERVED + STEPS)
-    answer = bounds.mixture(new.y[:, :OBSERVED], STEPS)
-    assert (answer.probabilities.argmax(dim=1) == new.kinds).double().mean() > 0.95
-    torch.testing.assert_close(answer.probabilities.sum(dim=1), torch.ones(60).double())
-    row = bounds.score(answer.point, new, OBSERVED)
-    assert row["lin"].mse < 0.005
-    assert row["sine"].mse < 0.012
-    assert row["rbf"].mse == pytest.approx(
-        bounds.score(bounds.gaussian_process(new.y[:, :OBSERVED]), new, OBSERVED)["rbf"].mse, rel=0.05
-    )
-
-
 def test_chunks_do_not_meet(curves, small, monkeypatch):
     y = curves.y[:, :OBSERVED]
     whole = bounds.mixture(y, STEPS)

@@ -5,8 +5,7 @@ import statistics
 import pytest
 import torch
 
-from functions import oracles
-from functions.helpers import HEADS, every_model, make, observations
+from functions.helpers import every_model, make, observations
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate, summarise
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import LARGEST
@@ -57,34 +56,6 @@ def test_predictions_are_taken_for_observations():
         assert seen.equal(torch.cat([y, forecast.point[:, :step]], dim=1))
 
 
-def test_the_median_is_what_is_appended():
-    def answer(y):
-        return y[:, -1:] + torch.tensor([[1.0, 100.0, -7.0]])
-
-    fake = Fake(answer)
-    forecast = extrapolate(fake, torch.zeros(1, 2), steps=3)
-    assert forecast.point.tolist() == [[1, 2, 3]]
-    assert [estimates.tolist() for estimates in forecast.estimates] == [
-        [[1, 100, -7]],
-        [[2, 101, -6]],
-        [[3, 102, -5]],
-    ]
-    assert forecast.spread[0].tolist() == pytest.approx(3 * [statistics.stdev([1, 100, -7])])
-
-
-def test_a_sliding_context_is_the_last_observations():
-    fake = Fake(lambda y: y[:, :1] + 10)
-    forecast = extrapolate(fake, torch.tensor([[1.0, 2.0, 3.0]]), steps=5, context="sliding")
-    assert [seen.tolist() for seen in fake.seen] == [
-        [[1, 2, 3]],
-        [[2, 3, 11]],
-        [[3, 11, 12]],
-        [[11, 12, 13]],
-        [[12, 13, 21]],
-    ]
-    assert forecast.point.tolist() == [[11, 12, 13, 21, 22]]
-
-
 # ---------------------------------------------------------------------------------------- going on, with a network
 
 
@@ -114,35 +85,6 @@ def test_equals_a_plain_loop(name, form, context):
     torch.testing.assert_close(forecast.spread.float(), spread, rtol=0, atol=1e-5)
     assert [estimates.shape for estimates in forecast.estimates] == [(2, count) for count in members]
     assert not forecast.point.requires_grad
-
-
-@pytest.mark.parametrize("name", ["one_d_window", "relational_window"])
-def test_equals_a_loop_over_the_numpy_forward_pass(name):
-    network, y = make(name), observations(1, 4)
-    weights = {key: value.numpy() for key, value in network.state_dict().items()}
-    forecast, values = extrapolate(network, y, 3), y[0].tolist()
-    for step in range(3):
-        _, estimates, _ = oracles.forward(weights, values, HEADS)
-        assert forecast.estimates[step][0].tolist() == pytest.approx(estimates.tolist(), abs=1e-8)
-        values.append(statistics.median(estimates.tolist()))
-
-
-@every_context
-@pytest.mark.parametrize("name", ["relational", "relational_window"])
-def test_a_constant_added_to_the_curve_moves_points_by_itself_and_leaves_the_spread(name, context):
-    network, y = make(name), observations()
-    plain, moved = (extrapolate(network, each, 5, context) for each in (y, y + 8))
-    torch.testing.assert_close(moved.point, plain.point + 8, rtol=0, atol=1e-9)
-    torch.testing.assert_close(moved.spread, plain.spread, rtol=0, atol=1e-9)
-
-
-@every_context
-def test_curves_go_on_alone(context):
-    network, y = make("relational_window"), observations()
-    together = extrapolate(network, y, 3, context)
-    for row in range(3):
-        alone = extrapolate(network, y[row : row + 1], 3, context)
-        torch.testing.assert_close(alone.point[0], together.point[row], rtol=0, atol=1e-10)
 
 
 @every_model

@@ -14,7 +14,6 @@ from functions.helpers import (
     every_model,
     make,
     observations,
-    spelled_out,
     whole,
 )
 from mini_lib.functions.models import MODELS, OPTIONS, WINDOW_OPTIONS, Tokens, build_network
@@ -98,14 +97,6 @@ def test_equals_the_numpy_forward_pass(name, form):
     assert np.ptp(answers.detach().numpy()) > 1e-3  # it matters what was observed
 
 
-@every_model
-def test_equals_the_numpy_forward_pass_in_single_precision(name):
-    network, y = make(name, length=5.0).float(), observations(2, 5)
-    answers = network(y.float())
-    for row in range(2):
-        np.testing.assert_allclose(answers[row].detach(), oracle(network, y[row], "default")[0], atol=1e-5)
-
-
 # ------------------------------------------------------------------------------------------ level, order, leakage
 
 
@@ -158,30 +149,7 @@ def test_nothing_leaks_from_later_observations(name, form):
     assert place == len(answers)
 
 
-@every_case
-def test_masked_tokens_have_no_influence(name, form):
-    """In one layer, tokens that the last query does not see do not reach its answer, and the others do."""
-    network, y = make(name, form, layers=1), observations(1, 5)
-    values, plan = whole(network, y)
-    tokens = plan.tokens
-    values.requires_grad_()
-    network.read_out(network._pass(values, plan).out)[0, -1].backward()
-    mask = FORMS[form].get("mask", "causal")
-    layout = spelled_out(tokens)
-    expected = [oracles.sees(layout[-1], key, mask) for key in layout]
-    expected[-1] = True  # through the residual stream
-    assert values.grad[0].ne(0).tolist() == expected
-
-
 # ----------------------------------------------------------------------------------------------------- options
-
-
-def test_options_change_the_number_of_parameters_as_they_should():
-    def count(own):
-        network = build_network("one_d_window", dim=8, layers=3, heads=2, own_windows=own)
-        return sum(p.numel() for p in network.parameters())
-
-    assert count(True) - count(False) == 10
 
 
 @every_model

@@ -96,8 +96,6 @@ def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
             (lambda wrong=wrong: figures.masks(*wrong), "masks are causal, strict, none, of 2 to 6")
             for wrong in ((1, "causal"), (7, "causal"), (4, "none at all"))
         ),
-        (lambda: figures.continuations([1.0, 2.0], {}), "at least one prediction"),
-        (lambda: figures.by_step({}), "at least one predictor"),
         (
             lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0]}, spreads={"two_d": [1.0]}),
             "no prediction is called 'two_d'",
@@ -107,8 +105,11 @@ def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
             r"shape \(2, 1\) does not hold 1 values",
         ),
         (lambda: figures.continuations([1.0], {"one_d": [3.0]}, titles=["a", "b"]), "1 curves with 2 titles"),
-        (lambda: figures.cloud(CLOUD, truth=[1.0]), "the truth has 1 points, the curve and its steps 4"),
-        (lambda: figures.over_training({"one_d": [HISTORY, WINDOW]}, ""), "measure different things"),
+        (
+            lambda: figures.over_training({"one_d": [HISTORY, WINDOW]}, ""),
+            "histories have to be of one measure",
+        ),
+        (lambda: figures.over_training({"relational": []}, ""), r"histories have to be of one .* got \[\]"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call, words):
