@@ -187,15 +187,6 @@ def test_evaluation_curves_are_the_same_for_everyone():
     assert evaluation_curves(9, 8) is other
 
 
-def test_evaluation_curves_with_an_intercept_differ_in_their_lines_alone():
-    plain, moved = evaluation_curves(9, 8), evaluation_curves(9, 8, intercept=1.0)
-    starts = (moved.truth - plain.truth)[:3]
-    assert (starts - starts[:, :1]).abs().max() < 1e-6
-    assert starts[:, 0].abs().min() > 1e-3
-    assert moved.truth[3:].equal(plain.truth[3:])
-    assert moved.y[3:].equal(plain.y[3:])
-
-
 # --------------------------------------------------------------------------------------------------- own curve
 
 

@@ -44,7 +44,7 @@ def fused_attention(
     v: Float[Tensor, "B H T E"],
     attn_bias: Float[Tensor, "#B #H S T"],
 ) -> Float[Tensor, "B H S E"]:
-    """softmax(q k^T / sqrt(E) + attn_bias) v by one kernel that never holds the weights, alone and in a stack."""
+    """softmax(q k^T / sqrt(E) + attn_bias) v by PyTorch's kernel, which need not hold the weights; in stacks too."""
     read = _FusedInStack.apply(q, k, v, attn_bias)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
 
@@ -68,21 +68,23 @@ class _FusedInStack(torch.autograd.Function):
     @staticmethod
     def backward(ctx, slope: Tensor) -> tuple[Tensor, ...]:
         """Of the formula. Only for `vmap(grad(...))`: what is differentiated as a whole has the kernel's own."""
-        return torch.func.vjp(lambda q, k, v, bias: attention_weights(q, k, bias) @ v, *ctx.saved_tensors)[1](
-            slope
-        )
+
+        def formula(q: Tensor, k: Tensor, v: Tensor, attn_bias: Tensor) -> Tensor:
+            return attention_weights(q, k, attn_bias) @ v
+
+        _, pull_back = torch.func.vjp(formula, *ctx.saved_tensors)
+        return pull_back(slope)
 
     @staticmethod
     def vmap(info, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
         """Fold R networks into the batch; a mask that all of them share is left as it is."""
-        shared = in_dims[3] is None and len(inputs[3]) == 1
-        stacked = [
+        q, k, v, attn_bias = (
             x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
             for x, dim in zip(inputs, in_dims, strict=True)
-        ]
-        q, k, v = (x.flatten(0, 1) for x in stacked[:3])  # [R B, H, S or T, E]
-        bias = inputs[3] if shared else stacked[3].expand(-1, stacked[0].shape[1], -1, -1, -1).flatten(0, 1)
-        read = fused_attention(q, k, v, bias)
+        )
+        shared = in_dims[3] is None and len(inputs[3]) == 1
+        attn_bias = attn_bias[0] if shared else attn_bias.expand(-1, q.shape[1], -1, -1, -1).flatten(0, 1)
+        read = fused_attention(*(x.flatten(0, 1) for x in (q, k, v)), attn_bias)  # of [R B, H, S or T, E]
         return read.unflatten(0, (info.batch_size, -1)), 0
 
 
