@@ -41,28 +41,20 @@ def test_the_optimal_uncertainty_of_table_2():
     assert float(bounds.posterior(OBSERVED).variance.sqrt().mean()) == pytest.approx(0.7942, abs=5e-5)
 
 
-SPREADS = [
-    ((OBSERVED, {"noise": 0.1 / math.sqrt(3)}), 0.771),  # 0.1 as the half-width of the noise
-    ((10, {}), 0.8020),  # the paper's N hardly matters
-    ((50, {}), 0.8020),
-]
-LEAST_ERRORS = [
-    ((OBSERVED, {}), 0.7016),
-    ((OBSERVED, {"level": False}), 0.858),
-    *(((last, {}), error) for last, error in ((2, 0.717), (3, 0.714), (4, 0.705), (6, 0.703))),  # in a window
-]
+@pytest.mark.parametrize(
+    ("observed", "noise", "mean"), [(20, 0.1 / 3**0.5, 0.771), (10, 0.1, 0.802), (50, 0.1, 0.802)]
+)
+def test_the_optimal_uncertainty_of_other_readings(observed, noise, mean):
+    """With 0.1 as the half-width of the noise; and of other N, which hardly matter."""
+    assert float(bounds.optimal_spread(observed, noise=noise).mean()) == pytest.approx(mean, abs=5e-4)
 
 
-@pytest.mark.parametrize(("given", "mean"), SPREADS)
-def test_the_optimal_uncertainty_of_other_readings(given, mean):
-    observed, options = given
-    assert float(bounds.optimal_spread(observed, **options).mean()) == pytest.approx(mean, abs=5e-4)
+WINDOWS = [(2, True, 0.717), (3, True, 0.714), (4, True, 0.705), (6, True, 0.703)]
 
 
-@pytest.mark.parametrize(("given", "error"), LEAST_ERRORS)
-def test_the_least_error_on_rbf_curves(given, error):
-    observed, options = given
-    assert bounds.optimal_error(observed, **options) == pytest.approx(error, abs=5e-4)
+@pytest.mark.parametrize(("observed", "level", "error"), [(20, True, 0.7016), (20, False, 0.858), *WINDOWS])
+def test_the_least_error_on_rbf_curves(observed, level, error):
+    assert bounds.optimal_error(observed, level=level) == pytest.approx(error, abs=5e-4)
 
 
 @pytest.mark.parametrize("level", [True, False])

@@ -61,6 +61,8 @@ def test_an_intercept_moves_lines_and_changes_nothing_else():
     uniform_on(starts[:, 0], -0.5, 0.5)
     for kind in ("rbf", "sine"):
         assert (truths(kind, intercept=0.5, count=9) == truths(kind, count=9)).all()
+    plain, moved = (evaluation_curves(9, 8, intercept=each).y for each in (0.0, 1.0))
+    assert (plain != moved).any(dim=1).tolist() == 3 * [True] + 6 * [False]
 
 
 def frequencies(f):

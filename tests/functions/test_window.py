@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from functions import oracles
-from functions.helpers import every_gate, every_kind, every_mask, set_window, spelled_out, tokens_of
-from mini_lib.functions.models import Window, build_network, options_of
+from functions.helpers import set_window, spelled_out, tokens_of
+from mini_lib.functions.models import Window, build_network
 from mini_lib.functions.models.window import make_gate
 
 DISTANCES = torch.arange(41, dtype=torch.float64)[None]
@@ -78,39 +78,6 @@ def test_layers_and_heads_have_windows_of_their_own(layers, heads):
 
 
 # -------------------------------------------------------------------------------------------- inside a network
-
-
-def pair(kind, length, **options):
-    """The same weights without a window and with one of this length."""
-    sizes = {"dim": 8, "layers": 2, "heads": 2} | options
-    plain = build_network(kind, **{name: value for name, value in sizes.items() if name in options_of(kind)})
-    windowed = build_network(f"{kind}_window", length=length, **sizes)
-    torch.manual_seed(0)
-    for parameter in plain.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    missing, unexpected = windowed.load_state_dict(plain.state_dict(), strict=False)
-    assert (sorted(missing), unexpected) == (["window.log_a", "window.log_b"], [])
-    return plain, windowed
-
-
-@every_kind
-@every_mask
-@every_gate
-def test_a_huge_window_is_none(kind, mask, gate):
-    plain, windowed = pair(kind, 1e8, mask=mask, gate=gate)
-    y = torch.randn(3, 6)
-    torch.testing.assert_close(windowed(y), plain(y), rtol=0, atol=1e-5)
-    _, short = pair(kind, 2.0, mask=mask, gate=gate)
-    assert (short(y) - plain(y)).abs().max() > 1e-3
-
-
-@every_kind
-@pytest.mark.parametrize("mask", ["causal", "none"])
-def test_a_tiny_window_sees_itself_alone(kind, mask):
-    _, windowed = pair(kind, 1e-3, mask=mask)
-    weights, tokens = windowed.attention(torch.randn(2, 6))
-    for layer in weights:
-        assert layer.equal(torch.eye(len(tokens.query)).expand_as(layer))
 
 
 @pytest.mark.parametrize(("own", "shape"), [(False, (1, 1)), (True, (3, 2))])
