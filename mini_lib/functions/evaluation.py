@@ -16,7 +16,7 @@ WEIGHTS = {"lin": 15 / 34, "rbf": 10 / 34, "sine": 9 / 34}
 CURVES_AT_ONCE = {"cpu": 25, "cuda": 500}
 
 
-def per_kind(values: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]) -> dict[str, float]:
+def per_kind(values: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]) -> dict[str, float]:
     """Means over the curves of each class, and over all of them: "all" by `WEIGHTS`, "even" with equal weights."""
     means = {kind: values[rows].double().mean().item() for kind, rows in rows_by_kind(kinds).items()}
     if lacking := [kind for kind in KINDS if kind not in means]:
@@ -26,7 +26,7 @@ def per_kind(values: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]) -> dict[str,
 
 
 def extrapolate_all(
-    model: FunctionTransformer, y: Float[Tensor, "N T"], context: str = "growing"
+    model: FunctionTransformer, y: Float[Tensor, "B T"], context: str = "growing"
 ) -> Extrapolation:
     """`extrapolate` curves in parts that fit the network's device; the result is on the CPU."""
     device = next(model.parameters()).device
@@ -74,7 +74,7 @@ def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
 
 
 def spread_against_error(
-    forecast: Extrapolation, y: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]
+    forecast: Extrapolation, y: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]
 ) -> dict[str, float]:
     """Spearman's correlation, over all points of a class, of the spread with how far an observation is off."""
     error = (forecast.point - y).abs()

@@ -29,18 +29,18 @@ LARGEST = 1e9  # absolute observation; the networks square what they see, and fl
 
 
 class Curves(NamedTuple):
-    """N curves at x = 1..T."""
+    """B curves at x = 1..T."""
 
-    truth: Float[Tensor, "N T"]  #: the function itself.
-    y: Float[Tensor, "N T"]  #: what is observed of it, the truth with noise.
-    kinds: Int[Tensor, "N"]  #: the class of each, an index into `KINDS`.
+    truth: Float[Tensor, "B T"]  #: the function itself.
+    y: Float[Tensor, "B T"]  #: what is observed of it, the truth with noise.
+    kinds: Int[Tensor, "B"]  #: the class of each, an index into `KINDS`.
 
     def to(self, device: torch.device | str) -> "Curves":
         """The same on a device."""
         return Curves(*(part.to(device) for part in self))
 
 
-def rows_by_kind(kinds: Int[Tensor, "N"]) -> dict[str, Bool[Tensor, "N"]]:
+def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Bool[Tensor, "B"]]:
     """Which curves are of each class, for the classes that there are."""
     return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
 
@@ -62,24 +62,24 @@ def _root(points: int) -> Tensor:
     return torch.linalg.cholesky(covariance(points) + JITTER * torch.eye(points, dtype=torch.float64))
 
 
-def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "N 1"]:
+def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
     return low + (high - low) * torch.rand(count, 1, generator=generator, dtype=torch.float64)
 
 
 def lines(count: int, points: int, generator: torch.Generator, intercept: float = 0.0) -> Tensor:
-    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [N, T]"""
+    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [B, T]"""
     slope = _uniform(-SLOPE, SLOPE, count, generator)
     start = _uniform(-intercept, intercept, count, generator)
     return start + slope * positions(points)
 
 
 def rbf_curves(count: int, points: int, generator: torch.Generator) -> Tensor:
-    """Draws of a Gaussian process with mean 0 and `covariance`. [N, T]"""
+    """Draws of a Gaussian process with mean 0 and `covariance`. [B, T]"""
     return torch.randn(count, points, generator=generator, dtype=torch.float64) @ _root(points).T
 
 
 def sines(count: int, points: int, generator: torch.Generator) -> Tensor:
-    """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [N, T]"""
+    """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [B, T]"""
     period = _uniform(*PERIODS, count, generator)
     amplitude = _uniform(*AMPLITUDES, count, generator)
     phase = _uniform(0.0, 2 * math.pi, count, generator)
@@ -95,7 +95,7 @@ def sample(
     noise: float = NOISE,
     intercept: float = 0.0,
 ) -> Curves:
-    """Draw N curves of T points, with noise at all of them, from a generator on the CPU.
+    """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
     `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
     standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0.
@@ -128,7 +128,7 @@ def sample(
 
 @cache
 def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
-    """The N curves of T points on which every network and every predictor is tested, evenly split among the classes.
+    """The B curves of T points on which every network and every predictor is tested, evenly split among the classes.
 
     What three does not divide goes to the first classes. T counts observed points and those to extrapolate.
     """

@@ -55,7 +55,6 @@ class Bins(NamedTuple):
 
     spread: Tensor  #: mean standard deviation of the estimates. [K]
     error: Tensor  #: mean absolute error against the observations. [K]
-    counts: Tensor  #: how many predictions. [K]
 
 
 def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
@@ -77,8 +76,7 @@ def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int
         raise UsageError(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
     order = spread.argsort(dim=0, stable=True)
     parts = [each.gather(0, order).double().tensor_split(bins) for each in (spread, error)]
-    means = (torch.stack([part.mean() for part in each]) for each in parts)
-    return Bins(*means, torch.tensor([part.numel() for part in parts[0]]))
+    return Bins(*(torch.stack([part.mean() for part in each]) for each in parts))
 
 
 def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, float]:

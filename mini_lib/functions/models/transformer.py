@@ -77,14 +77,14 @@ class _FusedInStack(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
-        """Fold R networks into the batch; a mask that all of them share is left as it is."""
+        """Fold a stack's networks into the batch; a mask that all of them share is left as it is."""
         q, k, v, attn_bias = (
             x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
             for x, dim in zip(inputs, in_dims, strict=True)
         )
         shared = in_dims[3] is None and len(inputs[3]) == 1
         attn_bias = attn_bias[0] if shared else attn_bias.expand(-1, q.shape[1], -1, -1, -1).flatten(0, 1)
-        read = fused_attention(*(x.flatten(0, 1) for x in (q, k, v)), attn_bias)  # of [R B, H, S or T, E]
+        read = fused_attention(*(x.flatten(0, 1) for x in (q, k, v)), attn_bias)  # [networks B, H, S, E]
         return read.unflatten(0, (info.batch_size, -1)), 0
 
 
