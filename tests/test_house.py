@@ -34,7 +34,7 @@ WING = (
     {"tasks", "memory"},
     {"meta_tasks", "models"},
     {"objective", "recipes", "extrapolation", "baselines"},
-    {"gaussian_processes", "bounds"},
+    {"bounds"},
     {"analysis"},
     {"evaluation"},
     {"runs"},
@@ -53,7 +53,7 @@ UPPER_WING = (
     {"looped"},
     {"scaling"},
     {"timing"},
-    {"cells", "authors", "across_runs"},
+    {"cells", "authors", "across_runs", "gaussian_processes"},
     {"tables"},
     {"figures"},
 )

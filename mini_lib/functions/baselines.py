@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
 from mini_lib.seeding import torch_rng
 
@@ -29,8 +29,7 @@ ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64, on the CPU."""
     check_curves(y)
-    if steps < 1:
-        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
+    check_whole(steps=steps)
     return y.cpu().double()
 
 
@@ -100,14 +99,9 @@ def roll_out(
 def autoregression(
     y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 2, ridge: float = 0.1, reach: float = REACH
 ) -> Float[Tensor, "B S"]:
-    """AR(L) fitted to each curve by ridge regression, and rolled out on its own predictions.
+    """AR(L), with L the `order`, fitted to each curve by ridge regression and rolled out on its own predictions.
 
-    Args:
-        y: N observations, more than L.
-        steps: S.
-        order: L, the window length.
-        ridge: lambda, the penalty on squared weights.
-        reach: see `roll_out`; math.inf clips nothing.
+    `ridge` is lambda, the penalty on squared weights. For `reach` see `roll_out`; math.inf clips nothing.
     """
     y = checked(y, steps)
     return roll_out(y, ar_weights(y, order, ridge), steps, reach)
@@ -148,9 +142,8 @@ def maximum_entropy(y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 3)
         [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)], dim=1
     )
     distance = (torch.arange(order)[:, None] - torch.arange(order)).abs()
-    matrix = covariances[:, distance] + 1e-9 * torch.eye(
-        order, dtype=torch.float64
-    )  # a curve of zeros has none
+    jitter = 1e-9 * torch.eye(order, dtype=torch.float64)  # a curve of zeros has no covariances
+    matrix = covariances[:, distance] + jitter
     return roll_out(y, torch.linalg.solve(matrix, covariances[:, 1:]), steps)
 
 

@@ -27,7 +27,7 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_whole
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
 from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
@@ -60,16 +60,12 @@ class Posterior(NamedTuple):
 def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bool = True) -> Posterior:
     """The posterior of an RBF curve given N noisy observations (or their differences, without `level`).
 
-    Args:
-        observed: N; since the process is stationary, this is also the posterior given the last N of more.
-        steps: S.
-        noise: standard deviation.
-        level: whether the curve's level is seen.
+    Since the process is stationary, this is also the posterior given the last N of more.
     """
-    if observed < (1 if level else SHORTEST):  # one observation has no difference
-        raise UsageError(f"{observed} observations are too few; give at least {1 if level else SHORTEST}")
-    if steps < 1:
-        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
+    least = 1 if level else SHORTEST  # one observation has no difference
+    if observed < least:
+        raise UsageError(f"{observed} observations are too few; give at least {least}")
+    check_whole(steps=steps)
     if not noise > 0:
         raise UsageError(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
     contrasts, mean = _contrasts(observed, level)
@@ -139,9 +135,8 @@ def _sine_grid(points: int) -> tuple[Float[Tensor, "K 2 T"], Float[Tensor, "G 2"
     phases = torch.arange(GRID["phases"], dtype=torch.float64) * (2 * math.pi / GRID["phases"])
     angles = 2 * math.pi * positions(points) / periods[:, None]
     circle = torch.stack([phases.cos(), phases.sin()], dim=1)
-    return torch.stack([angles.sin(), angles.cos()], dim=1), (amplitudes[:, None, None] * circle).flatten(
-        0, 1
-    )
+    weights = (amplitudes[:, None, None] * circle).flatten(0, 1)
+    return torch.stack([angles.sin(), angles.cos()], dim=1), weights
 
 
 def _even(count: int) -> Float[Tensor, "G"]:
@@ -182,13 +177,8 @@ def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, l
     """Posterior mean over the three classes as `tasks.sample` draws them, each with probability 1/3.
 
     Slopes, periods, amplitudes and phases lie on the grids of `GRID`; the evidence of RBF curves is exact. Lines
-    pass through 0. Noise counts as Gaussian; see the head of this file.
-
-    Args:
-        y: N observations.
-        steps: S.
-        noise: standard deviation of the noise, above 0.
-        level: False for the best predictor that sees only differences: adding a constant to y adds it to `point`.
+    pass through 0. Noise, of a standard deviation above 0, counts as Gaussian; see the head of this file. Without
+    `level` it is the best predictor that sees only differences: adding a constant to y adds it to `point`.
     """
     y = checked(y, steps)
     observed = y.shape[1]
@@ -229,13 +219,9 @@ class Score(NamedTuple):
 def score(
     point: Float[Tensor, "B S"], curves: Curves, observed: int, weights: Mapping[str, float] = EVEN
 ) -> dict[str, Score]:
-    """Mean squared error against the noiseless truth, for each class, and for all.
+    """Mean squared error of predictions of x = N + 1, ... against the noiseless truth, by class and for all.
 
-    Args:
-        point: predictions of x = observed + 1, ....
-        curves: of all three classes, with truth at those places.
-        observed: N.
-        weights: of the classes in "all"; in "even" they count the same.
+    N is `observed`. In "all" classes count by `weights`, in "even" the same.
     """
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:
@@ -245,9 +231,7 @@ def score(
     for number, kind in enumerate(KINDS):
         own = errors[curves.kinds == number]
         if len(own) < 2:
-            raise UsageError(
-                f"a standard error needs at least two curves of each class, got {len(own)} of {kind}"
-            )
+            raise UsageError(f"a standard error needs two curves of each class, got {len(own)} of {kind}")
         scores[kind] = Score(own.mean().item(), own.std().item() / math.sqrt(len(own)))
     return scores | {"all": _weighted(scores, weights), "even": _weighted(scores, EVEN)}
 
@@ -264,14 +248,8 @@ def table(
 ) -> dict[str, dict[str, Score]]:
     """Every bound and every predictor on the same curves: the rows that stand beside the networks.
 
-    Args:
-        curves: such as `tasks.evaluation_curves(2500, 30)`, the ones on which networks are tested.
-        observed: N, how many points of each are shown.
-        steps: S.
-        weights: of the classes in "all".
-
-    Returns:
-        For each predictor, by name, its `Score` on "lin", "rbf", "sine", "all" and "even".
+    The first N points of curves such as `tasks.evaluation_curves(2500, 30)`, those of the networks, are shown.
+    Returns each one's `score`, by name.
     """
     seen = curves.y[:, :observed]
     rows = BOUNDS | PREDICTORS

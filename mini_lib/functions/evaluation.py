@@ -5,9 +5,10 @@ from jaxtyping import Float, Int
 from scipy.stats import spearmanr
 from torch import Tensor
 
+from mini_lib.errors import UsageError
 from mini_lib.functions.extrapolation import CONTEXTS, Extrapolation, extrapolate
 from mini_lib.functions.models import FunctionTransformer, RelationalTransformer
-from mini_lib.functions.tasks import KINDS, STEPS, Curves
+from mini_lib.functions.tasks import KINDS, STEPS, Curves, rows_by_kind
 
 # The text says that classes are evenly split; the six printed "all" follow, within rounding, from these weights.
 WEIGHTS = {"lin": 15 / 34, "rbf": 10 / 34, "sine": 9 / 34}
@@ -15,23 +16,17 @@ WEIGHTS = {"lin": 15 / 34, "rbf": 10 / 34, "sine": 9 / 34}
 CURVES_AT_ONCE = {"cpu": 25, "cuda": 500}
 
 
-def per_kind(values: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]) -> dict[str, float]:
-    """Means over the curves of each class, and over all of them: "all" by `WEIGHTS`, "even" with equal weights.
-
-    Raises:
-        ValueError: if a class has no curve.
-    """
-    means = {}
-    for number, kind in enumerate(KINDS):
-        if not (kinds == number).any():
-            raise ValueError(f"no curve of class {kind!r} to take a mean over")
-        means[kind] = values[kinds == number].double().mean().item()
+def per_kind(values: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]) -> dict[str, float]:
+    """Means over the curves of each class, and over all of them: "all" by `WEIGHTS`, "even" with equal weights."""
+    means = {kind: values[rows].double().mean().item() for kind, rows in rows_by_kind(kinds).items()}
+    if lacking := [kind for kind in KINDS if kind not in means]:
+        raise UsageError(f"no curve of class {lacking[0]!r} to take a mean over")
     weighted = sum(WEIGHTS[kind] * means[kind] for kind in KINDS)
     return means | {"all": weighted, "even": sum(means.values()) / len(KINDS)}
 
 
 def extrapolate_all(
-    model: FunctionTransformer, y: Float[Tensor, "N T"], context: str = "growing"
+    model: FunctionTransformer, y: Float[Tensor, "B T"], context: str = "growing"
 ) -> Extrapolation:
     """`extrapolate` curves in parts that fit the network's device; the result is on the CPU."""
     device = next(model.parameters()).device
@@ -43,11 +38,9 @@ def extrapolate_all(
 
 
 def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
-    """Everything that a record keeps; each figure is a mean over steps and curves, by class, "all" and "even".
+    """Everything that a record keeps of the last 10 points of curves, extrapolated from the others.
 
-    Args:
-        model: of any kind.
-        curves: the last 10 points are extrapolated from the others.
+    Each figure is a mean over steps and curves, by class, "all" and "even".
 
     Returns:
         ``mse_lin`` and so on: squared error against the noiseless function, context growing. ``noisy_mse_``: against
@@ -81,13 +74,11 @@ def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
 
 
 def spread_against_error(
-    forecast: Extrapolation, y: Float[Tensor, "N S"], kinds: Int[Tensor, "N"]
+    forecast: Extrapolation, y: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]
 ) -> dict[str, float]:
     """Spearman's correlation, over all points of a class, of the spread with how far an observation is off."""
     error = (forecast.point - y).abs()
     return {
-        f"spread_error_{kind}": float(
-            spearmanr(forecast.spread[kinds == number].flatten(), error[kinds == number].flatten()).statistic
-        )
-        for number, kind in enumerate(KINDS)
+        f"spread_error_{kind}": float(spearmanr(forecast.spread[rows].ravel(), error[rows].ravel()).statistic)
+        for kind, rows in rows_by_kind(kinds).items()
     }

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import STEPS, check_curves
 
@@ -38,17 +38,9 @@ def extrapolate(
 ) -> Extrapolation:
     """Predict y_{N+1}, take the prediction for an observation, predict the next, and so on.
 
-    Args:
-        model: of any kind.
-        y: N observations, at x = 1..N, in the precision of the network.
-        steps: S.
-        context: "growing", as in the paper: every observation stays, and its keys and values are kept where that
-            is exact; or "sliding": the last N stay, and are moved to x = 1..N, so that the network meets no place
-            where it was not trained.
-
-    Raises:
-        UsageError: for what is no batch of curves (see `tasks.check_curves`), another precision than the network's,
-            no step, or an unknown context.
+    The N observations stand at x = 1..N, in the precision of the network. A "growing" context is the paper's: every
+    observation stays, and its keys and values are kept where that is exact. Of a "sliding" one the last N stay, and
+    are moved to x = 1..N, so that the network meets no place where it was not trained.
 
     >>> from mini_lib import extrapolate, trained
     >>> network, about = trained("relational")
@@ -58,8 +50,7 @@ def extrapolate(
     """
     check_names("context", [context], CONTEXTS)
     check_curves(y)
-    if not isinstance(steps, int) or steps < 1:
-        raise UsageError(f"steps has to be a whole number from 1, got {steps!r}")
+    check_whole(steps=steps)
     precision = next((weights.dtype for weights in model.parameters()), y.dtype)
     if y.dtype != precision:
         raise UsageError(

@@ -110,7 +110,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
 
 def draw(settings: Settings, seed: int, epoch: int) -> Batch:
-    """The training curves of one epoch: observed points and the target. {"y": [N, observed + 1]}"""
+    """The training curves of one epoch: observed points and the target. {"y": [100 B, N + 1]}"""
     generator = torch_rng(seed, "curves", epoch)
     return {"y": sample(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names
@@ -29,15 +29,20 @@ LARGEST = 1e9  # absolute observation; the networks square what they see, and fl
 
 
 class Curves(NamedTuple):
-    """N curves at x = 1..T."""
+    """B curves at x = 1..T."""
 
-    truth: Float[Tensor, "N T"]  #: the function itself.
-    y: Float[Tensor, "N T"]  #: what is observed of it, the truth with noise.
-    kinds: Int[Tensor, "N"]  #: the class of each, an index into `KINDS`.
+    truth: Float[Tensor, "B T"]  #: the function itself.
+    y: Float[Tensor, "B T"]  #: what is observed of it, the truth with noise.
+    kinds: Int[Tensor, "B"]  #: the class of each, an index into `KINDS`.
 
     def to(self, device: torch.device | str) -> "Curves":
         """The same on a device."""
         return Curves(*(part.to(device) for part in self))
+
+
+def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Bool[Tensor, "B"]]:
+    """Which curves are of each class, for the classes that there are."""
+    return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
 
 
 def positions(points: int) -> Float[Tensor, "T"]:
@@ -57,24 +62,24 @@ def _root(points: int) -> Tensor:
     return torch.linalg.cholesky(covariance(points) + JITTER * torch.eye(points, dtype=torch.float64))
 
 
-def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "N 1"]:
+def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
     return low + (high - low) * torch.rand(count, 1, generator=generator, dtype=torch.float64)
 
 
 def lines(count: int, points: int, generator: torch.Generator, intercept: float = 0.0) -> Tensor:
-    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [N, T]"""
+    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [B, T]"""
     slope = _uniform(-SLOPE, SLOPE, count, generator)
     start = _uniform(-intercept, intercept, count, generator)
     return start + slope * positions(points)
 
 
 def rbf_curves(count: int, points: int, generator: torch.Generator) -> Tensor:
-    """Draws of a Gaussian process with mean 0 and `covariance`. [N, T]"""
+    """Draws of a Gaussian process with mean 0 and `covariance`. [B, T]"""
     return torch.randn(count, points, generator=generator, dtype=torch.float64) @ _root(points).T
 
 
 def sines(count: int, points: int, generator: torch.Generator) -> Tensor:
-    """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [N, T]"""
+    """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [B, T]"""
     period = _uniform(*PERIODS, count, generator)
     amplitude = _uniform(*AMPLITUDES, count, generator)
     phase = _uniform(0.0, 2 * math.pi, count, generator)
@@ -90,15 +95,10 @@ def sample(
     noise: float = NOISE,
     intercept: float = 0.0,
 ) -> Curves:
-    """Draw curves with noise at all of their points.
+    """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
-    Args:
-        count: N.
-        points: T.
-        generator: of random numbers, on the CPU.
-        kind: "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3.
-        noise: standard deviation of the noise, which is uniform on +- noise sqrt(3).
-        intercept: lines start anywhere up to this value from 0.
+    `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
+    standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0.
 
     >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
@@ -128,12 +128,9 @@ def sample(
 
 @cache
 def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
-    """The curves that every network and every predictor is tested on, evenly split among the classes.
+    """The B curves of T points on which every network and every predictor is tested, evenly split among the classes.
 
-    Args:
-        count: N; what three does not divide goes to the first classes.
-        points: T, observed points and those to extrapolate.
-        intercept: see `sample`.
+    What three does not divide goes to the first classes. T counts observed points and those to extrapolate.
     """
     if count < len(KINDS):
         raise UsageError(f"a test needs a curve of each class; got {count} curves")
@@ -146,11 +143,7 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
 
 
 def check_curves(y: object) -> None:
-    """Refuse what is no batch of curves as every predictor takes them.
-
-    Args:
-        y: real numbers [B, N], with B from 1, N from 2 and no value beyond 1e9 either way.
-    """
+    """Refuse what is no batch of curves [B, N] as predictors take them: B from 1, N from 2, none beyond 1e9."""
     if not isinstance(y, torch.Tensor) or y.dim() != 2:
         shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
         raise UsageError(
@@ -176,15 +169,9 @@ def check_curves(y: object) -> None:
 def as_curve(
     y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
 ) -> Float[Tensor, "1 T"]:
-    """Observations of your own, checked, as a batch of one curve.
+    """Observations of your own, at least two at x = 1, 2, 3, ..., checked, as a batch of one curve.
 
-    Args:
-        y: real values at x = 1, 2, 3, ..., at least two of them, none beyond 1e9 either way.
-        x: where they were observed, if that is to be checked: the networks know whole steps only.
-
-    Raises:
-        UsageError: for too few values, values that are no finite real numbers or too large, or an x that is not
-            1, 2, 3, ....
+    Give x, where they were observed, to have it checked: the networks know whole steps only.
 
     >>> as_curve([0.1, 0.2, 0.4])
     tensor([[0.1000, 0.2000, 0.4000]])

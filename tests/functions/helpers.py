@@ -1,12 +1,14 @@
-"""Small networks, their tokens and windows: what several test files share."""
+"""Small networks, their tokens and windows, curves and forecasts: what several test files share."""
 
 import pytest
 import torch
 
 from functions import oracles
+from mini_lib.functions.extrapolation import Extrapolation
 from mini_lib.functions.models import MODELS, build_network, options_of
 from mini_lib.functions.models.network import layout
 from mini_lib.functions.models.window import GATES, MASKS
+from mini_lib.functions.tasks import Curves
 from mini_lib.seeding import seeded, torch_rng
 
 FORMS = {
@@ -32,6 +34,7 @@ CASES = [
     if name.endswith("window") or not form.startswith(ABOUT_WINDOWS)
 ]
 HEADS = 2
+CURVE = [0.1, 0.5, -0.2, 0.4, 0.9]
 
 every_model = pytest.mark.parametrize("name", MODELS)
 every_case = pytest.mark.parametrize(("name", "form"), CASES)
@@ -71,6 +74,25 @@ def network(name, **options):
             if parameter.dim() > 1 and not key.startswith("window"):
                 torch.nn.init.normal_(parameter, std=0.5)
     return model.eval()
+
+
+def curves_of(y, kinds):
+    """These observations of functions that are 0."""
+    y = torch.tensor(y)
+    return Curves(torch.zeros_like(y), y, torch.tensor(kinds))
+
+
+def forecast_of(point, spread, members=4):
+    """These medians and spreads, of so many estimates."""
+    point, spread = torch.tensor(point), torch.tensor(spread)
+    return Extrapolation(point, spread, [torch.zeros(len(point), members)] * point.shape[1])
+
+
+def hand_made():
+    """Six curves of two points after one observation; errors 1, 3 (lines), 0, 0 (RBF), 4, 8 (sines)."""
+    truth = torch.zeros(6, 3)
+    point = torch.tensor([[1.0, 1.0], [0.0, 6.0**0.5], [0.0, 0.0], [0.0, 0.0], [2.0, -2.0], [0.0, 4.0]])
+    return point, Curves(truth, truth + 9, torch.tensor([0, 0, 1, 1, 2, 2]))
 
 
 # ----------------------------------------------------------------------------------------- tokens and windows

@@ -1,21 +1,24 @@
-"""What is looked at inside the networks: ensembles, windows and attention."""
+"""What is seen inside a network, and what the spread of its estimates is worth."""
 
 import math
 
 import pytest
 import torch
 
-from functions.helpers import network
-from mini_lib.errors import UsageError
+from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
-from mini_lib.functions.extrapolation import summarise
+from mini_lib.functions.analysis.calibration import in_bins
+from mini_lib.functions.extrapolation import Extrapolation, summarise
 from mini_lib.functions.models import MODELS
+from mini_lib.functions.tasks import KINDS, Curves
 from mini_lib.seeding import torch_rng
 
-CURVE = [0.1, 0.5, -0.2, 0.4, 0.9]
+
+def randn(*size, seed=1):
+    return torch.randn(*size, generator=torch_rng(seed, "y"))
 
 
-# -------------------------------------------------------------------------------------------------- ensembles
+# ------------------------------------------------------------------------------------------ ensembles, windows
 
 
 def test_an_ensemble_is_one_estimate_for_every_earlier_point():
@@ -35,18 +38,6 @@ def test_an_ensemble_is_one_estimate_for_every_earlier_point():
     assert torch.equal(analysis.ensemble(model, y[None], steps=3).point, found.point)
 
 
-def test_only_relational_networks_have_ensembles():
-    with pytest.raises(UsageError, match="several estimates of a point, this one is a OneDTransformer"):
-        analysis.ensemble(network("one_d"), CURVE)
-    with pytest.raises(UsageError, match="at least 2 observed points"):
-        analysis.ensemble(network("relational"), [1.0])
-    with pytest.raises(UsageError, match=r"shape \(2, 5\)"):
-        analysis.ensemble(network("relational"), torch.zeros(2, 5))
-
-
-# ---------------------------------------------------------------------------------------------------- windows
-
-
 def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
     model = network("relational_window", length=6.0)
     with torch.no_grad():
@@ -59,9 +50,7 @@ def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
     assert factor[0].item() == pytest.approx(1)
     assert factor[12].item() == pytest.approx((1 + math.exp(-4)) / 2, abs=1e-6)
     assert (factor.diff() < 0).all()
-    assert found.length.item() == pytest.approx(12)
-    assert found.start_length == 6.0
-    assert found.start[0].item() == pytest.approx(1)
+    assert (found.length.item(), found.start_length) == (pytest.approx(12), 6.0)
     assert found.start[6].item() == pytest.approx((1 + math.exp(-2)) / 2, abs=1e-6)
 
 
@@ -74,8 +63,6 @@ def test_windows_of_layers_and_heads_fall_apart():
     torch.testing.assert_close(found.length, torch.tensor([[5.0, 5.0], [10.0, 5.0]]))
     torch.testing.assert_close(found.factor[0, 1], found.start)
     assert (found.factor[1, 0, 1:] > found.start[1:]).all()
-    with pytest.raises(UsageError, match="this OneDTransformer has no window; give 'one_d_window' or"):
-        analysis.window_profile(network("one_d"))
 
 
 # -------------------------------------------------------------------------------------------------- attention
@@ -86,14 +73,12 @@ def test_attention_over_the_matrix_sums_to_one_over_what_a_query_sees(name):
     model = network(name)
     for query in range(1, 6):
         found = analysis.over_matrix(model, CURVE, query)
-        assert found.query == query
-        assert found.weights.shape == (5, 6)
+        assert (found.query, found.weights.shape) == (query, (5, 6))
         for i in range(1, 6):
             for j in range(1, 7):
                 weight = found.weights[i - 1, j - 1]
                 assert weight.isnan() == (i >= j)
-                if i < j:
-                    assert (weight > 0) == (i <= query)
+                assert i >= j or (weight > 0) == (i <= query)
         assert found.weights.nansum().item() == pytest.approx(1, abs=1e-5)
 
 
@@ -111,24 +96,8 @@ def test_every_weight_lies_at_its_tokens_place():
         torch.testing.assert_close(every[i, j], both.mean())
 
 
-def test_attention_that_is_not_there():
-    one_d, relational = network("one_d"), network("relational")
-    for ask, words in (
-        (
-            lambda: analysis.over_matrix(one_d, CURVE, 1),
-            "a matrix of differences to look at, this one is a OneD",
-        ),
-        (lambda: analysis.over_matrix(relational, CURVE, 6), "queries 1 to 5, got 6"),
-        (lambda: analysis.over_matrix(relational, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
-        (lambda: analysis.attention_by_distance(one_d, torch.zeros(0, 5)), "no curve to look at"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            ask()
-
-
 def test_by_distance_is_the_mean_over_curves_and_pairs():
-    y = torch.randn(2, 5, generator=torch_rng(1, "y"))
-    one_d = network("one_d")
+    one_d, y = network("one_d"), randn(2, 5)
     found = analysis.attention_by_distance(one_d, y)
     assert found.distance.tolist() == [0, 1, 2, 3, 4, 5]
     with torch.no_grad():
@@ -138,7 +107,7 @@ def test_by_distance_is_the_mean_over_curves_and_pairs():
 
 
 def test_by_distance_of_the_later_point():
-    model, y = network("relational_window"), torch.randn(1, 4, generator=torch_rng(1, "y"))
+    model, y = network("relational_window"), randn(1, 4)
     found = analysis.attention_by_distance(model, y)
     at, even = {}, {}
     for query in range(1, 5):
@@ -149,15 +118,14 @@ def test_by_distance_of_the_later_point():
             even.setdefault(5 - j, []).append(1 / len(seen))
     assert found.distance.tolist() == sorted(at)
     for place, distance in enumerate(found.distance.int().tolist()):
-        assert found.weights[0, :, place].mean().item() == pytest.approx(
-            sum(at[distance]) / len(at[distance])
-        )
-        assert found.even[place].item() == pytest.approx(sum(even[distance]) / len(even[distance]))
+        count = len(at[distance])
+        assert found.weights[0, :, place].mean().item() == pytest.approx(sum(at[distance]) / count)
+        assert found.even[place].item() == pytest.approx(sum(even[distance]) / count)
 
 
 def test_a_narrow_window_makes_attention_fall():
-    y = torch.randn(2, 6, generator=torch_rng(2, "y"))
     wide, narrow = (network("one_d_window", length=length) for length in (1e4, 1.0))
+    y = randn(2, 6, seed=2)
     even, steep = (analysis.attention_by_distance(net, y).weights.mean(dim=(0, 1)) for net in (wide, narrow))
     assert steep[-1] < 0.05 * even[-1]
     assert steep[0] > even[0]
@@ -167,7 +135,6 @@ def test_a_narrow_window_makes_attention_fall():
 def test_local_weights_are_those_of_small_changes(name):
     model, y = network(name).double(), torch.tensor([CURVE, CURVE[::-1]], dtype=torch.float64)
     weights = analysis.local_weights(model, y)
-    assert weights.shape == y.shape
     for place in range(len(CURVE)):
         ends = []
         for step in (-1e-6, 1e-6):
@@ -178,3 +145,77 @@ def test_local_weights_are_those_of_small_changes(name):
         torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
     if name.startswith("relational"):
         torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+
+def test_coverage_counts_observations_within_deviations():
+    found = forecast_of([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[1.0, 1.0], [0.1, 0.1], [0.5, 0.0]])
+    # three observed points come first; misses are 0.9, 1.5; 0.15, 0; 1.2, 0.1
+    curves = curves_of([[9.0] * 3 + [0.9, -1.5], [9.0] * 3 + [0.15, 1.0], [9.0] * 3 + [3.2, 0.1]], [0, 2, 2])
+    cover = analysis.coverage(found, curves)
+    assert cover.deviations == (1, 2)
+    assert cover.by_step["lin"].tolist() == [[100, 0], [100, 100]]
+    assert cover.by_step["sine"].tolist() == [[0, 50], [50, 50]]
+    assert cover.by_kind == {"lin": [50, 100], "sine": [25, 50]}
+    assert analysis.coverage(found, curves, [3]).by_step["sine"].tolist() == [[100, 50]]
+
+
+def test_a_calibrated_normal_is_covered_as_the_control_says():
+    assert analysis.normal_coverage(1) == pytest.approx(68.27, abs=0.005)
+    assert analysis.normal_coverage(2) == pytest.approx(95.45, abs=0.005)
+    generator = torch_rng(0, "calibrated")
+    spread = torch.rand(4000, 5, generator=generator) + 0.1
+    y = spread * torch.randn(4000, 5, generator=generator)
+    found = Extrapolation(torch.zeros_like(y), spread, [torch.zeros(4000, 2)])
+    curves = Curves(torch.zeros(4000, 8), torch.cat([torch.zeros(4000, 3), y], 1), torch.ones(4000).long())
+    one, two = analysis.coverage(found, curves).by_kind["rbf"]
+    assert one == pytest.approx(68.27, abs=1)
+    assert two == pytest.approx(95.45, abs=0.5)
+    bins = analysis.error_by_spread(found, curves, bins=5)["rbf"]
+    torch.testing.assert_close(bins.error, analysis.MEAN_ERROR * bins.spread, rtol=0.05, atol=0)
+
+
+def test_bins_hold_equal_counts_of_every_step_from_the_least_spread_up():
+    spread = torch.tensor([[4.0, 1.0], [2.0, 6.0], [9.0, 5.0]])
+    found = in_bins(spread, 10 * spread + torch.tensor([[0.0, 60.0], [0.0, 0.0], [0.0, 0.0]]), 3)
+    assert found.spread.tolist() == [1.5, 4.5, 7.5]
+    assert found.error.tolist() == [45.0, 45.0, 75.0]
+    assert in_bins(spread, spread, 2).spread.tolist() == [3.0, 7.5]  # of four, and of two
+
+
+def test_errors_by_spread_are_against_observations_by_class():
+    found = forecast_of([[0.0], [0.0], [1.0], [1.0]], [[2.0], [1.0], [3.0], [4.0]])
+    curves = curves_of([[9.0, 0.5], [9.0, -0.25], [9.0, 3.0], [9.0, 1.0]], [1, 1, 2, 2])
+    bins = analysis.error_by_spread(found, curves, bins=2)
+    assert set(bins) == {"rbf", "sine"}
+    assert bins["rbf"].spread.tolist() == [1, 2]
+    assert bins["rbf"].error.tolist() == [0.25, 0.5]
+    assert bins["sine"].error.tolist() == [2, 0]
+
+
+def test_ranks_are_compared_within_each_step():
+    """Both grow from the first step to the second, but within a step the larger spread has the smaller error."""
+    found = forecast_of([[0.0, 0.0]] * 3, [[1.0, 11.0], [2.0, 12.0], [3.0, 13.0]])
+    for first, expected in (((3.0, 2.0, 1.0), -1), ((1.0, 2.0, 3.0), 0)):
+        off = zip(first, (30.0, 20.0, 10.0), strict=True)
+        curves = curves_of([[9.0, one, two] for one, two in off], [2, 2, 2])
+        assert analysis.rank_within_steps(found, curves) == {"sine": pytest.approx(expected)}
+
+
+def test_errors_step_by_step_are_against_the_function():
+    curves = Curves(torch.tensor([[9.0, 1.0, 2.0], [9.0, 0.0, 0.0]]), torch.zeros(2, 3), torch.tensor([0, 0]))
+    point = torch.tensor([[2.0, 2.0], [1.0, -3.0]])
+    assert analysis.error_by_step(point, curves) == {"lin": [1.0, 4.5]}
+
+
+def test_a_history_is_read_from_the_checks_of_a_record():
+    checks = [
+        {"epoch": epoch, "window": window, **{f"spread_{kind}": epoch + i for i, kind in enumerate(KINDS)}}
+        for epoch, window in ((1, 9.0), (10, 8.0))
+    ]
+    history = analysis.metric_history({"checks": checks}, "spread")
+    assert history.updates == [100, 1000]
+    assert history.values == {"lin": [1, 10], "rbf": [2, 11], "sine": [3, 12]}
+    assert analysis.metric_history({"checks": checks}, "window").values == {"window": [9.0, 8.0]}

@@ -8,10 +8,10 @@ import torch
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from mini_lib.errors import UsageError
+from functions.helpers import hand_made
 from mini_lib.functions import bounds
 from mini_lib.functions.baselines import PREDICTORS
-from mini_lib.functions.tasks import Curves, evaluation_curves, sample
+from mini_lib.functions.tasks import evaluation_curves, sample
 from mini_lib.seeding import torch_rng
 
 OBSERVED, STEPS = 20, 10
@@ -41,25 +41,20 @@ def test_the_optimal_uncertainty_of_table_2():
     assert float(bounds.posterior(OBSERVED).variance.sqrt().mean()) == pytest.approx(0.7942, abs=5e-5)
 
 
-def test_the_optimal_uncertainty_of_other_readings():
-    """Nearly no noise, and noise of half-width .1 instead of standard deviation .1."""
-    assert float(bounds.optimal_spread(OBSERVED, noise=0.1 / math.sqrt(3)).mean()) == pytest.approx(
-        0.771, abs=5e-4
-    )
-    assert float(bounds.optimal_spread(OBSERVED, noise=1e-3).mean()) < 0.7
-    for observed in (10, 50):  # the paper's N hardly matters
-        assert float(bounds.optimal_spread(observed).mean()) == pytest.approx(0.8020, abs=5e-4)
+@pytest.mark.parametrize(
+    ("observed", "noise", "mean"), [(20, 0.1 / 3**0.5, 0.771), (10, 0.1, 0.802), (50, 0.1, 0.802)]
+)
+def test_the_optimal_uncertainty_of_other_readings(observed, noise, mean):
+    """With 0.1 as the half-width of the noise; and of other N, which hardly matter."""
+    assert float(bounds.optimal_spread(observed, noise=noise).mean()) == pytest.approx(mean, abs=5e-4)
 
 
-def test_the_least_error_on_rbf_curves():
-    assert bounds.optimal_error(OBSERVED) == pytest.approx(0.7016, abs=5e-5)
-    assert float(bounds.optimal_spread(OBSERVED).square().mean()) == pytest.approx(0.7116, abs=5e-5)
-    assert bounds.optimal_error(OBSERVED, level=False) == pytest.approx(0.858, abs=5e-4)
+WINDOWS = [(2, True, 0.717), (3, True, 0.714), (4, True, 0.705), (6, True, 0.703)]
 
 
-@pytest.mark.parametrize(("last", "error"), [(2, 0.717), (3, 0.714), (4, 0.705), (6, 0.703)])
-def test_the_least_error_within_a_window(last, error):
-    assert bounds.optimal_error(last) == pytest.approx(error, abs=5e-4)
+@pytest.mark.parametrize(("observed", "level", "error"), [(20, True, 0.7016), (20, False, 0.858), *WINDOWS])
+def test_the_least_error_on_rbf_curves(observed, level, error):
+    assert bounds.optimal_error(observed, level=level) == pytest.approx(error, abs=5e-4)
 
 
 @pytest.mark.parametrize("level", [True, False])
@@ -171,19 +166,6 @@ def test_adding_a_constant(curves, small, level):
         torch.testing.assert_close(near[1], near[0] + 3, rtol=0, atol=1e-10)
 
 
-def test_the_mixture_knows_the_class_and_the_curve():
-    new = evaluation_curves(60, OBSERVED + STEPS)
-    answer = bounds.mixture(new.y[:, :OBSERVED], STEPS)
-    assert (answer.probabilities.argmax(dim=1) == new.kinds).double().mean() > 0.95
-    torch.testing.assert_close(answer.probabilities.sum(dim=1), torch.ones(60).double())
-    row = bounds.score(answer.point, new, OBSERVED)
-    assert row["lin"].mse < 0.005
-    assert row["sine"].mse < 0.012
-    assert row["rbf"].mse == pytest.approx(
-        bounds.score(bounds.gaussian_process(new.y[:, :OBSERVED]), new, OBSERVED)["rbf"].mse, rel=0.05
-    )
-
-
 def test_chunks_do_not_meet(curves, small, monkeypatch):
     y = curves.y[:, :OBSERVED]
     whole = bounds.mixture(y, STEPS)
@@ -194,13 +176,6 @@ def test_chunks_do_not_meet(curves, small, monkeypatch):
 # ------------------------------------------------------------------------------------------------- the table
 
 
-def hand_made():
-    """Six curves of two points after one observation; errors 1, 3 (lines), 0, 0 (RBF), 4, 8 (sines)."""
-    truth = torch.zeros(6, 3)
-    point = torch.tensor([[1.0, 1.0], [0.0, 6.0**0.5], [0.0, 0.0], [0.0, 0.0], [2.0, -2.0], [0.0, 4.0]])
-    return point, Curves(truth, truth + 9, torch.tensor([0, 0, 1, 1, 2, 2]))
-
-
 def test_a_score_by_hand():
     point, curves = hand_made()
     scores = bounds.score(point, curves, 1, {"lin": 0.5, "rbf": 0.3, "sine": 0.2})
@@ -209,25 +184,6 @@ def test_a_score_by_hand():
     assert scores["sine"] == pytest.approx((6.0, 2.0))
     assert scores["all"] == pytest.approx((2.2, math.hypot(0.5, 0.4)))  # errors of classes are independent
     assert scores["even"] == pytest.approx((8 / 3, math.sqrt(5) / 3))
-
-
-def test_bad_scores():
-    point, curves = hand_made()
-    with pytest.raises(UsageError, match="end before x = 4"):
-        bounds.score(point, curves, 2)
-    with pytest.raises(UsageError, match="two curves of each class, got 1 of sine"):
-        bounds.score(point[:5], Curves(*(part[:5] for part in curves)), 1)
-    for weights in ({"lin": 1.0}, {"lin": 0.5, "rbf": 0.5, "sine": 0.5}):
-        with pytest.raises(UsageError, match="weights"):
-            bounds.score(point, curves, 1, weights)
-    with pytest.raises(UsageError, match="at least 2"):
-        bounds.optimal_error(1, level=False)
-    with pytest.raises(UsageError, match="steps"):
-        bounds.optimal_error(1, 0)
-    with pytest.raises(UsageError, match="noise"):
-        bounds.mixture(torch.ones(1, 3), 2, noise=0.0)
-    with pytest.raises(UsageError, match="finite"):
-        bounds.mixture(torch.tensor([[1.0, math.inf]]), 2)
 
 
 # Lines, RBF curves, sines, by an independent computation on other curves; the RBF bounds are exact.
@@ -241,7 +197,10 @@ KNOWN = {
 }
 
 
-def check_known(curves):
+@pytest.mark.parametrize("count", [45, pytest.param(2500, marks=pytest.mark.slow)])
+def test_the_table_of_known_errors(count):
+    """Within four standard errors."""
+    curves = evaluation_curves(count, OBSERVED + STEPS)
     rows = bounds.table(curves, OBSERVED)
     assert set(rows) == {*bounds.BOUNDS, *PREDICTORS}
     for name, known in KNOWN.items():
@@ -249,18 +208,3 @@ def check_known(curves):
             ours = rows[name][kind]
             assert abs(ours.mse - mse) < 4 * ours.error + 0.001, (name, kind, ours)
     assert rows["best shift-invariant"]["even"].mse < min(rows[name]["even"].mse for name in PREDICTORS)
-
-
-def test_the_table_of_known_errors():
-    """Few curves, so within four standard errors."""
-    check_known(evaluation_curves(150, OBSERVED + STEPS))
-
-
-@pytest.mark.slow
-def test_the_table_of_known_errors_on_all_curves():
-    check_known(evaluation_curves(2500, OBSERVED + STEPS))
-
-
-def test_the_table_for_fewer_observations():
-    rows = bounds.table(evaluation_curves(12, 18), 12, 6)
-    assert all(math.isfinite(each.mse) for row in rows.values() for each in row.values())

@@ -32,12 +32,6 @@ def test_keeping_keys_and_values_changes_nothing(name, form):
     assert same(extrapolate(network, y, 5), from_scratch(network, y, 5))
 
 
-@every_model
-def test_keeping_keys_and_values_changes_nothing_in_single_precision(name):
-    network, y = make(name).float(), observations(3, 10).float()
-    assert same(extrapolate(network, y), from_scratch(network, y, 10), atol=1e-5)
-
-
 @every_form
 @every_model
 def test_a_cache_grows_as_if_it_were_made_at_once(name, form):
@@ -69,31 +63,6 @@ def test_only_new_tokens_pass_through_the_network(name, monkeypatch):
     assert passed == ([22, 22] if "relational" in name else [7, 7])
 
 
-def forgets_the_first(cache):
-    """Values of the first token of the first layer are lost."""
-    (keys, values), *rest = cache.layers
-    values = values.clone()
-    values[:, :, 0] = 0
-    return cache._replace(layers=[(keys, values), *rest])
-
-
-def mixes_layers_up(cache):
-    return cache._replace(layers=cache.layers[::-1])
-
-
-@pytest.mark.parametrize("fault", [forgets_the_first, mixes_layers_up])
-@pytest.mark.parametrize("name", ["one_d_window", "relational_window"])
-def test_a_faulty_cache_would_be_noticed(name, fault, monkeypatch):
-    network, y = make(name, length=3.0), observations()
-    original = network.prefill
-
-    def prefill(y, cache=None):
-        return fault(original(y, None if cache is None else fault(cache)))
-
-    monkeypatch.setattr(network, "prefill", prefill)
-    assert not same(extrapolate(network, y, 4), from_scratch(network, y, 4), atol=1e-5)
-
-
 @every_model
 def test_a_cache_of_more_observations_than_are_given_is_refused(name):
     network, y = make(name), observations(2, 6)
@@ -104,12 +73,3 @@ def test_a_cache_of_more_observations_than_are_given_is_refused(name):
 def test_a_long_extrapolation_holds_few_layouts():
     extrapolate(make("relational_window"), observations(2, 3), 20)
     assert layout.cache_info().currsize <= 4
-
-
-@every_model
-def test_without_a_mask_nothing_can_be_kept(name):
-    network, y = make(name, mask="none"), observations()
-    assert not network.cacheable
-    with pytest.raises(UsageError, match="with mask='none' inputs see later ones"):
-        network.prefill(y)
-    assert extrapolate(network, y, 2).point.isfinite().all()

@@ -5,8 +5,18 @@ import pytest
 import torch
 
 from functions import oracles
-from functions.helpers import CASES, FORMS, HEADS, every_case, every_model, make, observations, whole
-from mini_lib.functions.models import Tokens, build_network
+from functions.helpers import (
+    CASES,
+    FORMS,
+    HEADS,
+    every_case,
+    every_kind,
+    every_model,
+    make,
+    observations,
+    whole,
+)
+from mini_lib.functions.models import MODELS, OPTIONS, WINDOW_OPTIONS, Tokens, build_network
 from mini_lib.functions.models.network import Layout
 from mini_lib.functions.models.window import make_mask
 from mini_lib.seeding import torch_rng
@@ -45,18 +55,16 @@ def test_parameters_are_as_many_as_derived():
             assert sum(p.numel() for p in build_network(name).parameters()) == count + more
 
 
-@pytest.mark.parametrize(("points", "inputs", "queries"), [(20, 190, 21), (29, 406, 30), (30, 435, 31)])
+@pytest.mark.parametrize(("points", "inputs", "queries"), [(2, 1, 3), (20, 190, 21), (29, 406, 30)])
 def test_token_counts_are_those_of_the_facts(points, inputs, queries):
-    network = build_network("relational", dim=4, layers=1, heads=1)
-    assert len(network.input_tokens(1, points).query) == inputs
-    assert len(network.query_tokens(points + 1).query) == queries
-    assert network(torch.zeros(1, points)).shape == (1, queries)
-    network = build_network("one_d", dim=4, layers=1, heads=1)
-    assert len(network.input_tokens(1, points).query) == points
-    assert network(torch.zeros(1, points)).shape == (1, 1)
+    for kind, expected in (("relational", (inputs, queries)), ("one_d", (points, 1))):
+        network = build_network(kind, dim=4, layers=1, heads=1)
+        tokens = network.input_tokens(1, points), network.query_tokens(points + 1)
+        assert tuple(len(part.query) for part in tokens) == expected
+        assert network(torch.zeros(1, points)).shape == (1, expected[1])
 
 
-@pytest.mark.parametrize("kind", ["one_d", "relational"])
+@every_kind
 def test_tokens_are_those_of_the_paper(kind):
     network, y = build_network(kind, dim=4, layers=1, heads=1), observations(1, 5)
     values, (_, tokens, _) = whole(network, y)
@@ -87,30 +95,6 @@ def test_equals_the_numpy_forward_pass(name, form):
         for ours, theirs in zip(weights, attention, strict=True):
             np.testing.assert_allclose(ours[row].detach(), theirs, rtol=0, atol=1e-8)
     assert np.ptp(answers.detach().numpy()) > 1e-3  # it matters what was observed
-
-
-@every_model
-def test_equals_the_numpy_forward_pass_in_single_precision(name):
-    network, y = make(name, length=5.0).float(), observations(2, 5)
-    answers = network(y.float())
-    for row in range(2):
-        np.testing.assert_allclose(answers[row].detach(), oracle(network, y[row], "default")[0], atol=1e-5)
-
-
-@pytest.mark.parametrize("points", [2, 3])
-@every_model
-def test_shortest_curves(name, points):
-    network, y = make(name), observations(2, points)
-    assert network.estimates(y, network(y)).shape == (2, points if "relational" in name else 1)
-    assert network(y, prefixes=True).isfinite().all()
-
-
-@every_model
-@pytest.mark.parametrize("form", ["default", "everything"])
-def test_curves_do_not_see_their_batch_mates(name, form):
-    network, y = make(name, form), observations(4)
-    alone = torch.cat([network(row[None]) for row in y])
-    torch.testing.assert_close(network(y), alone, rtol=0, atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------ level, order, leakage
@@ -165,19 +149,19 @@ def test_nothing_leaks_from_later_observations(name, form):
     assert place == len(answers)
 
 
-@every_case
-def test_masked_tokens_have_no_influence(name, form):
-    """In one layer, tokens that the last query does not see do not reach its answer, and the others do."""
-    network, y = make(name, form, layers=1), observations(1, 5)
-    values, plan = whole(network, y)
-    tokens = plan.tokens
-    values.requires_grad_()
-    network.read_out(network._pass(values, plan).out)[0, -1].backward()
-    mask = FORMS[form].get("mask", "causal")
-    layout = [
-        oracles.Token(tuple(map(int, p)), 0.0, q)
-        for p, q in zip(tokens.places.tolist(), tokens.query.tolist(), strict=True)
-    ]
-    expected = [oracles.sees(layout[-1], key, mask) for key in layout]
-    expected[-1] = True  # through the residual stream
-    assert values.grad[0].ne(0).tolist() == expected
+# ----------------------------------------------------------------------------------------------------- options
+
+
+@every_model
+def test_every_option_matters(name):
+    plain, y = make(name), observations(2, 5)
+    matters = {"mask": "strict", "scale": 0.5}
+    if plain.window is not None:
+        matters |= {"gate": "post", "length": 3.0}
+    for option, value in matters.items():
+        assert (make(name, **{option: value})(y) - plain(y)).abs().max() > 1e-4, option
+
+
+def test_options_are_those_of_the_network():
+    assert list(MODELS) == ["one_d", "one_d_window", "relational", "relational_window"]
+    assert set(OPTIONS) == {"dim", "layers", "heads", "mask", "scale", *WINDOW_OPTIONS}

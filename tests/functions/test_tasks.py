@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import (
     KINDS,
     NOISE,
     STEPS,
     as_curve,
-    check_curves,
     covariance,
     evaluation_curves,
     positions,
@@ -63,6 +61,8 @@ def test_an_intercept_moves_lines_and_changes_nothing_else():
     uniform_on(starts[:, 0], -0.5, 0.5)
     for kind in ("rbf", "sine"):
         assert (truths(kind, intercept=0.5, count=9) == truths(kind, count=9)).all()
+    plain, moved = (evaluation_curves(9, 8, intercept=each).y for each in (0.0, 1.0))
+    assert (plain != moved).any(dim=1).tolist() == 3 * [True] + 6 * [False]
 
 
 def frequencies(f):
@@ -125,6 +125,7 @@ def test_one_class_when_asked_for(number):
     assert curves.kinds.tolist() == 7 * [number]
     assert curves.truth.shape == curves.y.shape == (7, 5)
     assert (curves.truth.dtype, curves.y.dtype) == (torch.float32, torch.float32)
+    assert all(part.device.type == "meta" for part in curves.to("meta"))
 
 
 # --------------------------------------------------------------------------------------------- noise, streams
@@ -141,17 +142,9 @@ def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     assert (noise**4).mean() / 1e-4 == pytest.approx(9 / 5, abs=0.02)  # of a uniform distribution
     assert abs(np.corrcoef(noise.T) - np.eye(30)).max() < 0.09
     assert abs(np.corrcoef(noise[:, 4], curves.truth[:, 4].numpy())[0, 1]) < 0.09
-
-
-def test_curves_go_to_a_device():
-    assert all(part.device.type == "meta" for part in draw(count=3, points=4).to("meta"))
-
-
-def test_noise_can_be_more_or_none():
-    curves = draw(noise=0.2)
-    assert (curves.y - curves.truth).std().item() == pytest.approx(0.2, abs=1e-3)
-    curves = draw(noise=0.0)
-    assert curves.y.equal(curves.truth)
+    assert draw(kind, noise=0.0).y.equal(draw(kind, noise=0.0).truth)
+    twice = draw(kind, noise=0.2)
+    assert (twice.y - twice.truth).std().item() == pytest.approx(0.2, abs=1e-3)
 
 
 def test_streams_are_fresh_and_reproducible():
@@ -171,44 +164,19 @@ def test_the_global_stream_is_left_alone():
     assert torch.get_rng_state().equal(before)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"count": 0}, "count has to be 1 or more, got 0"),
-        ({"points": 0}, "points has to be 1 or more, got 0"),
-        ({"noise": -0.1}, "noise has to be 0 or more, got -0.1"),
-        ({"noise": math.inf}, "noise has to be 0 or more, got inf"),
-        ({"noise": math.nan}, "noise has to be 0 or more, got nan"),
-        ({"intercept": -1.0}, "intercept has to be 0 or more, got -1.0"),
-        ({"kind": "sin"}, "unknown class of curves 'sin'; did you mean 'sine'.* known: lin, rbf, sine"),
-    ],
-)
-def test_what_cannot_be_sampled_is_refused(options, message):
-    with pytest.raises(UsageError, match=message):
-        sample(**({"count": 2, "points": 3, "generator": torch_rng(0)} | options))
-
-
 # ------------------------------------------------------------------------------------------- evaluation curves
 
 
 def test_evaluation_curves_are_split_evenly():
+    """And are of their classes, with noise."""
     curves = evaluation_curves(2500, 30)
-    assert curves.kinds.bincount().tolist() == [834, 833, 833]
-    assert curves.truth.shape == curves.y.shape == (2500, 30)
-    assert curves.kinds.equal(curves.kinds.sort().values)
-    with pytest.raises(UsageError, match="a curve of each class; got 2 curves"):
-        evaluation_curves(2, 30)
-    assert evaluation_curves(3, 30).kinds.tolist() == [0, 1, 2]
-
-
-def test_evaluation_curves_are_of_their_classes_with_noise():
-    curves = evaluation_curves(2500, 30)
+    assert curves.kinds.tolist() == 834 * [0] + 833 * [1] + 833 * [2]
     f = curves.truth.double().numpy()
-    slopes = f[:834] / np.arange(1, 31)
-    assert np.ptp(slopes, axis=1).max() < 1e-7
+    assert np.ptp(f[:834] / np.arange(1, 31), axis=1).max() < 1e-7
     np.testing.assert_allclose(f[834:1667].var(axis=0), 1, atol=0.2)
     frequencies(f[1667:])
     assert (curves.y - curves.truth).std().item() == pytest.approx(0.1, abs=1e-3)
+    assert evaluation_curves(3, 30).kinds.tolist() == [0, 1, 2]
 
 
 def test_evaluation_curves_are_the_same_for_everyone():
@@ -221,21 +189,7 @@ def test_evaluation_curves_are_the_same_for_everyone():
     assert evaluation_curves(9, 8) is other
 
 
-def test_evaluation_curves_with_an_intercept_differ_in_their_lines_alone():
-    plain, moved = evaluation_curves(9, 8), evaluation_curves(9, 8, intercept=1.0)
-    starts = (moved.truth - plain.truth)[:3]
-    assert (starts - starts[:, :1]).abs().max() < 1e-6
-    assert starts[:, 0].abs().min() > 1e-3
-    assert moved.truth[3:].equal(plain.truth[3:])
-    assert moved.y[3:].equal(plain.y[3:])
-
-
 # --------------------------------------------------------------------------------------------------- own curve
-
-
-def unchecked_as_curve(*arguments):
-    """As a reader calls it: the tests check types at run time, which would come before our messages."""
-    return inspect.unwrap(as_curve)(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -243,59 +197,6 @@ def unchecked_as_curve(*arguments):
 )
 def test_an_as_curve_is_a_batch_of_one(y):
     for x in (None, [1, 2, 3], range(1, 4), np.array([1.0, 2.0, 3.0]), positions(3)):
-        curve = unchecked_as_curve(y, x)
+        curve = inspect.unwrap(as_curve)(y, x)  # as a reader calls it: types are checked in tests alone
         assert curve.tolist() == [[0, 1, 4]]
         assert curve.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([0.5], "a curve needs at least 2 observed points, got 1"),
-        ([], "at least 2 observed points, got 0"),
-        ([0.1, math.nan, 0.2], "value at x = 2 is nan; every value has to be a finite number"),
-        ([0.1, 0.2, -math.inf], "value at x = 3 is -inf"),
-        ([0.1, 1e39], "value at x = 2 is inf"),  # beyond float32
-        ([0.1, -1e30], r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
-        ([1 + 2j, 3.0], "real numbers, and these are complex; give y.real"),
-        (np.array([0.1, 0.2j]), "real numbers, and these are complex; give y.real"),
-        (torch.tensor([0.1, 0.2j]), "real numbers, and these are complex; give y.real"),
-        ("abc", r"a curve is a list of numbers, such as \[0.1, 0.2, 0.3\]; got 'abc'"),
-        (["a", "b"], "a curve is a list of numbers.*got \\['a', 'b'\\]"),
-        ([0.1, None], "a curve is a list of numbers.*got \\[0.1, None\\]"),
-        ([[0.1, 0.2], [0.3]], "a curve is a list of numbers"),
-        ([[0.1, 0.2], [0.3, 0.4]], r"a curve is a list of numbers; got an array of shape \(2, 2\)"),
-        (0.5, r"got an array of shape \(\)"),
-        (None, "a curve is a list of numbers.*got None"),
-    ],
-)
-def test_what_is_no_curve_is_refused(y, message):
-    with pytest.raises(UsageError, match=message):
-        unchecked_as_curve(y)
-
-
-@pytest.mark.parametrize(
-    "x", [[0, 1, 2], [1, 2], [1, 2, 3, 4], [1, 2, 2.5], [3, 2, 1], [1, 2, math.nan], [2, 4, 6]]
-)
-def test_places_off_the_grid_are_refused(x):
-    message = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
-    with pytest.raises(UsageError, match=message):
-        unchecked_as_curve([0.1, 0.2, 0.3], x)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([1.0, 2.0], "got list; as_curve"),
-        (torch.zeros(3), r"got a tensor of shape \(3,\); as_curve"),
-        (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
-        (torch.tensor([[1.0, math.inf]]), "observations have to be finite numbers"),
-        (torch.zeros(0, 5), r"no curve in this batch; give a tensor \[B, N\]"),
-        (torch.tensor([[0.0, 1j]]), "real numbers, and these are complex; give y.real"),
-        (torch.tensor([[0.0, 1e30]]), r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
-        (torch.tensor([[0.0, 1.0], [-2e9, 0.0]]), r"the largest observation is 2e\+09"),
-    ],
-)
-def test_what_is_no_batch_of_curves_is_refused(y, message):
-    with pytest.raises(UsageError, match=message):
-        check_curves(y)

@@ -1,11 +1,5 @@
 """What is measured in networks that learned functions: ensembles, calibration, windows and attention."""
 
-from mini_lib.functions.analysis.attention import (
-    DistanceAttention,
-    MatrixAttention,
-    attention_by_distance,
-    over_matrix,
-)
 from mini_lib.functions.analysis.calibration import (
     MEAN_ERROR,
     Bins,
@@ -18,9 +12,17 @@ from mini_lib.functions.analysis.calibration import (
     normal_coverage,
     rank_within_steps,
 )
-from mini_lib.functions.analysis.ensembles import Ensemble, ensemble
-from mini_lib.functions.analysis.networks import local_weights
-from mini_lib.functions.analysis.window import WindowProfile, window_profile
+from mini_lib.functions.analysis.networks import (
+    DistanceAttention,
+    Ensemble,
+    MatrixAttention,
+    WindowProfile,
+    attention_by_distance,
+    ensemble,
+    local_weights,
+    over_matrix,
+    window_profile,
+)
 
 __all__ = [
     "MEAN_ERROR",

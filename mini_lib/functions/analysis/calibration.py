@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.extrapolation import Extrapolation
-from mini_lib.functions.tasks import KINDS, UPDATES, Curves
+from mini_lib.functions.tasks import KINDS, UPDATES, Curves, rows_by_kind
 
 MEAN_ERROR = math.sqrt(2 / math.pi)  # mean absolute error of a calibrated normal, in standard deviations
 
@@ -42,10 +42,7 @@ class Coverage(NamedTuple):
 def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] = (1, 2)) -> Coverage:
     """Count how many observations the median and so many standard deviations cover, by class and step.
 
-    Args:
-        forecast: what a network made of the curves; its S steps are their last S points.
-        curves: all that were extrapolated, in the same order.
-        deviations: whole numbers from 1.
+    `curves` are all that were extrapolated, in the order of the forecast; its S steps are their last S points.
     """
     y = hidden_points(forecast, curves)
     hits = torch.stack([forecast.covers(y, each) for each in deviations]).float()
@@ -58,7 +55,6 @@ class Bins(NamedTuple):
 
     spread: Tensor  #: mean standard deviation of the estimates. [K]
     error: Tensor  #: mean absolute error against the observations. [K]
-    counts: Tensor  #: how many predictions. [K]
 
 
 def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
@@ -80,8 +76,7 @@ def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int
         raise UsageError(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
     order = spread.argsort(dim=0, stable=True)
     parts = [each.gather(0, order).double().tensor_split(bins) for each in (spread, error)]
-    means = (torch.stack([part.mean() for part in each]) for each in parts)
-    return Bins(*means, torch.tensor([part.numel() for part in parts[0]]))
+    return Bins(*(torch.stack([part.mean() for part in each]) for each in parts))
 
 
 def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, float]:
@@ -118,18 +113,8 @@ def last_points(curves: Curves, point: Float[Tensor, "B S"]) -> Curves:
     return Curves(curves.truth[:, -steps:], curves.y[:, -steps:], curves.kinds)
 
 
-def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Tensor]:
-    """Which curves are of each class, for the classes that there are."""
-    return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
-
-
 def error_by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list[float]]:
-    """Mean squared error against the noiseless truth, for each class, at each step.
-
-    Args:
-        point: of a network or of any predictor; the S steps are the last points of the curves.
-        curves: in the same order.
-    """
+    """Mean squared error against the noiseless truth, for each class, at each of the curves' last S points."""
     squares = (point.double() - last_points(curves, point).truth.double()).square()
     return {kind: squares[rows].mean(dim=0).tolist() for kind, rows in rows_by_kind(curves.kinds).items()}
 
@@ -148,12 +133,7 @@ class MetricHistory(NamedTuple):
 def metric_history(record: dict, measure: str) -> MetricHistory:
     """A measure of `evaluation.evaluate` over the training of one run, from the checks in its record.
 
-    Args:
-        record: of a run with more than one check, as relational ones have.
-        measure: "mse", "spread", "covered_1", "covered_2", "spread_error" and so on, by class; or "window".
-
-    Raises:
-        UsageError: for a run without checks, or a measure that it does not have.
+    It is "mse", "spread", "covered_1" and so on, by class; or "window". Relational runs are checked on the way.
     """
     checks = record.get("checks")
     if not checks:

@@ -47,10 +47,10 @@ def layout(
 ) -> Layout:
     """The pass that takes in the observations after the first `known`, and queries about the places `asked`.
 
-    It is the same for all curves of as many points, so it is made once for each device. Inference mode and the
-    transforms of `torch.func` are off meanwhile: what was made within them could not be used elsewhere later.
+    It is the same for all curves of as many points, so it is made once for each device. Inference mode is off
+    meanwhile: what was made within it could not be trained with later.
     """
-    with torch.inference_mode(False), torch._C._DisableFuncTorch():
+    with torch.inference_mode(False):
         inputs = network.input_tokens(known + 1, observed, device)
         tokens = inputs.cat(*(network.query_tokens(place, device) for place in asked))
         keys = network.input_tokens(1, known, device).cat(tokens)
@@ -126,16 +126,10 @@ class FunctionTransformer(nn.Module):
         raise NotImplementedError
 
     def forward(self, y: Float[Tensor, "B N"], prefixes: bool = False) -> Float[Tensor, "B Q"]:
-        """The answers to the queries about y_{N+1}.
+        """The answers to the queries about y_{N+1}, given N observations at x = 1..N.
 
-        Args:
-            y: N observations, at x = 1..N.
-            prefixes: predict every position from the third in one causal pass: the answers to the queries about
-                y_3, then those about y_4, and so on to y_{N+1}; each sees only what came before it.
-
-        Raises:
-            UsageError: for prefixes where nothing is masked, since the answers would be seen, or of fewer than two
-                observations.
+        With `prefixes` every position from the third is predicted in one causal pass: the answers to the queries
+        about y_3, then those about y_4, and so on to y_{N+1}; each sees only what came before it.
         """
         if prefixes and self.mask == "none":
             raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
@@ -148,9 +142,6 @@ class FunctionTransformer(nn.Module):
         """Take in observations; those of `cache`, the first ones of y, are not worked out again.
 
         Equal to starting anew, since an input token sees only what came in with it or before.
-
-        Raises:
-            UsageError: with mask="none", where nothing can be kept, or for a cache of more observations than y has.
         """
         if not self.cacheable:
             raise UsageError("with mask='none' inputs see later ones, so that nothing of them can be kept")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_whole
@@ -39,12 +38,60 @@ def attention_weights(
     return weights if attn_scale is None else weights * attn_scale
 
 
-class Block(nn.Module):
-    """Attention and a two-layer perceptron, each after a layer normalisation and added to what comes in.
+def fused_attention(
+    q: Float[Tensor, "B H S E"],
+    k: Float[Tensor, "B H T E"],
+    v: Float[Tensor, "B H T E"],
+    attn_bias: Float[Tensor, "#B #H S T"],
+) -> Float[Tensor, "B H S E"]:
+    """softmax(q k^T / sqrt(E) + attn_bias) v by PyTorch's kernel, which need not hold the weights; in stacks too."""
+    read = _FusedInStack.apply(q, k, v, attn_bias)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
 
-    Args:
-        dim: D.
-        heads: H, each with E = D / H features.
+
+class _FusedInStack(torch.autograd.Function):
+    """The kernel under `vmap`, with networks and curves as one batch; None where nothing is stacked.
+
+    PyTorch cannot stack the kernel by itself: on a CPU there is no rule for it, and on a GPU the rule expects that a
+    mask is stacked too, which is shared by networks without a window.
+    """
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, attn_bias: Tensor) -> None:
+        """Nothing is stacked."""
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, ...], output: Tensor | None) -> None:
+        """Keep what `backward` needs."""
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, slope: Tensor) -> tuple[Tensor, ...]:
+        """Of the formula. Only for `vmap(grad(...))`: what is differentiated as a whole has the kernel's own."""
+
+        def formula(q: Tensor, k: Tensor, v: Tensor, attn_bias: Tensor) -> Tensor:
+            return attention_weights(q, k, attn_bias) @ v
+
+        _, pull_back = torch.func.vjp(formula, *ctx.saved_tensors)
+        return pull_back(slope)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
+        """Fold a stack's networks into the batch; a mask that all of them share is left as it is."""
+        q, k, v, attn_bias = (
+            x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+            for x, dim in zip(inputs, in_dims, strict=True)
+        )
+        shared = in_dims[3] is None and len(inputs[3]) == 1
+        attn_bias = attn_bias[0] if shared else attn_bias.expand(-1, q.shape[1], -1, -1, -1).flatten(0, 1)
+        read = fused_attention(*(x.flatten(0, 1) for x in (q, k, v)), attn_bias)  # [networks B, H, S, E]
+        return read.unflatten(0, (info.batch_size, -1)), 0
+
+
+class Block(nn.Module):
+    """Attention of H heads of E = D / H features, and a two-layer perceptron.
+
+    Each comes after a layer normalisation, and is added to what comes in.
     """
 
     def __init__(self, dim: int, heads: int):
@@ -65,24 +112,19 @@ class Block(nn.Module):
     ) -> tuple[Float[Tensor, "B R D"], KeysValues, Float[Tensor, "B H R T"] | None]:
         """The tokens after this block, keys and values of all tokens, and, if traced, the attention weights.
 
-        Args:
-            x: the tokens.
-            gate: of this layer, for the wanted tokens and all keys.
-            past: keys and values of tokens that came before.
-            last: how many tokens, from the end, are wanted; all without it.
-            trace: return the attention weights.
+        `gate` is of this layer, for the wanted tokens and all keys, those of `past` first. Wanted are the `last` so
+        many tokens, or all.
         """
         q, k, v = self.project(self.norm_attention(x))  # [B, H, S, E] each
         if past is not None:
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)  # [B, H, T, E]
         if last is not None:
             x, q = x[:, -last:], q[:, :, -last:]
-        # In a stack the fused kernel cannot be batched on a CPU; the two are equal but for rounding.
-        if trace or gate.attn_scale is not None or is_functorch_wrapped_tensor(q):
+        if trace or gate.attn_scale is not None:
             weights = attention_weights(q, k, *gate)  # [B, H, R, T]
             read = weights @ v  # [B, H, R, E]
         else:
-            read = F.scaled_dot_product_attention(q, k, v, attn_mask=gate.attn_bias)
+            read = fused_attention(q, k, v, gate.attn_bias)
         x = x + self.out_proj(read.transpose(1, 2).flatten(2))  # [B, R, D]
         x = x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh"))
         return x, (k, v), weights if trace else None
@@ -94,18 +136,10 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Blocks one after the other; which token sees which is given from outside, and there is no code of positions.
+    """Blocks of D features and H heads; which token sees which is given from outside, and positions have no code.
 
     Weights start as in GPT-2: normal with standard deviation 0.02, those that write into the residual stream smaller
     by sqrt(2 layers), biases zero.
-
-    Args:
-        dim: D.
-        layers: blocks.
-        heads: H.
-
-    Raises:
-        UsageError: if H does not divide D, or a size is no whole number from 1.
     """
 
     def __init__(self, dim: int = 256, layers: int = 12, heads: int = 8):
@@ -134,15 +168,9 @@ class Transformer(nn.Module):
         keep: bool = False,
         trace: bool = False,
     ) -> TransformerOutput:
-        """Pass tokens through all blocks.
+        """Pass embedded tokens through all blocks; `gate` is for them and all keys, those of `past` first.
 
-        Args:
-            x: the embedded tokens.
-            gate: for these tokens and all keys, those of `past` first.
-            past: keys and values of earlier tokens, a pair a layer.
-            last: how many tokens, from the end, are wanted; the last block works out no others.
-            keep: keep keys and values.
-            trace: keep the attention weights.
+        If only the `last` so many tokens are wanted, the last block works out no others.
         """
         gate = Gate(*(part if part is None else part.to(x.dtype) for part in gate))
         layers, attention = [], []

@@ -20,14 +20,10 @@ def rows(
     bounds: Mapping[str, Mapping] | None = None,
     columns: Sequence[str] = COLUMNS,
 ) -> list[dict]:
-    """A row for each network and class of curves, in the order of the paper's table.
+    """A row for each network and class of curves ("even" too, if asked for), in the order of the paper's table.
 
-    Args:
-        records: the measured runs.
-        measure: of `evaluation.evaluate`: "mse", "sliding_mse", or "spread" of relational networks.
-        scale: "paper" or "tutorial".
-        bounds: name -> class -> number, or `bounds.Score`; a class that a bound lacks is left out.
-        columns: "lin", "rbf", "sine", "all" by the paper's weights, and "even".
+    Measured are "mse", "sliding_mse", or "spread" of relational networks (see `evaluation.evaluate`), at the scale
+    "paper" or "tutorial". Bounds are name -> class -> number, or `bounds.Score`; a class that one lacks is left out.
 
     Returns:
         For each a dict of "model" and "class"; "name", the network's in the paper; "runs", every finished run's

@@ -1,4 +1,4 @@
-"""Every value that a figure of problems or networks draws is the value that it was given."""
+"""Every figure is drawn, with words at its axes; numbers worked out inside a figure are computed a second time."""
 
 import itertools
 
@@ -6,19 +6,115 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+from functions.helpers import curves_of, forecast_of
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import DistanceAttention, MatrixAttention
+from mini_lib.functions import analysis
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
-from mini_lib.reproduction.functions.figures.looks import OTHERS, TRUTH, looks
-from reproduction.functions.helpers import dots, legend, of_colour, texts, ticks
+from mini_lib.reproduction.functions.figures.looks import ASKED, OTHERS, TRUTH, looks
 
 pytestmark = pytest.mark.usefixtures("headless")
+NAN = torch.nan
+
+
+def row(model, kind, runs=(), paper=None, error=None, bounds=None, diverged=0):
+    own = {"model": model, "class": kind, "runs": list(runs), "paper": paper, "error": error}
+    return own | {"bounds": bounds or {}, "diverged": diverged}
+
+
+RUNS = [
+    row("one_d", "lin", [0.1, 0.2, 0.3], 0.109, 0.005, {"a": 0.002}),
+    row("relational", "lin", [], 0.073, 0.02, {"a": 0.002}),
+    row("one_d", "rbf", [1.0], None, None, {"a": 0.7, "b": 0.8}),
+    row("relational", "rbf", [], diverged=2),
+]
+CLOUD = analysis.Ensemble(
+    torch.tensor([0.5, 0.6]),
+    torch.tensor([[1.0, 2.0, NAN], [3.0, 4.0, 8.0]]),
+    torch.tensor([1.5, 4.0]),
+    torch.tensor([0.7, 2.6]),
+)
+FORECAST, SEEN = forecast_of([[0.0], [0.0]], [[0.1], [0.4]]), curves_of([[9.0, 0.2], [9.0, 0.3]], [0, 0])
+CALIBRATED = analysis.error_by_spread(FORECAST, SEEN, 2), analysis.coverage(FORECAST, SEEN)
+MATRIX = analysis.MatrixAttention(2, torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]]))
+# [L, H, G]; the mean over all is .3, .25
+BY_DISTANCE = analysis.DistanceAttention(
+    torch.tensor([0.0, 1.0]),
+    torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]]),
+    torch.tensor([0.3, 0.25]),
+)
+HISTORY = analysis.MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
+WINDOW = analysis.MetricHistory([100], {"window": [9.0]})
+DRAWN = {  # what is drawn: the words at its axes
+    lambda: figures.two_networks(): {""},
+    lambda: figures.masks(4, "strict"): {"is looked at", "looks", ""},
+    lambda: figures.differences([1.0, 3.0, 2.5]): {"x", "y", "later point $j$", "earlier point $i$"},
+    lambda: figures.token_sets(4): {"x", "", "later point $j$", "earlier point $i$"},
+    lambda: figures.attention(MATRIX, 1): {"later point $j$", "earlier point $i$"},
+    lambda: figures.attention_by_distance({"relational": BY_DISTANCE}): {
+        "distance $|x-x'|$",
+        "mean attention",
+    },
+    lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
+    lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
+    lambda: figures.runs(RUNS): {"", "mean squared error"},
+    lambda: figures.runs(RUNS, "SD", logarithmic=False): {"", "SD"},
+    lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}): {
+        "step",
+        "",
+        "mean squared error",
+    },
+    lambda: figures.calibration(*CALIBRATED): {
+        *("SD of the estimates", "mean absolute error", "step", "observations covered (%)")
+    },
+    lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)", [68.3]): {
+        *("update", "covered (%)", "")
+    },
+    lambda: figures.over_training({"one_d_window": [WINDOW]}, "$ab$", logarithmic=True): {"update", "$ab$"},
+}
+
+
+@pytest.mark.parametrize(("draw", "words"), DRAWN.items())
+def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
+    fig = draw()
+    fig.savefig(tmp_path / "figure.png")
+    panels = [ax for ax in fig.axes if not hasattr(ax, "_colorbar")]
+    assert {word for ax in panels for word in (ax.get_xlabel(), ax.get_ylabel())} == words
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: figures.differences([1.0]), "at least 2 observed points"),
+        (lambda: figures.token_sets(1), "two observations"),
+        *(
+            (lambda wrong=wrong: figures.masks(*wrong), "masks are causal, strict, none, of 2 to 6")
+            for wrong in ((1, "causal"), (7, "causal"), (4, "none at all"))
+        ),
+        (
+            lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0]}, spreads={"two_d": [1.0]}),
+            "no prediction is called 'two_d'",
+        ),
+        (
+            lambda: figures.continuations([1.0, 2.0], {"one_d": torch.zeros(2, 1)}),
+            r"shape \(2, 1\) does not hold 1 values",
+        ),
+        (lambda: figures.continuations([1.0], {"one_d": [3.0]}, titles=["a", "b"]), "1 curves with 2 titles"),
+        (
+            lambda: figures.over_training({"one_d": [HISTORY, WINDOW]}, ""),
+            "histories have to be of one measure",
+        ),
+        (lambda: figures.over_training({"relational": []}, ""), r"histories have to be of one .* got \[\]"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call, words):
+    with pytest.raises(UsageError, match=words):
+        call()
 
 
 # ------------------------------------------------------------------------------------------------ colours
@@ -50,84 +146,93 @@ def test_every_network_and_every_class_has_one_colour_and_one_name():
     assert drawn["zero"]["linestyle"] == "--"
 
 
-# ----------------------------------------------------------------------------------------------- problems
+# -------------------------------------------------------------------------------- numbers that figures work out
+
+
+def of_colour(ax, colour):
+    return [line for line in ax.lines if to_hex(line.get_color()) == colour.lower()]
+
+
+def heights(band, x):
+    return {round(float(y), 4) for at, y in band.get_paths()[0].vertices if at == x}
 
 
 def test_differences_are_later_minus_earlier_above_the_diagonal():
-    y = [1.0, 3.0, 2.5]
-    left, right, bar = figures.differences(y).axes
-    assert dots(left.lines[0]) == [[1, 1], [2, 3], [3, 2.5]]
-    assert texts(left) == ["?"]
+    left, right, _ = figures.differences([1.0, 3.0, 2.5]).axes
+    assert left.lines[0].get_xydata().tolist() == [[1, 1], [2, 3], [3, 2.5]]
     matrix = right.images[0].get_array()
     assert matrix.mask.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     assert matrix.compressed().tolist() == [2.0, 1.5, -0.5]
     assert right.images[0].get_clim() == (-2, 2)
     assert [text.get_position() for text in right.texts] == [(4, 1), (4, 2), (4, 3), (4, 4)]
-    frame = right.patches[0]
-    assert (frame.get_xy(), frame.get_width(), frame.get_height()) == ((3.5, 0.5), 1, 4)
-    assert (right.get_xlabel(), bar.get_ylabel()) == ("later point $j$", "$y_j-y_i$")
     assert right.get_ylim()[0] > right.get_ylim()[1]  # i = 1 on top
-    with pytest.raises(UsageError, match="at least 2 observed points"):
-        figures.differences([1.0])
 
 
 def test_token_sets_are_counted():
-    left, right = figures.token_sets(4).axes
-    assert legend(left) == ["4 observations", "1 query"]
-    assert legend(right) == ["6 differences", "5 queries"]
-    assert [x for x, _ in dots(left.lines[0])] == [1, 2, 3, 4]
-    assert dots(left.lines[1]) == [[5, 1]]
-    assert sorted(dots(right.lines[0])) == [[2, 1], [3, 1], [3, 2], [4, 1], [4, 2], [4, 3]]
-    assert dots(right.lines[1]) == [[5, i] for i in range(1, 6)]
-    state = torch.random.get_rng_state()
-    figures.token_sets()
-    assert torch.equal(state, torch.random.get_rng_state())
-    with pytest.raises(UsageError, match="two observations"):
-        figures.token_sets(1)
-
-
-# ----------------------------------------------------------------------------------------------- networks
+    counted = [[text.get_text() for text in ax.get_legend().texts] for ax in figures.token_sets(4).axes]
+    assert counted == [["4 observations", "1 query"], ["6 differences", "5 queries"]]
 
 
 def test_masks_for_four_points():
     left, right = figures.masks(4).axes
     assert np.array_equal(left.images[0].get_array(), np.tril(np.ones((5, 5))))
-    seen, names = right.images[0].get_array(), ticks(right.yaxis)
-    assert names == ticks(right.xaxis)
+    names = [text.get_text() for text in right.get_yticklabels()]
     assert names == ["1,2", "1,3", "2,3", "1,4", "2,4", "3,4", "1,5", "2,5", "3,5", "4,5", "5,5"]
-    for row, column in itertools.product(names, names):
-        (i, j), (k, m) = ([int(part) for part in name.split(",")] for name in (row, column))
-        expected = k <= i and m <= j
-        assert bool(seen[names.index(row), names.index(column)]) == expected, (row, column)
-    queries = [to_hex(tick.get_color()) == figures.networks.ASKED.lower() for tick in right.get_yticklabels()]
+    places = [[int(part) for part in name.split(",")] for name in names]
+    seen = [[k <= i and m <= j for k, m in places] for i, j in places]
+    assert right.images[0].get_array().tolist() == seen
+    queries = [to_hex(tick.get_color()) == ASKED.lower() for tick in right.get_yticklabels()]
     assert queries == [False] * 6 + [True] * 5
-    assert figures.masks(4, "strict").axes[0].images[0].get_array().sum() == 10
-    for wrong in ((1, "causal"), (7, "causal"), (4, "none at all")):
-        with pytest.raises(UsageError, match="masks are causal, strict, none, of 2 to 6"):
-            figures.masks(*wrong)
-
-
-def test_attention_lies_on_the_matrix_with_a_ring_at_the_query():
-    weights = torch.tensor([[torch.nan, 0.25, 0.5], [torch.nan, torch.nan, 0.25]])
-    ax, bar = figures.attention(MatrixAttention(2, weights)).axes
-    shown = ax.images[0].get_array()
-    assert shown.mask.tolist() == weights.isnan().tolist()
-    assert shown.compressed().tolist() == [0.25, 0.5, 0.25]
-    assert ax.images[0].get_clim() == (0, 0.5)
-    assert ax.images[0].get_extent() == [0.5, 3.5, 2.5, 0.5]
-    assert dots(ax.lines[0]) == [[3, 2]]
-    assert ax.patches[0].get_xy() == (2.5, 0.5)
-    assert bar.get_ylabel() == "attention"
-    assert figures.attention(MatrixAttention(1, weights), 1).axes[0].images[0].get_clim() == (0, 1)
 
 
 def test_attention_by_distance_is_a_mean_over_layers_and_heads():
-    weights = torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]])  # [L, H, G]
-    found = DistanceAttention(torch.tensor([0.0, 1.0]), weights, torch.tensor([0.3, 0.25]))
-    ax = figures.attention_by_distance({"relational": found}).axes[0]
-    first, second, mean, even = of_colour(ax, COLOURS["relational"])
-    assert first.get_ydata() == pytest.approx([0.5, 0.3])
-    assert second.get_ydata() == pytest.approx([0.1, 0.2])
-    assert mean.get_ydata() == pytest.approx([0.3, 0.25])
-    assert even.get_ydata() == pytest.approx([0.3, 0.25])
-    assert (even.get_linestyle(), ax.get_yscale()) == (":", "log")
+    ax = figures.attention_by_distance({"relational": BY_DISTANCE}).axes[0]
+    found = [line.get_ydata() for line in of_colour(ax, COLOURS["relational"])]  # layers, mean, shared evenly
+    np.testing.assert_allclose(found, [[0.5, 0.3], [0.1, 0.2], [0.3, 0.25], [0.3, 0.25]], rtol=1e-6)
+
+
+def test_curves_go_on_where_observations_end_with_bands_of_two_deviations():
+    y, ahead = torch.zeros(4, 3), torch.arange(8.0).reshape(4, 2)
+    spreads = {"relational": torch.full((4, 2), 0.25)}
+    fig = figures.continuations(
+        y, {"relational": ahead, "OLS line": -ahead}, spreads=spreads, titles=[*"abcd"]
+    )
+    for number, ax in enumerate(fig.axes[:4]):
+        _, edge, ours, line = ax.lines
+        assert edge.get_xdata() == [3.5, 3.5]
+        assert ours.get_xydata().tolist() == [[4, 2 * number], [5, 2 * number + 1]]
+        assert line.get_ydata().tolist() == [-2 * number, -2 * number - 1]
+        assert heights(ax.collections[0], 5) == {2 * number + 0.5, 2 * number + 1.5}
+
+
+def test_the_cloud_has_a_dot_for_every_estimate():
+    ax = figures.cloud(CLOUD, name="relational").axes[0]
+    dots = next(part for part in ax.collections if len(part.get_offsets()) == 5)
+    # around the steps at x = 3 and 4, in the order of i
+    assert dots.get_offsets().tolist() == [[2.75, 1], [3.0, 2], [3.75, 3], [4.0, 4], [4.25, 8]]
+    assert dots.get_array().tolist() == [1, 2, 1, 2, 3]
+    assert heights(next(part for part in ax.collections if part is not dots), 4) == {-1.2, 9.2}
+
+
+def test_runs_stand_beside_the_paper_and_the_bounds():
+    lin, rbf = figures.runs(RUNS).axes
+    (ours,) = of_colour(lin, COLOURS["one_d"])
+    assert ours.get_ydata().tolist() == [0.1, 0.2, 0.3]
+    segments = [segment.tolist() for part in lin.collections for segment in part.get_segments()]
+    assert segments[0][0][1] == pytest.approx(0.2)  # our mean
+    assert [[0.42, pytest.approx(0.104)], [0.42, pytest.approx(0.114)]] in segments
+    assert [[1.42, pytest.approx(0.053)], [1.42, pytest.approx(0.093)]] in segments
+    level = [{line.get_ydata()[0]: line.get_linestyle() for line in ax.lines[-2:]} for ax in (lin, rbf)]
+    assert (level[0][0.002], level[1][0.7], level[1][0.8]) == ("-", "-", "--")
+    assert [[text.get_text() for text in ax.texts] for ax in (lin, rbf)] == [["not run"], ["2 diverged"]]
+
+
+def test_calibration_stands_beside_a_calibrated_normal():
+    left, right = figures.calibration(*CALIBRATED).axes
+    ours, normal = (line.get_xydata() for line in left.lines)
+    np.testing.assert_allclose(ours, [[0.1, 0.2], [0.4, 0.3]], rtol=1e-6)
+    np.testing.assert_allclose(normal[:, 1], analysis.MEAN_ERROR * ours[:, 0], rtol=1e-6)
+    one, two, low, high = (line.get_ydata()[0] for line in right.lines)
+    assert (one, two) == (50, 100)  # of misses of 2 and 3/4 deviations
+    assert (low, high) == (analysis.normal_coverage(1), analysis.normal_coverage(2))
+    assert [text.get_text() for text in right.texts] == ["1 SD (solid)", "2 SD (dashed)"]

@@ -4,9 +4,11 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.bounds import Score
+from mini_lib.functions.evaluation import WEIGHTS
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.runs import paper_settings, tutorial_settings
-from mini_lib.reproduction import Records, settings_hash
+from mini_lib.functions.tasks import KINDS
+from mini_lib.reproduction import Records, printed, settings_hash
 from mini_lib.reproduction.functions import tables
 from mini_lib.reproduction.functions.cells import COLUMNS, ROWS
 from mini_lib.settings import run_key
@@ -93,3 +95,18 @@ def test_the_place_of_the_trained_network_among_the_runs(records):
     assert tables.place_of_first(records, "one_d_window", "lin") == (2, 3)
     with pytest.raises(UsageError, match="unknown model 'one'"):
         tables.place_of_first(records, "one")
+
+
+def test_the_weights_give_every_printed_all_and_equal_weights_do_not():
+    even_errors = []
+    for table in ("functions.table1", "functions.table2"):
+        entries = printed(table)
+        for name in {row for row, column in entries if column == "all"}:
+            lin, rbf, sine = (entries[name, kind].mean for kind in KINDS)
+            total = entries[name, "all"].mean
+            weighted = WEIGHTS["lin"] * lin + WEIGHTS["rbf"] * rbf + WEIGHTS["sine"] * sine
+            assert abs(weighted - total) < 1e-3  # what rounding to .001 allows
+            even_errors.append(abs((lin + rbf + sine) / 3 - total))
+    assert len(even_errors) == 6
+    assert max(even_errors) > 0.06
+    assert sum(WEIGHTS.values()) == pytest.approx(1)

@@ -5,20 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colorbar import Colorbar
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import Ensemble
-from mini_lib.reproduction.functions.figures.looks import (
-    EARLY_TO_LATE,
-    TRUTH,
-    label,
-    looks,
-    require_nonempty,
-    shade,
-)
+from mini_lib.reproduction.functions.figures.looks import EARLY_TO_LATE, TRUTH, label, looks, shade
 from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, legend_below, style
 
 COLUMNS = 3  # panels side by side
@@ -33,14 +26,10 @@ def continuations(
 ) -> Figure:
     """Draw one or several curves, a panel each, with what predictors make of them.
 
-    Args:
-        y: the observations at x = 1..N, [N] or [B, N].
-        predictions: name -> values at x = N+1..N+S, [S] or [B, S]; keys of networks have their colours.
-        truth: the function at x = 1..N+S, [T] or [B, T]; in black.
-        spreads: name -> standard deviations, like `predictions`; drawn as a band of two each way.
-        titles: of the panels.
+    Observations y [N] or [B, N] stand at x = 1..N. Predictions, by name, stand at x = N+1..N+S, [S] or [B, S]; keys
+    of networks have their colours. The function, `truth` [T] or [B, T], is black. Standard deviations in `spreads`,
+    named and shaped like predictions, are drawn as a band of two each way.
     """
-    require_nonempty(predictions, "prediction, by name")
     if strange := set(spreads or {}) - set(predictions):
         raise UsageError(f"no prediction is called {min(strange)!r}; spreads go by the names of predictions")
     seen = _curves(y)
@@ -100,16 +89,10 @@ def _continue(
 def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relational_window") -> Figure:
     """Draw every estimate z_i + y_i of each step as a dot, coloured by i, with the median and two deviations.
 
-    Args:
-        ensemble: from `analysis.ensemble`.
-        truth: the function at x = 1..N+S, in black.
-        name: of the network, for its colour.
+    They are those of `analysis.ensemble`; the function at x = 1..N+S, `truth`, is black, and the network's name says
+    the colour.
     """
-    observed, places = len(ensemble.y), ensemble.places.numpy()
-    if truth is not None and len(truth) != observed + len(places):
-        raise UsageError(
-            f"the truth has {len(truth)} points, the curve and its steps {observed + len(places)}"
-        )
+    places = ensemble.places.numpy()
     with style():
         fig, ax = figure(size=(8.6, 3.8))
         _panel(ax, ensemble.y.numpy(), None if truth is None else np.asarray(truth))
@@ -118,16 +101,14 @@ def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relatio
         ax.plot(places, middle, color=shade(name), label="median", zorder=3)
         look = {"color": shade(name), "alpha": 0.18, "linewidth": 0}
         ax.fill_between(places, middle - 2 * spread, middle + 2 * spread, label="± 2 SD", **look)
-        bar: Colorbar = fig.colorbar(
-            dots, ax=ax, label="estimate from point $i$", ticks=MaxNLocator(integer=True)
-        )
+        bar = fig.colorbar(dots, ax=ax, label="estimate from point $i$", ticks=MaxNLocator(integer=True))
         bar.solids.set_alpha(1)
         ax.set(xlabel="x", ylabel="y")
         ax.legend(fontsize="small", loc="best")
     return fig
 
 
-def _dots(ax: Axes, ensemble: Ensemble):
+def _dots(ax: Axes, ensemble: Ensemble) -> PathCollection:
     """One dot an estimate; those of one step stand side by side, in the order of i."""
     estimates = ensemble.estimates.numpy()
     steps, starts = np.nonzero(~np.isnan(estimates))

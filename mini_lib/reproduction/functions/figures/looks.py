@@ -1,13 +1,12 @@
 """Colours and names: one for each class of curves and one for each network, the same in every figure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import cycle
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.plotting import OKABE_ITO, QUIET
 
@@ -58,9 +57,3 @@ def shade(name: str) -> str:
 def label(name: str) -> str:
     """How a network or a class is called in figures; any other name stays."""
     return (MODEL_NAMES | KIND_NAMES).get(name, name)
-
-
-def require_nonempty(given: Mapping | list | tuple, what: str) -> None:
-    """UsageError, naming what is missing, if there is nothing to draw."""
-    if not given:
-        raise UsageError(f"there is nothing to draw; give at least one {what}")

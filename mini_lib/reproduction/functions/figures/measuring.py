@@ -10,14 +10,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import MEAN_ERROR, Bins, Coverage, MetricHistory, normal_coverage
-from mini_lib.reproduction.functions.figures.looks import (
-    KIND_COLOURS,
-    OTHERS,
-    label,
-    looks,
-    require_nonempty,
-    shade,
-)
+from mini_lib.reproduction.functions.figures.looks import KIND_COLOURS, OTHERS, label, looks, shade
 from mini_lib.reproduction.plotting import (
     QUIET,
     RULE,
@@ -37,17 +30,11 @@ BESIDE = 0.42  # from a network's runs to the paper's mark
 
 
 def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) -> Figure:
-    """Draw every run of every network, a panel for each class: dots, a bar at their mean, the paper beside them.
+    """Draw every run of `tables.rows`, a panel for each class: dots, a bar at their mean, the paper beside them.
 
     The paper's mean is an open diamond with its standard error each way; bounds are grey lines. A network without
-    finished runs says so.
-
-    Args:
-        rows: from `tables.rows`.
-        ylabel: what is measured.
-        logarithmic: the axis; all panels share it.
+    finished runs says so. All panels share the axis of what is measured.
     """
-    require_nonempty(rows, "row")
     classes = list(dict.fromkeys(row["class"] for row in rows))
     lines = _lines(rows)
     with style():
@@ -73,7 +60,8 @@ def _class(ax: Axes, rows: Sequence[dict], lines: Mapping[str, dict]) -> None:
     for place, row in enumerate(rows):
         if row["paper"] is not None:
             paper_mark(ax, place + BESIDE, row["paper"], row["error"])
-        if words := _missing(row):
+        if row["diverged"] or not row["runs"]:
+            words = f"{row['diverged']} diverged" if row["diverged"] else "not run"
             look = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": QUIET}
             look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
             ax.text(place, 0.03, words, transform=ax.get_xaxis_transform(), **look)
@@ -92,11 +80,6 @@ def _limits(rows: Sequence[dict]) -> tuple[float, float] | None:
         heights += [paper - error, paper + error]
     heights = [value for value in heights if value > 0]
     return (min(heights) / 1.5, 1.5 * max(heights)) if heights else None
-
-
-def _missing(row: dict) -> str:
-    lost = f"{row['diverged']} diverged" if row["diverged"] else ""
-    return lost or ("" if row["runs"] else "not run")
 
 
 def _lines(rows: Sequence[dict]) -> dict[str, dict]:
@@ -124,13 +107,10 @@ def _panels(count: int, height: float) -> tuple[Figure, np.ndarray]:
 
 
 def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) -> Figure:
-    """Draw the error of each step, a panel for each class and a line for each network or predictor.
+    """Draw the error of each step, a panel for each class and a line for each network or predictor, by name.
 
-    Args:
-        errors: name -> `analysis.error_by_step`.
-        ylabel: what is measured; on a logarithmic axis.
+    Errors are those of `analysis.error_by_step`, on a logarithmic axis.
     """
-    require_nonempty(errors, "predictor, by name")
     drawn = looks(errors)
     classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
@@ -154,14 +134,9 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
 def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
     """Draw what spread is worth: on the left the error of each bin against its spread, on the right the coverage.
 
-    Dotted lines are the control, a calibrated normal: a mean absolute error of 0.8 standard deviations, and its
-    coverage for each number of deviations.
-
-    Args:
-        bins: class -> `analysis.error_by_spread`.
-        coverage: `analysis.coverage`, in percent.
+    They are those of `analysis.error_by_spread` and `analysis.coverage`. Dotted lines are the control, a calibrated
+    normal: a mean absolute error of 0.8 standard deviations, and its coverage for each number of deviations.
     """
-    require_nonempty(bins, "class of curves")
     with style():
         fig, (left, right) = figure(1, 2, size=(8.6, 3.9))
         _errors(left, bins)
@@ -208,20 +183,13 @@ def over_training(
 ) -> Figure:
     """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
 
-    Args:
-        histories: name of the network -> `analysis.metric_history` of each run.
-        ylabel: what is measured.
-        controls: heights of dotted lines, such as `normal_coverage(1)`.
-        logarithmic: the axis of the measure; that of updates always is.
-
-    Raises:
-        UsageError: if no network has a history, or they measure different things.
+    `histories` are those of `analysis.metric_history`, by the name of the network. `controls` are heights of dotted
+    lines, such as `normal_coverage(1)`. The axis of updates is always logarithmic, that of the measure may be.
     """
     runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]
-    require_nonempty(runs, "history of a run")
     kinds = {tuple(history.values) for _, history in runs}
-    if len(kinds) > 1:
-        raise UsageError(f"these histories measure different things, {sorted(kinds)}; draw them apart")
+    if len(kinds) != 1:
+        raise UsageError(f"histories have to be of one measure, got {sorted(kinds)}; draw others apart")
     (classes,) = kinds
     with style():
         fig, axes = _panels(len(classes), 3.6)

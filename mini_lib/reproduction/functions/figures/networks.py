@@ -11,13 +11,7 @@ from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import DistanceAttention, MatrixAttention
 from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
-from mini_lib.reproduction.functions.figures.looks import (
-    ASKED,
-    MODEL_COLOURS,
-    label,
-    require_nonempty,
-    shade,
-)
+from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label, shade
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
 from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, style
 
@@ -92,13 +86,10 @@ def _seen(ax: Axes, seen: Tensor, tokens: Tokens) -> None:
 
 
 def attention(attended: MatrixAttention, highest: int | float | None = None) -> Figure:
-    """Draw where one query of a relational network looks: its weight on every place of the matrix.
+    """Draw where one query of a relational network looks (`analysis.over_matrix`): its weight on every place.
 
-    The query has a ring, the column that is asked for a frame; places without a token are grey.
-
-    Args:
-        attended: from `analysis.over_matrix`.
-        highest: the weight that is darkest; the largest one by default.
+    The query has a ring, the column that is asked for a frame; places without a token are grey. The weight `highest`
+    is darkest, or else the largest one.
     """
     weights = attended.weights
     rows, columns = weights.shape
@@ -120,12 +111,9 @@ def attention(attended: MatrixAttention, highest: int | float | None = None) -> 
 def attention_by_distance(measured: Mapping[str, DistanceAttention]) -> Figure:
     """Draw how attention falls with distance: the mean over layers and heads, on a logarithmic axis.
 
-    Thin lines are the layers, each a mean over heads. Attention shared evenly is dotted.
-
-    Args:
-        measured: name of the network -> `analysis.attention_by_distance`.
+    It is that of `analysis.attention_by_distance`, by the name of the network. Thin lines are the layers, each a
+    mean over heads. Attention shared evenly is dotted.
     """
-    require_nonempty(measured, "network")
     with style():
         fig, ax = figure(size=(6.4, 3.6))
         for name, (distance, weights, even) in measured.items():

@@ -25,8 +25,7 @@ SIGNED = "PuOr"  # colours of differences; white is none
 def differences(y: Sequence[int | float] | Float[Tensor, "N"]) -> Figure:
     """Draw one curve, and the matrix of its differences y_j - y_i (i < j) with the column that is asked for.
 
-    Args:
-        y: N observations. Rows of the matrix are i, columns j; column N + 1 has a question mark for every query.
+    Rows of the matrix are i, columns j; column N + 1 has a question mark for every query.
     """
     y = as_curve(y)[0]
     observed = len(y)

@@ -81,12 +81,9 @@ def build_kernel(name: str, y: Float[Tensor, "N"]) -> Kernel:
 
 
 def fit(y: Float[Tensor, "N"], name: str, restarts: int = 1) -> GaussianProcessRegressor:
-    """Fit one kernel to one curve by maximum marginal likelihood.
+    """Fit one kernel, by its name, to one curve by maximum marginal likelihood.
 
-    Args:
-        y: N observations.
-        name: of the kernel.
-        restarts: searches from random places, always the same, after one from the kernel's own.
+    The search begins at the kernel's own place; `restarts` more begin at random ones, always the same.
     """
     x = positions(len(y)).numpy()[:, None]
     kernel = build_kernel(name, y)
@@ -104,13 +101,7 @@ def worth(regressor: GaussianProcessRegressor, penalised: bool = True) -> float:
 
 
 def predict(y: Float[Tensor, "B N"], steps: int = STEPS, restarts: int = 1) -> Prediction:
-    """Fit every kernel to each curve, and let the best one predict.
-
-    Args:
-        y: N observations at x = 1..N.
-        steps: S.
-        restarts: see `fit`.
-    """
+    """Fit every kernel (see `fit`) to each curve of observations at x = 1..N, and let the best one predict."""
     y = checked(y, steps)
     ahead = positions(y.shape[1] + steps)[y.shape[1] :].numpy()[:, None]
     points, spreads, chosen = [], [], []

@@ -1,0 +1,208 @@
+"""What cannot be done is refused, and the message says what can."""
+
+import inspect
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from functions.helpers import CURVE, curves_of, forecast_of, hand_made, make, network, observations
+from mini_lib.errors import UsageError
+from mini_lib.functions import analysis, baselines, bounds, tasks
+from mini_lib.functions.analysis.calibration import in_bins
+from mini_lib.functions.evaluation import extrapolate_all, per_kind
+from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.models import OneDTransformer, Window, build_network
+from mini_lib.functions.runs import Settings
+from mini_lib.functions.tasks import Curves, sample
+from mini_lib.seeding import torch_rng
+
+# Tests check types at run time, before our messages come; a reader's calls are not checked.
+as_curve, check_curves = inspect.unwrap(tasks.as_curve), inspect.unwrap(tasks.check_curves)
+init = inspect.unwrap(OneDTransformer.__init__)
+NAN, INF = math.nan, math.inf
+COMPLEX = "real numbers, and these are complex; give y.real"
+OFF_GRID = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
+
+
+def tensor(*rows):
+    return torch.tensor(rows)
+
+
+OWN_CURVES = [
+    ([0.5], "a curve needs at least 2 observed points, got 1"),
+    ([], "at least 2 observed points, got 0"),
+    ([0.1, NAN, 0.2], "value at x = 2 is nan; every value has to be a finite number"),
+    ([0.1, 0.2, -INF], "value at x = 3 is -inf"),
+    ([0.1, 1e39], "value at x = 2 is inf"),  # beyond float32
+    ([0.1, -1e30], r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
+    ([1 + 2j, 3.0], COMPLEX),
+    (np.array([0.1, 0.2j]), COMPLEX),
+    (torch.tensor([0.1, 0.2j]), COMPLEX),
+    ("abc", r"a curve is a list of numbers, such as \[0.1, 0.2, 0.3\]; got 'abc'"),
+    (["a", "b"], r"a curve is a list of numbers.*got \['a', 'b'\]"),
+    ([0.1, None], r"a curve is a list of numbers.*got \[0.1, None\]"),
+    ([[0.1, 0.2], [0.3]], "a curve is a list of numbers"),
+    ([[0.1, 0.2], [0.3, 0.4]], r"a curve is a list of numbers; got an array of shape \(2, 2\)"),
+    (0.5, r"got an array of shape \(\)"),
+    (None, "a curve is a list of numbers.*got None"),
+]
+PLACES = ([0, 1, 2], [1, 2], [1, 2, 3, 4], [1, 2, 2.5], [3, 2, 1], [1, 2, NAN], [2, 4, 6])
+BATCHES = [
+    ([1.0, 2.0], "got list; as_curve"),
+    (torch.zeros(3), r"got a tensor of shape \(3,\); as_curve"),
+    (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
+    (torch.zeros(1, 0), "a curve needs at least 2 observed points, got 0"),
+    (tensor([1.0, INF]), "observations have to be finite numbers"),
+    (tensor([NAN, 1.0]), "observations have to be finite numbers"),
+    (torch.zeros(0, 5), r"no curve in this batch; give a tensor \[B, N\]"),
+    (tensor([0.0, 1j]), COMPLEX),
+    (tensor([0.0, 1e30]), r"the largest observation is 1e\+30, and 1e\+09 is the most; divide"),
+    (tensor([0.0, 1.0], [-2e9, 0.0]), r"the largest observation is 2e\+09"),
+]
+SAMPLES = [
+    ({"count": 0}, "count has to be 1 or more, got 0"),
+    ({"points": 0}, "points has to be 1 or more, got 0"),
+    ({"noise": -0.1}, "noise has to be 0 or more, got -0.1"),
+    ({"noise": INF}, "noise has to be 0 or more, got inf"),
+    ({"noise": NAN}, "noise has to be 0 or more, got nan"),
+    ({"intercept": -1.0}, "intercept has to be 0 or more, got -1.0"),
+    ({"kind": "sin"}, "unknown class of curves 'sin'; did you mean 'sine'.* known: lin, rbf, sine"),
+]
+NETWORKS = [
+    ({"dim": 0}, "dim has to be a whole number from 1, got 0"),
+    ({"layers": 0}, "layers has to be a whole number from 1, got 0"),
+    ({"heads": 0}, "heads has to be a whole number from 1, got 0"),
+    ({"heads": 3}, "heads has to divide dim; 3 heads do not divide 8 features"),
+    ({"mask": "casual"}, "unknown mask 'casual'; did you mean 'causal'.*known: causal, strict, none"),
+    ({"gate": "pots"}, "unknown gate 'pots'; did you mean 'post'"),
+    *(({"scale": scale}, f"scale has to be above 0, got {scale}") for scale in (0.0, -1.0, INF, NAN)),
+    ({"length": 0.0}, "a window's length has to be above 0, got 0.0"),
+    ({"window_rate": -1.0}, "a window's rate has to be above 0, got -1.0"),
+    ({"widow_rate": 2.0}, "unknown option of relational_window 'widow_rate'; did you mean 'window_rate'"),
+    ({"window": False}, "unknown option of relational_window 'window'"),
+]
+SETTINGS = [
+    ({"model": "onde"}, "unknown model 'onde'; did you mean 'one_d'"),
+    ({"observed": 1}, "observed has to be 2 or more"),
+    ({"observed": 0}, "observed has to be a whole number from 1"),
+    ({"lr": 0.0}, "lr has to be above 0"),
+    ({"lr": NAN}, "lr has to be a finite number"),
+    ({"test_curves": 2}, "a curve of each class"),
+    ({"options": {"scael": 3}}, "unknown option of one_d 'scael'; did you mean 'scale'"),
+    ({"options": {"window": True}}, "unknown option of one_d 'window'"),
+    ({"options": {"gate": "post"}}, "unknown option of one_d 'gate'"),
+    ({"checks": (0,)}, "checks are epochs from 1 to 100"),
+    ({"checks": (101,)}, "checks are epochs from 1 to 100"),
+    ({"prefixes": True, "options": {"mask": "none"}}, "prefixes need a causal mask"),
+]
+ONE_D, RELATIONAL = network("one_d"), network("relational")
+POINT, SCORED = hand_made()
+TWO, THREE = torch.zeros(1, 2), torch.ones(1, 3)
+QUESTIONS = [
+    # networks
+    (
+        lambda: build_network("relational_windw"),
+        "unknown model 'relational_windw'; did you mean 'relational_",
+    ),
+    (lambda: build_network("relational", length=3.0), "unknown option of relational 'length'"),
+    (
+        lambda: init(OneDTransformer.__new__(OneDTransformer), dim=8, window=True, own_windows="layer"),
+        "own_windows has to be True or False, got 'layer'",
+    ),
+    (lambda: make("relational", "no mask")(observations(), prefixes=True), "prefixes need a causal mask"),
+    (lambda: make("one_d")(observations()[:, :1], prefixes=True), "the shortest prefix has 2 .* 1 in all"),
+    (lambda: make("one_d", mask="none").prefill(observations()), "with mask='none' inputs see later ones"),
+    # extrapolation
+    (lambda: extrapolate(ONE_D, TWO, context="slide"), "unknown context 'slide'; did you mean 'sliding'.*"),
+    (lambda: extrapolate(ONE_D, TWO, steps=0), "steps has to be a whole number from 1, got 0"),
+    (lambda: extrapolate(ONE_D, TWO, steps=-3), "steps has to be a whole number from 1, got -3"),
+    (
+        lambda: extrapolate(ONE_D, TWO.double()),
+        r"computes in torch.float32 and the curves are torch.float64; give y.to\(torch.float32\)",
+    ),
+    (lambda: extrapolate_all(RELATIONAL, torch.zeros(0, 5)), "no curve in this batch"),
+    (lambda: per_kind(torch.ones(2, 3), torch.tensor([0, 1])), "no curve of class 'sine'"),
+    (lambda: tasks.evaluation_curves(2, 30), "a curve of each class; got 2 curves"),
+    # predictors and bounds
+    (lambda: baselines.autoregression(THREE, 2, order=3), r"AR\(L\) of 3 .* needs an L from 1 to 2, got 3"),
+    (lambda: baselines.autoregression(THREE, 2, ridge=0.0), "ridge"),
+    (lambda: bounds.score(POINT, SCORED, 2), "end before x = 4"),
+    (
+        lambda: bounds.score(POINT[:5], Curves(*(part[:5] for part in SCORED)), 1),
+        "two curves of each class, got 1 of sine",
+    ),
+    (lambda: bounds.score(POINT, SCORED, 1, {"lin": 1.0}), "weights are shares of"),
+    (lambda: bounds.score(POINT, SCORED, 1, dict.fromkeys(tasks.KINDS, 0.5)), "that sum to 1"),
+    (lambda: bounds.optimal_error(1, level=False), "at least 2"),
+    (lambda: bounds.optimal_error(1, 0), "steps"),
+    (lambda: bounds.mixture(THREE, 2, noise=0.0), "noise has to be above 0"),
+    (lambda: bounds.mixture(tensor([1.0, INF]), 2), "finite"),
+    # what is seen inside
+    (lambda: analysis.ensemble(ONE_D, CURVE), "several estimates of a point, this one is a OneDTransformer"),
+    (lambda: analysis.ensemble(RELATIONAL, [1.0]), "at least 2 observed points"),
+    (lambda: analysis.ensemble(RELATIONAL, torch.zeros(2, 5)), r"shape \(2, 5\)"),
+    (lambda: analysis.window_profile(ONE_D), "this OneDTransformer has no window; give 'one_d_window' or"),
+    (lambda: analysis.over_matrix(ONE_D, CURVE, 1), "a matrix of differences to look at, this one is a OneD"),
+    (lambda: analysis.over_matrix(RELATIONAL, CURVE, 6), "queries 1 to 5, got 6"),
+    (lambda: analysis.over_matrix(RELATIONAL, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
+    (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "no curve to look at"),
+    # what uncertainty is worth
+    (lambda: in_bins(torch.ones(3, 2), torch.ones(3, 2), 4), "3 curves make 1 to 3 bins, got 4"),
+    (
+        lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0, 1.0]] * 2, [0, 0])),
+        "do not belong to 2 curves",
+    ),
+    (
+        lambda: analysis.error_by_spread(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0]], [0])),
+        "do not belong to 1 curves of 1 points",
+    ),
+    (
+        lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]], members=1), curves_of([[0.0, 1.0]], [0])),
+        "one estimate has no spread",
+    ),
+    (
+        lambda: analysis.error_by_step(torch.zeros(2, 3), curves_of([[0.0, 1.0]] * 2, [0, 0])),
+        "2 predictions of 3 points do not belong",
+    ),
+    (lambda: analysis.metric_history({"checks": []}, "mse"), "one test, at the end"),
+    (
+        lambda: analysis.metric_history(
+            {"checks": [{"epoch": 1, "spread_lin": 1.0, "window": 9.0}]}, "spred"
+        ),
+        "unknown measure 'spred'; did you mean 'spread'. known: spread, window",
+    ),
+]
+BAD = [
+    *((partial(as_curve, y), message) for y, message in OWN_CURVES),
+    *((partial(as_curve, [0.1, 0.2, 0.3], x), OFF_GRID) for x in PLACES),
+    *((partial(check_curves, y), message) for y, message in BATCHES),
+    *((partial(sample, **({"count": 2, "points": 3, "generator": torch_rng(0)} | o)), m) for o, m in SAMPLES),
+    *(
+        (partial(build_network, "relational_window", **({"dim": 8, "layers": 1, "heads": 2} | o)), m)
+        for o, m in NETWORKS
+    ),
+    *((partial(Settings, **({"model": "one_d"} | changes)), message) for changes, message in SETTINGS),
+    *(
+        (partial(Window, **{name: value}), f"a window's {name} has to be above 0, got {value!r}")
+        for name in ("length", "rate")
+        for value in (0.0, -1.0, INF, NAN)
+    ),
+    *QUESTIONS,
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_what_cannot_be_done_is_refused(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", [*baselines.PREDICTORS, "GP-RBF oracle", "Bayes mixture"])
+def test_predictors_refuse_what_is_no_curve_and_no_step(name):
+    predict = (baselines.PREDICTORS | bounds.BOUNDS)[name]
+    for y, steps, message in ((torch.ones(1, 1), 2, "at least 2 observed points"), (THREE, 0, "steps has")):
+        with pytest.raises(UsageError, match=message):
+            predict(y, steps)
