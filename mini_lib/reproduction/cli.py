@@ -99,7 +99,7 @@ def list_(
     """Papers, tables, cells, and how many runs each has."""
     from mini_lib.reproduction.comparison import filter_cells
 
-    store, chosen = to_read(records), cells(table)
+    chosen, store = cells(table), to_read(records)
     for paper in dict.fromkeys(cell.paper for cell in chosen):
         own = [cell for cell in chosen if cell.paper == paper]
         print(f"{paper}: {wing(paper).TITLE}")
@@ -171,8 +171,9 @@ def reproduce(
     chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
-    where, store = pick_device(device), Records(records)
+    where = pick_device(device)
     check_precision(precision, where)
+    store = Records(records)
     store.check_writable()
     code_version()
     jobs = unfinished(chosen, store, seeds)
