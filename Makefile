@@ -11,14 +11,14 @@ ALONE := OMP_NUM_THREADS=1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lab notebooks lint format unit slow full stored browser pages vendor clean
+.PHONY: help book test lab notebooks lint format unit slow stored browser pages vendor clean
 
 help:
 	@echo "make book       build the book and print where to open it"
 	@echo "make test       style, unit tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"
-	@echo "make lint | format | unit | slow | full | stored | browser | clean"
+	@echo "make lint | format | unit | slow | stored | browser | clean"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Python 3.11 or newer is needed; try make PYTHON=python3.12')"
@@ -68,14 +68,11 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 unit: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow and not full and not browser" tests
+	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow and not browser" tests
 	$(ALONE) $(BIN)/pytest -q --doctest-modules mini_lib
 
 slow: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m "slow and not full" tests
-
-full: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m full tests
+	$(ALONE) $(BIN)/pytest -q -n 2 -m slow tests
 
 stored: $(READY)
 	$(ALONE) $(BIN)/pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=300 \
