@@ -24,7 +24,7 @@ def elsewhere():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_network_elsewhere_measures_what_it_does_on_the_cpu(model, elsewhere):
-    curves, network = evaluation_curves(3, 8), tiny(model)
+    curves, network = evaluation_curves(3, 12), tiny(model)
     y = curves.y[:, :4]
 
     def measure():
