@@ -1,4 +1,4 @@
-"""The harness on a toy problem: stacked equals alone, resumed equals uninterrupted, NaN stops one replica."""
+"""The harness on a toy problem: stacked equals alone, resumed equals uninterrupted, NaN stops one run."""
 
 import math
 import os
@@ -98,16 +98,16 @@ def test_stacked_equals_alone():
 @pytest.mark.parametrize("end", [11, 14])  # a logged update, and one between two
 @pytest.mark.parametrize("stacked", [False, True])
 def test_killed_and_resumed_equals_uninterrupted(stacked, end, tmp_path):
-    def replicas():
+    def both():
         return [toy(s, epochs=10) for s in (1, 2)]
 
-    whole = train(replicas(), stacked=stacked)
-    halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= end)
+    whole = train(both(), stacked=stacked)
+    halted = train(both(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= end)
     assert [run.finished for run in halted] == [False, False]
     assert [run.updates for run in halted] == [end, end]
     assert [run.metrics for run in halted] == [{}, {}]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy-1.pt", "toy-2.pt"]
-    resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)
+    resumed = train(both(), stacked=stacked, checkpoints=tmp_path)
     for one, other in zip(whole, resumed, strict=True):
         assert weights(one).equal(weights(other))
         assert (one.curve, one.metrics, one.updates) == (other.curve, other.metrics, other.updates)
@@ -127,7 +127,7 @@ def test_what_was_stopped_in_one_stack_goes_on_alone_or_in_another(tmp_path):
 
 
 @pytest.mark.parametrize("stacked", [False, True])
-def test_nan_stops_that_replica_and_keeps_the_rest(stacked):
+def test_nan_stops_that_run_and_keeps_the_rest(stacked):
     good, bad = train([toy(1, epochs=10), toy(2, bad_epoch=4, epochs=10)], stacked=stacked)
     assert good.finished
     assert not good.diverged
@@ -157,7 +157,7 @@ def test_a_checkpoint_that_is_not_this_runs_is_named(damage, tmp_path):
 
 
 @pytest.mark.parametrize("odd", [{"hidden": 4}, {"scale": 2.0}, {"epochs": 7}])
-def test_replicas_that_differ_in_more_than_their_seed_are_not_stacked(odd):
+def test_runs_that_differ_in_more_than_their_seed_are_not_stacked(odd):
     with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
         train([toy(1), toy(2, **odd)], stacked=True)
     assert len(train([toy(1), toy(2, **odd)], stacked=False, stop=lambda u: True)) == 2
@@ -184,8 +184,8 @@ def test_constants_of_equal_bytes_and_other_types_are_not_stacked():
 
 def noisy(seed, **more):
     """The toy, its loss taking part in random numbers of each update."""
-    replica = toy(seed, epochs=10)
-    plain = replica.loss
+    training_run = toy(seed, epochs=10)
+    plain = training_run.loss
 
     def loss(apply, batch):
         shaken = batch | {"x": batch["x"] + batch["noise"]["shift"], "noise": batch["noise"]["inner"]}
@@ -195,18 +195,18 @@ def noisy(seed, **more):
         rng, size = torch_rng(seed, "noise", update), len(batch["x"])
         return {"shift": torch.randn(size, 3, generator=rng), "inner": torch.randn(size, 5, generator=rng)}
 
-    return replace(replica, loss=loss, noise=noise, **more)
+    return replace(training_run, loss=loss, noise=noise, **more)
 
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_noise_is_a_function_of_the_update_and_as_long_as_the_batch(stacked):
-    replicas = [noisy(1), noisy(2)] if stacked else [noisy(1)]
-    trainee = TrainingStack(replicas, CPU, stacked)
+    training_runs = [noisy(1), noisy(2)] if stacked else [noisy(1)]
+    trainee = TrainingStack(training_runs, CPU, stacked)
     for update in (0, 1, 2, 5, 2):  # 20 examples, 8 together: the third batch has 4
         batch = trainee.batch(update)
         size = 4 if update % 3 == 2 else 8
-        for i, replica in enumerate(replicas):
-            expected = replica.noise(update, {"x": torch.zeros(size, 1)})
+        for i, training_run in enumerate(training_runs):
+            expected = training_run.noise(update, {"x": torch.zeros(size, 1)})
             for name, value in batch["noise"].items():
                 assert (value[i] if stacked else value).equal(expected[name])
     trainee.update = 7  # how far it has trained does not matter
@@ -223,8 +223,8 @@ def test_noise_reaches_the_loss(stacked):
     def noise(update, batch):
         return {"n": torch.full((len(batch["x"]),), float(update))}
 
-    replicas = [replace(toy(seed), loss=heard, noise=noise) for seed in (1, 2)]
-    for run in train(replicas, stacked=stacked):
+    training_runs = [replace(toy(seed), loss=heard, noise=noise) for seed in (1, 2)]
+    for run in train(training_runs, stacked=stacked):
         assert run.curve["update"] == [1, 11, 18]
         assert run.curve["score"] == [0, 10, 17]
 
@@ -246,7 +246,7 @@ def test_a_noisy_run_resumes_and_stacks(stacked, tmp_path):
 def test_checks_happen_once_also_across_a_resume(stop, stacked, tmp_path):
     measured = []
 
-    def replicas():
+    def both():
         def measuring(seed):
             one = toy(seed, epochs=10)
             return replace(
@@ -256,11 +256,11 @@ def test_checks_happen_once_also_across_a_resume(stop, stacked, tmp_path):
         return [measuring(1), measuring(2)]
 
     if stop is not None:
-        first = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= stop)
+        first = train(both(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= stop)
         assert [[check["epoch"] for check in run.checks] for run in first] == 2 * [
             [2, 3] if stop == 11 else [2, 3, 7]
         ]
-    runs = train(replicas(), stacked=stacked, checkpoints=tmp_path)
+    runs = train(both(), stacked=stacked, checkpoints=tmp_path)
     assert sorted(measured) == [1] * 4 + [2] * 4
     for run, seed in zip(runs, (1, 2), strict=True):
         assert [check["epoch"] for check in run.checks] == [2, 3, 7, 10]
@@ -271,19 +271,19 @@ def test_checks_happen_once_also_across_a_resume(stop, stacked, tmp_path):
 
 def watched_modes(seed, **more):
     """The toy, and a list that tells of every update whether its network was in training mode."""
-    replica, modes = toy(seed), []
-    plain = replica.loss
+    training_run, modes = toy(seed), []
+    plain = training_run.loss
 
     def loss(apply, batch):
-        modes.append(replica.model.training)
+        modes.append(training_run.model.training)
         return plain(apply, batch)
 
-    return replace(replica, loss=loss, **more), modes
+    return replace(training_run, loss=loss, **more), modes
 
 
 def test_a_check_leaves_the_training_as_it_is():
-    replica, modes = watched_modes(1, checks=(1, 2, 5))
-    (plain,), (checked,) = train([toy(1)]), train([replica])
+    training_run, modes = watched_modes(1, checks=(1, 2, 5))
+    (plain,), (checked,) = train([toy(1)]), train([training_run])
     assert weights(plain).equal(weights(checked))
     assert modes == [True] * 18
 
@@ -291,16 +291,16 @@ def test_a_check_leaves_the_training_as_it_is():
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("how", ["to the end", "stopped", "diverged"])
 def test_a_network_comes_back_in_evaluation_mode(stacked, how):
-    replicas = [toy(seed, bad_epoch=0 if how == "diverged" else None) for seed in (1, 2)]
-    for run in train(replicas, stacked=stacked, stop=lambda update: how == "stopped"):
+    training_runs = [toy(seed, bad_epoch=0 if how == "diverged" else None) for seed in (1, 2)]
+    for run in train(training_runs, stacked=stacked, stop=lambda update: how == "stopped"):
         assert (run.finished, run.diverged) == (how != "stopped", how == "diverged")
         assert not any(module.training for module in run.model.modules())
 
 
 def test_a_network_that_was_trained_before_is_trained_in_training_mode():
-    replica, modes = watched_modes(1)
-    (run,) = train([replica])
-    train([replica])
+    training_run, modes = watched_modes(1)
+    (run,) = train([training_run])
+    train([training_run])
     assert modes == [True] * 36
     assert len(train([replace(toy(1), model=run.model), toy(2)], stacked=True)) == 2
 
@@ -317,7 +317,7 @@ def test_the_report_makes_the_metrics_from_all_checks():
 
 
 @pytest.mark.parametrize("stacked", [False, True])
-def test_a_diverged_replica_is_checked_no_more_and_reports_nothing(stacked):
+def test_a_diverged_run_is_checked_no_more_and_reports_nothing(stacked):
     good, bad = (replace(each, checks=(1, 8)) for each in (toy(1, epochs=10), toy(2, bad_epoch=4, epochs=10)))
     good, bad = train([good, bad], stacked=stacked)
     assert [check["epoch"] for check in good.checks] == [1, 8, 10]
@@ -337,22 +337,22 @@ def falling(update):
     return 0.8**update
 
 
-def by_hand(replica):
+def by_hand(training_run):
     """The training written out with PyTorch's own parts; also the norms before clipping."""
-    optimiser = replica.optimiser(replica.model.parameters(), lr=1.0)
+    optimiser = training_run.optimiser(training_run.model.parameters(), lr=1.0)
     norms = []
-    for update in range(replica.updates):
-        epoch, place = divmod(update, replica.updates_per_epoch)
-        data = {name: value[8 * place :][:8] for name, value in replica.epoch(epoch).items()}
-        loss, _ = replica.loss(replica.model, data | replica.constants)
+    for update in range(training_run.updates):
+        epoch, place = divmod(update, training_run.updates_per_epoch)
+        data = {name: value[8 * place :][:8] for name, value in training_run.epoch(epoch).items()}
+        loss, _ = training_run.loss(training_run.model, data | training_run.constants)
         optimiser.zero_grad()
         loss.backward()
-        limit = math.inf if replica.clip is None else replica.clip
-        norms.append(torch.nn.utils.clip_grad_norm_(replica.model.parameters(), limit).item())
-        factor = 1 if replica.schedule is None else replica.schedule(update)
-        optimiser.param_groups[0]["lr"] = replica.lr * factor
+        limit = math.inf if training_run.clip is None else training_run.clip
+        norms.append(torch.nn.utils.clip_grad_norm_(training_run.model.parameters(), limit).item())
+        factor = 1 if training_run.schedule is None else training_run.schedule(update)
+        optimiser.param_groups[0]["lr"] = training_run.lr * factor
         optimiser.step()
-    return torch.cat([value.flatten() for value in replica.model.state_dict().values()]), norms
+    return torch.cat([value.flatten() for value in training_run.model.state_dict().values()]), norms
 
 
 @pytest.mark.parametrize("stacked", [False, True])
@@ -378,12 +378,12 @@ def test_optimiser_schedule_and_clip_do_what_pytorchs_own_do(how, stacked):
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("how", [{"optimiser": momentum}, {"optimiser": plain_descent, "schedule": falling}])
 def test_other_optimisers_and_schedules_resume_exactly(how, stacked, tmp_path):
-    def replicas():
+    def both():
         return [replace(toy(seed, epochs=10), clip=2.0, **how) for seed in (1, 2)]
 
-    whole = train(replicas(), stacked=stacked)
-    train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
-    resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)
+    whole = train(both(), stacked=stacked)
+    train(both(), stacked=stacked, checkpoints=tmp_path, stop=lambda u: u >= 11)
+    resumed = train(both(), stacked=stacked, checkpoints=tmp_path)
     for one, other in zip(whole, resumed, strict=True):
         assert weights(one).equal(weights(other))
         assert one.curve == other.curve
@@ -392,7 +392,7 @@ def test_other_optimisers_and_schedules_resume_exactly(how, stacked, tmp_path):
 @pytest.mark.parametrize(
     "odd", [{"clip": 1.0}, {"schedule": falling}, {"checks": (1,)}, {"optimiser": momentum}, {"lr": 0.5}]
 )
-def test_replicas_that_are_trained_otherwise_are_not_stacked(odd):
+def test_runs_that_are_trained_otherwise_are_not_stacked(odd):
     with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
         train([toy(1), replace(toy(2), **odd)], stacked=True)
 
@@ -490,9 +490,9 @@ def own_choice(request):
 
 def test_training_on_a_cpu_leaves_the_users_precision_alone(own_choice):
     during = []
-    replica = toy(1)
-    measured = replica.evaluate
-    train([replace(replica, evaluate=lambda net: during.append(precisions()) or measured(net))])
+    training_run = toy(1)
+    measured = training_run.evaluate
+    train([replace(training_run, evaluate=lambda net: during.append(precisions()) or measured(net))])
     assert during == [own_choice]
     assert precisions() == own_choice
 
@@ -524,8 +524,8 @@ def test_unknown_precisions_and_tf32_on_a_cpu_are_refused():
 @pytest.mark.parametrize(("device", "compacted"), [("cpu", 1), ("meta", 0)])
 def test_a_batch_is_compacted_on_a_cpu_only(device, compacted):
     seen = []
-    replica = replace(toy(1), dedupe_batch=lambda batch: seen.append(1) or batch)
-    trainee = TrainingStack([replica], torch.device(device), stacked=False)
+    training_run = replace(toy(1), dedupe_batch=lambda batch: seen.append(1) or batch)
+    trainee = TrainingStack([training_run], torch.device(device), stacked=False)
     losses, _ = trainee.losses(trainee.batch(0))
     assert losses.device.type == device
     assert len(seen) == compacted
@@ -550,9 +550,9 @@ def test_what_runs_on_the_cpu_only_is_trained_alone_whatever_is_asked(how, monke
     made = []
 
     class Watched(TrainingStack):
-        def __init__(self, replicas, device, stacked):
-            super().__init__(replicas, device, stacked)
-            made.append((len(replicas), self.device, stacked))
+        def __init__(self, training_runs, device, stacked):
+            super().__init__(training_runs, device, stacked)
+            made.append((len(training_runs), self.device, stacked))
 
     monkeypatch.setattr(training, "TrainingStack", Watched)
     runs = train([replace(toy(seed), cpu_only=True) for seed in (1, 2)], **how)
@@ -654,9 +654,9 @@ def test_noise_may_lie_on_the_device_of_the_batch_already():
     def noise(update, batch):
         return {"n": torch.ones(len(batch["x"]), device=batch["x"].device)}
 
-    replica = replace(toy(1), noise=noise)
+    training_run = replace(toy(1), noise=noise)
     with OtherDevice():
-        stack = TrainingStack([replica], OTHER, stacked=False)
+        stack = TrainingStack([training_run], OTHER, stacked=False)
         stack.batch(0)
     with OtherDevice(waits=False):
         assert stack.batch(0)["noise"]["n"].device == OTHER
@@ -664,11 +664,11 @@ def test_noise_may_lie_on_the_device_of_the_batch_already():
 
 def test_the_next_epoch_is_drawn_ahead():
     drawn = []
-    replica = toy(1, epochs=3)
-    examples = replica.epoch
-    plain = TrainingStack([replica], CPU, stacked=False)
+    training_run = toy(1, epochs=3)
+    examples = training_run.epoch
+    plain = TrainingStack([training_run], CPU, stacked=False)
     ahead = TrainingStack(
-        [replace(replica, epoch=lambda e: drawn.append(e) or examples(e))], CPU, stacked=False
+        [replace(training_run, epoch=lambda e: drawn.append(e) or examples(e))], CPU, stacked=False
     )
     ahead.drawer = ThreadPoolExecutor(1)
     for update in (0, 1, 3, 8, 0):  # in order, with a leap, and back
@@ -698,19 +698,19 @@ def test_a_stack_that_fails_while_the_next_epoch_is_drawn_is_free_at_once(stacke
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(seed):
-        replica = toy(seed)
+        training_run = toy(seed)
 
         def epoch(e):
             if e == 1:
                 begun.set()
                 assert go_on.wait(60)
-            return replica.epoch(e)
+            return training_run.epoch(e)
 
         def full(apply, batch):
             assert begun.wait(60)
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-        return replace(replica, epoch=epoch, loss=full)
+        return replace(training_run, epoch=epoch, loss=full)
 
     try:
         with suppress(torch.OutOfMemoryError):  # pytest.raises would hold the error, and so the stack
