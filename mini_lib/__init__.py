@@ -21,6 +21,7 @@ _FACE = {
     "RelationNet": ".esbn.models",
     "TemporalContextNorm": ".esbn.models",
     "TemporalRelationNet": ".esbn.models",
+    "Transformer": ".esbn.models",
     "make_problems": ".esbn.tasks",
     # Syntactic Attention: Russin et al. (2020)
     "CNN": ".scan.models",

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import check_names
 
 # One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No
 # two pictures come closer than 70 grey levels (root mean square over the pixels).
@@ -76,20 +76,15 @@ URLS = {
 def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """Return the 100 pictures that the ESBN tasks draw on: white ground 1.0, dark glyph towards 0.0.
 
+    Source "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images that the ESBN
+    authors published, from `MINI_LIB_DATA`/esbn/released_images.npz. Values are k / 255 for whole k, in float32.
+
     >>> pictures = glyphs()
     >>> pictures.shape, glyph_names()[1]
     (torch.Size([100, 32, 32]), 'TILDE')
-
-    Args:
-        source: "rendered" draws characters of DejaVu Sans, and needs no data; "released" reads the images
-            that the ESBN authors published, from `MINI_LIB_DATA`/esbn/released_images.npz.
-
-    Returns:
-        A fresh float32 tensor of values k / 255 for whole k; changing it leaves later calls as they are.
     """
     makers = {"rendered": _rendered, "released": _released}
-    if source not in makers:
-        raise unknown_name_error("image source", source, makers)
+    check_names("image source", [source], makers)
     return torch.from_numpy(makers[source]()).float() / 255
 
 
@@ -141,8 +136,7 @@ def mnist(split: str = "train") -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor,
     A folder may hold only a beginning of the training part, so N is what the file says; `verify` names it.
     """
     stems = {"train": "train", "test": "t10k"}
-    if split not in stems:
-        raise unknown_name_error("MNIST split", split, stems)
+    check_names("MNIST split", [split], stems)
     images = _idx(_locate(f"mnist/{stems[split]}-images-idx3-ubyte.gz"), axes=3)
     labels_path = _locate(f"mnist/{stems[split]}-labels-idx1-ubyte.gz")
     labels = _idx(labels_path, axes=1)
@@ -166,14 +160,10 @@ def _idx(path: Path, axes: int) -> UInt8[Tensor, "..."]:
 def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
     """Return the (command, actions) pairs of a released SCAN file, in its order, words parted by spaces.
 
-    Args:
-        split: "simple", "length", "add_jump" or "add_turn_left".
-        part: "train" or "test".
+    Splits are those of `SCAN_SPLITS`; a part is "train" or "test".
     """
-    if split not in SCAN_SPLITS:
-        raise unknown_name_error("SCAN split", split, SCAN_SPLITS)
-    if part not in ("train", "test"):
-        raise unknown_name_error("part of a SCAN split", part, ("train", "test"))
+    check_names("SCAN split", [split], SCAN_SPLITS)
+    check_names("part of a SCAN split", [part], ("train", "test"))
     path = _locate(f"scan/tasks_{part}_{SCAN_SPLITS[split][0]}.txt")
     matches = [SCAN_LINE.fullmatch(line) for line in _unpacked(path).decode("ascii", "replace").splitlines()]
     if None in matches or not matches:
@@ -208,18 +198,15 @@ def cache_folder() -> Path:
 
 def fetch(name: str) -> list[Path]:
     """Find or download the files of "mnist", "scan", "dsprites" or "esbn", and return where they lie."""
-    files = [each for each in REGISTRY if each.startswith(f"{name}/")]
-    if not files:
-        raise unknown_name_error("data set", name, dict.fromkeys(each.split("/")[0] for each in REGISTRY))
-    return [_locate(each) for each in files]
+    check_names("data set", [name], dict.fromkeys(each.split("/")[0] for each in REGISTRY))
+    return [_locate(each) for each in REGISTRY if each.startswith(f"{name}/")]
 
 
 def verify() -> list[tuple[str, str, str]]:
-    """Check the rendered glyphs and every file at hand; nothing is downloaded.
+    """Check the rendered glyphs and every file at hand: (file, status, detail) for each; nothing is downloaded.
 
-    Returns:
-        (file, status, detail) for each. Status: "ok"; "partial", a known beginning of the file; "differs",
-        not the published contents; "damaged", cannot be unpacked; "missing".
+    Status: "ok"; "partial", a known beginning of the file; "differs", not the published contents; "damaged", cannot
+    be unpacked; "missing".
     """
     drawn = hashlib.sha256(_rendered().tobytes()).hexdigest()
     row = ("ok", "as in the records") if drawn == RENDERED else ("differs", "drawn by another FreeType")

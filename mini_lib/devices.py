@@ -44,9 +44,6 @@ def use_precision(precision: str, device: torch.device) -> Iterator[None]:
 
     PyTorch's own default on a GPU is TF32 convolutions. Its settings are put back at the end, and on a CPU they stay
     untouched. In the block its older settings (`allow_tf32`) cannot be read: PyTorch refuses to mix the two kinds.
-
-    Raises:
-        UsageError: for an unknown precision, or tf32 elsewhere than on a GPU.
     """
     check_precision(precision, device)
     if device.type != "cuda":

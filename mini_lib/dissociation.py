@@ -13,8 +13,8 @@ ROUNDING = 100  # times the precision of the signal's type: what varies less may
 def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: float = 1.0) -> float:
     """How far a signal moves by an exchange, against how far apart it is for different problems.
 
-    `kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2`, with n and m paired at random. 1: nothing moved.
-    0: the exchange did as much as another problem would.
+    `kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2`, with n and m paired at random; s is the signal
+    before, s' after the exchange, for the same N problems. 1: nothing moved. 0: all that another problem would.
 
     >>> place = torch.arange(10.0)[:, None]  # a signal that says where a problem stands, and nothing else
     >>> kept(place, place)
@@ -22,15 +22,9 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
     >>> kept(place, place.flip(0)) < 0.5
     True
 
-    Args:
-        before: s, the signal for each of N problems.
-        after: s', the signal for the same problems after the exchange.
-        unit: how large the numbers are that the signal was computed from. Where large numbers cancel, what is left
-            of them is rounding, however small it is.
-
-    Raises:
-        ValueError: if the signals differ in shape, hold fewer than two problems or numbers that are not finite, or
-            if `before` varies over problems by no more than rounding does: then there is nothing to compare with.
+    `unit` is how large the numbers are that the signal was computed from. Where large numbers cancel, what is left
+    of them is rounding, however small it is. A signal that varies over problems by no more is refused with
+    ValueError: there is nothing to compare with.
     """
     if before.shape != after.shape:
         raise ValueError(

@@ -26,13 +26,8 @@ LISTED = 20  # names printed; of longer lists those that look most alike, since 
 def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageError:
     """Build the error for a name that does not exist; the caller raises it.
 
-    Args:
-        kind: what the name should have been, in the singular ("model", "image source").
-        name: what the user wrote.
-        known: every name that would have been right.
-
-    Returns:
-        An error that reads "unknown model 'lsmt'; did you mean 'lstm'? known: esbn, lstm".
+    >>> unknown_name_error("model", "lsmt", known=["esbn", "lstm"])
+    UsageError("unknown model 'lsmt'; did you mean 'lstm'? known: esbn, lstm")
     """
     names = [str(each) for each in known]
     nearest = _nearest(str(name), names)

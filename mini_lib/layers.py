@@ -21,14 +21,10 @@ def scaled(size: int, width: float) -> int:
 def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) -> nn.Linear:
     """Make a linear layer with zero bias and the named weight initialisation.
 
+    "kaiming" is normal by fan in, for ReLU; "xavier" normal with gain 1; "xavier_tanh" the same with gain 5/3.
+
     >>> linear(3, 2, "xavier").bias.tolist()
     [0.0, 0.0]
-
-    Args:
-        inputs: size of the last axis of the input.
-        outputs: size of the last axis of the output.
-        init: "kaiming" (normal, fan in, for ReLU), "xavier" (normal, gain 1) or "xavier_tanh" (gain 5/3).
-        bias: whether the layer has a bias.
     """
     layer = nn.Linear(inputs, outputs, bias=bias)
     initialise(layer.weight, init)
@@ -77,6 +73,7 @@ class LSTMCell(nn.Module):
 
     Parameters have the names, shapes and gate order (i, f, g, o) of `torch.nn.LSTMCell`, so that weights
     carry over. Written out because `nn.LSTM` cannot be stacked and is slower when called step by step.
+    `init` is "xavier" (see `reset_parameters`), or "uniform" up to 1 / sqrt(hidden), PyTorch's own.
 
     >>> cell = LSTMCell(inputs=3, hidden=5)
     >>> x = torch.rand(2, 7, 3)  # B sequences of T inputs
@@ -85,11 +82,6 @@ class LSTMCell(nn.Module):
     ...     state = cell.step(input, state)
     >>> state[0].shape
     torch.Size([2, 5])
-
-    Args:
-        inputs: I.
-        hidden: H.
-        init: "xavier" (see `reset_parameters`), or "uniform" up to 1 / sqrt(H), PyTorch's own.
     """
 
     def __init__(self, inputs: int, hidden: int, init: str = "xavier"):

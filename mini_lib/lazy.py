@@ -8,14 +8,10 @@ from importlib import import_module
 def lazy_names(
     package: str, places: Mapping[str, str | tuple[str, str]]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a package (PEP 562).
+    """The `__getattr__` and the `__dir__` of a package (PEP 562), given its `__name__`.
 
-    Args:
-        package: its `__name__`.
-        places: public name -> the module in which it lives, such as ".training"; with its name there, if another.
-
-    Returns:
-        The two functions. The first loads a name and keeps it; AttributeError for a name that is not there.
+    `places` are its public names and the modules in which they live, such as ".training", with the name there if it
+    is another. A name is loaded once; AttributeError for a name that is not there.
     """
 
     def load(name: str) -> object:

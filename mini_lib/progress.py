@@ -2,7 +2,8 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic as now
 
 from tqdm.auto import tqdm
@@ -53,12 +54,7 @@ class Lines:
 def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True) -> tqdm | Lines:
     """A tqdm bar on a terminal or in a notebook; elsewhere, where a bar would only repeat itself, `Lines`.
 
-    Args:
-        label: what the numbers are of.
-        total: how many there will be, if that is known.
-        unit: one of them.
-        leave: whether a bar stays where it was, once it is closed.
-        shown: False for a bar that shows nothing.
+    With `leave` a bar stays where it was, once it is closed; unless it is `shown`, it shows nothing.
     """
     # In a notebook a bar is a widget, and no text:
     in_notebook = tqdm.status_printer is not text_bar.status_printer
@@ -67,30 +63,24 @@ def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bo
     return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=not shown)
 
 
-class Progress:
-    """A bar over updates, or a call of the caller's own function with the updates since the last call."""
+@contextmanager
+def counted(
+    label: str, total: int, progress: bool | Callable[[int], None]
+) -> Iterator[Callable[[int], None]]:
+    """A function that is told how many updates are done in all; it moves a bar, or tells `progress` the new ones."""
+    done, tell = 0, progress if callable(progress) else lambda new: None
 
-    def __init__(self, label: str, total: int, progress: bool | Callable[[int], None]):
-        self.done = 0
-        self.progress = progress
-        self.bar = None
-        if progress is True:
-            self.bar = open_bar(label, total, "update", leave=False)
+    def report(update: int) -> None:
+        nonlocal done
+        new, done = update - done, update
+        tell(new)
 
-    def __enter__(self) -> Callable[[int], None]:
-        return self.report
-
-    def report(self, update: int) -> None:
-        """Report how many updates are done in all."""
-        new, self.done = update - self.done, update
-        if self.bar is not None:
-            self.bar.update(new)
-        elif callable(self.progress):
-            self.progress(new)
-
-    def __exit__(self, *exc) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    if progress is not True:
+        yield report
+        return
+    with open_bar(label, total, "update", leave=False) as bar:
+        tell = bar.update
+        yield report
 
 
 def thin(points: Sequence[tuple[int, float, float]]) -> dict[str, list]:

@@ -13,13 +13,10 @@ Whole = int | np.integer
 def stream_seed(seed: Whole, *purpose: str | Whole) -> int:
     """A 63-bit seed for one purpose of one run; streams of different purposes are independent.
 
-    NumPy's whole numbers name the same streams as Python's.
+    A seed is a whole number from 0. NumPy's name the same streams as Python's.
 
     >>> stream_seed(1, "weights") == stream_seed(np.int64(1), "weights") != stream_seed(2, "weights")
     True
-
-    Raises:
-        ValueError: if `seed` is not a whole number from 0.
     """
     if not isinstance(seed, Whole) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"a seed is a whole number from 0, got {seed!r}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.training_run import TrainingRun
 
 
@@ -95,7 +95,7 @@ class RunSettings:
         return ", ".join([self.headline()] + [f"{name} {values[name]}" for name in names])
 
     def training_run(self, seed: int, model: nn.Module, **parts) -> TrainingRun:
-        """The replica of a run of these settings; `parts` are what `TrainingRun` takes besides, or takes instead."""
+        """A run of these settings, to be trained; `parts` are what `TrainingRun` takes besides, or takes instead."""
         own = {"batch_size": self.batch_size, "epochs": self.epochs, "lr": self.lr}
         name = f"{self.describe()}, seed {seed}"
         return TrainingRun(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
@@ -125,9 +125,7 @@ class RunSettings:
 
     def check_whole(self, *names: str) -> None:
         """UsageError unless these fields are whole numbers from 1."""
-        for name in names:
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} has to be a whole number from 1, got {getattr(self, name)!r}")
+        check_whole(**{name: getattr(self, name) for name in names})
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""

@@ -10,24 +10,13 @@ import torch
 
 from mini_lib.errors import CorruptFileError
 
-# What fails with one of these fails again however much space there is:
-ELSEWHERE = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-}
+FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch and safetensors give no number
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file beside `path`, then move it there, so that an interruption leaves the old one whole.
 
-    Raises:
-        OSError: with the path, what failed (a full disk, say) and what to do; also if something other than a file,
-            such as a folder or a device, is in the place.
+    OSError says what failed (a full disk, say) and what to do; also where there is a folder or a device already.
     """
     try:
         temporary = _beside(path)
@@ -52,8 +41,7 @@ def _beside(path: Path) -> Path:
 
 def not_written(path: Path, error: Exception) -> OSError:
     """The error for a file that could not be written; the caller raises it."""
-    elsewhere = isinstance(error, OSError) and error.errno in ELSEWHERE
-    remedy = "Name another place" if elsewhere else "Free some disk space"
+    remedy = "Free some disk space" if getattr(error, "errno", None) in FULL else "Name another place"
     return OSError(
         f"could not write {path}: {error}. {remedy} and run the same command again; "
         "what was written before is as it was"

@@ -18,22 +18,15 @@ from torch.func import functional_call, stack_module_state
 
 from mini_lib.devices import pick_device, use_precision
 from mini_lib.errors import CorruptFileError
-from mini_lib.progress import Progress, thin
+from mini_lib.progress import counted, thin
 from mini_lib.storage import read_checkpoint, write_atomically
 from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
 
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
-KEPT = {  # in a checkpoint
-    "key": str,
-    "params": dict,
-    "optimiser": dict,
-    "update": int,
-    "seconds": float,
-    "alive": bool,
-    "curve": list,
-    "checks": list,
-}
+# What a checkpoint keeps:
+KEPT = {"key": str, "params": dict, "optimiser": dict, "update": int, "seconds": float}
+KEPT |= {"alive": bool, "curve": list, "checks": list}
 
 __all__ = ["Batch", "Run", "TrainingRun", "TrainingStack", "adam", "train"]
 
@@ -82,9 +75,6 @@ def train(
 
     Returns:
         A `Run` for each, in order. One whose loss is not finite is stopped, the others go on.
-
-    Raises:
-        ValueError: if the runs cannot be stacked, or a checkpoint is damaged or of another run.
     """
     runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
@@ -107,7 +97,7 @@ def train(
             if states[group[0].key]:
                 stack.load([states[run.key] for run in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
-            with Progress(label, group[0].updates, progress) as report:
+            with counted(label, group[0].updates, progress) as report:
                 results |= {result.key: result for result in stack.run(checkpoints, stop, report)}
     for result in results.values():
         result.precision = precision if result.device == device else "fp32"
@@ -120,19 +110,19 @@ def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
     if path is None or not path.exists():
         return None
     state = read_checkpoint(path)
-    whole = all(type(state.get(name)) is kind for name, kind in KEPT.items())
-    if not whole or state["key"] != run.key or not _fits(state, run):
+    if not _fits(state, run):
         raise CorruptFileError(f"checkpoint {path} is not of {run.name}; delete it, and the run starts again")
     return state
 
 
 def _fits(state: dict, run: TrainingRun) -> bool:
-    """Whether a checkpoint has the tensors of the run's network, and an update that its curve reaches."""
-    shapes = {name: tuple(value.shape) for name, value in run.model.named_parameters()}
-    tensors = {name: value for name, value in state["params"].items() if isinstance(value, Tensor)}
+    """Whether a checkpoint is the run's, has its network's tensors, and an update that its curve reaches."""
+    if any(type(state.get(name)) is not kind for name, kind in KEPT.items()) or state["key"] != run.key:
+        return False
+    shapes = {name: value.shape for name, value in run.model.named_parameters()}
     last = state["curve"][-1][0] if state["curve"] else 0
     return (
-        shapes == {name: tuple(value.shape) for name, value in tensors.items()}
+        shapes == {name: getattr(value, "shape", None) for name, value in state["params"].items()}
         and shapes.keys() == state["optimiser"].keys()
         and last <= state["update"] <= run.updates
         and (not state["alive"] or state["update"] - last < LOG_EVERY)
@@ -247,11 +237,8 @@ class TrainingStack:
         if self.first.noise is None:
             return {}
         own = [{k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.runs))]
-        drawn = join(
-            [run.noise(update, part) for run, part in zip(self.runs, own, strict=True)],
-            self.stacked,
-        )
-        return {"noise": {name: self.move(value) for name, value in drawn.items()}}
+        drawn = [run.noise(update, part) for run, part in zip(self.runs, own, strict=True)]
+        return {"noise": {name: self.move(value) for name, value in join(drawn, self.stacked).items()}}
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all runs; their losses and scores, each [R]."""

@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from mini_lib.errors import CorruptFileError, UsageError, unknown_name_error
+from mini_lib.errors import CorruptFileError, UsageError, check_names
 from mini_lib.settings import RunSettings
 from mini_lib.storage import write_atomically
 from mini_lib.training_run import tensor_bytes
@@ -20,11 +20,7 @@ CHECKSUM = "sha256"  # the header's entry for `checksum`; files made before ther
 def save_weights(model: nn.Module, path: Path, **about) -> None:
     """Save a model's state in half precision, with `about` (settings, seed, metrics, command) in the header.
 
-    The model may be on any device, and stays there.
-
-    Raises:
-        CorruptFileError: if a weight is not finite in half precision.
-        OSError: if the file cannot be written.
+    The model may be on any device, and stays there. CorruptFileError if a weight is not finite in half precision.
     """
     state = {name: value.half().cpu().contiguous() for name, value in model.state_dict().items()}
     if (odd := _not_finite(state)) is not None:
@@ -58,12 +54,7 @@ def _not_finite(state: dict[str, Tensor]) -> str | None:
 
 
 def header(path: Path) -> dict:
-    """What such a file says of itself: settings, seed, metrics, command.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        CorruptFileError: if the file is damaged.
-    """
+    """What such a file says of itself: settings, seed, metrics, command."""
     about, _ = _read(path, tensors=False)
     about.pop(CHECKSUM, None)
     return about
@@ -92,10 +83,8 @@ def _damaged(path: Path, how: str) -> CorruptFileError:
 def load_weights(model: nn.Module, path: Path) -> dict:
     """Load such a file into a model of the same shape; returns what the header says.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        CorruptFileError: if the file is of another network, or damaged: its checksum, if any, is not that of its
-            tensors, or a weight is not finite.
+    CorruptFileError if the file is of another network, or damaged: its checksum, if any, is not that of its tensors,
+    or a weight is not finite.
     """
     about, state = _read(path)
     if CHECKSUM in about and about.pop(CHECKSUM) != checksum(state):
@@ -114,16 +103,7 @@ def load_weights(model: nn.Module, path: Path) -> dict:
 
 
 def read_network(wing: type[RunSettings], path: Path) -> tuple[nn.Module, dict]:
-    """The network of such a file, ready to be asked, and what the header says.
-
-    Args:
-        wing: the class of the settings in the header.
-        path: the file.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        CorruptFileError: if the file is damaged, or of another network.
-    """
+    """The network of such a file, in evaluation mode, and what the header says; its settings are of class `wing`."""
     settings = header(path).get("settings", {})
     try:
         network = wing.from_dict(settings).network()
@@ -149,7 +129,9 @@ TRAINED = {
 
 
 def trained(name: str) -> tuple[nn.Module, dict]:
-    """A trained network that comes along, on the CPU and in evaluation mode, and what its file says of it.
+    """A trained network of `TRAINED`, on the CPU and in evaluation mode, and what its file says of it.
+
+    That is a dict of its settings, seed, metrics and the command that made it.
 
     >>> import torch
     >>> network, about = trained("esbn")
@@ -158,19 +140,8 @@ def trained(name: str) -> tuple[nn.Module, dict]:
     >>> images = torch.rand(100, 32, 32)  # the pool of pictures
     >>> network(images, torch.randint(100, (2, 9))).shape  # two problems of nine pictures
     torch.Size([2, 4])
-
-    Args:
-        name: a key of `TRAINED`.
-
-    Returns:
-        The network, and a dict of its settings, seed, metrics and the command that made it.
-
-    Raises:
-        UsageError: for a network that is not there; the nearest name is offered.
-        CorruptFileError: if its file is damaged.
     """
-    if name not in TRAINED:
-        raise unknown_name_error("trained network", name, TRAINED)
+    check_names("trained network", [name], TRAINED)
     wing, file = TRAINED[name]
     settings = importlib.import_module(f"mini_lib.{wing}.runs").Settings
     return read_network(settings, Path(__file__).parent / wing / "weights" / f"{file}.safetensors")

@@ -56,9 +56,14 @@ def test_glyphs_are_white_ground_dark_ink_in_whole_grey_levels():
     assert 0.75 < images.mean() < 0.85
     assert (images[:, [0, 0, -1, -1], [0, -1, 0, -1]] == 1).all()
     assert torch.equal((images * 255).round() / 255, images)
+    assert len(set(datasets.glyph_names())) == 100
+    images.zero_()  # a copy: later calls are as they were
+    assert datasets.glyphs().mean() > 0.5
 
 
-def test_glyphs_fill_the_picture_and_are_centred():
+def test_glyphs_fill_the_picture_are_centred_and_unlike_each_other():
+    flat = datasets.glyphs().flatten(1) * 255
+    assert (torch.cdist(flat, flat) / 32 + 1e9 * torch.eye(100)).min() > 69
     for ink in datasets.glyphs() < 0.9:
         rows, columns = ink.any(1).nonzero(), ink.any(0).nonzero()
         edges = [rows.min(), 31 - rows.max(), columns.min(), 31 - columns.max()]
@@ -67,48 +72,34 @@ def test_glyphs_fill_the_picture_and_are_centred():
         assert abs(edges[2] - edges[3]) <= 2
 
 
-def test_no_two_glyphs_are_near_each_other():
-    flat = datasets.glyphs().flatten(1) * 255
-    distance = torch.cdist(flat, flat) / 32 + 1e9 * torch.eye(100)
-    assert distance.min() > 69
-
-
-def test_glyph_names_are_distinct_and_in_order():
-    names = datasets.glyph_names()
-    assert len(set(names)) == 100
-    assert names[:2] == ["LATIN SMALL LETTER O", "TILDE"]
-
-
-def test_changing_glyphs_leaves_later_calls_as_they_are():
-    datasets.glyphs().zero_()
-    assert datasets.glyphs().mean() > 0.5
-
-
-def test_rendered_pixels_are_those_of_the_records():
+def test_rendered_pixels_are_those_of_the_records(monkeypatch):
     """Exact with the pinned Pillow; another FreeType may differ by a few grey levels, which a mean grey shows."""
     assert datasets.glyphs()[[0, 9, 99]].mean((1, 2)).tolist() == pytest.approx(
         [0.7380, 0.7552, 0.7356], abs=0.01
     )
     if PIL.__version__ == "13.0.0":
         assert row("rendered glyphs") == ("ok", "as in the records")
-
-
-def test_other_pixels_are_reported(folder, monkeypatch):
     monkeypatch.setattr(datasets, "_rendered", lambda: np.zeros((100, 32, 32), np.uint8))
     assert row("rendered glyphs")[0] == "differs"
 
 
-def test_unknown_names_are_answered_with_the_nearest(folder):
-    with pytest.raises(ValueError, match="unknown image source 'render'; did you mean 'rendered'"):
-        datasets.glyphs("render")
-    with pytest.raises(ValueError, match="did you mean 'train'"):
-        datasets.mnist("training")
-    with pytest.raises(ValueError, match="did you mean 'add_jump'"):
-        datasets.scan_lines("addjump", "train")
-    with pytest.raises(ValueError, match="unknown part of a SCAN split 'valid'"):
-        datasets.scan_lines("simple", "valid")
-    with pytest.raises(ValueError, match="did you mean 'mnist'"):
-        datasets.fetch("minst")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: datasets.glyphs("render"), "unknown image source 'render'; did you mean 'rendered'"),
+        (
+            lambda: datasets.glyphs("released"),
+            "set MINI_LIB_DATA to a folder that holds esbn/released_images",
+        ),
+        (lambda: datasets.mnist("training"), "did you mean 'train'"),
+        (lambda: datasets.scan_lines("addjump", "train"), "did you mean 'add_jump'"),
+        (lambda: datasets.scan_lines("simple", "valid"), "unknown part of a SCAN split 'valid'"),
+        (lambda: datasets.fetch("minst"), "did you mean 'mnist'"),
+    ],
+)
+def test_what_is_unknown_or_missing_is_answered(folder, call, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        call()
 
 
 def test_data_folder_is_what_the_variable_says(tmp_path, monkeypatch):
@@ -118,13 +109,6 @@ def test_data_folder_is_what_the_variable_says(tmp_path, monkeypatch):
     assert datasets.data_folder() == tmp_path
     monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(NotADirectoryError, match="correct or unset"):
-        datasets.glyphs("released")
-
-
-def test_released_images_that_are_missing_say_what_to_set(folder):
-    with pytest.raises(
-        FileNotFoundError, match="set MINI_LIB_DATA to a folder that holds esbn/released_images"
-    ):
         datasets.glyphs("released")
 
 
@@ -151,10 +135,7 @@ def test_mnist_is_read_from_idx_files(folder):
     [
         (b"no gzip", "gzip"),
         (idx(np.zeros((3, 28, 28)))[:-12], "damaged"),
-        (
-            gzip.compress(gzip.decompress(idx(np.zeros((3, 28, 28))))[:-1]),
-            "2351 values where the header says",
-        ),
+        (gzip.compress(gzip.decompress(idx(np.zeros((3, 28, 28))))[:-1]), "2351 values where the header"),
         (idx(np.zeros(3)), "no idx file of bytes with 3 axes"),
         (idx(np.zeros((4, 28, 28))), "3 labels for 4 images"),
     ],
@@ -163,30 +144,23 @@ def test_mnist_is_read_from_idx_files(folder):
 def test_damaged_mnist_names_the_file_and_the_cure(folder, content, why):
     write_mnist(folder, np.zeros((3, 28, 28)), np.zeros(3))
     (folder / "mnist/train-images-idx3-ubyte.gz").write_bytes(content)
-    with pytest.raises(
-        ValueError, match=r"train-\w+-idx\d-ubyte.gz is damaged .*mini-lib data fetch"
-    ) as error:
+    named = r"train-\w+-idx\d-ubyte.gz is damaged .*mini-lib data fetch"
+    with pytest.raises(ValueError, match=named) as error:
         datasets.mnist()
     assert why.lower() in str(error.value).lower()
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_scan_is_read_gzipped_or_not(folder, zipped):
-    text = b"IN: jump twice OUT: I_JUMP I_JUMP\nIN: turn left OUT: I_TURN_LEFT\n"
-    name = "scan/tasks_train_addprim_turn_left.txt" + ".gz" * zipped
-    (folder / name).write_bytes(gzip.compress(text) if zipped else text)
+def test_scan_is_read_gzipped_or_not_and_damage_names_the_line(folder, zipped):
+    path = folder / f"scan/tasks_train_addprim_turn_left.txt{'.gz' * zipped}"
+    write = path.write_bytes if not zipped else lambda text: path.write_bytes(gzip.compress(text))
+    write(b"IN: jump twice OUT: I_JUMP I_JUMP\nIN: turn left OUT: I_TURN_LEFT\n")
     pairs = datasets.scan_lines("add_turn_left", "train")
     assert pairs == [("jump twice", "I_JUMP I_JUMP"), ("turn left", "I_TURN_LEFT")]
-
-
-def test_damaged_scan_names_the_line(folder):
-    path = folder / "scan/tasks_test_length.txt"
-    path.write_text("IN: look OUT: I_LOOK\nIN: look OUT\n")
-    with pytest.raises(ValueError, match=r"tasks_test_length.txt is damaged \(line 2 "):
-        datasets.scan_lines("length", "test")
-    path.write_text("")
-    with pytest.raises(ValueError, match="line 1"):
-        datasets.scan_lines("length", "test")
+    for text, line in ((b"IN: look OUT: I_LOOK\nIN: look OUT\n", 2), (b"", 1)):
+        write(text)
+        with pytest.raises(ValueError, match=rf"turn_left\.txt.* is damaged \(line {line} "):
+            datasets.scan_lines("add_turn_left", "train")
 
 
 def test_dsprites_are_read_and_their_damage_is_named(folder):
@@ -226,7 +200,7 @@ def server(tmp_path, monkeypatch):
     source.mkdir(parents=True)
     quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     web = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(source.parent)))
-    threading.Thread(target=web.serve_forever, daemon=True).start()
+    threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setitem(datasets.URLS, "scan", f"http://127.0.0.1:{web.server_port}/{{folder}}/{{file}}")
     yield source
     web.shutdown()
@@ -267,18 +241,24 @@ def test_originals_are_the_published_files(original):
     assert train[0] in ("ok", "missing") or train[1].startswith("the first 18,000 of 60,000 images")
 
 
-def test_original_scan_splits_have_the_papers_sizes(original):
-    if not (original / "scan").is_dir():
-        pytest.skip("no SCAN files there")
-    sizes = {(s, p): len(datasets.scan_lines(s, p)) for s in datasets.SCAN_SPLITS for p in ("train", "test")}
-    assert list(sizes.values()) == [16728, 4182, 16990, 3920, 14670, 7706, 21890, 1208]
-
-
-def test_original_digits_and_images_load(original):
-    if not (original / "mnist").is_dir() or not (original / "esbn").is_dir():
-        pytest.skip("no MNIST or ESBN files there")
-    images, labels = datasets.mnist("test")
-    assert images.shape == (10_000, 28, 28)
-    assert labels[:5].tolist() == [7, 2, 1, 0, 4]
-    assert len(datasets.mnist("train")[1]) in (18_000, 60_000)
-    assert datasets.glyphs("released").mean().item() == pytest.approx(0.814, abs=0.001)
+@pytest.mark.parametrize(
+    ("kind", "measure", "expected"),
+    [
+        (
+            "scan",
+            lambda: [len(datasets.scan_lines(s, p)) for s in datasets.SCAN_SPLITS for p in ("train", "test")],
+            [16728, 4182, 16990, 3920, 14670, 7706, 21890, 1208],
+        ),
+        (
+            "mnist",
+            lambda: [len(datasets.mnist("test")[0]), *datasets.mnist("test")[1][:3]],
+            [10_000, 7, 2, 1],
+        ),
+        ("mnist", lambda: len(datasets.mnist("train")[1]) in (18_000, 60_000), True),
+        ("esbn", lambda: round(datasets.glyphs("released").mean().item(), 3), 0.814),
+    ],
+)
+def test_originals_have_the_papers_sizes(original, kind, measure, expected):
+    if not (original / kind).is_dir():
+        pytest.skip(f"no {kind} files there")
+    assert measure() == expected

@@ -56,18 +56,10 @@ def test_a_signal_at_rounding_is_refused(dtype: torch.dtype, shift: float):
     assert kept(z, turned) < 0.9
 
 
-def test_the_unit_says_what_is_small():
-    small = 1e-6 * noise(50, 4)
-    with pytest.raises(ValueError, match=r"for numbers of size 1\.0e\+00"):
-        kept(small, small)
-    assert kept(small, small, unit=1e-6) == 1
-    with pytest.raises(ValueError, match=r"for numbers of size 1\.0e\+06"):
-        kept(noise(50, 4), noise(50, 4), unit=1e6)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
+        (1e-6 * noise(50, 4), noise(50, 4), r"for numbers of size 1\.0e\+00"),
         (torch.zeros(5, 2), torch.zeros(5, 2), "does not depend on the problem"),
         (torch.ones(5, 2), torch.rand(5, 2), "does not depend on the problem"),
         (torch.rand(5, 2), torch.rand(5, 3), r"one shape before and after, got \[5, 2\] and \[5, 3\]"),
@@ -79,3 +71,10 @@ def test_the_unit_says_what_is_small():
 def test_signals_that_cannot_be_compared(before, after, message):
     with pytest.raises(ValueError, match=message):
         kept(before, after)
+
+
+def test_the_unit_says_what_is_small():
+    small, large = 1e-6 * noise(50, 4), noise(50, 4)
+    assert kept(small, small, unit=1e-6) == 1
+    with pytest.raises(ValueError, match=r"for numbers of size 1\.0e\+06"):
+        kept(large, large, unit=1e6)

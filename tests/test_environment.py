@@ -42,10 +42,8 @@ def installed() -> dict[str, Version]:
     own = [
         folder for folder in sys.path if "_vendor" not in folder
     ]  # setuptools brings copies, once imported
-    found = {
-        canonicalize_name(d.metadata["Name"]): Version(d.version) for d in metadata.distributions(path=own)
-    }
-    return {name: Version(version.public) for name, version in found.items()}
+    found = metadata.distributions(path=own)
+    return {canonicalize_name(d.metadata["Name"]): Version(Version(d.version).public) for d in found}
 
 
 def test_every_direct_dependency_is_pinned_within_its_bounds():
@@ -53,14 +51,8 @@ def test_every_direct_dependency_is_pinned_within_its_bounds():
     for requirement in direct():
         name = canonicalize_name(requirement.name)
         assert name in pinned, f"{name} is in pyproject.toml but not in constraints.txt"
-        assert pinned[name] in requirement.specifier, (
-            f"{name} {pinned[name]} is outside {requirement.specifier}"
-        )
-
-
-def test_dependencies_have_lower_bounds_only():
-    """A library that pins what others ship breaks them; jupyter-book 2, another program, is the exception."""
-    for requirement in direct():
+        assert pinned[name] in requirement.specifier, f"{name} {pinned[name]} is outside its bounds"
+        # Lower bounds only: a library that pins what others ship breaks them. Jupyter-book 2 is another program.
         operators = {specifier.operator for specifier in requirement.specifier}
         assert operators == ({">=", "<"} if requirement.name == "jupyter-book" else {">="}), str(requirement)
 
@@ -68,9 +60,7 @@ def test_dependencies_have_lower_bounds_only():
 def test_conda_environment_names_the_same_versions():
     pinned = pins()
     names = {canonicalize_name(requirement.name) for requirement in direct("dev")}
-    conda_name = {"torch": "pytorch"}
-    expected = {conda_name.get(name, name): pinned[name] for name in names}
-    assert conda() == expected
+    assert conda() == {{"torch": "pytorch"}.get(name, name): pinned[name] for name in names}
 
 
 def test_constraints_are_exact_sorted_and_unique():
@@ -87,11 +77,9 @@ def test_running_environment_equals_the_constraints():
     here = {name: version for name, version in installed().items() if not UNPINNED.fullmatch(name)}
     here.pop("setuptools", None)  # of the build, not of the library; a new venv brings its own
     wrong = {
-        name: (str(version), str(pinned.get(name)))
-        for name, version in here.items()
-        if pinned.get(name) != version
+        name: f"{here[name]}, pinned {pinned.get(name)}" for name in here if pinned.get(name) != here[name]
     }
-    assert not wrong, f"(installed, pinned) differ; run `make` in a fresh .venv: {wrong}"
+    assert not wrong, f"run `make` in a fresh .venv: {wrong}"
     missing = {canonicalize_name(requirement.name) for requirement in direct("dev")} - set(here)
     assert not missing, f"not installed: {missing}"
 
@@ -108,9 +96,8 @@ def test_package_and_citation_carry_one_version():
 
 def test_the_citation_names_every_paper_of_the_readme():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
-    papers = re.findall(
-        r"^\| `\w+` \| .* (\d{4}), \*(.+)\* \|", (ROOT / "README.md").read_text(), re.MULTILINE
-    )
+    row = re.compile(r"^\| `\w+` \| .* (\d{4}), \*(.+)\* \|", re.MULTILINE)
+    papers = row.findall((ROOT / "README.md").read_text())
     assert len(papers) >= 4
     assert {(str(each["year"]), each["title"]) for each in cited} == set(papers)
 

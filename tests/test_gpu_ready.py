@@ -1,6 +1,6 @@
 """Every network learns on another device than the CPU, alone and stacked, and nothing waits for that device.
 
-What else is done there is tested in each wing's `test_meta_device.py`.
+What else is done there is tested in each wing's folder.
 """
 
 from copy import deepcopy
@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
+from scan.networks import FORMS as SCAN_FORMS
+from scan.runs import small
 
 from mini_lib.esbn.models import ENCODERS
 from mini_lib.esbn.models import MODELS as ESBN
@@ -16,7 +18,7 @@ from mini_lib.functions.models import MODELS as FUNCTIONS
 from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
-from mini_lib.scan import runs as scan
+from mini_lib.scan import runs as scan_runs
 from mini_lib.scan import tasks
 from mini_lib.scan.models import MODELS as SCAN
 from mini_lib.training import TrainingRun, TrainingStack
@@ -27,6 +29,10 @@ FORMS = TINY | {
     **{f"esbn {encoder}": LSTM | {"encoder": encoder} for encoder in ENCODERS if encoder != "conv"},
     "esbn raw embeddings": LSTM | {"tcn": False},
     "esbn trn of the paper": TINY["esbn trn"] | {"options": {"paper_form": True}},
+    # Every branch that the default form of Syntactic Attention does not take:
+    "scan everything": small(options=SCAN_FORMS["everything"]).to_dict(),
+    "scan - dep": small("gru_attention", options={"dependency": False}).to_dict(),
+    "scan gold": small("li", options={"decoder_input": "gold"}).to_dict(),
     **{
         f"functions {model}, {name}": TINY[f"functions {model}"] | reading
         for model in FUNCTIONS
@@ -49,7 +55,7 @@ FORMS = TINY | {
 def short_commands(monkeypatch):
     """Commands of SCAN with two actions at most, since the other device computes one operation after another."""
     commands = [f"{verb}{end}" for verb in ("walk", "look", "run", "jump") for end in ("", " twice", " left")]
-    monkeypatch.setattr(scan, "get_split", lambda name: tasks.Split(commands, commands[:5]))
+    monkeypatch.setattr(scan_runs, "get_split", lambda name: tasks.Split(commands, commands[:5]))
     monkeypatch.setattr(tasks, "MOST_ACTIONS", 3)
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mini_lib import progress
-from mini_lib.progress import Progress, open_bar
+from mini_lib.progress import counted, open_bar, thin
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def clock(monkeypatch):
 
 
 def test_in_a_file_there_is_a_line_a_minute_and_one_at_the_end(clock, capsys):
-    with Progress("a network", 1000, True) as tell:
+    with counted("a network", 1000, True) as tell:
         for update in range(0, 1001, 10):
             clock[0] += 1.3  # 131.3 s in all
             tell(update)
@@ -42,3 +42,12 @@ def test_a_bar_that_is_not_shown_says_nothing(capsys):
     with open_bar("runs", 2, "run", leave=True, shown=False) as bar:
         bar.update(2)
     assert capsys.readouterr().err == ""
+
+
+def test_thinning_keeps_the_head_and_averages_the_rest():
+    curve = thin([(i, 2.0 * i, 50.0) for i in range(350)])
+    assert curve["update"][:150] == list(range(150))
+    assert len(curve["update"]) == 150 + 100
+    assert curve["update"][150] == round(150.5)
+    assert curve["loss"][150] == pytest.approx(150 + 151)
+    assert thin([]) == {"update": [], "loss": [], "score": []}

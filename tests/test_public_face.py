@@ -29,9 +29,7 @@ def test_every_network_of_a_paper_has_an_example(wing: str):
         name: kind for name, kind in public.items() if inspect.isclass(kind) and issubclass(kind, nn.Module)
     }
     bare = {name for name, kind in networks.items() if ">>>" not in kind.__doc__} - FOUNDATIONS
-    assert not {name for name in bare if not name.endswith("Encoder")}, (
-        "encoders share the example of their file"
-    )
+    assert not bare
     assert len(networks) > 1
 
 

@@ -1,3 +1,5 @@
+"""Weights files: a network comes back from its own, and files that are damaged or of another one are told."""
+
 import json
 from pathlib import Path
 
@@ -10,8 +12,9 @@ from torch import nn
 
 import mini_lib
 from mini_lib.errors import CorruptFileError
+from mini_lib.kanerva.runs import Settings
 from mini_lib.seeding import seeded
-from mini_lib.weights import checksum, load_weights, save_weights
+from mini_lib.weights import checksum, load_weights, read_network, save_weights
 
 
 def network(hidden: int = 8, seed: int = 0) -> nn.Module:
@@ -46,21 +49,14 @@ def test_a_network_on_another_device_is_saved_as_one_here_is(tmp_path: Path):
         assert read.state_dict()[name].equal(value.half().float()), name
 
 
-def test_saving_leaves_the_model_as_it_was(tmp_path: Path):
-    model = network()
+def test_saving_leaves_the_model_as_it_was_and_says_how_it_was_made(tmp_path: Path):
+    model, about = (
+        network(),
+        {"seed": 3, "settings": {"m": 95, "tcn": True}, "metrics": {"test_accuracy": 99.5}},
+    )
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    save_weights(model, tmp_path / "model.safetensors")
+    save_weights(model, tmp_path / "model.safetensors", **about)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-
-
-def test_the_header_says_how_the_weights_were_made(tmp_path: Path):
-    about = {
-        "seed": 3,
-        "settings": {"m": 95, "tcn": True},
-        "metrics": {"test_accuracy": 99.5},
-        "command": "x",
-    }
-    save_weights(network(), tmp_path / "model.safetensors", **about)
     assert load_weights(network(), tmp_path / "model.safetensors") == about
 
 
@@ -86,16 +82,17 @@ def test_a_damaged_file_is_named(tmp_path: Path, keep: int):
 
 
 def test_a_missing_file_is_named_with_the_command_that_makes_it(tmp_path: Path):
-    with pytest.raises(
-        FileNotFoundError, match=r"no weights at .*model\.safetensors; `mini-lib weights --help`"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no weights at .*safetensors; `mini-lib weights --help`"):
         load_weights(network(), tmp_path / "model.safetensors")
 
 
-def test_nothing_is_left_behind_where_saving_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("error", [OSError, SafetensorError])
+def test_a_full_disk_is_named_and_nothing_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+):
     def full(*args, **kwargs):
         Path(args[1]).write_bytes(b"half")
-        raise OSError("No space left on device")
+        raise error("No space left on device")
 
     path = tmp_path / "model.safetensors"
     save_weights(network(seed=1), path)
@@ -107,23 +104,16 @@ def test_nothing_is_left_behind_where_saving_fails(tmp_path: Path, monkeypatch: 
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def changed(path: Path, place: int, value: bytes) -> None:
-    """Put other bytes at a place counted from the file's end, where the tensors lie."""
-    whole = path.read_bytes()
-    start = len(whole) - place
-    path.write_bytes(whole[:start] + value + whole[start + len(value) :])
-
-
 @pytest.mark.parametrize("value", [b"\x00\x00\x00\x00", b"\x12\x34"])
 def test_weights_with_other_bytes_than_were_saved_are_refused(tmp_path: Path, value: bytes):
     path = tmp_path / "model.safetensors"
     save_weights(network(), path, seed=1)
-    changed(path, 40, value)
+    whole = bytearray(path.read_bytes())
+    whole[-40 : -40 + len(value)] = value  # at the file's end, where the tensors lie
+    path.write_bytes(whole)
     model = network(seed=5)
     before = model[0].weight.clone()
-    with pytest.raises(
-        CorruptFileError, match=r"are damaged \(its checksum is not that of its weights\); fetch or make"
-    ):
+    with pytest.raises(CorruptFileError, match=r"\(its checksum is not that of its weights\); fetch or make"):
         load_weights(model, path)
     assert torch.equal(model[0].weight, before)
 
@@ -148,15 +138,6 @@ def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_an_error_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def full(*args, **kwargs):
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr("mini_lib.weights.save_file", full)
-    with pytest.raises(OSError, match=r"could not write .*No space left on device.*Free some disk space"):
-        save_weights(network(), tmp_path / "model.safetensors")
-
-
 SHIPPED = sorted(Path(mini_lib.__file__).parent.rglob("*.safetensors"))
 
 
@@ -165,3 +146,53 @@ def test_the_files_that_come_along_have_their_checksum(path: Path):
     with safe_open(path, framework="pt") as file:
         state = {name: file.get_tensor(name) for name in file.keys()}
         assert json.loads(file.metadata()["sha256"]) == checksum(state)
+
+
+# ------------------------------------------------------------------------ files and a wing's settings
+
+TINY = {
+    **{"task": "digits", "machines": 3, "total": 6, "items": 4, "dim": 5, "source": "digits"},
+    **{"encoder": "mlp", "decoder": "mlp", "batch_size": 2, "epochs": 1, "test_episodes": 3},
+}
+
+
+def saved(folder: Path, settings: dict | None = None) -> tuple[torch.nn.Module, Path]:
+    """A tiny network, and its file, which says that the network is of these settings (its own by default)."""
+    own = Settings.from_dict(TINY)
+    with seeded(0, "weights of a wing"):
+        network = own.network()
+    path = folder / "tiny.safetensors"
+    save_weights(network, path, settings=own.to_dict() if settings is None else settings, seed=1)
+    return network, path
+
+
+def test_a_network_comes_back_from_its_file(tmp_path: Path):
+    network, path = saved(tmp_path)
+    again, about = read_network(Settings, path)
+    assert about == {"settings": Settings.from_dict(TINY).to_dict(), "seed": 1}
+    assert not again.training
+    assert type(again) is type(network)
+    for name, value in network.state_dict().items():
+        assert again.state_dict()[name].equal(value.half().float()), name
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, r"tiny\.safetensors are of no network of this wing .*missing .*; fetch or make the file again"),
+        ({"paper": "scan", "split": "simple"}, "no network of this wing .*unknown setting 'split'"),
+        (TINY | {"machines": "three"}, "no network of this wing .*machines has to be a whole number"),
+        (TINY | {"machines": 4}, "no network of this wing .*cannot share"),
+        (TINY | {"machines": 2}, "are of another network"),
+        (TINY | {"dim": 4}, "are of another network"),
+        (None, "are of no network of this wing"),  # a file without a header
+    ],
+)
+def test_a_file_of_another_network_is_told(tmp_path: Path, settings: dict | None, message: str):
+    path = tmp_path / "tiny.safetensors"
+    if settings is None:
+        save_file({"x": torch.zeros(2)}, path)
+    else:
+        saved(tmp_path, settings)
+    with pytest.raises(CorruptFileError, match=message):
+        read_network(Settings, path)

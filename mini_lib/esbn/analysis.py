@@ -29,11 +29,7 @@ class Keys(NamedTuple):
 
 @torch.no_grad()
 def collect_keys(model: Network, images: Float[Tensor, "P 32 32"], problems: Problems) -> Keys:
-    """Run the network over problems, on its own device, and keep on the CPU the keys it writes and retrieves.
-
-    Raises:
-        TypeError: if the network's sequence model is not an ESBN.
-    """
+    """Run the network over problems, on its own device, and keep on the CPU the keys it writes and retrieves."""
     core = model.core
     if not isinstance(core, ESBN):
         raise TypeError(f"only an ESBN has keys, this network has a {type(core).__name__}")
@@ -67,11 +63,7 @@ def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"
 
 
 def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
-    """The step (from 0) at which each object of row 1 is first seen again, in row 2 or among the choices.
-
-    Raises:
-        ValueError: if an object of row 1 never comes back, as in relational match-to-sample.
-    """
+    """The step (from 0) at which each object of row 1 is first seen again, in row 2 or among the choices."""
     first, later = problems.ids[:, :ROW1], problems.ids[:, ROW1:]
     again = later[:, None, :] == first[:, :, None]
     if not again.any(dim=-1).all():
@@ -93,10 +85,8 @@ def decode_steps(
     """Nearest-centroid decoding of the step at which a key was written.
 
     Each key of the test problems gets the step whose mean key in the training problems is nearest. Give retrieved
-    keys as `test` to ask at which step they were written.
-
-    Returns:
-        The share of each step's test keys that are decoded right, and the confusion matrix (rows: true step).
+    keys as `test` to ask at which step they were written. What comes back is the share of each step's test keys that
+    are decoded right, and the confusion matrix (rows: true step).
     """
     centroids = train.mean(dim=0).expand(len(test), -1, -1)
     decoded = torch.cdist(test, centroids).argmin(dim=-1)
@@ -131,9 +121,6 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
 
     The second row is the first in another order, its last object the answer; the choices are four distinct
     objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
-
-    Raises:
-        ValueError: if `row` is not three objects of 0, 1 and 2, or the pool has fewer than 4 images.
     """
     if len(row) != ROW1 or not set(row) <= {0, 1, 2}:
         raise ValueError(f"row {row} is not three of the objects 0, 1 and 2, as (0, 0, 1) is for A A B")

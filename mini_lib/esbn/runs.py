@@ -1,5 +1,6 @@
 """A run of the ESBN paper: its settings, and the problems, the network and the loss that they make up (A.4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -65,15 +66,8 @@ class Settings(RunSettings):
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
         task = get_task(self.task)
-        return build_network(
-            self.model,
-            classes=task.classes,
-            windows=task.windows,
-            encoder=self.encoder,
-            tcn=self.tcn,
-            width=self.width,
-            **self.options,
-        )
+        own = {"encoder": self.encoder, "tcn": self.tcn, "width": self.width} | self.options
+        return build_network(self.model, classes=task.classes, windows=task.windows, **own)
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
@@ -87,11 +81,7 @@ def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
     """5e-4, but for some networks without TCN (Table 5)."""
-    slow = {
-        "esbn": set(TASKS),
-        "predinet": {"distribution_of_three", "identity_rules"},
-        "rn": {"rmts"},
-    }
+    slow = {"esbn": {*TASKS}, "predinet": {"distribution_of_three", "identity_rules"}, "rn": {"rmts"}}
     return 5e-5 if not tcn and task in slow.get(model, ()) else 5e-4
 
 
@@ -123,14 +113,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
-    data = make_problems(
-        settings.task,
-        settings.m,
-        seed,
-        train_size=settings.train_size,
-        test_size=settings.test_size,
-        balance=settings.balance,
-    )
+    sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
+    data = make_problems(settings.task, settings.m, seed, balance=settings.balance, **sizes)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     images = glyphs(settings.images)
@@ -157,7 +141,7 @@ def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
     return {"where": problems.ids[order], "answer": problems.answers[order]}
 
 
-def loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+def loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
     logits, extra = apply(batch["images"], batch["where"], aux=True)
     accuracy = 100 * (logits.argmax(dim=-1) == batch["answer"]).float().mean()

@@ -33,7 +33,7 @@ NEW = 0.7  # and below which as new
 
 
 class EpisodeOutputs(NamedTuple):
-    """A network's outputs for B test episodes."""
+    """A network's outputs for B test episodes of T images."""
 
     logits: Float[Tensor, "B T C H W"]  #: of the pixels read out.
     empty: Float[Tensor, "B T C H W"]  #: the same of a memory that nothing was written into.
@@ -51,52 +51,38 @@ class EpisodeOutputs(NamedTuple):
 def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False) -> EpisodeOutputs:
     """Write and read test episodes with noise as in training, the same for all networks with equal noise shapes.
 
-    The result is on the CPU.
-
-    Args:
-        model: a product or a mixture.
-        episodes: of test images.
-        forgetting: read each episode also with each machine forgotten.
+    With `forgetting` each episode is also read with each machine forgotten. The result is on the CPU.
     """
     generator, device = torch_rng(0, "test noise"), model.prior_means.device
     queries = getattr(episodes, "queries", episodes.images)
     outputs = []
     for start in range(0, len(queries), EPISODES_AT_ONCE):
         span = slice(start, start + EPISODES_AT_ONCE)
-        images = episodes.images[span]
+        images = episodes.images[span].to(device)
         noise = model.noise(*images.shape[:2], generator)
         if model.assignment.noise_name == GIVEN:
             noise |= routes(episodes.labels[span], model.machines)
         noise = {name: each.to(device) for name, each in noise.items()}
-        outputs.append(_run(model, images.to(device), queries[span].to(device), noise, forgetting))
+        trace = model(images, queries[span].to(device), noise, autoencode=True)
+        memories = [model.empty(len(images))]
+        if forgetting:
+            memories += [forget(model, trace.memory, i) for i in range(model.machines)]
+        read = [model.decoder(model.read(each, trace.queries, noise).reading.codes) for each in memories]
+        outputs.append(
+            EpisodeOutputs(
+                logits=trace.logits,
+                empty=read[0],
+                codes=trace.autoencoded,
+                machines=model.machine_logits(trace.reading, trace.weights.gamma),
+                gamma=trace.written.gamma,
+                gamma_read=trace.weights.gamma,
+                forgotten=torch.stack(read, dim=1)[:, 1:],
+                parts=terms(trace, images),
+            )
+        )
     *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
-
-
-def _run(
-    model: Kanerva, images: Tensor, queries: Tensor, noise: dict[str, Tensor], forgetting: bool
-) -> EpisodeOutputs:
-    """The outputs for some episodes, on the model's device: they are written once."""
-    trace = model(images, queries, noise, autoencode=True)
-
-    def read(memory: EpisodeMemory) -> Tensor:
-        return model.decoder(model.read(memory, trace.queries, noise).reading.codes)
-
-    left = [forget(model, trace.memory, i) for i in range(model.machines if forgetting else 0)]
-    forgotten = [read(memory) for memory in left]
-    return EpisodeOutputs(
-        logits=trace.logits,
-        empty=read(model.empty(len(images))),
-        codes=trace.autoencoded,
-        machines=model.machine_logits(trace.reading, trace.weights.gamma),
-        gamma=trace.written.gamma,
-        gamma_read=trace.weights.gamma,
-        forgotten=torch.stack(forgotten, dim=1)
-        if left
-        else images.new_zeros(len(images), 0, *images.shape[1:]),
-        parts=terms(trace, images),
-    )
 
 
 def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
@@ -107,12 +93,8 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
     """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
 
-    It is the best that a network can do which has neither a memory nor the query.
-
-    Args:
-        source: of digits; see `tasks.digits.pictures`.
-        episodes: of training digits, and as many of test digits.
-        items: of an episode.
+    It is the best that a network can do which has neither a memory nor the query. There are as many episodes of
+    training digits as of test digits; for sources see `tasks.digits.pictures`.
     """
     training = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
     test = tasks.evaluation("digits", episodes, items, source=source).images
@@ -130,11 +112,7 @@ def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory
 
 
 def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
-    """Everything that a record keeps; figures in nats are means per image.
-
-    Args:
-        model: a product or a mixture.
-        episodes: of test images.
+    """Everything that a record keeps of test episodes; figures in nats are means per image.
 
     Returns:
         ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same of a memory that
@@ -217,10 +195,7 @@ def imagine_after(
     """Images that a network imagines once images are written, each independently of the others (Figure 8).
 
     Images are 0 or 1, settled as often as in the paper. Noise is the same for all networks with equal noise shapes.
-    The result is on the CPU.
-
-    Raises:
-        UsageError: for a mixture.
+    The result is on the CPU. A mixture cannot imagine.
     """
     generator, device = torch_rng(0, "imagination"), model.prior_means.device
     shapes = model.noise_shapes(*images.shape[:2]), generation.noise_shapes(model, len(images), count)

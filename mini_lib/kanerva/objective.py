@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.models import KanervaTrace
 from mini_lib.kanerva.tasks.rgb import hide
 from mini_lib.training_run import Batch
@@ -76,11 +76,9 @@ class Loss:
     hide_green: bool = False  #: queries are the images without their green channel, as in the binding task.
 
     def __post_init__(self):
-        if self.experiment not in WEIGHTS:
-            raise unknown_name_error("experiment", self.experiment, WEIGHTS)
+        check_names("experiment", [self.experiment], WEIGHTS)
+        check_names("divergence", dict(self.changed), KL_TERMS)
         for name, weight in (("ae_weight", self.ae_weight), *self.changed):
-            if name != "ae_weight" and name not in KL_TERMS:
-                raise unknown_name_error("divergence", name, KL_TERMS)
             if not 0 <= weight < math.inf:
                 raise UsageError(f"the weight of {name} has to be at least 0, got {weight!r}")
 
@@ -95,9 +93,8 @@ class Loss:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Loss and score of a batch; `apply` is called like the network."""
         images = batch["images"]
-        images = (
-            images if images.is_floating_point() else images.float()
-        )  # bytes until they are on the device
+        if not images.is_floating_point():  # bytes until they are on the device
+            images = images.float()
         queries = hide(images) if self.hide_green else batch.get("queries")
         how = {"tau": batch["tau"]} if "tau" in batch else {}
         trace = apply(images, queries, batch.get("noise"), autoencode=self.ae_weight > 0, **how)

@@ -10,14 +10,7 @@ from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import (
-    DECODERS,
-    ENCODERS,
-    MODELS,
-    Kanerva,
-    build_network,
-    check_options,
-)
+from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, check_options
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
@@ -161,26 +154,22 @@ SMALL_DIGITS = SMALL | {
     "kl_weight": 14**2 / 28**2,
     "epochs": 1000,
 }
-SMALL_TRIPLETS = SMALL_DIGITS | {"ae_weight": 1.0}  # in one trial the memory stayed unused without it
-SMALL_SPRITES = SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)}
 TUTORIALS = {
     "digits": SMALL_DIGITS,
     "mixture": SMALL_DIGITS,
-    "binding": SMALL_TRIPLETS,
-    "sprites": SMALL_SPRITES,
+    "binding": SMALL_DIGITS | {"ae_weight": 1.0},  # in one trial the memory stayed unused without it
+    "sprites": SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)},
 }
 
 
 def paper_settings(name: str, machines: int, **changes) -> Settings:
-    """The paper's settings of a memory, with changes.
+    """The paper's settings of a memory, with changes, which are fields of `Settings`.
+
+    Its name is "digits" (Figure 1E), "mixture" (Figure 4), "binding" (Figures 2 and 5) or "sprites"
+    (Figures 3 and 6 to 8).
 
     >>> paper_settings("binding", machines=2, epochs=10).total
     60
-
-    Args:
-        name: "digits" (Figure 1E), "mixture" (4), "binding" (2 and 5) or "sprites" (3 and 6 to 8).
-        machines: K.
-        changes: fields of `Settings`.
     """
     check_names("memory", [name], PAPERS)
     return Settings.from_dict({"machines": machines} | PAPERS[name] | changes)
@@ -193,11 +182,7 @@ def tutorial_settings(name: str, machines: int, **changes) -> Settings:
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """A training run: its episodes, its network, its loss and its test.
-
-    Episodes depend on the seed alone, so that networks of one seed learn from the same; those of the test are the
-    same for every run.
-    """
+    """A training run; its episodes depend on the seed alone, so that networks of one seed learn from the same."""
     with seeded(seed, "weights", settings.model, settings.machines):
         model = settings.network()
     return settings.training_run(
@@ -233,9 +218,8 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
 
 def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Batch:
     """The random tensors of one update, and the machines of its items where they are given."""
-    noise = model.noise(
-        *batch["images"].shape[:2], torch_rng(seed, "noise", update, device=batch["images"].device)
-    )
+    images = batch["images"]
+    noise = model.noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
     if "labels" in batch:
         noise |= routes(batch["labels"], model.machines)
     return noise

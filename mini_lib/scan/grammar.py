@@ -69,13 +69,9 @@ class Step(NamedTuple):
 
 
 def parse(command: str) -> Command:
-    """The parse of a command.
+    """The parse of a command; for what is none, the message points at the word that cannot stand where it does.
 
-    Args:
-        command: words with spaces between them; `NEW_VERB` is a verb too, but is offered only where it is used.
-
-    Raises:
-        UsageError: for a word that SCAN does not have, or that cannot stand where it does; the message points at it.
+    `NEW_VERB` is a verb too, but is offered only where it is used.
     """
     words = command.split()
     known = (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS
@@ -108,9 +104,8 @@ def _phrase(words: list[str], place: int) -> tuple[Phrase, int]:
 
 def _wrong(words: list[str], place: int, expected: str) -> UsageError:
     got = f"{words[place]!r} is word {place + 1}" if place < len(words) else "the command ends"
-    return UsageError(
-        f"{_pointed(words, place)}\nnot a SCAN command: {got} but this was expected: {expected}"
-    )
+    said = f"not a SCAN command: {got} but this was expected: {expected}"
+    return UsageError(f"{_pointed(words, place)}\n{said}")
 
 
 def _pointed(words: list[str], place: int) -> str:

@@ -11,8 +11,6 @@ from itertools import permutations
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import VERBS, commands
@@ -40,28 +38,17 @@ def meanings() -> list[dict[str, str]]:
 
 
 def with_meaning(examples: Examples, meaning: dict[str, str]) -> Examples:
-    """The same commands with the actions that they ask for if the verbs mean this.
-
-    Raises:
-        UsageError: if it is no assignment of the four verbs to their four actions.
-    """
+    """The same commands with the actions that they ask for if each verb means the action that is given for it."""
     actions = sorted(verb.upper() for verb in VERBS)
     if sorted(meaning) != sorted(VERBS) or sorted(meaning.values()) != actions:
         raise UsageError(f"a meaning gives each of {', '.join(VERBS)} an action of its own; got {meaning}")
-    return examples._replace(actions=_renumbering(meaning)[examples.actions])
-
-
-def _renumbering(meaning: dict[str, str]) -> Int[Tensor, " A"]:
-    """By number of an action: the number of what stands there now."""
-    numbers = torch.arange(ACTION_COUNT)
+    numbers = torch.arange(ACTION_COUNT)  # by number of an action: that of what stands there now
     for verb, action in meaning.items():
         numbers[ACTION_IDS[verb.upper()]] = ACTION_IDS[action]
-    return numbers
+    return examples._replace(actions=numbers[examples.actions])
 
 
-@cache
-def _every_command() -> list[str]:
-    return commands()
+_every_command = cache(commands)
 
 
 def training_episode(seed: int, number: int, shown: int = SHOWN, asked: int = ASKED) -> Episode:

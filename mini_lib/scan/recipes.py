@@ -18,9 +18,8 @@ from mini_lib.training_run import Batch, adam
 
 UPDATES = 10  # of an epoch where examples are drawn with replacement
 LINES = 100_000  # drawn from the training file for the CNN
-BLOCK = (
-    512  # sorted commands that Li's network gets at a time: what fits into a cache takes a third less time
-)
+# Sorted commands that Li's network gets at a time: what fits into a cache takes a third less time.
+BLOCK = 512
 
 
 def batch_of(examples: Examples) -> Batch:
@@ -82,10 +81,8 @@ def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
 
 def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
-    count, many = UPDATES * batch_size, len(examples.lengths)
-    return _in_order(
-        examples, count, batch_size, seed, lambda rng: torch.randint(many, (count,), generator=rng)
-    )
+    count, n = UPDATES * batch_size, len(examples.lengths)
+    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
 
 
 def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
@@ -107,9 +104,7 @@ def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
             batches.append([])
             most = longest[number]
         batches[-1].append(number)
-    rows = torch.nn.utils.rnn.pad_sequence(
-        list(map(torch.tensor, batches)), batch_first=True, padding_value=-1
-    )
+    rows = nn.utils.rnn.pad_sequence([torch.tensor(each) for each in batches], True, -1)  # [rows, most]
 
     @lru_cache(maxsize=1)
     def order_of(number: int) -> Tensor:
@@ -159,10 +154,8 @@ def longest_first(batch: Batch) -> Batch:
     """Sort by falling number of actions, so that each block of commands can end where its first one does."""
     steps, order = (batch["actions"] != NO_ACTION).sum(dim=1).sort(descending=True, stable=True)
     noise = {name: each[order] for name, each in batch["noise"].items()}
-    return trim(batch | batch_of(examples_of(batch)[order])) | {
-        "noise": noise,
-        "steps": steps[::BLOCK].tolist(),
-    }
+    ordered = trim(batch | batch_of(examples_of(batch)[order]))
+    return ordered | {"noise": noise, "steps": steps[::BLOCK].tolist()}
 
 
 def li_in_blocks(apply, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -227,31 +220,24 @@ class Recipe(NamedTuple):
     schedule: Callable[[int, int], float] | None = None
 
 
-def gru_optimiser(parameters, lr: float) -> torch.optim.Optimizer:
-    """Stochastic gradient descent with the released weight decay."""
-    return torch.optim.SGD(parameters, lr=lr, weight_decay=1e-8)
-
-
-def cnn_optimiser(parameters, lr: float) -> torch.optim.Optimizer:
-    """Nesterov's accelerated gradient, with fairseq's momentum."""
-    return torch.optim.SGD(parameters, lr=lr, momentum=0.99, nesterov=True)
-
-
-def gru_schedule(updates_per_epoch: int, update: int) -> float:
-    """4 % less after every epoch."""
-    return 0.96 ** (update // updates_per_epoch)
-
-
-def li_schedule(updates_per_epoch: int, update: int) -> float:
-    """4 % less after every 100 updates."""
-    return 0.96 ** (update // 100)
-
-
 RECIPES = {
     "syntactic_attention": Recipe(partial(loss_and_score, syntactic_attention.loss)),
     "gru_attention": Recipe(
-        partial(loss_and_score, gru_attention.loss), bucketed, optimiser=gru_optimiser, schedule=gru_schedule
+        partial(loss_and_score, gru_attention.loss),
+        bucketed,
+        optimiser=partial(torch.optim.SGD, weight_decay=1e-8),
+        schedule=lambda updates_per_epoch, update: 0.96 ** (update // updates_per_epoch),
     ),
-    "cnn": Recipe(cnn_loss, max_token_batches, gather_rows, optimiser=cnn_optimiser),
-    "li": Recipe(li_loss, with_replacement, longest_first, schedule=li_schedule),
+    "cnn": Recipe(
+        cnn_loss,
+        max_token_batches,
+        gather_rows,
+        optimiser=partial(torch.optim.SGD, momentum=0.99, nesterov=True),  # fairseq's "nag"
+    ),
+    "li": Recipe(
+        li_loss,
+        with_replacement,
+        longest_first,
+        schedule=lambda updates_per_epoch, update: 0.96 ** (update // 100),
+    ),
 }

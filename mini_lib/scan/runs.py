@@ -52,7 +52,6 @@ class Settings(RunSettings):
         super().__post_init__()
         get_split(self.split)
         self.check_known(
-            ("model", "model", MODELS),
             ("validation", "validation", VALIDATIONS),
             ("source of commands", "source", ("generated", "released")),
         )
@@ -156,11 +155,6 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         checks=settings.checks,
         report=best_and_last,
     )
-
-
-def data_source(settings: Settings) -> str:
-    """Which commands a run saw, as its record says it."""
-    return settings.source
 
 
 def make_parts(settings: Settings, seed: int) -> Parts:

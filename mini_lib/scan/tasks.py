@@ -20,13 +20,12 @@ from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
 SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
-RELEASED_ORDER = (
-    f"{SOS} jump opposite right twice and turn thrice {EOS} run left after walk around look {PAD} {NEW_VERB}"
+RELEASED_WORDS = (
+    f"{SOS} jump opposite right twice and turn thrice {EOS} run left after walk around look {PAD}"
 )
-WORD_IDS = {word: number for number, word in enumerate(RELEASED_ORDER.split())}
-ACTION_IDS = {
-    action: number for number, action in enumerate(f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK DAX".split())
-}
+RELEASED_ACTIONS = f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK"
+WORD_IDS = {word: number for number, word in enumerate([*RELEASED_WORDS.split(), NEW_VERB])}
+ACTION_IDS = {action: number for number, action in enumerate([*RELEASED_ACTIONS.split(), NEW_VERB.upper()])}
 WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
 NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
 # Of a command with its start and its end, and of its actions with their end:
@@ -157,14 +156,14 @@ def _length() -> Split:
     )
 
 
-def _without(held_out: Callable[[str], bool], primitive: str, order: Sequence[str] | None = None) -> Split:
-    """Test on what is held out but for the primitive itself; train on the rest, a tenth of it the primitive.
+def _without(primitive: str, order: Sequence[str] | None = None) -> Split:
+    """Test on what holds the primitive, but for itself alone; train on the rest, a tenth of it the primitive.
 
     The released training files are in a random order; so is this, in one of our own.
     """
     order = simple_order() if order is None else order
-    rest = [command for command in order if not held_out(command)]
-    test = [command for command in order if held_out(command) and command != primitive]
+    rest = [command for command in order if not has(command, primitive)]
+    test = [command for command in order if has(command, primitive) and command != primitive]
     train = rest + [primitive] * (len(rest) // PRIMITIVE_SHARE)
     mixed = numpy_rng(0, "order", primitive).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
@@ -173,7 +172,7 @@ def _without(held_out: Callable[[str], bool], primitive: str, order: Sequence[st
 def _add_dax() -> Split:
     """A fifth verb shown alone, beside all of SCAN; tested in every other construction."""
     new = [command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)]
-    return _without(lambda command: has(command, NEW_VERB), NEW_VERB, (*simple_order(), *new))
+    return _without(NEW_VERB, (*simple_order(), *new))
 
 
 def has(command: str, words: str) -> bool:
@@ -191,10 +190,9 @@ def _template(held_out: str, verbs: tuple[str, ...]) -> Split:
 
 def _filler(fillers: int) -> Split:
     """Test on "jump around right"; train with this many of look, walk and run before "around right"."""
-    test = _template("around right", ("jump",)).test
     unseen = ("look", "walk", "run")[fillers:]
     kept = _template("around right", (*unseen, "jump")).train
-    return Split(kept, test)
+    return Split(kept, get_split("template_jump_around_right").test)
 
 
 def _size(percent: int) -> Split:
@@ -204,8 +202,8 @@ def _size(percent: int) -> Split:
 
 def _few_shot(count: int, seed: int) -> Split:
     """The filler split without fillers, and `count` more commands with "verb around right", drawn by `seed`."""
-    none, test = _filler(0)
-    pool = sorted(set(_template("around right", ("jump",)).train) - set(none))
+    none, test = get_split("filler_0")
+    pool = sorted(set(get_split("filler_3").train) - set(none))
     drawn = numpy_rng(seed, "few shot", count).choice(len(pool), count, replace=False)
     return Split((*none, *(pool[number] for number in drawn)), test)
 
@@ -213,13 +211,13 @@ def _few_shot(count: int, seed: int) -> Split:
 SPLITS: dict[str, Callable[[], Split]] = {
     "simple": _simple,
     "length": _length,
-    "add_jump": lambda: _without(lambda command: has(command, "jump"), "jump"),
-    "add_turn_left": lambda: _without(lambda command: has(command, "turn left"), "turn left"),
+    "add_jump": partial(_without, "jump"),
+    "add_turn_left": partial(_without, "turn left"),
     "add_dax": _add_dax,
-    "template_right": lambda: _template("right", VERBS),
-    "template_opposite_right": lambda: _template("opposite right", VERBS),
-    "template_around_right": lambda: _template("around right", VERBS),
-    "template_jump_around_right": lambda: _template("around right", ("jump",)),
+    "template_right": partial(_template, "right", VERBS),
+    "template_opposite_right": partial(_template, "opposite right", VERBS),
+    "template_around_right": partial(_template, "around right", VERBS),
+    "template_jump_around_right": partial(_template, "around right", ("jump",)),
     **{f"filler_{fillers}": partial(_filler, fillers) for fillers in range(4)},
     **{f"size_{percent}": partial(_size, percent) for percent in (1, 2, 4, 8, 16, 32, 64)},
 }
@@ -228,11 +226,9 @@ FEW_SHOT = tuple(2**power for power in range(11))
 
 @cache
 def get_split(name: str) -> Split:
-    """The commands of a split.
+    """The commands of a split of `SPLITS`, or of "few_shot_N_S": N of 1, 2, 4 ... 1024 commands, drawn by seed S.
 
-    Args:
-        name: of `SPLITS`, or "few_shot_N_S": N of 1, 2, 4 ... 1024 commands drawn by seed S of ours (the released
-            few-shot files were drawn at random too, and differently).
+    (The released few-shot files were drawn at random too, and differently.)
 
     Example:
         >>> train, test = get_split("add_jump")

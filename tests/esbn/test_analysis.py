@@ -1,5 +1,3 @@
-from copy import deepcopy
-
 import numpy as np
 import pytest
 import torch
@@ -7,7 +5,7 @@ from other_device import OTHER, OtherDevice
 
 from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys
-from mini_lib.esbn.models import build_network
+from mini_lib.esbn.models import MODELS, build_network
 from mini_lib.esbn.runs import build, paper_settings
 from mini_lib.esbn.tasks import Problems, make_problems
 from mini_lib.seeding import seeded
@@ -18,12 +16,11 @@ def three() -> Problems:
     return make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
 
 
-@pytest.fixture(scope="module")
-def small():
+def small(model="esbn"):
     with seeded(0, "test"):
-        model = build_network("esbn", classes=4, windows=(9,), width=0.125)
-    analysis.randomise(model.core, seed=0)
-    return model
+        network = build_network(model, classes=4, windows=(9,), width=0.125)
+    analysis.randomise(network.core, seed=0)
+    return network
 
 
 def keys_of(written, retrieved=None) -> Keys:
@@ -31,59 +28,52 @@ def keys_of(written, retrieved=None) -> Keys:
     return Keys(written, retrieved, torch.zeros(retrieved.shape[:2]))
 
 
+every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
+IMAGES = torch.rand(100, 32, 32)
+
 # ------------------------------------------------------------------------------------------ keys
 
 
-def test_collected_keys_are_those_of_the_trace(small, three: Problems):
-    images = torch.rand(100, 32, 32)
-    few = Problems(three.ids[:7], three.answers[:7])
-    keys = analysis.collect_keys(small, images, few)
+@every_esbn
+def test_collected_keys_are_those_of_the_trace(model, three: Problems):
+    few, network = Problems(three.ids[:7], three.answers[:7]), small(model)
+    keys = analysis.collect_keys(network, IMAGES, few)
     with torch.no_grad():
-        trace = small.core.trace(small.embed(images, few.ids))
-    size = small.core.key.out_features
+        trace = network.core.trace(network.embed(IMAGES, few.ids))
+    size, default = network.core.key.out_features, network.core.default_memory
     assert keys.written.shape == (7, 10, size)
     assert keys.retrieved.shape == (7, 9, size)
     torch.testing.assert_close(keys.written, trace.keys_written)
+    bound = trace.keys_written
+    if default:
+        bound = torch.cat([network.core.default_key.expand(7, 1, -1), bound], dim=1).detach()
     for step in range(1, 9):
-        mixed = (trace.weights[:, step, :step, None] * trace.keys_written[:, :step]).sum(dim=1)
+        held = step + default
+        mixed = (trace.weights[:, step, :held, None] * bound[:, :held]).sum(dim=1)
         torch.testing.assert_close(keys.retrieved[:, step], trace.gates[:, step, None] * mixed)
         expected = (trace.weights[:, step] * trace.confidences[:, step]).sum(dim=-1)
         torch.testing.assert_close(keys.confidence[:, step], trace.gates[:, step] * expected)
     assert keys.retrieved[:, 0].abs().max() == 0
     assert keys.retrieved[:, 1:].abs().max() > 0
+    assert keys.confidence.any() == (model == "esbn")
 
 
-def test_a_variant_without_confidence_has_keys_and_no_confidence(three: Problems):
-    few = Problems(three.ids[:3], three.answers[:3])
-    for name in ("esbn_no_confidence", "esbn_default_memory"):
-        model = build_network(name, classes=4, windows=(9,), width=0.125)
-        analysis.randomise(model.core, seed=0)
-        keys = analysis.collect_keys(model, torch.rand(100, 32, 32), few)
-        assert keys.retrieved.shape[-1] == keys.written.shape[-1]
-        assert keys.confidence.abs().max() == 0
+@every_esbn
+def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
+    core, z = small(model).core, torch.randn(4, 9, 16)
+    with torch.no_grad():
+        expected = [*core.trace(z), core.algorithm_1(z)]
+        with OtherDevice():
+            core.to(OTHER)
+            found = [*core.trace(z.to(OTHER)), core.algorithm_1(z.to(OTHER))]
+            assert {part.device for part in found} == {OTHER}
+            found = [part.cpu() for part in found]
+    torch.testing.assert_close(found, expected)
 
 
-def test_only_an_esbn_has_keys(three: Problems):
-    model = build_network("lstm", classes=4, windows=(9,), width=0.125)
-    with pytest.raises(TypeError, match="only an ESBN has keys, this network has a LSTM"):
-        analysis.collect_keys(model, torch.rand(100, 32, 32), three)
-
-
-def test_keys_of_a_network_elsewhere_are_collected_on_the_cpu(small, three: Problems):
-    images = torch.rand(100, 32, 32)
-    expected = analysis.collect_keys(small, images, three)
-    with OtherDevice():
-        there = deepcopy(small).to(OTHER)
-        for pictures in (images, images.to(OTHER)):
-            collected = analysis.collect_keys(there, pictures, three)
-            for ours, right in zip(collected, expected, strict=True):
-                assert ours.device.type == "cpu"
-                torch.testing.assert_close(ours, right)
-
-
-def test_tensors_elsewhere_are_measured_as_on_the_cpu(small, three: Problems):
-    keys = analysis.collect_keys(small, torch.rand(100, 32, 32), three)
-    pool = torch.arange(20)
+def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems):
+    network, pool = small(), torch.arange(20)
+    keys = analysis.collect_keys(network, IMAGES, three)
     measures = {
         "plane": lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
         "decoding": lambda k, p: np.concatenate([*analysis.decode_steps(k.written, k.written)], axis=None),
@@ -96,6 +86,11 @@ def test_tensors_elsewhere_are_measured_as_on_the_cpu(small, three: Problems):
         assert moved[0].written.device == OTHER
         for name, measure in measures.items():
             np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5, err_msg=name)
+        network.to(OTHER)
+        for pictures in (IMAGES, IMAGES.to(OTHER)):  # keys are collected on the CPU
+            for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
+                assert ours.device.type == "cpu"
+                torch.testing.assert_close(ours, right)
 
 
 # ------------------------------------------------------------------------------------------ plane
@@ -152,12 +147,6 @@ def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
     assert ((collected[..., 1] - collected[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
 
 
-def test_an_object_that_never_returns_is_an_error():
-    problems = make_problems("rmts", 95, 1, train_size=50, test_size=50).test
-    with pytest.raises(ValueError, match="never comes back; this analysis is for distribution-of-three"):
-        analysis.reappearances(problems)
-
-
 # ------------------------------------------------------------------------------------------ decoding
 
 
@@ -171,14 +160,8 @@ def test_steps_are_told_by_the_nearest_training_mean():
     share, confusion = analysis.decode_steps(train, test)
     np.testing.assert_allclose(share, [1.0, 0.75, 0.5])
     np.testing.assert_allclose(confusion, [[1, 0, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
-
-
-def test_decoding_uses_the_means_of_the_training_keys_alone():
-    train = torch.tensor([[[0.0], [1.0]]])
-    test = torch.tensor([[[100.0], [101.0]], [[100.0], [101.0]]])
-    share, confusion = analysis.decode_steps(train, test)
-    assert share.tolist() == [0.0, 1.0]
-    assert confusion.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    _, far = analysis.decode_steps(train, test + 100)  # nearest to the means of training all the same
+    assert far[:, 0].max() == 0
 
 
 def test_distances_and_their_agreement():
@@ -229,11 +212,24 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
     assert answers == {0, 1, 2, 3}
 
 
-def test_doubled_problems_say_what_is_wrong():
-    with pytest.raises(ValueError, match="not three of the objects 0, 1 and 2"):
-        analysis.doubled_problems(torch.arange(9), (0, 1, 3), size=2, seed=0)
-    with pytest.raises(ValueError, match="needs 4 images to choose from, the pool has 3"):
-        analysis.doubled_problems(torch.arange(3), (0, 0, 1), size=2, seed=0)
+RMTS = make_problems("rmts", 95, 1, test_size=50).test
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS), "this network has a LSTM"),
+        (
+            lambda: analysis.reappearances(RMTS),
+            "never comes back; this analysis is for distribution-of-three",
+        ),
+        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "not three of the objects"),
+        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "4 images .* pool has 3"),
+    ],
+)
+def test_what_cannot_be_measured_is_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
 
 
 # ------------------------------------------------------------------------------------------ what the chapter says
@@ -243,10 +239,10 @@ def test_without_confidence_every_same_different_problem_gets_the_same_answer():
     problems = make_problems("same_different", 95, 1, test_size=50).test
     largest = {}
     for name in ("esbn", "esbn_no_confidence", "esbn_default_memory"):
-        replica = build(paper_settings("same_different", 95, name, width=0.125), seed=1)
-        analysis.randomise(replica.model.core, seed=2)
+        run = build(paper_settings("same_different", 95, name, width=0.125), seed=1)
+        analysis.randomise(run.model.core, seed=2)
         with torch.no_grad():
-            logits = replica.model(replica.constants["images"], problems.ids)
+            logits = run.model(run.constants["images"], problems.ids)
         largest[name] = (logits - logits[0]).abs().max().item()
     assert largest["esbn_no_confidence"] < 1e-5
     assert min(largest["esbn"], largest["esbn_default_memory"]) > 1e-3

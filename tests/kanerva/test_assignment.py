@@ -8,9 +8,8 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment
-from mini_lib.kanerva.models.history import History
-from mini_lib.kanerva.models.noise import GIVEN, Normal, by_item, draw_noise, pick, stack_items
+from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, History
+from mini_lib.kanerva.models.noise import GIVEN, Normal, draw_noise
 from mini_lib.seeding import seeded, torch_rng
 
 DIM, MACHINES, SIZE, WIDTH = 5, 3, 10, 50
@@ -54,12 +53,8 @@ def test_layers_are_those_of_the_paper():
 
 
 def test_weights_equal_numpy():
-    network, z, h, noise = (
-        make(),
-        normal(2, 7, DIM),
-        3 * normal(2, 7, SIZE, seed=1),
-        normal(2, 7, MACHINES, seed=2),
-    )
+    network, noise = make(), normal(2, 7, MACHINES, seed=2)
+    z, h = normal(2, 7, DIM), 3 * normal(2, 7, SIZE, seed=1)
     with torch.no_grad():
         eta, gamma = network.weights(network.features(z), h, noise)
         divergence = network.divergence(network.features(z), h).sum(-1)
@@ -118,12 +113,6 @@ def test_omega_is_the_mean_of_the_embeddings():
         torch.testing.assert_close(omega, every.mean(1), **TIGHT)
 
 
-def test_what_was_before_the_first_item_does_not_count():
-    network, codes, gamma = history(), normal(2, DIM), torch.full((2, MACHINES), 1 / 3).double()
-    first = [network.add(torch.full((2, WIDTH), before).double(), codes, gamma, 0) for before in (0.0, 7.0)]
-    torch.testing.assert_close(*first, **TIGHT)
-
-
 def test_h_equals_numpy():
     network, omega, noise = history(), 3 * normal(4, WIDTH), normal(4, SIZE, seed=1)
     with torch.no_grad():
@@ -151,19 +140,6 @@ def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
         assert noise[name].isfinite().all()
 
 
-def test_noise_is_picked_by_name_and_shape():
-    shapes, noise = {"history": (2, 3)}, {"history": torch.zeros(2, 3), "other": torch.zeros(1)}
-    assert pick(None, shapes, "history") is None
-    assert pick(noise, shapes, "other") is None
-    assert pick(noise, shapes, "history") is noise["history"]
-    assert by_item(None, 3) == [None] * 3
-    assert [each.shape for each in by_item(noise["history"], 3)] == [(2,)] * 3
-    with pytest.raises(UsageError, match="noise lacks 'history'; it needs what noise_shapes names: history"):
-        pick({}, shapes, "history")
-    with pytest.raises(UsageError, match=r"noise 'history' has to be \[2, 3\], got \[3, 2\]"):
-        pick({"history": torch.zeros(3, 2)}, shapes, "history")
-
-
 def test_weights_that_are_given():
     network = GivenAssignment(3)
     shares = torch.eye(3)[[2, 0]]
@@ -175,13 +151,6 @@ def test_weights_that_are_given():
     with pytest.raises(UsageError, match="machines are given: pass noise with 'given' and 'given_read'"):
         network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
     assert draw_noise({GIVEN: (2, 5, 4), "history": (2, 3)}, torch_rng(0, "x")).keys() == {"history"}
-
-
-def test_items_are_stacked_in_order():
-    each = [Normal(torch.full((2, 3), float(t)), torch.ones(2, 3)) for t in range(4)]
-    together = stack_items(each)
-    assert isinstance(together, Normal)
-    assert together.mean.equal(torch.arange(4.0)[None, :, None].expand(2, 4, 3))
 
 
 def test_noise_lies_where_its_generator_does_or_where_it_is_asked_for():

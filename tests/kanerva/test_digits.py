@@ -9,7 +9,6 @@ import torch
 from sklearn.datasets import load_digits
 
 from mini_lib import datasets
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, digits, evaluation, sample
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
@@ -64,11 +63,6 @@ def test_small_digits_are_on_above_half_of_the_grey_levels(split, first, count):
                 grey = loaded.images[first + i, row, column]
                 assert ours.images[i, row, column].item() == (grey in (9, 10, 11, 12, 13, 14, 15, 16))
     assert ours.labels.tolist() == loaded.target[first : first + count].tolist()
-
-
-def test_every_class_is_in_both_parts():
-    assert pool("digits", "train").labels.bincount().min() == 141
-    assert pool("digits", "test").labels.bincount().min() == 33
 
 
 def nearest(threshold):
@@ -188,30 +182,6 @@ def test_tasks_by_name_are_the_same():
     assert evaluation("digits", 1, 1, source="digits").images.shape[-1] == digits.SIZES["digits"]
 
 
-@pytest.mark.parametrize(
-    ("task", "options", "message"),
-    [
-        ("digit", {}, "unknown task 'digit'; did you mean 'digits'.* known: digits, rgb, dsprites"),
-        ("rgb", {"size": 28}, "unknown option of rgb 'size'.* known: source, split"),
-        ("dsprites", {"source": "digits"}, "unknown option of dsprites 'source'.* known: size"),
-        ("digits", {"source": "minst"}, "unknown source of digits 'minst'; did you mean 'mnist'"),
-        ("digits", {"split": "testing"}, "unknown split 'testing'; did you mean 'test'.* known: train, test"),
-        ("digits", {"count": 0}, "count is the number of episodes and has to be 1 or more, got 0"),
-        ("digits", {"items": 0}, "an episode needs at least one item; items has to be 1 or more, got 0"),
-    ],
-)
-def test_wrong_use_is_answered(task, options, message):
-    with pytest.raises(UsageError, match=message):
-        sample(**({"task": task, "count": 2, "items": 3, "generator": torch_rng(0)} | options))
-
-
-def test_evaluation_has_no_split():
-    with pytest.raises(UsageError, match=r"unknown option of digits 'split'.* known: source"):
-        evaluation("digits", 2, 3, split="train")
-    with pytest.raises(UsageError, match="at least one item"):
-        evaluation("digits", 2, 0)
-
-
 def test_the_original_test_digits_are_read(monkeypatch):
     folder = datasets.data_folder()
     if folder is None or not (folder / "mnist").is_dir():
@@ -264,10 +234,3 @@ def test_distorted_digits_are_the_small_ones_each_time_anew(split):
     ink = episodes.images.flatten(2).mean(2) / plain.images.flatten(2).mean(2)
     assert 0.6 < ink.mean() < 0.9  # 12 x 12 of 14 x 14 pixels are .73
     assert equal(episodes, draw(30, 40, source="distorted", split=split))
-
-
-def test_there_is_no_pool_of_distorted_digits():
-    with pytest.raises(UsageError, match="unknown source of whole pools 'distorted'"):
-        pool("distorted")
-    with pytest.raises(UsageError, match="unknown source of digits 'distorter'; did you mean 'distorted'"):
-        draw(source="distorter")

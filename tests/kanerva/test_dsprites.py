@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
 from mini_lib.kanerva.tasks.dsprites import (
     HEART_AREA,
@@ -169,11 +168,6 @@ def test_sprites_turn_clockwise_from_lying_or_upright():
     assert (turned[15, columns[0]], turned[15, columns[-1]]) == (True, False)
 
 
-def test_the_last_orientation_is_the_first():
-    assert boxes()[:, :, 39].equal(boxes()[:, :, 0])
-    assert not boxes()[:, :, 38].equal(boxes()[:, :, 0])
-
-
 @pytest.mark.parametrize("size", [28, 14])
 def test_every_sprite_is_seen_everywhere(size):
     """Else its cosine with a reconstruction would be 0 / 0; the smallest ones are tried."""
@@ -184,21 +178,12 @@ def test_every_sprite_is_seen_everywhere(size):
             assert draw(*numbers, grid, size=size).sum((1, 2)).min() >= 2
 
 
-def test_numbers_are_broadcast_and_checked():
+def test_numbers_are_broadcast():
     shape, scale = torch.tensor([[0], [2]]), torch.tensor(3)
     position = torch.tensor([[3, 4], [5, 6], [30, 31]])
     drawn = draw(shape, scale, torch.tensor([7]), position)
     assert drawn.shape == (2, 3, 28, 28)
     assert drawn[1, 2].equal(draw(shape[1, 0], scale, torch.tensor(7), position[2]))
-    zero, middle = torch.tensor(0), torch.tensor([9, 9])
-    for numbers, message in (
-        ((zero + 3, zero, zero, middle), "shape is a number from 0 to 2, got 3"),
-        ((zero, zero - 1, zero, middle), "scale is a number from 0 to 5, got -1"),
-        ((zero, zero, zero + 40, middle), "orientation is a number from 0 to 39, got 40"),
-        ((zero, zero, zero, middle + 23), r"position is a number from 0 to 31, got \[32, 32\]"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            draw(*numbers)
 
 
 # ---------------------------------------------------------------------------------------------------------- episodes
@@ -241,12 +226,7 @@ def independent(one, other, end):
 
 def test_everything_is_drawn_evenly_and_independently():
     drawn = episodes(6000, 1, size=14)
-    for numbers, end in (
-        (drawn.shape, 3),
-        (drawn.scale, 6),
-        (drawn.orientation, 40),
-        (drawn.position, 32),
-    ):
+    for numbers, end in ((drawn.shape, 3), (drawn.scale, 6), (drawn.orientation, 40), (drawn.position, 32)):
         even(numbers[..., 0], end)
         even(numbers[..., 1], end)
     independent(drawn.shape[:, 0], drawn.shape[:, 1], 3)
@@ -259,19 +239,8 @@ def test_everything_is_drawn_evenly_and_independently():
     independent(drawn.position[:, :-1], drawn.position[:, 1:], 32)
 
 
-def test_sprites_may_overlap():
-    drawn = episodes(20, 15)
-    both = (drawn.templates.sum(2) > 1).flatten(2).any(-1)
-    assert 0.1 < both.float().mean() < 0.5
-
-
 def test_evaluation_is_the_same_at_every_size():
     one = dsprites.evaluation(3, 4)
     for size in SIZES:
         assert equal(one[2:], dsprites.evaluation(3, 4, size=size)[2:])
     assert one.images.shape[-1] == 28
-
-
-def test_another_size_is_refused():
-    with pytest.raises(UsageError, match="sprites are drawn with 64, 28, 14 pixels a side, got size=29"):
-        episodes(size=29)

@@ -6,10 +6,9 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
-from mini_lib.errors import UsageError
+from mini_lib.kanerva.models import EpisodeMemory
 from mini_lib.kanerva.models.generation import SETTLE, imagine, imagine_episode, noise_shapes
 from mini_lib.kanerva.models.noise import draw_noise
-from mini_lib.kanerva.models.trace import EpisodeMemory
 from mini_lib.seeding import torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -143,21 +142,3 @@ def test_an_episode_may_go_on():
     assert end.items == last.items == 8
     torch.testing.assert_close(at_once.codes, torch.cat([first.codes, second.codes], dim=1), **TIGHT)
     torch.testing.assert_close(end.state.R, last.state.R, **TIGHT)
-
-
-def test_wrong_use_is_told():
-    network = make()
-    memory, noise = filled(network), noise_for(network)
-    with pytest.raises(UsageError, match="a mixture learns no prior"):
-        imagine(make("mixture"), memory, noise)
-    with pytest.raises(UsageError, match="settle has to be a whole number from 0, got -1"):
-        noise_shapes(network, 2, 3, settle=-1)
-    with pytest.raises(UsageError, match="images has to be a whole number from 1"):
-        noise_shapes(network, 2, 0)
-    with pytest.raises(UsageError, match=r"noise 'settle' has to be \[2, 3, 5, 2\], got \[2, 3, 12, 2\]"):
-        imagine(network, memory, noise, settle=5)
-    with pytest.raises(UsageError, match="noise lacks 'machines'"):
-        imagine(network, memory, noise, draw=True)
-    for ask in (lambda: imagine(network, memory, {}), lambda: imagine_episode(network, {})):
-        with pytest.raises(UsageError, match="noise lacks 'address'"):
-            ask()

@@ -6,9 +6,8 @@ import torch
 
 from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
-from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import RULES, MachineWeights, ProductMemory, weights_from_eta
+from mini_lib.kanerva.memory import COUPLINGS, MachineWeights, ProductMemory, weights_from_eta
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -26,11 +25,11 @@ def filled(**options):
 # ------------------------------------------------------------------------------------------------- what it does
 
 
-@pytest.mark.parametrize("coupling", RULES)
+@pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("solver", functions.SOLVERS)
 def test_it_is_the_functions_with_its_own_state(coupling, solver):
     memory = make(coupling=coupling, solver=solver, ridge=0.2, psi=0.7)
-    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
+    codes, eta = randn(6, 4, seed=1).requires_grad_(), randn(6, 2, seed=2).exp()
     gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
     weights = weights_from_eta(eta[None])
     if gamma is not None:
@@ -47,15 +46,20 @@ def test_it_is_the_functions_with_its_own_state(coupling, solver):
         assert ours.equal(expected[0])
     assert memory.divergence().equal(functions.memory_kl(written.state, memory.prior)[0])
     assert same(memory.prior.psi, torch.full((2,), 0.7, dtype=torch.float64))
+    assert not memory.state.R.requires_grad
+    assert not memory.read(codes, eta, gamma).codes.requires_grad
 
 
-def test_items_may_come_one_by_one():
-    codes, memory, other = randn(6, 4, seed=1), make(), make()
-    together = memory.write(codes, eta=0.5)
-    alone = torch.cat([other.write(code[None], eta=0.5) for code in codes])
-    assert same(together, alone, atol=1e-12)
-    assert other.items == 6
-    assert all(same(*parts, atol=1e-12) for parts in zip(memory.state, other.state, strict=True))
+def test_it_begins_anew_from_its_seed_or_its_means():
+    memory, alike, other = (make(seed=seed) for seed in (1, 1, 2))
+    assert memory.prior.R.equal(alike.prior.R)
+    assert not memory.prior.R.equal(other.prior.R)
+    assert make(means=memory.prior.R).prior.R.equal(memory.prior.R)
+    assert ProductMemory(4, 2, total=10).prior.R.shape == (2, 4, 5)
+    memory.write(randn(6, 4, seed=1))
+    memory.reset()
+    assert memory.items == 0
+    assert all(now.equal(then) for now, then in zip(memory.state, alike.state, strict=True))
 
 
 def test_however_sure_it_is_items_may_come_one_by_one_in_float32():
@@ -102,33 +106,6 @@ def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
     assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
 
 
-def test_forgetting_and_beginning_again():
-    memory = filled()
-    first = memory.read(randn(6, 4, seed=1)).codes
-    memory.reset()
-    assert memory.items == 0
-    assert not memory.divergence().any()
-    memory.write(randn(6, 4, seed=1))
-    assert memory.read(randn(6, 4, seed=1)).codes.equal(first)
-
-
-def test_seeds_and_given_means_are_where_it_starts():
-    one, same_seed, other = make(seed=1), make(seed=1), make(seed=2)
-    assert one.prior.R.equal(same_seed.prior.R)
-    assert not one.prior.R.equal(other.prior.R)
-    assert make(means=one.prior.R).prior.R.equal(one.prior.R)
-    assert ProductMemory(4, 2, total=10).prior.R.shape == (2, 4, 5)
-    assert ProductMemory(4, 2, 5).prior.R.dtype == torch.float32
-
-
-def test_no_gradient_is_kept():
-    memory, codes = make(), randn(6, 4, seed=1).requires_grad_()
-    memory.write(codes)
-    assert not memory.state.R.requires_grad
-    assert not memory.read(codes).codes.requires_grad
-    assert not memory.log_likelihood(codes).requires_grad
-
-
 # ------------------------------------------------------------------------------------------------- imagination
 
 
@@ -142,12 +119,7 @@ def test_samples_are_drawn_as_the_paper_says():
     for _ in range(3):
         asked = memory.read(asked).codes
     assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
-
-
-def test_samples_are_weighed_by_each_machines_noise():
-    memory = filled()
     assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
-    assert not same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5), atol=1e-3)
 
 
 def test_samples_have_the_variance_that_the_memory_implies():
@@ -171,63 +143,6 @@ def test_an_empty_memory_imagines_and_expects_what_its_prior_says():
     assert memory.log_likelihood(nothing).item() == pytest.approx(expected)
 
 
-# ------------------------------------------------------------------------------------------------- wrong use
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"columns": None, "total": 9}, "2 machines cannot share 9 columns evenly.*can: 1, 3, 9"),
-        ({"total": 10}, "either columns"),
-        ({"columns": None}, "either columns"),
-        ({"dim": 0}, "dim has to be a whole number from 1, got 0"),
-        ({"machines": 0}, "machines has to be a whole number from 1"),
-        ({"columns": 0}, "columns has to be a whole number from 1"),
-        ({"episodes": 0}, "episodes has to be a whole number from 1"),
-        ({"coupling": "prodct"}, "unknown coupling 'prodct'; did you mean 'product'"),
-        ({"solver": "dkn"}, "unknown solver 'dkn'; did you mean 'dkm'"),
-        ({"ridge": 0.0}, "ridge has to be above 0"),
-        ({"dtype": torch.float16}, "dtype has to be torch.float32 or torch.float64, got torch.float16"),
-        ({"psi": -1.0}, "psi has to be above 0"),
-        ({"psi": float("nan")}, "psi has to be above 0"),
-        ({"means": torch.zeros(2, 5, 4)}, r"\[K, D, M\] = \[2, 4, 5\], got \[2, 5, 4\]"),
-        ({"means": torch.full((2, 4, 5), torch.nan)}, "means have to be finite"),
-        ({"means": [["a"]]}, "means have to be an array of numbers"),
-    ],
-)
-def test_sizes_and_options_that_cannot_be(options, message):
-    with pytest.raises(UsageError, match=message):
-        make(**options)
-
-
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [
-        (torch.zeros(6, 3), "codes have 3 features; this memory holds codes of 4"),
-        (torch.zeros(0, 4), "there are no codes"),
-        (torch.zeros(4), r"codes have to be \[T, D\], got \[4\]"),
-        (torch.zeros(2, 6, 4), r"got \[2, 6, 4\]; one code alone is codes\[None\], and several episodes"),
-        (torch.full((6, 4), torch.nan), "finite numbers; there is NaN"),
-        (torch.full((6, 4), torch.inf), "finite numbers"),
-        ([["a"]], "codes have to be an array of numbers"),
-        ([[1.0, 2.0], [3.0]], "codes have to be an array of numbers"),
-        (torch.zeros(6, 4, dtype=torch.complex64), "codes have to be an array of numbers; complex"),
-    ],
-)
-def test_codes_that_cannot_be_written(codes, message):
-    memory = filled()
-    before, items = memory.state, memory.items
-    for use in (memory.write, memory.log_likelihood):
-        with pytest.raises(UsageError, match=message):
-            use(codes)
-    with pytest.raises(
-        UsageError, match=message.replace("codes have", "queries have").replace("no codes", "no que")
-    ):
-        memory.read(codes)
-    assert memory.state is before
-    assert memory.items == items
-
-
 def test_numbers_may_come_in_any_form():
     codes = randn(6, 4, seed=5).numpy()
     means = randn(2, 4, 5, seed=6).numpy()
@@ -238,39 +153,7 @@ def test_numbers_may_come_in_any_form():
         assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
 
 
-def test_episodes_that_cannot_be_written():
-    memory = make(episodes=3)
-    for codes in (torch.zeros(6, 4), torch.zeros(2, 6, 4)):
-        with pytest.raises(UsageError, match=r"codes have to be \[B, T, D\], got .* with B = 3"):
-            memory.write(codes)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"eta": 0.0}, "eta, a standard deviation, has to be above 0"),
-        ({"eta": [1.0, -1.0]}, "eta, a standard deviation, has to be above 0"),
-        ({"eta": float("nan")}, "eta has to be finite numbers"),
-        ({"eta": [1.0, 1.0, 1.0]}, r"one number, \[K\] or \[T, K\], here T = 6 and K = 2"),
-        ({"gamma": [0.5, 0.6]}, "gamma has to be from 0 to 1, with a sum of 1"),
-        ({"gamma": [1.5, -0.5]}, "gamma has to be from 0 to 1, with a sum of 1"),
-        ({"gamma": [[0.5, 0.5]] * 5}, r"gamma has to be \[K\] or \[T, K\], here T = 6 and K = 2"),
-        ({"gamma": [["a", "b"]]}, r"gamma has to be \[K\] or \[T, K\], here T = 6 and K = 2"),
-    ],
-)
-def test_weights_that_cannot_be(given, message):
-    memory, codes = filled(), torch.zeros(6, 4)
-    for use in (memory.write, memory.read, memory.log_likelihood):
-        with pytest.raises(UsageError, match=message):
-            use(codes, **given)
-    assert memory.items == 6
-
-
 def test_an_empty_memory_is_read_only_if_that_is_meant():
-    with pytest.raises(
-        UsageError, match="the memory is empty: write codes before reading, or say empty=True"
-    ):
-        make().read(torch.zeros(1, 4))
     memory, queries = make(), randn(3, 4, seed=2)
     found = memory.read(queries, eta=[1.0, 2.0], empty=True)
     gamma = torch.tensor([0.8, 0.2], dtype=torch.float64).expand(1, 3, 2)
@@ -281,26 +164,6 @@ def test_an_empty_memory_is_read_only_if_that_is_meant():
 
 def test_a_mixture_needs_a_choice():
     memory = make(coupling="mixture")
-    with pytest.raises(UsageError, match="a mixture needs gamma"):
-        memory.write(torch.zeros(1, 4))
     memory.write(torch.ones(1, 4), gamma=[0, 1])
     assert memory.divergence()[0] == 0 < memory.divergence()[1]
     make(coupling="mixture", machines=1).write(torch.zeros(1, 4))
-
-
-def test_samples_that_cannot_be():
-    memory = filled()
-    with pytest.raises(UsageError, match="count has to be a whole number from 1"):
-        memory.sample(0)
-    with pytest.raises(UsageError, match="settle has to be a whole number from 0"):
-        memory.sample(1, settle=-1)
-
-
-def test_codes_too_large_for_the_numbers_leave_the_memory_as_it_was():
-    memory = ProductMemory(4, 2, 5)
-    memory.write(torch.ones(1, 4))
-    before = memory.state
-    with pytest.raises(UsageError, match="too large"):
-        memory.write(torch.full((3, 4), 3e38))
-    assert memory.state is before
-    assert memory.items == 1

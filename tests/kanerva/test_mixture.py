@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import MachineWeights, gamma_from_eta
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.models.mixture import Choice, straight_through
@@ -52,18 +51,6 @@ def test_choices_have_the_probabilities_of_the_logits():
     probabilities = torch.softmax(network.logits(torch.cat([features, h], -1)), -1)[0]
     torch.testing.assert_close(chosen.mean(0), probabilities, rtol=0, atol=0.015)
     assert (sigma == 1).all()
-
-
-def test_tau_changes_the_gradient_and_not_the_choice():
-    found = {}
-    for tau in (0.5, 1.0, 4.0):
-        network, z, h = choice(), numbers(4, 5), numbers(4, 4, seed=1)
-        weights = network.weights(network.features(z), h, numbers(4, 3, seed=2), tau)
-        (weights.gamma * numbers(4, 3, seed=3)).sum().backward()
-        found[tau] = weights.gamma.detach(), network.logits.weight.grad
-    assert found[0.5][0].equal(found[4.0][0])
-    assert not torch.allclose(found[0.5][1], found[4.0][1])
-    torch.testing.assert_close(found[1.0][0], weights.gamma.detach())
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
@@ -127,13 +114,3 @@ def test_a_one_hot_product_is_a_mixture():
     torch.testing.assert_close(ours.written.state.R, theirs.written.state.R, **near)
     torch.testing.assert_close(ours.written.state.V, theirs.written.state.V, **near)
     torch.testing.assert_close(ours.kl["memory"], theirs.kl["memory"], **near)
-
-
-def test_wrong_use_is_told():
-    network, (images, _) = make("mixture"), pictures()
-    with pytest.raises(UsageError, match=r"tau, a temperature, has to be above 0, got 0\.0"):
-        network(images, tau=0.0)
-    with pytest.raises(UsageError, match="unknown option of mixture 'assignment'"):
-        make("mixture", assignment="given")
-    with pytest.raises(UsageError, match="noise lacks 'gumbel'"):
-        network(images, noise=noise_of(make("default")))

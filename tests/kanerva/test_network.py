@@ -3,13 +3,11 @@
 import pytest
 import torch
 
-from kanerva import whole
 from kanerva.whole import FORMS, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import memory_kl, writing
+from mini_lib.kanerva.memory import writing
 from mini_lib.kanerva.memory.writing import least_noise
-from mini_lib.kanerva.models import MODELS, build_encoder, build_network, draw_noise, generation, options_of
-from mini_lib.kanerva.objective import SAMPLE
+from mini_lib.kanerva.models import build_network, draw_noise, generation
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -69,21 +67,6 @@ def test_writing_in_two_parts_is_writing_at_once(form):
     torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
 
 
-def test_the_trace_keeps_the_memory_and_queries_do_not_meet():
-    network, (images, queries) = make(), pictures()
-    noise = noise_of(network)
-    trace = network(images, queries, noise)
-    assert trace.memory.items == 4
-    for t in range(4):
-        alone = noise | {"assignment_read": noise["assignment_read"][:, t : t + 1]}
-        found = network.read(trace.memory, trace.queries[:, t : t + 1], alone)
-        torch.testing.assert_close(found.reading.codes[:, 0], trace.reading.codes[:, t], **TIGHT)
-        torch.testing.assert_close(found.h, trace.h_read, **TIGHT)
-    torch.testing.assert_close(
-        trace.kl["memory"], memory_kl(trace.memory.state, network.prior).sum(-1), **TIGHT
-    )
-
-
 def test_pictures_of_single_machines():
     network, (images, _) = make(), pictures()
     trace = network(images)
@@ -93,40 +76,7 @@ def test_pictures_of_single_machines():
     torch.testing.assert_close(alone[1, 3, 0], network.decoder(one), **TIGHT)
 
 
-# ------------------------------------------------------------------------------------------------- wrong use
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"assignment": "givn"}, "did you mean 'given'"),
-        ({"sample": "none"}, "known: mean, full"),
-        ({"ridge": 0.0}, "above 0"),
-        ({"machines": 3}, "evenly"),
-        ({"colour": 1}, "unknown option of product"),
-    ],
-)
-def test_options_are_checked_at_once(options, message):
-    with pytest.raises(UsageError, match=message):
-        build_network("product", **({"machines": 2, "total": 4} | whole.SIZES | options))
-
-
-def test_what_does_not_fit_is_told():
-    network, (images, queries) = make(), pictures()
-    noise = noise_of(network)
-    with pytest.raises(UsageError, match=r"queries .* images' shape"):
-        network(images, queries[:, :2])
-    with pytest.raises(UsageError, match="noise lacks 'history'"):
-        network(images, queries, {name: each for name, each in noise.items() if name != "history"})
-    with pytest.raises(UsageError, match=r"noise 'assignment' has to be \[2, 4, 2\], got \[2, 3, 2\]"):
-        network(images, queries, noise | {"assignment": noise["assignment"][:, :3]})
-    with pytest.raises(UsageError, match="items has to be a whole number from 1"):
-        network(images[:, :0])
-    with pytest.raises(UsageError, match="unknown model 'produkt'; did you mean 'product'"):
-        build_network("produkt")
-    encoder = build_encoder("mlp", 1, 2, 4)
-    with pytest.raises(UsageError, match="MLPEncoder has codes of 4 features, not 3"):
-        MODELS["product"](encoder, network.decoder, 3, 2, 2)
+# ------------------------------------------------------------------------------------------------- noise
 
 
 def drawn_from_the_default_generator(use):
@@ -164,11 +114,3 @@ def test_given_machines_have_to_be_given(training):
     shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
     trace = network(images, queries, network.noise(2, 4) | {"given": shares, "given_read": shares})
     assert trace.written.gamma.argmax(-1).equal(shares.argmax(-1))
-
-
-def test_options_by_name():
-    shared = {"ridge", "sample", "stop_grad_r"}
-    assert set(options_of("product")) == shared | {"assignment"}
-    assert set(options_of("mixture")) == shared
-    for sample in SAMPLE.values():
-        assert make(sample=sample).sample == sample

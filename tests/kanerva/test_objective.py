@@ -6,7 +6,6 @@ import torch
 
 from kanerva import whole
 from kanerva.whole import make, noise_of, pictures
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, nats, temperature, terms, warm_up
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -128,23 +127,3 @@ def test_bytes_are_made_numbers_and_queries_on_the_device():
     noise = {name: each.float() for name, each in noise.items()}
     found = Loss(hide_green=True)(single, {"images": images.byte(), "noise": noise})
     torch.testing.assert_close([each.double() for each in found], list(wanted), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"experiment": "ful"}, "unknown experiment 'ful'; did you mean 'full'"),
-        ({"ae_weight": -1.0}, "the weight of ae_weight has to be at least 0"),
-        ({"changed": (("memry", 1.0),)}, "unknown divergence 'memry'; did you mean 'memory'"),
-        ({"changed": (("memory", float("nan")),)}, "the weight of memory has to be at least 0"),
-    ],
-)
-def test_names_and_weights_are_checked_at_once(options, message):
-    with pytest.raises(UsageError, match=message):
-        Loss(**options)
-
-
-def test_a_mixture_needs_its_own_experiment():
-    network = make("mixture")
-    with pytest.raises(UsageError, match="no divergence 'assignment'; a mixture is trained with"):
-        Loss("full")(network, batch_of(network))

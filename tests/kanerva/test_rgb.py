@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.tasks import RGBEpisodes, rgb
 from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
@@ -48,18 +47,6 @@ def test_channels_are_drawn_independently():
         assert abs(table.sum(1) / len(labels) - 0.1).max() < 0.01
     first, second = labels[:-1, 0], labels[1:, 0]
     assert (first == second).mean() == pytest.approx(0.1, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"source": "emnist"}, "unknown source of digits 'emnist'; did you mean 'mnist'"),
-        ({"split": "valid"}, "unknown split 'valid'; known: train, test"),
-    ],
-)
-def test_wrong_use_is_answered(options, message):
-    with pytest.raises(UsageError, match=message):
-        draw(**options)
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,28 @@
-"""Settings, episodes and real runs by the harness."""
+"""Settings, episodes, real runs by the harness, and the trained networks that come along."""
 
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
+from mini_lib import trained
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.runs import (
     PAPERS,
-    Settings,
     build,
     data_source,
     draw,
     paper_settings,
     tutorial_settings,
 )
-from mini_lib.kanerva.tasks import sample
-from mini_lib.reproduction.kanerva.cells import (
-    SMALL_TRIPLETS,
-    binding_settings,
-    digits_settings,
-    mixture_settings,
-    sprites_settings,
-)
+from mini_lib.kanerva.tasks import evaluation, sample
 from mini_lib.seeding import torch_rng
 from mini_lib.settings import run_key
 from mini_lib.training import TrainingStack, train
 
 CPU = torch.device("cpu")
 TINY = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "batch_size": 2, "epochs": 1, "lr": 1e-2}
-every_kind = pytest.mark.parametrize("kind", ["digits", "mixture", "binding", "sprites"])
+every_kind = pytest.mark.parametrize("kind", PAPERS)
 
 
 @pytest.fixture
@@ -41,139 +33,64 @@ def short(monkeypatch):
 
 def small(kind="digits", machines=2, **changes):
     """Few columns, items and episodes, a small network."""
-    own = {"size": 14, "test_episodes": 80, "items": 8} if kind == "sprites" else {"source": "digits"}
-    make = {
-        **{"digits": digits_settings, "mixture": mixture_settings},
-        **{"binding": binding_settings, "sprites": sprites_settings},
-    }[kind]
-    return make(machines, **(TINY | {"total": 6, "test_episodes": 3, "checks": ()} | own | changes))
+    own = {"size": 14, "test_episodes": 20, "items": 8} if kind == "sprites" else {"source": "digits"}
+    return paper_settings(
+        kind, machines, **TINY | {"total": 6, "test_episodes": 3, "checks": ()} | own | changes
+    )
 
 
 # ------------------------------------------------------------------------------------------------ settings
 
 
-def test_settings_keep_only_what_is_not_default():
-    assert digits_settings(3).to_dict() == {"paper": "kanerva", "task": "digits", "machines": 3}
-    assert binding_settings(2, options={"stop_grad_r": True}).to_dict() == {
-        **{"paper": "kanerva", "task": "rgb", "machines": 2, "total": 60, "dim": 100, "lr": 1e-3},
-        "options": {"stop_grad_r": True},
-    }
-    assert mixture_settings(2).to_dict() == digits_settings(2).to_dict() | {
-        "model": "mixture",
-        "experiment": "mixture",
-    }
-    assert sprites_settings(4, checks=(5, 3, 5), kl={"memory": 0.5}).to_dict()["checks"] == [3, 5]
+def test_the_memories_of_the_paper_by_name():
+    digits = {"paper": "kanerva", "task": "digits", "machines": 3}
+    assert paper_settings("digits", 3).to_dict() == digits
+    assert paper_settings("mixture", 3).to_dict() == digits | {"model": "mixture", "experiment": "mixture"}
+    binding = {"task": "rgb", "total": 60, "dim": 100, "lr": 1e-3, "options": {"stop_grad_r": True}}
+    assert paper_settings("binding", 3, options={"stop_grad_r": True}).to_dict() == digits | binding
+    assert paper_settings("sprites", 4, checks=(5, 3, 5)).to_dict()["checks"] == [3, 5]
+    assert tutorial_settings("mixture", 2, lr=1e-2).lr == 1e-2
+    for name in PAPERS:
+        large, little = paper_settings(name, 1), tutorial_settings(name, 1)
+        assert (large.items, large.total, large.dim) == (little.items, little.total, little.dim)
+        assert little.epochs < large.epochs
 
 
-def test_settings_come_back_from_a_record():
-    changed = small(kl={"memory": 0.5}, warm_up=3, options={"ridge": 0.1}, ae_weight=1.0)
-    assert Settings.from_dict(changed.to_dict()) == changed
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"task": "digit"}, "unknown task 'digit'; did you mean 'digits'"),
-        ({"model": "produkt"}, "unknown model 'produkt'; did you mean 'product'"),
-        ({"experiment": "mean address"}, "unknown experiment 'mean address'; did you mean 'mean addresses'"),
-        ({"source": "mnst"}, "unknown source of digits 'mnst'; did you mean 'mnist'"),
-        ({"encoder": "resid"}, "unknown encoder 'resid'; did you mean 'residual'"),
-        ({"decoder": "cnv"}, "unknown decoder 'cnv'; did you mean 'conv'"),
-        ({"machines": 0}, "machines has to be a whole number from 1, got 0"),
-        (
-            {"machines": 4},
-            "4 machines cannot share 30 columns evenly; numbers of machines that can: 1, 2, 3, 5",
-        ),
-        ({"items": 0}, "items has to be a whole number from 1"),
-        ({"dim": -1}, "dim has to be a whole number from 1"),
-        ({"batch_size": True}, "batch_size has to be a whole number, as an int, got True"),
-        ({"test_episodes": 0}, "test_episodes has to be a whole number from 1"),
-        ({"options": {"assignment": "given"}}, "can be given by the red digit on the task 'rgb' only"),
-        ({"task": "dsprites", "test_episodes": 1}, "test_episodes has to be 2 or more"),
-        ({"epochs": 0}, "epochs has to be a whole number from 1"),
-        ({"lr": 0.0}, "lr has to be above 0"),
-        ({"clip": float("nan")}, "clip has to be a finite number"),
-        ({"kl_weight": -1.0}, "kl_weight has to be above 0"),
-        ({"warm_up": -1}, "warm_up is a whole number of updates from 0, got -1"),
-        ({"ae_weight": -0.1}, "weight of ae_weight has to be at least 0"),
-        ({"kl": {"memry": 1.0}}, "unknown divergence 'memry'; did you mean 'memory'"),
-        ({"kl": {"memory": -1.0}}, "weight of memory has to be at least 0"),
-        ({"model": "mixture"}, "a mixture, and only a mixture, is trained with experiment='mixture'"),
-        ({"experiment": "mixture"}, "got model='product' and experiment='mixture'"),
-        ({"options": {"sample": "full"}}, "leave 'sample' out of the options"),
-        ({"options": {"rigde": 0.1}}, "unknown option of product 'rigde'; did you mean 'ridge'"),
-        ({"checks": (0,), "epochs": 5}, "checks are epochs from 1 to 5, got 0"),
-        ({"checks": (2, 6), "epochs": 5}, "checks are epochs from 1 to 5, got 6"),
-        (
-            {"task": "dsprites", "size": 20},
-            "sprites are drawn with 64, 28, 14 pixels a side, got size=20",
-        ),
-    ],
-)
-def test_what_cannot_be_run_is_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        Settings(**{"task": "digits", "machines": 3} | changes)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (small(options={"ridge": -1.0}), "has to be above 0"),
-        (small(encoder="valid"), "needs images of 21 x 21 pixels or more, got 8 x 8"),
-    ],
-)
-def test_what_shows_in_the_network_is_refused_before_training(settings, message):
-    with pytest.raises(UsageError, match=message):
-        build(settings, 1)
-
-
-def test_an_unknown_setting_is_told():
-    with pytest.raises(UsageError, match="unknown setting 'machine'; did you mean 'machines'"):
-        Settings.from_dict({"paper": "kanerva", "task": "digits", "machine": 3})
-
-
-def test_settings_describe_themselves():
-    assert digits_settings(3).describe() == "product of 3 on digits"
-    assert mixture_settings(2, source="digits").describe().startswith("mixture of 2 on digits, ")
-    assert "source digits" in mixture_settings(2, source="digits").describe()
-    assert build(small("binding"), 7).name.endswith(", seed 7")
-
-
-def test_data_are_named():
-    assert data_source(digits_settings(1)) == "mnist"
-    assert data_source(small("binding")) == "digits"
-    assert data_source(binding_settings(1, **SMALL_TRIPLETS)) == SMALL_TRIPLETS["source"]
-    assert data_source(sprites_settings(4)) == "rendered"
+def test_settings_describe_themselves_and_name_their_data():
+    assert paper_settings("digits", 3).describe() == "product of 3 on digits"
+    assert small("mixture").describe().startswith("mixture of 2 on digits, ")
+    assert "source digits" in small("mixture").describe()
+    assert [data_source(paper_settings(name, 1)) for name in PAPERS] == ["mnist"] * 3 + ["rendered"]
+    assert data_source(tutorial_settings("binding", 1)) == "distorted"
 
 
 # ------------------------------------------------------------------------------------------------ data
 
 
-def test_episodes_depend_on_seed_and_epoch_and_not_on_the_network():
-    for kind in ("digits", "binding", "sprites"):
-        one, three = (build(small(kind, k), 3) for k in (1, 3))
-        images = one.epoch(1)["images"]
-        assert images.equal(three.epoch(1)["images"])
-        assert not images.equal(one.epoch(0)["images"])
-        assert not images.equal(build(small(kind), 4).epoch(1)["images"])
-        assert len(images) == runs.UPDATES * 2 == one.examples
-        assert images.shape[1] == small(kind).items
-    assert one.epoch(0).keys() == {"images", "warm_up"}
-    mixed = build(small("mixture"), 3)
-    assert mixed.epoch(1)["images"].equal(build(small("digits"), 3).epoch(1)["images"])
-
-
 @pytest.mark.parametrize("kind", ["digits", "binding", "sprites"])
-def test_an_epoch_is_kept_as_bytes_without_its_queries(kind):
-    """A fourth of the memory that numbers take, and no copy of what the loss works out itself."""
-    settings = small(kind)
-    batch = draw(settings, 1, 0)
-    assert batch.keys() == {"images", "warm_up"}
-    assert batch["images"].dtype == torch.uint8
-    task, generator = settings.task, torch_rng(1, "episodes", 0)
-    drawn = sample(task, 20, settings.items, generator, **settings.episode_options).images
-    assert batch["images"].float().equal(drawn)
+def test_episodes_depend_on_seed_and_epoch_and_not_on_the_network(kind):
+    """They are kept as bytes, a fourth of what numbers take, and without what the loss works out itself."""
+    one, three = (build(small(kind, k), 3) for k in (1, 3))
+    images = one.epoch(1)["images"]
+    assert images.equal(three.epoch(1)["images"])
+    assert not images.equal(one.epoch(0)["images"])
+    assert not images.equal(build(small(kind), 4).epoch(1)["images"])
+    settings, generator = small(kind), torch_rng(3, "episodes", 1)
+    assert one.examples == 2 * runs.UPDATES
+    assert images.dtype == torch.uint8
+    drawn = sample(settings.task, one.examples, settings.items, generator, **settings.episode_options)
+    assert images.float().equal(drawn.images)
+    assert one.epoch(0).keys() == {"images", "warm_up"}
     assert settings.loss().hide_green == (kind == "binding")
+
+
+def test_a_mixture_learns_from_the_same_episodes_with_a_temperature_that_falls_over_the_first_half():
+    mixture, product = (build(small(kind), 3).epoch(1) for kind in ("mixture", "digits"))
+    assert mixture["images"].equal(product["images"])
+    assert "tau" not in product
+    s = small("mixture", epochs=4, batch_size=2)
+    tau = torch.cat([draw(s, 1, epoch)["tau"] for epoch in range(4)])
+    assert tau.tolist() == pytest.approx([max(1 - 0.5 * u / 20, 0.5) for u in range(40) for _ in range(2)])
 
 
 def test_divergences_grow_by_update():
@@ -182,13 +99,6 @@ def test_divergences_grow_by_update():
     expected = [0.5 * min(update / 8, 1) for update in range(20) for _ in range(3)]
     assert factors[0] + factors[1] == pytest.approx(expected)
     assert draw(small(kl_weight=0.5), 1, 4)["warm_up"].eq(0.5).all()
-
-
-def test_temperature_falls_over_the_first_half_of_a_mixture():
-    s = small("mixture", epochs=4, batch_size=2)
-    tau = torch.cat([draw(s, 1, epoch)["tau"] for epoch in range(4)])
-    assert tau.tolist() == pytest.approx([max(1 - 0.5 * u / 20, 0.5) for u in range(40) for _ in range(2)])
-    assert "tau" not in draw(small("digits"), 1, 0)
 
 
 def test_noise_belongs_to_seed_and_update():
@@ -204,47 +114,42 @@ def test_noise_belongs_to_seed_and_update():
 def test_the_test_is_the_same_for_every_seed_and_not_what_was_trained_on(monkeypatch):
     tested = []
     monkeypatch.setattr(runs, "evaluate", lambda model, episodes: tested.append(episodes.images) or {})
-    replicas = [build(small(machines=k), seed) for k, seed in ((2, 1), (2, 2), (3, 1))]
-    for replica in replicas:
-        replica.evaluate(replica.model)
+    made = [build(small(machines=k), seed) for k, seed in ((2, 1), (2, 2), (3, 1))]
+    for run in made:
+        run.evaluate(run.model)
     assert len(tested[0]) == 3
     assert all(images.equal(tested[0]) for images in tested)
-    trained = {tuple(image) for image in replicas[0].epoch(0)["images"].flatten(0, 1).flatten(1).tolist()}
-    assert not trained & {tuple(image) for image in tested[0].flatten(0, 1).flatten(1).tolist()}
+    seen = {tuple(image) for image in made[0].epoch(0)["images"].flatten(0, 1).flatten(1).tolist()}
+    assert not seen & {tuple(image) for image in tested[0].flatten(0, 1).flatten(1).tolist()}
 
 
 @pytest.mark.parametrize("kind", ["digits", "binding"])
 def test_the_loss_on_training_digits_is_that_of_fresh_episodes_of_them(kind):
-    replica = build(small(kind), 1)
-    task = "rgb" if kind == "binding" else kind
-    generator = torch_rng(0, "training episodes", task, "digits")
-    known = sample(task, 3, 4, generator, source="digits", split="train")
-    found = replica.evaluate(replica.model)
-    assert found["nll_training"] == pytest.approx(evaluate(replica.model, known)["nll"], rel=1e-5)
+    run, task = build(small(kind), 1), small(kind).task
+    known = sample(
+        task, 3, 4, torch_rng(0, "training episodes", task, "digits"), source="digits", split="train"
+    )
+    found = run.evaluate(run.model)
+    assert found["nll_training"] == pytest.approx(evaluate(run.model, known)["nll"], rel=1e-5)
     assert found["nll_training"] != found["nll"]
-    assert "nll_training" not in evaluate(replica.model, known)
 
 
-def test_weights_depend_on_the_network_and_the_seed():
-    weights = [build(small(), seed).model.encoder.hidden.weight for seed in (1, 1, 2)]
+def test_a_run_is_what_the_settings_and_the_seed_say():
+    s = small(lr=0.03, clip=2.0, epochs=4, checks=(2,), ae_weight=0.5, kl={"memory": 0.0})
+    before = torch.get_rng_state()
+    run, again, other = build(s, 5), build(s, 5), build(s, 6)
+    assert torch.get_rng_state().equal(before)
+    weights = [each.model.encoder.hidden.weight for each in (run, again, other)]
     assert weights[0].equal(weights[1])
     assert not weights[0].equal(weights[2])
-    before = torch.get_rng_state()
-    build(small(), 1)
-    assert torch.get_rng_state().equal(before)
-
-
-def test_a_replica_is_what_the_settings_say():
-    s = small(lr=0.03, clip=2.0, epochs=4, checks=(2,), ae_weight=0.5, kl={"memory": 0.0})
-    replica = build(s, 5)
-    assert (replica.lr, replica.clip, replica.epochs, replica.checks) == (0.03, 2.0, 4, (2,))
-    assert replica.updates == 4 * runs.UPDATES
-    assert replica.key == run_key(s.to_dict(), 5)
-    assert replica.loss.ae_weight == 0.5
-    assert replica.loss.weights.keys() == set(KL_TERMS) - {"memory", "address"}
-    assert replica.model.sample == "mean"
-    assert build(small("sprites"), 1).model.sample == "full"
-    assert (replica.model.machines, replica.model.columns, replica.model.dim) == (2, 3, 5)
+    assert (run.lr, run.clip, run.epochs, run.checks) == (0.03, 2.0, 4, (2,))
+    assert run.updates == 4 * runs.UPDATES
+    assert run.key == run_key(s.to_dict(), 5)
+    assert run.name.endswith(", seed 5")
+    assert run.loss.ae_weight == 0.5
+    assert run.loss.weights.keys() == set(KL_TERMS) - {"memory", "address"}
+    assert [run.model.sample, build(small("sprites"), 1).model.sample] == ["mean", "full"]
+    assert (run.model.machines, run.model.columns, run.model.dim) == (2, 3, 5)
 
 
 # ------------------------------------------------------------------------------------------------ runs
@@ -253,9 +158,9 @@ def test_a_replica_is_what_the_settings_say():
 @every_kind
 def test_a_stack_trains_as_each_network_alone(kind, short):
     settings = small(kind, warm_up=2)
-    replicas = [build(settings, seed) for seed in (1, 2)]
-    assert replicas[0].stack_key() == replicas[1].stack_key()
-    stack = TrainingStack(replicas, CPU, stacked=True)
+    made = [build(settings, seed) for seed in (1, 2)]
+    assert made[0].stack_key() == made[1].stack_key()
+    stack = TrainingStack(made, CPU, stacked=True)
     together = [stack.step(stack.batch(update)) for update in range(2)]
     for i, seed in enumerate((1, 2)):
         alone = TrainingStack([build(settings, seed)], CPU, stacked=False)
@@ -284,6 +189,7 @@ def test_resumed_equals_uninterrupted(kind, tmp_path, short):
     assert whole.checks[0]["nll"] != whole.checks[1]["nll"]
 
 
+@pytest.mark.slow
 @every_kind
 def test_training_lowers_the_loss(kind, monkeypatch):
     monkeypatch.setattr(runs, "UPDATES", 60)
@@ -293,7 +199,7 @@ def test_training_lowers_the_loss(kind, monkeypatch):
     assert not run.diverged
 
 
-def test_machines_are_given_by_the_red_digits_of_a_batch():
+def test_machines_are_given_by_the_red_digits_of_a_batch(short):
     kl = {"assignment": 0.0, "assignment_read": 0.0}
     made = build(small("binding", options={"assignment": "given"}, kl=kl), 1)
     batch = {name: each[:2] for name, each in made.epoch(0).items()}
@@ -302,16 +208,27 @@ def test_machines_are_given_by_the_red_digits_of_a_batch():
     assert noise["given_read"].equal(noise["given"])
     (run,) = train([made])
     assert run.finished
-    assert "labels" not in build(small("binding"), 1).epoch(0)
 
 
-def test_the_memories_of_the_paper_by_name():
-    assert paper_settings("digits", 3) == Settings("digits", 3)
-    assert tutorial_settings("mixture", 2, lr=1e-2).lr == 1e-2
-    for name in PAPERS:
-        large, small_one = paper_settings(name, 1), tutorial_settings(name, 1)
-        assert (large.items, large.total, large.dim) == (small_one.items, small_one.total, small_one.dim)
-        assert small_one.epochs < large.epochs
-    for settings in (paper_settings, tutorial_settings):
-        with pytest.raises(UsageError, match="unknown memory 'bindng'; did you mean 'binding'"):
-            settings("bindng", 2)
+# ------------------------------------------------------------------------------------------------ trained
+
+MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_they_are_the_first_seed_of_the_small_scale(name):
+    network, about = trained(f"kanerva_{name}")
+    assert about["settings"] == tutorial_settings(name, MACHINES[name]).to_dict()
+    assert about["seed"] == 1
+    assert about["command"].endswith("--seed 1 --variant tutorial")
+    assert not network.training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MACHINES if name != "sprites"])  # which takes a minute
+def test_they_do_what_their_files_say(name):
+    network, about = trained(f"kanerva_{name}")
+    s = tutorial_settings(name, MACHINES[name])
+    metrics = evaluate(network, evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
+    for metric in ("nll", "nll_empty", "largest"):
+        assert metrics[metric] == pytest.approx(about["metrics"][metric], rel=0.02)

@@ -10,9 +10,7 @@ from torch.func import grad, vmap
 from kanerva import oracles
 from kanerva.test_addressing import every_solver, randn
 from kanerva.test_divergence import every_rule, same
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
-    COUPLINGS,
     MachineWeights,
     Prior,
     State,
@@ -116,25 +114,7 @@ def test_both_lines_use_the_old_covariance():
 # ------------------------------------------------------------------------------------------------- brute force
 
 
-@every_count
-@pytest.mark.parametrize("given", [True, False], ids=["addresses given", "least squares"])
-def test_independent_machines_hold_the_exact_posterior(machines, given):
-    """Of all items at once, by regression on D M unknowns; addresses from the brute force's own means."""
-    case = Case("independent", machines=machines)
-    written = case.write(w=case.w if given else None)
-    for b in range(2):
-        R, V, codes, eta, _ = case.numpy(b)
-        for i in range(machines):
-            w, mean = [], R[i]
-            for t, z in enumerate(codes):
-                w.append(case.w[b, t, i].numpy() if given else oracles.least_squares(mean, z))
-                mean, full = oracles.posterior(R[i], V[i], w, codes[: t + 1], eta[: t + 1, i])
-            assert close(written.w[b, :, i], w)
-            assert close(written.state.R[b, i], mean)
-            assert np.allclose(np.kron(written.state.V[b, i].numpy(), np.eye(4)), full, rtol=0, atol=1e-8)
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("coupling", ["product", "independent"])
 def test_one_machine_holds_the_exact_posterior(coupling):
     case = Case(coupling, machines=1)
     written = case.write(w=case.w)
@@ -151,7 +131,8 @@ def test_equation_37_couples_nothing_once_the_code_is_known(machines):
     case = Case(machines=machines, items=1, dim=3, columns=3)
     item = MachineWeights(*(part[:, 0] for part in case.weights))
     after = {
-        name: write_item(case.state, case.codes[:, 0], case.w[:, 0], item, name)[0] for name in COUPLINGS
+        name: write_item(case.state, case.codes[:, 0], case.w[:, 0], item, name)[0]
+        for name in ("product", "independent")
     }
     for b in range(2):
         R, V, codes, eta, _ = case.numpy(b)
@@ -198,29 +179,6 @@ def test_machines_that_were_not_chosen_stay_as_they_are():
 
 
 @every_rule
-def test_order_does_not_matter_to_one_machine(coupling):
-    case, order = Case(coupling, machines=1), [4, 0, 5, 2, 1, 3]
-    turned = write_episode(
-        case.state,
-        case.codes[:, order],
-        MachineWeights(*(part[:, order] for part in case.weights)),
-        coupling=coupling,
-        w=case.w[:, order],
-    )
-    assert all(same(*parts) for parts in zip(turned.state, case.write(w=case.w).state, strict=True))
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_order_matters_to_means_that_share_an_error(coupling):
-    case, order = Case(coupling), [4, 0, 5, 2, 1, 3]
-    turned = MachineWeights(*(part[:, order] for part in case.weights))
-    ours = write_episode(case.state, case.codes[:, order], turned, coupling=coupling, w=case.w[:, order])
-    straight = case.write(w=case.w)
-    assert same(ours.state.V, straight.state.V)
-    assert same(ours.state.R, straight.state.R) == (coupling == "independent")
-
-
-@every_rule
 def test_covariances_never_grow(coupling):
     states = Case(coupling, items=20).write().states
     for before, after in pairwise(states):
@@ -240,35 +198,6 @@ def test_an_item_draws_the_read_out_towards_it():
     left = 1 - (item.gamma * kappa).sum(-1, keepdim=True)
     before, now = (z - combine(readouts(state.R, w), item.gamma) for state in (case.state, after))
     assert same(now, left * before)
-
-
-@every_rule
-def test_names_of_machines_do_not_matter(coupling):
-    case, order = Case(coupling), [2, 0, 1]
-    turned = write_episode(
-        State(*(part[:, order] for part in case.state)),
-        case.codes,
-        MachineWeights(*(part[..., order] for part in case.weights)),
-        coupling=coupling,
-    )
-    for ours, expected in zip(turned.state, case.write().state, strict=True):
-        assert same(ours, expected[:, order])
-
-
-@every_rule
-def test_a_batch_is_its_episodes_one_by_one(coupling):
-    case = Case(coupling, batch=3)
-    together = case.write()
-    for b in range(3):
-        alone = write_episode(
-            State(*(part[b : b + 1] for part in case.state)),
-            case.codes[b : b + 1],
-            MachineWeights(*(part[b : b + 1] for part in case.weights)),
-            coupling=coupling,
-        )
-        for ours, expected in zip(alone.state, together.state, strict=True):
-            assert same(ours[0], expected[b], atol=1e-12)
-        assert same(alone.kl[0], together.kl[b])
 
 
 # ------------------------------------------------------------------------------------------------- gradients
@@ -325,9 +254,9 @@ def single(psi, eta, size=1.0, columns=30):
     return written, wanted
 
 
-@pytest.mark.parametrize("columns", [8, 30, 60])
-@pytest.mark.parametrize("eta", [1e-4, 1e-3, 1e-2, 0.1, 1.0])
-@pytest.mark.parametrize("psi", [1, 16, 60])
+@pytest.mark.parametrize("columns", [8, 60])
+@pytest.mark.parametrize("eta", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("psi", [1, 60])
 def test_memories_stay_sound_over_45_writes_in_single_precision(psi, eta, columns):
     written, _ = single(psi, eta, size=3.0, columns=columns)
     assert all(part.isfinite().all() for part in (*written.state, written.kl))
@@ -370,16 +299,6 @@ def test_a_stack_of_networks_is_the_networks_one_by_one(coupling):
 
 
 # ------------------------------------------------------------------------------------------------- wrong use
-
-
-def test_wrong_options_are_answered():
-    case = Case()
-    with pytest.raises(UsageError, match="unknown coupling 'products'; did you mean 'product'"):
-        write_episode(case.state, case.codes, case.weights, coupling="products")
-    with pytest.raises(UsageError, match="unknown solver"):
-        case.write(solver="qr")
-    with pytest.raises(UsageError, match="at least one item"):
-        write_episode(case.state, case.codes[:, :0], case.weights)
 
 
 def test_writing_leaves_its_arguments_as_they_are():

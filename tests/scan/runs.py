@@ -4,49 +4,22 @@ from collections import Counter
 
 import torch
 
-from mini_lib.scan.runs import Settings, build
+from mini_lib.scan.runs import Settings
 from mini_lib.scan.tasks import NO_ACTION, padded
 
-SMALL = {"syntax": 8, "semantics": 6}
-CPU = torch.device("cpu")
-FORMS = [
-    {},
-    {"sequential_semantics": True},
-    {"syntax_action": True},
-    {"nonlinear_semantics": True},
-    {"surrounding": "top"},
-    {"ends": "zero"},
-    {"one_hot": True},
-]
+SIZES = {
+    "syntactic_attention": {"syntax": 8, "semantics": 6},
+    "gru_attention": {"embedding": 6, "hidden": 5},
+    "cnn": {"dim": 8, "layers": 2, "kernel": 3},
+    "li": {"primitive": 4, "function": 4, "units": 6},
+}
 
 
-def small(**changes):
+def small(model="syntactic_attention", **changes):
     """Few and small; commands are those of `few` where a test asks for it."""
-    options = SMALL | changes.pop("options", {})
-    return Settings(
-        **{
-            **{"split": "size_1", "model": "syntactic_attention", "lr": 1e-2, "epochs": 3, "batch_size": 16},
-            **{"options": options, "checks": (1, 2)},
-            **changes,
-        }
-    )
-
-
-def build_double(settings, seed):
-    """A run whose network is in double precision."""
-    run = build(settings, seed)
-    run.model.double()
-    return run
-
-
-def check_stack_gradients(stack, alone):
-    """Parameter by parameter: those of a stack in double precision are those of each of its networks alone."""
-    for place, own in enumerate(alone):
-        for name, parameter in own.params.items():
-            stacked = stack.params[name].grad
-            assert (stacked is None) == (parameter.grad is None), name
-            if stacked is not None:
-                torch.testing.assert_close(stacked[place], parameter.grad, rtol=1e-7, atol=1e-10)
+    kept = {"split": "size_1", "lr": 1e-2, "epochs": 3, "batch_size": 100 if model == "cnn" else 16}
+    options = SIZES[model] | changes.pop("options", {})
+    return Settings(model=model, **(kept | {"options": options, "checks": (1, 2)} | changes))
 
 
 def of_size(count):

@@ -1,16 +1,15 @@
+"""Where attention is, and where answers go wrong: counted again for networks that are written by hand."""
+
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis import Share
-from mini_lib.scan.analysis.steps import KIND_OF
+from mini_lib.scan.analysis import KIND_OF, Share
 from mini_lib.scan.evaluation import accuracy, answers
-from mini_lib.scan.grammar import derive, interpret, phrases
+from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
@@ -36,19 +35,6 @@ def test_attend_names_words_actions_and_the_own_word_of_each():
         trace = model.trace(examples.words, examples.lengths, 5)
     torch.testing.assert_close(found.attention, trace.attention[0])
     assert found.predicted == tuple(ACTIONS[i] for i in answers(model, examples)[0])
-
-
-def test_analysis_is_of_syntactic_attention_alone():
-    other = torch.nn.Linear(2, 2)
-    for call in (
-        lambda: analysis.attend(other, "jump"),
-        lambda: analysis.follow(other, ["jump"]),
-        lambda: analysis.dictionary(other),
-        lambda: analysis.two_commands(other, "jump", "walk"),
-        lambda: analysis.leak(other, ["jump"]),
-    ):
-        with pytest.raises(UsageError, match="this network is a Linear"):
-            call()
 
 
 # ------------------------------------------------------------------------------------------ many commands
@@ -172,7 +158,6 @@ def test_substitutions_are_right_and_said_actions(lapses):
 def test_first_errors_are_of_wrong_commands(lapses):
     found = analysis.first_errors(analysis.follow(lapses, COMMANDS))
     assert found.step.tolist() == [1, 0, 2]
-    assert found.steps.tolist() == [3, 4, 3]
     assert found.relative.tolist() == [0.5, 0.0, 1.0]
 
 
@@ -200,24 +185,6 @@ def test_forms_are_counted_by_any_key():
     assert last == {"jump": Share(1, 1), "twice": Share(1, 2), "thrice": Share(0, 1), "look": Share(0, 1)}
     turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
     assert turn == {"turn D thrice": Share(1, 1)}
-    with pytest.raises(UsageError, match="no phrase of 'walk' holds 'jump'"):
-        analysis.by_form(["walk"], [True], analysis.construction("jump"))
-
-
-def test_every_test_command_of_add_jump_has_one_construction():
-    jumps = [phrase for phrase in phrases(("jump",)) if phrase.verb == "jump" and phrase.direction != "left"]
-    test = [str(first) for first in jumps] + [
-        f"{first} and {second}" for first, second in product(jumps, jumps)
-    ]
-    test += [f"{first} after look" for first in jumps]
-    forms = analysis.by_form(test, [True] * len(test), analysis.construction("jump"))
-    assert sum(share.count for share in forms.values()) == len(test)
-    assert len(forms) == 13  # U, U D, U opposite D, U around D, each by three; and both
-    assert forms.pop("in both phrases").count == 12 * 12
-    assert {share.count for share in forms.values()} == {2}
-    places = analysis.by_form(test, [True] * len(test), analysis.position("jump"))
-    counts = {place: share.count for place, share in places.items()}
-    assert counts == {"alone": 12, "in both phrases, and": 144, "first, after": 12}
 
 
 def test_a_run_is_described_by_the_same_numbers(lapses, perfect):

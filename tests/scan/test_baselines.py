@@ -1,185 +1,27 @@
-"""The networks that Syntactic Attention is compared with, against the facts and slow numpy."""
+"""What is particular to the networks that Syntactic Attention is compared with: sizes, losses, first weights."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
-from mini_lib.scan.models import cnn, gru_attention, li, meta_seq2seq
+from mini_lib.errors import UsageError
+from mini_lib.scan import recipes
+from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention, GRUCell
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
-from mini_lib.scan.tasks import encode, padded
-from scan import oracles_baselines as oracles
-from scan.small import COMMANDS, END, NETWORKS, counted, make, noise_for, weights
+from mini_lib.scan.tasks import NO_ACTION, WORD_COUNT, encode, padded
+from scan import oracles
+from scan.networks import COMMANDS, END, count, make, noise_for, rows_of, weights
 
-ORACLES = {"gru": oracles.gru, "li": oracles.li, "cnn": oracles.cnn}
-MODULES = {"gru": gru_attention, "li": li, "cnn": cnn}
-every_network = pytest.mark.parametrize("name", NETWORKS)
-
-
-def loss_of(name, logits, actions):
-    return MODULES[name.split("_")[0]].loss(logits, actions)
-
-
-# ----------------------------------------------------------------------------------------- all of them
-
-
-@every_network
-@pytest.mark.parametrize("noisy", [False, True])
-def test_equals_the_numpy_forward_pass(name, noisy):
-    network, examples = make(name), encode(COMMANDS)
-    noise = noise_for(network, examples) if noisy else {}
-    logits = network(*examples, noise or None).detach().numpy()
-    for row, (words, length, actions) in enumerate(
-        zip(*(part.tolist() for part in tuple(examples)), strict=True)
-    ):
-        steps = actions.index(END) + 1
-        drawn = {key: each[row].numpy() for key, each in noise.items()}
-        expected = ORACLES[name.split("_")[0]](weights(network), words[:length], actions[:steps], drawn)
-        np.testing.assert_allclose(logits[row, :steps], expected, rtol=0, atol=1e-9)
-
-
-@every_network
-def test_a_command_sees_neither_its_batch_nor_padding(name):
-    network, examples = make(name), encode(COMMANDS)
-    noise = noise_for(network, examples)
-    together = network(*padded(examples), noise)
-    for row in range(len(COMMANDS)):
-        one = examples[row : row + 1].trimmed()
-        mine = {key: each[row : row + 1] for key, each in noise.items()}
-        alone = network(*one, mine)
-        torch.testing.assert_close(alone[0], together[row, : one.actions.shape[1]], rtol=0, atol=1e-9)
-
-
-@every_network
-def test_what_stands_at_padding_is_of_no_meaning(name):
-    network, examples = make(name), padded(encode(COMMANDS))
-    places = torch.arange(examples.words.shape[1])
-    other = examples._replace(words=torch.where(places < examples.lengths[:, None], examples.words, 5))
-    assert (other.words != examples.words).any()
-    torch.testing.assert_close(network(*other), network(*examples), rtol=0, atol=1e-9)
-
-
-@every_network
-def test_the_first_word_of_the_command_is_read_but_not_its_start(name):
-    network, examples = make(name), encode(COMMANDS)
-    for place, same in ((0, True), (1, False)):
-        words = examples.words.clone()
-        words[:, place] = (words[:, place] + 1) % 8
-        assert torch.equal(network(*examples._replace(words=words)), network(*examples)) == same
-
-
-@every_network
-def test_no_noise_is_ones_for_dropout_and_zeros_for_gaussian_noise(name):
-    network, examples = make(name), encode(COMMANDS)
-    noise = noise_for(network, examples)
-    assert noise
-    neutral = {
-        key: torch.full_like(each, 0.0 if name.startswith("li") else 1.0) for key, each in noise.items()
-    }
-    torch.testing.assert_close(network(*examples, neutral), network(*examples))
-    for key, each in noise.items():  # each of them is used
-        assert (network(*examples, {key: each}) - network(*examples)).abs().max() > 1e-6
-
-
-@every_network
-def test_noise_is_drawn_from_the_generator_alone(name):
-    network, examples = make(name), encode(COMMANDS)
-    first, again, other = (noise_for(network, examples, seed) for seed in (3, 3, 4))
-    for key, each in first.items():
-        assert each.shape[0] == len(COMMANDS)
-        assert torch.equal(each, again[key])
-        assert not torch.equal(each, other[key])
-        if name.startswith(("gru", "cnn")):
-            kept = 1 / (0.8 if name.startswith("gru") else 0.75)
-            torch.testing.assert_close(each.unique(), torch.tensor([0, kept]).double())
-
-
-@every_network
-def test_predicts_what_teacher_forcing_says_of_its_own_actions(name):
-    network, examples = make(name, spread=1.0), encode(COMMANDS)
-    predicted = network.predict(examples.words, examples.lengths, 12)
-    assert predicted.shape == (len(COMMANDS), 12)
-    assert not predicted.requires_grad
-    assert len(predicted.unique()) > 1
-    if name == "li_gold":  # its own <SOS> cannot be said, so nothing is taken for padding
-        assert (predicted != 0).all()
-    logits = network(examples.words, examples.lengths, predicted)
-    torch.testing.assert_close(logits.argmax(dim=-1), predicted)
-
-
-@every_network
-def test_which_networks_read_the_right_actions(name):
-    network, examples = make(name), encode(COMMANDS)
-    other = examples._replace(actions=torch.where(counted(examples), 8 - examples.actions, 0))
-    same = torch.equal(network(*other), network(*examples))
-    assert same == (name in ("gru_no_dependency", "li", "li_one"))
-
-
-@every_network
-def test_no_step_sees_its_own_action_or_later_ones(name):
-    network, examples = make(name), encode(COMMANDS)
-    actions = examples.actions.clone()
-    actions[:, 2:] = 5
-    torch.testing.assert_close(network(*examples)[:, :3], network(*examples._replace(actions=actions))[:, :3])
-
-
-@every_network
-def test_stacked_replicas_equal_each_alone(name):
-    networks, examples = [make(name, seed) for seed in range(3)], encode(COMMANDS)
-    noises = [noise_for(networks[0], examples, seed) for seed in range(3)]
-
-    def loss(parameters, buffers, noise):
-        logits = functional_call(networks[0], (parameters, buffers), (*examples, noise))
-        return loss_of(name, logits, examples.actions)
-
-    noise = {key: torch.stack([each[key] for each in noises]) for key in noises[0]}
-    stacked = vmap(grad(loss))(*stack_module_state(networks), noise)
-    for replica, network in enumerate(networks):
-        loss_of(name, network(*examples, noises[replica]), examples.actions).backward()
-        for key, parameter in network.named_parameters():
-            assert torch.isfinite(stacked[key]).all()
-            torch.testing.assert_close(stacked[key][replica], parameter.grad, rtol=1e-7, atol=1e-10)
-
-
-@every_network
-def test_gradient_reaches_every_parameter_but_those_without_an_effect(name):
-    network, examples = make(name, seed=1), encode([*COMMANDS, "look around right thrice and jump"])
-    logits = network(*examples, noise_for(network, examples))
-    F.cross_entropy(logits.flatten(0, 1), examples.actions.flatten(), ignore_index=0).backward()
-    without = {key for key, each in network.named_parameters() if each.grad.abs().max() < 1e-14}
-    assert not without
-
-
-@every_network
-def test_learns_a_few_commands_by_heart(name):
-    torch.manual_seed(0)
-    # Without its noise, Li's network finds its way slowly.
-    kind, enough = name.split("_")[0], 0.7 if name.startswith("li") else 0.05
-    sizes = {"gru": {"hidden": 16}, "li": {"primitive": 8, "function": 8, "units": 32}, "cnn": {"dim": 16}}
-    network = NETWORKS[name](**sizes[kind]).eval()
-    examples = encode(["jump", "walk twice", "turn left", "look right"])
-    optimiser, losses = torch.optim.Adam(network.parameters(), 0.005), []
-    for _update in range(60):
-        optimiser.zero_grad()
-        logits = network(*examples)
-        loss = F.cross_entropy(logits.flatten(0, 1), examples.actions.flatten(), ignore_index=0)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-    assert losses[-1] < enough * losses[0]
-
+EXAMPLES = encode(COMMANDS)
 
 # ------------------------------------------------------------------------------------ counts and losses
-
-
-def count(network):
-    return sum(each.numel() for each in network.parameters())
 
 
 def test_parameters_of_the_gru():
@@ -226,34 +68,26 @@ def test_parameters_of_meta_seq2seq():
     assert count(MetaSeq2Seq()) == encoders + decoder
 
 
-def hand_made(rows, classes=8):
-    """Logits of 2 for the action that the network says, 0 for the others."""
-    return 2.0 * F.one_hot(torch.tensor(rows), classes)
-
-
 RIGHT, WRONG = -math.log(math.exp(2) / (math.exp(2) + 7)), -math.log(1 / (math.exp(2) + 7))
 
 
-def test_loss_of_the_gru_ends_where_the_network_says_so():
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (syntactic_attention.loss, ((2 * RIGHT + WRONG) / 3 + WRONG) / 2),
+        # The first command is ended one action too early: that counts, and what follows does not.
+        (gru_attention.loss, (RIGHT + WRONG + WRONG + WRONG) / 2),
+        (li.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 2),
+        (lambda *given: li.loss(*given, torch.tensor(0.25)), (2 * RIGHT + WRONG + 2 * WRONG) / 2 + 0.25),
+        (cnn.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 5),  # meta-seq2seq has the same
+    ],
+    ids=["syntactic attention", "gru", "li", "li with penalty", "cnn"],
+)
+def test_losses_of_two_commands_by_hand(loss, expected):
+    """Logits are 2 for the action that the network says and 0 for the others."""
     actions = torch.tensor([[4, 4, END, 0], [5, END, 0, 0]])
-    # The first command is ended one action too early: that counts, and what follows does not.
-    logits = hand_made([[4, END, END, 1], [4, 4, END, 1]])
-    assert gru_attention.loss(logits, actions).item() == pytest.approx((RIGHT + WRONG + WRONG + WRONG) / 2)
-
-
-def test_loss_of_li_is_summed_over_actions_and_averaged_over_commands():
-    actions = torch.tensor([[4, 4, END, 0], [5, END, 0, 0]])
-    logits = hand_made([[4, END, END, 1], [4, 4, END, 1]])
-    expected = (2 * RIGHT + WRONG + 2 * WRONG) / 2
-    assert li.loss(logits, actions).item() == pytest.approx(expected)
-    assert li.loss(logits, actions, torch.tensor(0.25)).item() == pytest.approx(expected + 0.25)
-
-
-@pytest.mark.parametrize("module", [cnn, meta_seq2seq])
-def test_loss_is_averaged_over_actions(module):
-    actions = torch.tensor([[4, 4, END, 0], [5, END, 0, 0]])
-    logits = hand_made([[4, END, END, 1], [4, 4, END, 1]])
-    assert module.loss(logits, actions).item() == pytest.approx((2 * RIGHT + WRONG + 2 * WRONG) / 5)
+    logits = 2.0 * F.one_hot(torch.tensor([[4, END, END, 1], [4, 4, END, 1]]), 8)
+    assert loss(logits, actions).item() == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------------------------------------- GRU
@@ -273,3 +107,146 @@ def test_gru_starts_uniform():
     assert network.decoder.weight_hh.abs().max() <= 1 / 8
     assert network.decoder.weight_hh.std().item() == pytest.approx(1 / 8 / math.sqrt(3), rel=0.02)
     assert network.word.weight.std().item() == pytest.approx(1, rel=0.1)
+
+
+# ----------------------------------------------------------------------------------------------- Li
+
+
+@pytest.mark.parametrize("block", [1, 4, 512])
+@pytest.mark.parametrize("decoder_input", ["none", "gold"])
+def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block, decoder_input):
+    """Loss, gradients and logits; behind the end of a block's longest command logits are 0."""
+    monkeypatch.setattr(recipes, "BLOCK", block)
+    network = make("li", decoder_input=decoder_input)
+    examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
+    batch = recipes.batch_of(examples) | {"noise": noise_for(network, examples)}
+    in_blocks, outcomes = recipes.longest_first(batch), []
+    for each in (batch, in_blocks):
+        network.zero_grad()
+        loss, _ = recipes.li_loss(network, each)
+        loss.backward()
+        outcomes.append([loss.detach(), *(parameter.grad for parameter in network.parameters())])
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-10)
+    logits, _ = recipes.li_in_blocks(network, in_blocks)
+    everywhere = network(*recipes.examples_of(in_blocks), in_blocks["noise"])
+    ends = (in_blocks["actions"] != NO_ACTION).sum(dim=1)
+    assert ends.tolist() == sorted(ends.tolist(), reverse=True)
+    first_of_block = torch.arange(len(ends)) // block * block
+    reached = torch.arange(logits.shape[1]) < ends[first_of_block][:, None]
+    assert reached.all() == (block == 512)
+    torch.testing.assert_close(logits[reached], everywhere[reached], rtol=0, atol=1e-9)
+    assert (logits[~reached] == 0).all()
+    assert (everywhere[~reached] != 0).all()
+
+
+def test_li_shows_which_word_each_action_is_taken_from():
+    network = make("li")
+    shares = network.attention(*EXAMPLES)
+    places = torch.arange(shares.shape[2]) < EXAMPLES.lengths[:, None, None] - 1
+    torch.testing.assert_close(shares.sum(dim=2), torch.ones_like(shares[..., 0]))
+    assert torch.equal(shares > 0, places.expand(shares.shape))
+    primitives = network.primitive[network.word_rows[EXAMPLES.words[:, 1:]]]
+    logits = shares @ primitives @ network.action.mT + network.action_bias
+    torch.testing.assert_close(logits, network(*EXAMPLES)[..., 1:])
+
+
+def test_li_exchanges_h_and_c_between_encoder_and_decoder():
+    network, examples = make("li"), encode(COMMANDS[:1])
+    words, actions = examples.words[0].tolist(), examples.actions[0].tolist()
+    ours = network(*examples)[0].detach().numpy()
+    exchanged, not_exchanged = (
+        oracles.li(weights(network), words, actions, {}, swapped=swapped)[0] for swapped in (True, False)
+    )
+    np.testing.assert_allclose(ours, exchanged, atol=1e-9)
+    assert np.abs(ours - not_exchanged).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "free"),
+    [
+        ({}, ()),
+        ({"primitive_noise": False}, ("primitive",)),
+        ({"function_noise": False}, ("function",)),
+        ({"primitive_noise": False, "function_noise": False}, ("primitive", "function")),
+        ({"representations": "one"}, ()),
+    ],
+)
+def test_li_penalty_and_noise_belong_together(options, free):
+    network, examples = make("li", strength=0.3, **options), padded(encode(COMMANDS))
+    noisy = [name for name in ("primitive", "function") if name not in free]
+    words = [command for command, _ in rows_of(examples)]
+    expected = oracles.li_penalty(weights(network), words, 0.3, noisy)
+    assert network.penalty(examples.words, examples.lengths).item() == pytest.approx(expected, abs=1e-12)
+    assert list(noise_for(network, examples)) == noisy
+    strange = {name: torch.ones(4, 11, network._tables()[name].shape[1]).double() for name in free}
+    torch.testing.assert_close(network(*examples, strange), network(*examples))
+    logits, penalty = network(*examples, noise_for(network, examples), with_penalty=True)
+    torch.testing.assert_close(logits, network(*examples, noise_for(network, examples)))
+    assert penalty.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_li_has_a_row_for_each_word_and_one_for_the_end():
+    rows = make("li").word_rows.tolist()
+    assert len(rows) == WORD_COUNT
+    assert Counter(rows) == {0: 3, **dict.fromkeys(range(1, 14), 1)}
+    assert len(LiNetwork(words=17, actions=9).primitive) == 15
+
+
+def test_li_never_says_the_start():
+    logits = make("li")(*EXAMPLES)
+    assert (logits[..., 0] == -1e9).all()
+    assert (logits[..., 1:] > -100).all()
+
+
+def test_li_starts_glorot_uniform():
+    torch.manual_seed(0)
+    network = LiNetwork()
+    bound = math.sqrt(6 / (129 + 256))
+    assert 0.99 * bound < network.decoder_kernel.abs().max() <= bound
+    assert 0.99 * math.sqrt(6 / (40 + 128)) < network.encoder_kernel.abs().max() <= math.sqrt(6 / (40 + 128))
+    assert network.decoder_bias.abs().max() == 0
+    assert 0.95 < network.primitive.abs().max() <= 1
+
+
+def test_li_refuses_more_places_than_it_knows():
+    words = torch.full((1, 12), 1)
+    with pytest.raises(UsageError, match="knows 10 places"):
+        make("li")(words, torch.tensor([12]), torch.ones(1, 3, dtype=torch.int64))
+
+
+# ---------------------------------------------------------------------------------------------- CNN
+
+
+def test_cnn_scales_the_gradient_that_comes_back_through_its_keys():
+    x = torch.randn(3, requires_grad=True)
+    scaled = cnn._scale_gradient(x, 0.25)
+    torch.testing.assert_close(scaled, x)
+    scaled.sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((3,), 0.25))
+
+
+def test_cnn_divides_by_twice_its_attention_layers(monkeypatch):
+    network, examples, grads = make("cnn"), EXAMPLES, {}
+    kept = cnn._scale_gradient
+    for scaled in (True, False):
+        monkeypatch.setattr(cnn, "_scale_gradient", kept if scaled else lambda x, factor: x)
+        network.zero_grad()
+        cnn.loss(network(*examples), examples.actions).backward()
+        grads[scaled] = network.encoder_last.bias.grad
+    torch.testing.assert_close(4 * grads[True], grads[False])  # two layers
+
+
+def test_cnn_starts_with_the_stated_variances():
+    torch.manual_seed(0)
+    network = CNN(dim=64, kernel=5, layers=1)
+    layer = network.decoder[0]
+    for normed, variance in (
+        (network.encoder_first, 0.75 / 64),
+        (network.encoder_last, 1 / 64),
+        (layer.query, 1 / 64),
+        (layer.convolution, 4 * 0.75 / (5 * 64)),
+    ):
+        assert normed.v.var().item() == pytest.approx(variance, rel=0.1)
+        torch.testing.assert_close(normed.g, normed.v.norm(dim=1))
+        assert normed.bias.abs().max() == 0
+    assert network.action_place.weight.std().item() == pytest.approx(0.1, rel=0.05)

@@ -7,18 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.grammar import (
-    NEW_VERB,
-    VERBS,
-    WORDS,
-    Command,
-    Phrase,
-    commands,
-    derive,
-    interpret,
-    parse,
-    phrases,
-)
+from mini_lib.scan.grammar import NEW_VERB, VERBS, WORDS, Command, Phrase, commands, derive, parse, phrases
 from scan import oracles
 
 FIVE = (*VERBS, NEW_VERB)
@@ -50,19 +39,10 @@ def test_thirteen_words_up_to_nine_in_a_command():
     assert {len(command.split()) for command in commands()} == set(range(1, 10))
 
 
-@pytest.fixture(scope="module")
-def derived():
-    return {command: derive(command) for command in commands(FIVE)}
-
-
-def test_every_command_means_what_rewriting_says(derived):
-    for command, steps in derived.items():
+def test_every_command_means_what_rewriting_says():
+    for command in (*commands(), *commands((NEW_VERB,))):
+        steps = derive(command)
         assert steps == oracles.meaning(oracles.tagged(command))
-    assert len(derived.keys() & set(commands())) == 20_910
-
-
-def test_every_action_is_the_meaning_of_its_word(derived):
-    for command, steps in derived.items():
         words = command.split()
         assert all(words[step.word].upper() == step.action for step in steps)
         meant = {place for place, word in enumerate(words) if word in (*FIVE, "left", "right")}
@@ -76,11 +56,11 @@ def test_a_parse_has_the_parts():
 
 
 def test_every_parse_prints_as_it_was_and_its_form_leaves_out_the_content():
-    parsed = {command: parse(command) for command in commands()}
+    parsed = {command: parse(command) for command in commands(("jump",))}
     assert all(str(each) == command for command, each in parsed.items())
     assert len({each.form for each in parsed.values()}) == 21 + 2 * 21 * 21
     assert parsed["jump around left twice after turn right"].form == "U around D twice after turn D"
-    assert parse("dax").form == "U"
+    assert parse("dax").form == parse("walk").form == "U"
 
 
 def marked(message):
@@ -113,13 +93,13 @@ def test_dax_is_offered_where_it_is_used(command, offered):
     assert str(error.value).endswith(", dax") == offered
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from((*WORDS, NEW_VERB)), max_size=9))
 def test_random_words_are_parsed_or_marked_at_the_right_word(words):
     check(words)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.sampled_from(sorted(language())), st.data())
 def test_a_command_with_a_word_changed_is_marked_at_the_right_word(command, data):
     words = command.split()
@@ -143,9 +123,8 @@ def test_a_command_with_a_word_changed_is_marked_at_the_right_word(command, data
     ],
 )
 def test_a_wrong_command_is_pointed_at(command, mark, says):
-    for function in (parse, interpret, derive):
-        with pytest.raises(UsageError) as error:
-            function(command)
-        line, pointer, rest = str(error.value).split("\n", 2)
-        assert (line, pointer) == (command, mark)
-        assert says in rest
+    with pytest.raises(UsageError) as error:
+        parse(command)
+    line, pointer, rest = str(error.value).split("\n", 2)
+    assert (line, pointer) == (command, mark)
+    assert says in rest

@@ -1,15 +1,18 @@
-"""The numbers of the recipes, as the facts sheets' sources have them: nothing else in the tests would notice."""
+"""How each network is trained: the numbers of its recipe, as the facts sheets' sources have them; its batches."""
 
 import math
-from dataclasses import replace
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
 from torch import nn
 
-from mini_lib.scan.recipes import LINES, RECIPES, score
+from mini_lib.scan import recipes
+from mini_lib.scan.recipes import RECIPES, batch_of, score
 from mini_lib.scan.runs import VALIDATIONS, build, make_parts, paper_settings
-from mini_lib.scan.tasks import EOS, NO_ACTION, WORD_IDS
+from mini_lib.scan.tasks import EOS, NO_ACTION, WORD_IDS, encode, get_split
+from scan.runs import SIZES
 
 # (network, split): learning rate, batch, updates, clip, share of the file that is trained on, options.
 TABLE = {
@@ -31,10 +34,10 @@ def test_settings_of_the_tables(case):
     settings = paper_settings(split, model)
     assert (settings.lr, settings.batch_size, settings.clip) == (lr, batch, clip)
     assert (VALIDATIONS[settings.validation], settings.options) == (share, options)
-    if updates is not None and model != "li":  # Li et al. are built below, once
-        assert build(replace(settings, options={"hidden": 4, "embedding": 4}), seed=1).updates == updates
     if model == "li":
-        assert settings.epochs * 10 == updates
+        assert settings.epochs * recipes.UPDATES == updates
+    elif updates:
+        assert build(paper_settings(split, model, options=SIZES[model]), seed=1).updates == updates
 
 
 @pytest.mark.parametrize(
@@ -47,9 +50,6 @@ def test_settings_of_the_tables(case):
 def test_schedules(model, per_epoch, factors):
     schedule = RECIPES[model].schedule
     assert {update: schedule(per_epoch, update) for update in factors} == pytest.approx(factors)
-
-
-def test_the_others_have_a_constant_rate():
     assert RECIPES["syntactic_attention"].schedule is RECIPES["cnn"].schedule is None
 
 
@@ -78,22 +78,61 @@ def test_bastings_hold_out_a_tenth_in_which_the_primitive_stands_once():
     assert 1_250 < len(parts.validation.lengths) < 1_467
 
 
-def test_the_cnn_sees_as_many_lines_as_were_drawn_in_batches_that_fit():
-    replica = build(paper_settings("add_jump", "cnn"), seed=1)
-    rows = replica.epoch(0)["rows"]
-    assert (rows >= 0).sum() == LINES
-    other = build(paper_settings("add_jump", "cnn"), seed=2)
-    assert not rows.equal(other.epoch(0)["rows"])
-    assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, other.epoch(0)["rows"].tolist()))
-    lengths = (replica.constants["actions"] != NO_ACTION).sum(dim=1)
-    longest = torch.maximum(replica.constants["lengths"] - 1, lengths)
-    for row in rows[::50]:
-        held = row[row >= 0]
-        assert len(held) == 1 or len(held) * longest[held].max() <= 500
-
-
 def test_rows_without_actions_do_not_count_in_the_score():
     right = torch.zeros(3, 2, 8)
     right[0, 0, 2] = right[0, 1, 3] = right[1, 0, 4] = 1.0
     actions = torch.tensor([[2, 3], [5, 3], [NO_ACTION, NO_ACTION]])
     assert score(right, actions) == 50.0
+
+
+# ----------------------------------------------------------------------------------------- batches
+
+
+def commands_of(batch):
+    return [tuple(row.tolist()) for row in batch["words"]]
+
+
+def test_bucketed_batches_are_of_like_length_and_show_every_command_once():
+    examples = encode(get_split("size_1").train)
+    sampler = recipes.bucketed(examples, 16, 1)
+    first, again, second = (sampler.epoch(e) for e in (0, 0, 1))
+    assert first["words"].equal(again["words"])
+    assert not first["words"].equal(second["words"])
+    assert Counter(commands_of(first)) == Counter(commands_of(batch_of(examples)))
+    batches = [part.tolist() for part in first["lengths"].split(16)]
+    ranges = sorted((min(batch), max(batch)) for batch in batches)
+    assert all(one[1] <= other[0] for one, other in pairwise(ranges))
+    assert batches != sorted(batches)
+
+
+def test_drawn_batches_repeat_commands_and_an_epoch_is_ten_updates():
+    examples = encode(get_split("size_1").train[:30])
+    sampler = recipes.with_replacement(examples, 16, 1)
+    assert sampler.examples == recipes.UPDATES * 16 == len(sampler.epoch(0)["words"])
+    seen = Counter(commands_of(sampler.epoch(0)))
+    assert set(seen) <= set(commands_of(batch_of(examples)))
+    assert max(seen.values()) > 1
+    assert not sampler.epoch(0)["words"].equal(sampler.epoch(1)["words"])
+
+
+def test_crowded_batches_fill_so_many_places(monkeypatch):
+    monkeypatch.setattr(recipes, "LINES", 500)
+    examples = encode(get_split("size_1").train)
+    sampler = recipes.max_token_batches(examples, 100, 1)
+    longest = [
+        max(int(n) - 1, int((a > 0).sum())) for n, a in zip(examples.lengths, examples.actions, strict=True)
+    ]
+    batches = [[number for number in row if number >= 0] for row in sampler.epoch(0)["rows"].tolist()]
+    assert [sampler.commands(update) for update in range(len(batches))] == list(map(len, batches))
+    again = [(row >= 0).sum() for row in sampler.epoch(3)["rows"]]
+    assert [sampler.commands(3 * len(batches) + place) for place in range(len(batches))] == again
+    assert sum(map(len, batches)) == 500
+    places = [len(batch) * max(longest[n] for n in batch) for batch in batches]
+    assert all(filled <= 100 for filled in places)
+    assert sum(places) > 50 * len(places)  # more than half full, or two of them would have been one
+    assert sampler.constants["words"].equal(batch_of(examples)["words"])
+    other = recipes.max_token_batches(examples, 100, seed=2).epoch(0)[
+        "rows"
+    ]  # the same lines in another order
+    assert not other.equal(sampler.epoch(0)["rows"])
+    assert sorted(other.tolist()) == sorted(sampler.epoch(0)["rows"].tolist())

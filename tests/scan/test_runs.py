@@ -1,105 +1,184 @@
-"""Real runs by the harness: data, noise, losses, checks, stacks and resuming."""
+"""Runs: their settings, their commands, noise and losses, what is measured, stacks and resuming."""
 
-import math
+import json
+import os
 
 import pytest
 import torch
 
-from mini_lib.scan import tasks
+from mini_lib import datasets
+from mini_lib.errors import UsageError
+from mini_lib.scan import recipes, tasks
 from mini_lib.scan.evaluation import accuracy, answers, best_and_last
-from mini_lib.scan.recipes import RECIPES, batch_of, examples_of, trim
-from mini_lib.scan.runs import build, make_parts
+from mini_lib.scan.recipes import examples_of
+from mini_lib.scan.runs import Settings, build, make_parts, paper_settings, tutorial_settings
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, get_split, padded
+from mini_lib.settings import settings_hash
 from mini_lib.training import TrainingStack, train
-from scan.runs import CPU, FORMS, build_double, check_stack_gradients, of_size, rows, small
+from scan.networks import count
+from scan.runs import SIZES, of_size, rows, small
 
-loss_of = RECIPES["syntactic_attention"].loss
+CPU = torch.device("cpu")
+
+# ----------------------------------------------------------------------------------------- settings
 
 
-def test_a_replica_is_a_function_of_settings_and_seed(few):
-    one, same, other = (build(small(), seed) for seed in (1, 1, 2))
-    for replica, equal in ((same, True), (other, False)):
-        assert all(
-            a.equal(b) is equal
-            for a, b in zip(one.model.state_dict().values(), replica.model.state_dict().values(), strict=True)
-        )
-        assert all(one.epoch(0)[k].equal(replica.epoch(0)[k]) is equal for k in ("words", "actions"))
-        assert all(
-            v.equal(replica.noise(5, of_size(4))[k]) is equal for k, v in one.noise(5, of_size(4)).items()
-        )
-    assert (one.key == same.key, one.key == other.key) == (True, False)
+def test_settings_keep_only_what_is_not_default():
+    plain = paper_settings("length").to_dict()
+    assert plain == {
+        **{"paper": "scan", "split": "length", "model": "syntactic_attention"},
+        **{"lr": 1e-3, "epochs": 15, "batch_size": 1, "checks": [5, 10]},
+    }
+    changes = {"validation": "random", "source": "released", "clip": 5.0, "options": {"ends": "zero"}}
+    changed = paper_settings("length", **changes)
+    assert changed.to_dict() == plain | changes
+    assert Settings.from_dict(json.loads(json.dumps(changed.to_dict()))) == changed
+    assert Settings.from_dict(plain) == paper_settings("length")
+
+
+def test_a_run_has_one_name_however_its_settings_are_written():
+    settings = tutorial_settings().to_dict()
+    turned = dict(reversed(settings.items())) | {"options": dict(reversed(settings["options"].items()))}
+    turned |= {"source": "generated", "clip": None}
+    turned["options"] |= {"dropout": 0.5, "ends": "learned"}
+    del turned["paper"]
+    assert settings_hash(Settings.from_dict(turned).to_dict()) == settings_hash(settings) == "4d871cf4c7c5"
+
+
+def test_settings_describe_what_is_not_the_papers():
+    assert paper_settings("add_jump").describe() == "syntactic_attention, add_jump"
+    changed = paper_settings("length", validation="random", clip=5.0)
+    assert changed.describe() == "syntactic_attention, length, clip 5.0, validation random"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split": "addjump"}, "unknown split 'addjump'; did you mean 'add_jump'"),
+        ({"split": "few_shot_3_1"}, "few-shot splits have"),
+        ({"model": "syntactic_atention"}, "unknown model 'syntactic_atention'; did you mean 'syntactic_att"),
+        ({"validation": "tails"}, "unknown validation 'tails'; did you mean 'tail'"),
+        ({"source": "relesed"}, "unknown source of commands 'relesed'; did you mean 'released'"),
+        ({"split": "size_1", "source": "released"}, "unknown split with released files 'size_1'"),
+        ({"epochs": 0}, "epochs has to be a whole number from 1, got 0"),
+        ({"batch_size": -1}, "batch_size has to be a whole number from 1, got -1"),
+        ({"lr": 0.0}, "lr has to be above 0"),
+        ({"clip": -1.0}, "clip has to be above 0"),
+        ({"checks": [0]}, "checks are epochs from 1 to 3, got 0"),
+        ({"checks": [4]}, "checks are epochs from 1 to 3, got 4"),
+        ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
+    ],
+)
+def test_settings_that_make_no_run_are_refused(changes, message):
+    with pytest.raises(UsageError, match=message):
+        Settings.from_dict(small().to_dict() | changes)
+
+
+def test_a_wrong_split_or_option_is_refused_where_settings_are_made():
+    with pytest.raises(UsageError, match="did you mean 'add_jump'"):
+        paper_settings("ad_jump")
+    with pytest.raises(UsageError, match="unknown ends 'zeros'; did you mean 'zero'"):
+        build(small(options={"ends": "zeros"}), 1)
+
+
+def test_tutorial_settings_are_small_and_can_be_changed():
+    settings = tutorial_settings()
+    assert (settings.split, settings.batch_size, settings.lr) == ("add_jump", 16, 4e-3)
+    assert count(settings.network()) == 233_624  # facts, section 8
+    assert tutorial_settings(epochs=1, options={"syntax": 8}).options == {"syntax": 8, "semantics": 38}
+
+
+# ----------------------------------------------------------------------------------------- commands
+
+
+@pytest.mark.parametrize(
+    ("split", "kept", "left", "epochs", "updates", "checks"),
+    [
+        ("simple", 13_382, 3_346, 15, 200_730, (5, 10)),
+        ("length", 13_592, 3_398, 15, 203_880, (5, 10)),
+        ("add_jump", 11_736, 2_934, 18, 211_248, (5, 10, 15)),
+        ("add_turn_left", 17_512, 4_378, 12, 210_144, (5, 10)),
+    ],
+)
+def test_the_schedule_and_the_validation_set_are_those_of_the_released_code(
+    split, kept, left, epochs, updates, checks
+):
+    """The last fifth is for validation; epochs are whole ones until 200,000 updates are passed."""
+    settings = paper_settings(split)
+    assert (settings.epochs, settings.checks) == (epochs, checks)
+    assert (settings.lr, settings.batch_size, settings.validation, settings.clip) == (1e-3, 1, "tail", None)
+    run = build(paper_settings(split, options=SIZES["syntactic_attention"]), 1)
+    assert run.updates == updates
+    assert run.updates - run.updates_per_epoch < 200_000 <= run.updates
+    assert (run.checks, run.clip, run.schedule) == (checks, None, None)
+    parts, (train, test) = run.evaluate.keywords["parts"], get_split(split)
+    assert [len(part.lengths) for part in parts] == [kept, left, len(test)]
+    for part, commands in zip(parts, (train[:kept], train[kept:], test), strict=True):
+        assert rows(part[::500], part[-1:]) == rows(encode([*commands[::500], commands[-1]]))
+
+
+def test_validation_at_random_is_a_fifth_of_the_commands_and_the_seeds(few):
+    every = rows(encode(few.train))
+    parts = {seed: make_parts(small(validation="random"), seed) for seed in (1, 2)}
+    again = make_parts(small(validation="random"), 1)
+    for part in parts.values():
+        assert (len(part.train.lengths), len(part.validation.lengths)) == (40, 10)
+        assert rows(part.train, part.validation) == every
+    assert again.validation.words.equal(parts[1].validation.words)
+    assert not parts[1].validation.words.equal(parts[2].validation.words)
+    assert not parts[1].validation.words.equal(make_parts(small(), 1).validation.words)
+
+
+def test_without_validation_all_is_for_training(few):
+    parts = make_parts(small(validation="none"), 1)
+    assert parts.validation is None
+    assert rows(parts.train) == rows(encode(few.train))
+    assert make_parts(small(validation="none"), 2).train.words.equal(parts.train.words)
+
+
+def test_released_files_take_the_place_of_the_generated(monkeypatch):
+    if not os.environ.get("MINI_LIB_DATA"):
+        pytest.skip("MINI_LIB_DATA is not set: no run is made of the released files")
+    monkeypatch.setattr(datasets, "cache_folder", lambda: None)
+    parts = make_parts(paper_settings("add_jump", source="released"), 1)
+    assert [len(part.lengths) for part in parts] == [11_736, 2_934, 7_706]
+    bare = [int((part.lengths == 3).logical_and(part.words[:, 1] == 1).sum()) for part in parts]
+    assert bare == [1_194, 273, 0]
+
+
+# ----------------------------------------------------------------------------------------- a run
+
+
+def test_a_run_is_a_function_of_settings_and_seed(few):
+    """Another form of the network meets the same commands in the same order, under the same noise."""
     state = torch.get_rng_state()
-    build(small(), 1)
+    one, same, other = (build(small(), seed) for seed in (1, 1, 2))
     assert torch.get_rng_state().equal(state)
-
-
-def test_forms_of_one_seed_meet_the_same_commands_in_the_same_order(few):
-    one, other = (build(small(options=options), 1) for options in ({}, {"syntax_action": True}))
-    assert one.epoch(2)["words"].equal(other.epoch(2)["words"])
-    assert one.noise(3, of_size(2))["word"].equal(other.noise(3, of_size(2))["word"])
+    for run, equal in ((same, True), (other, False)):
+        pairs = [*zip(one.model.state_dict().values(), run.model.state_dict().values(), strict=True)]
+        pairs += [(one.epoch(0)[part], run.epoch(0)[part]) for part in ("words", "actions")]
+        pairs += [(mask, run.noise(5, of_size(4))[name]) for name, mask in one.noise(5, of_size(4)).items()]
+        assert all(a.equal(b) is equal for a, b in pairs)
+        assert (one.key == run.key) is equal
+    form = build(small(options={"syntax_action": True}), 1)
+    assert one.epoch(2)["words"].equal(form.epoch(2)["words"])
+    masks, later = (one.noise(update, of_size(2)) for update in (3, 4))
+    for name, mask in form.noise(3, of_size(2)).items():
+        assert mask.shape[:2] == (2, MOST_WORDS)
+        assert mask.equal(masks[name])
+        assert not mask.equal(later[name])
 
 
 def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
-    replica, train = build(small(), 1), make_parts(small(), 1).train
-    first, second = (examples_of(replica.epoch(e)) for e in (0, 1))
+    run, train = build(small(), 1), make_parts(small(), 1).train
+    first, second = (examples_of(run.epoch(e)) for e in (0, 1))
     assert first.words.shape == (40, MOST_WORDS)
     assert first.actions.shape == (40, MOST_ACTIONS)
     assert rows(first) == rows(second) == rows(train)
     assert not first.words.equal(second.words)
 
 
-def test_noise_is_of_the_update_and_of_the_size_of_the_longest_command(few):
-    replica = build(small(), 1)
-    masks = replica.noise(7, of_size(4))
-    assert {name: tuple(mask.shape) for name, mask in masks.items()} == {
-        "meaning": (4, MOST_WORDS, 6),
-        "word": (4, MOST_WORDS, 4),
-    }
-    assert all(mask.equal(replica.noise(7, of_size(4))[name]) for name, mask in masks.items())
-    assert not any(mask.equal(replica.noise(8, of_size(4))[name]) for name, mask in masks.items())
-
-
-def test_loss_is_the_mean_over_steps_and_then_over_commands_and_the_score_exact_match():
-    logits = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0))
-    actions = torch.tensor([[2, 3, 0, 0, 0], [5, 4, 5, 4, 3], [1, 3, 0, 0, 0]])
-    logits[0, [0, 1], [2, 3]] = 20.0  # the first is right; the third is right but for its end
-    logits[2, 0, 1], logits[2, 1, 4] = 20.0, 20.0
-    batch = {"words": torch.zeros(3, 5).long(), "lengths": torch.full((3,), 5), "actions": actions}
-    loss, score = loss_of(lambda *given: logits, batch)
-    each = []
-    for row, steps in zip(logits, actions.tolist(), strict=True):
-        terms = [
-            math.log(step.exp().sum()) - step[action]
-            for step, action in zip(row, steps, strict=True)
-            if action
-        ]
-        each.append(sum(terms) / len(terms))
-    assert loss.item() == pytest.approx(sum(each).item() / 3)
-    assert score.item() == pytest.approx(100 / 3)
-
-
-def test_a_batch_weighs_commands_as_batches_of_one_do(few):
-    replica, whole = build(small(options={"dropout": 0.0}), 1), make_parts(small(), 1).train[:6]
-    together, _ = loss_of(replica.model, batch_of(whole))
-    alone = [loss_of(replica.model, batch_of(whole[i : i + 1]))[0] for i in range(6)]
-    assert together.item() == pytest.approx(sum(alone).item() / 6, rel=1e-5)
-
-
-def test_leaving_out_padding_changes_nothing_but_the_work(few):
-    replica = build(small(), 1)
-    batch = {k: v[:6] for k, v in replica.epoch(0).items()} | {"noise": replica.noise(0, of_size(6))}
-    batch["words"], batch["lengths"], batch["actions"] = padded(
-        encode(["jump", "walk twice", "turn left", "look", "run left", "run and run"])
-    )
-    less = trim(batch)
-    assert less["words"].shape == (6, 5)
-    assert less["actions"].shape == (6, 3)
-    gradients = []
-    for one in (batch, less):
-        replica.model.zero_grad()
-        loss_of(replica.model, one)[0].backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in replica.model.parameters()]))
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
+# ----------------------------------------------------------------------------------------- what is measured
 
 
 class Knows(torch.nn.Module):
@@ -158,36 +237,6 @@ def test_the_first_best_check_is_reported_and_the_last(checks, test, last, epoch
     assert metrics.get("validation_accuracy") == max(best, default=None)
 
 
-@pytest.mark.parametrize("options", [*FORMS, {"dropout": 0.0}])
-def test_stacked_equals_alone(options, few):
-    """Losses and gradients of the first three updates; alone without padding, stacked with it."""
-    settings = small(options=options)
-    alone = [TrainingStack([build_double(settings, seed)], CPU, stacked=False) for seed in (1, 2)]
-    stack = TrainingStack([build_double(settings, seed) for seed in (1, 2)], CPU, stacked=True)
-    for update in range(3):
-        losses = [trainee.step(trainee.batch(update))[0].item() for trainee in alone]
-        assert stack.step(stack.batch(update))[0].tolist() == pytest.approx(losses, rel=1e-8)
-        check_stack_gradients(stack, alone)
-
-
-@pytest.mark.parametrize("stacked", [False, True])
-@pytest.mark.parametrize("options", [{}, {"sequential_semantics": True}, {"one_hot": True}])
-def test_killed_and_resumed_equals_uninterrupted(options, stacked, few, tmp_path):
-    def replicas():
-        return [build(small(epochs=6, options=options), seed) for seed in (1, 2)]
-
-    whole = train(replicas(), stacked=stacked)
-    halted = train(replicas(), stacked=stacked, checkpoints=tmp_path, stop=lambda update: update > 10)
-    assert [(run.finished, run.updates) for run in halted] == [(False, 11)] * 2
-    resumed = train(replicas(), stacked=stacked, checkpoints=tmp_path)
-    for one, other in zip(whole, resumed, strict=True):
-        assert one.curve == other.curve
-        assert one.metrics == other.metrics
-        assert one.checks == other.checks
-        assert [measured["epoch"] for measured in one.checks] == [1, 2, 6]
-        assert all(a.equal(b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
-
-
 def test_a_run_measures_test_and_validation_and_reports_the_best(few):
     (run,) = train([build(small(), 1)])
     assert set(run.metrics) == {"test_accuracy", "last_test_accuracy", "best_epoch", "validation_accuracy"}
@@ -196,6 +245,69 @@ def test_a_run_measures_test_and_validation_and_reports_the_best(few):
     (run,) = train([build(small(validation="none"), 1)])
     assert set(run.metrics) == {"test_accuracy", "last_test_accuracy", "best_epoch"}
     assert run.metrics["best_epoch"] == 3
+
+
+# ----------------------------------------------------------------------------------------- training
+
+FORMS = [("syntactic_attention", {}), ("syntactic_attention", {"one_hot": True})]
+FORMS += [(model, {}) for model in ("gru_attention", "cnn", "li")]
+every_form = pytest.mark.parametrize(("model", "options"), FORMS)
+
+
+@every_form
+def test_stacked_equals_alone(model, options, few, monkeypatch):
+    """Losses, scores and gradients of the first two updates; alone without padding, stacked with it."""
+    monkeypatch.setattr(recipes, "LINES", 60)
+
+    def runs(*seeds):
+        made = [build(small(model, options=options), seed) for seed in seeds]
+        for run in made:
+            run.model.double()
+        return made
+
+    alone = [TrainingStack(runs(seed), CPU, stacked=False) for seed in (1, 2)]
+    stack = TrainingStack(runs(1, 2), CPU, stacked=True)
+    for update in range(2):
+        found = [torch.cat(each.step(each.batch(update))) for each in alone]
+        together = torch.stack(stack.step(stack.batch(update)), dim=1)
+        torch.testing.assert_close(together, torch.stack(found), rtol=1e-8, atol=1e-10)
+        for place, own in enumerate(alone):
+            for name, parameter in own.params.items():
+                stacked = stack.params[name].grad
+                assert (stacked is None) == (parameter.grad is None), name
+                if stacked is not None:
+                    torch.testing.assert_close(stacked[place], parameter.grad, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "stacked"),
+    [*((*form, False) for form in FORMS), (*FORMS[0], True), (*FORMS[1], True)],
+)
+def test_killed_and_resumed_equals_uninterrupted(model, options, stacked, few, monkeypatch, tmp_path):
+    monkeypatch.setattr(recipes, "LINES", 60)
+
+    def runs():
+        return [build(small(model, epochs=4, options=options), seed) for seed in (1, 2)[: 1 + stacked]]
+
+    whole = train(runs(), stacked=stacked)
+    halted = train(runs(), stacked=stacked, checkpoints=tmp_path, stop=lambda update: update > 7)
+    assert [(run.finished, run.updates) for run in halted] == [(False, 8)] * len(whole)
+    resumed = train(runs(), stacked=stacked, checkpoints=tmp_path)
+    for one, other in zip(whole, resumed, strict=True):
+        assert (one.curve, one.metrics, one.checks) == (other.curve, other.metrics, other.checks)
+        assert [measured["epoch"] for measured in one.checks] == [1, 2, 4]
+        assert all(a.equal(b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "option"), [("li", {"strength": 50.0}), ("syntactic_attention", {"dropout": 0.0})]
+)
+def test_networks_with_other_options_are_not_stacked(model, option, few):
+    one, two, three = (
+        build(small(model, options=options), seed) for options, seed in (({}, 1), ({}, 2), (option, 1))
+    )
+    assert one.stack_key() == two.stack_key()
+    assert one.stack_key() != three.stack_key()
 
 
 def test_gradients_are_clipped_where_settings_say_so(few):

@@ -9,16 +9,7 @@ from torch.utils._pytree import tree_leaves
 from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    MOST_ACTIONS,
-    WORD_COUNT,
-    WORD_IDS,
-    decode,
-    encode,
-)
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, MOST_ACTIONS, WORD_COUNT, WORD_IDS, decode, encode
 from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
 
 # ------------------------------------------------------------------------------------------ words alone
@@ -51,12 +42,6 @@ def test_a_dictionary_is_what_full_attention_on_a_word_says(options):
         torch.testing.assert_close(row, expected.detach())
 
 
-@pytest.mark.parametrize("option", ["sequential_semantics", "syntax_action"])
-def test_without_separate_streams_there_is_no_dictionary(option):
-    with pytest.raises(UsageError, match="there is no dictionary"):
-        analysis.dictionary(network(**{option: True}))
-
-
 # ------------------------------------------------------------------------------------------ two streams
 
 
@@ -83,8 +68,6 @@ def test_attention_of_one_command_lies_on_the_words_of_another(perfect):
     assert analysis.two_commands(perfect, "walk twice", "jump thrice") == ["JUMP", "JUMP"]
     assert analysis.two_commands(perfect, "walk and look", "look after run") == ["LOOK", "RUN"]
     assert analysis.two_commands(perfect, "walk after look", "look and run") == ["RUN", "LOOK"]
-    with pytest.raises(UsageError, match="give two commands of as many words"):
-        analysis.two_commands(perfect, "walk", "walk twice")
 
 
 def test_bad_steering_is_told_from_a_bad_meaning():
@@ -132,8 +115,6 @@ def test_every_verb_and_every_neighbour_is_replaced():
     assert len(found.neighbour) == 2  # and by after, around by opposite
     both = analysis.leak(network(), ["jump and walk", "run"])
     assert (len(both.own), len(both.neighbour)) == (9, 2)
-    with pytest.raises(UsageError, match="no command here holds a verb"):
-        analysis.leak(network(), ["turn left"])
 
 
 def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
@@ -149,34 +130,6 @@ def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
     assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
     assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
     assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
-    with pytest.raises(UsageError, match="no command here holds 'run'"):
-        analysis.role_similarity(model, commands, "run")
-
-
-def test_a_verb_that_the_network_never_had_is_refused():
-    model = SyntacticAttention(syntax=4, semantics=4)
-    for ask in (
-        lambda: analysis.attend(model, "dax twice"),
-        lambda: analysis.follow(model, ["jump", "dax"]),
-        lambda: analysis.two_commands(model, "walk", "dax"),
-        lambda: analysis.accuracy_with_syntax_of(model, ["jump"], as_="dax"),
-        lambda: analysis.leak(model, ["dax twice"]),
-    ):
-        with pytest.raises(UsageError, match="this network has no place for 'dax'"):
-            ask()
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [analysis.accuracy_with_syntax_of, analysis.accuracy_with_semantics_of],
-    ids=["syntax", "semantics"],
-)
-def test_dax_is_offered_by_networks_that_have_it(ask):
-    for words, offered in ((WORD_COUNT, False), (WORD_COUNT + 1, True)):
-        model = SyntacticAttention(words=words, syntax=4, semantics=4)
-        with pytest.raises(UsageError, match="unknown word 'daz'") as error:
-            ask(model, ["jump twice"], as_="daz")
-        assert ("dax" in str(error.value)) == offered
 
 
 # ------------------------------------------------------------------------------------------ another device
@@ -206,3 +159,41 @@ def test_a_network_on_another_device_is_measured_and_results_come_back(name):
             torch.testing.assert_close(other, one)
         else:
             assert other == pytest.approx(one, nan_ok=True) if isinstance(one, float) else other == one
+
+
+# ------------------------------------------------------------------------------------------ wrong use
+
+PLAIN = network()
+REFUSED = [
+    *((lambda ask=ask: ask(torch.nn.Linear(2, 2)), "this network is a Linear") for ask in ASKED.values()),
+    *(
+        (lambda ask=ask: ask(PLAIN, ["dax twice", "jump"]), "this network has no place for 'dax'")
+        for ask in (analysis.follow, analysis.leak)
+    ),
+    (lambda: analysis.attend(PLAIN, "dax twice"), "this network has no place for 'dax'"),
+    (lambda: analysis.two_commands(PLAIN, "walk", "dax"), "this network has no place for 'dax'"),
+    (lambda: analysis.accuracy_with_syntax_of(PLAIN, ["jump"], as_="dax"), "has no place for 'dax'"),
+    (lambda: analysis.dictionary(network(sequential_semantics=True)), "there is no dictionary"),
+    (lambda: analysis.dictionary(network(syntax_action=True)), "there is no dictionary"),
+    (lambda: analysis.two_commands(PLAIN, "walk", "walk twice"), "give two commands of as many words"),
+    (lambda: analysis.leak(PLAIN, ["turn left"]), "no command here holds a verb"),
+    (lambda: analysis.role_similarity(PLAIN, ["jump"], "run"), "no command here holds 'run'"),
+    (
+        lambda: analysis.by_form(["walk"], [True], analysis.construction("jump")),
+        "no phrase of 'walk' holds 'jump'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_cannot_be_measured_is_refused(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(("words", "offered"), [(WORD_COUNT, False), (WORD_COUNT + 1, True)])
+def test_dax_is_offered_by_networks_that_have_it(words, offered):
+    for ask in (analysis.accuracy_with_syntax_of, analysis.accuracy_with_semantics_of):
+        with pytest.raises(UsageError, match="unknown word 'daz'") as error:
+            ask(network(words=words), ["jump twice"], as_="daz")
+        assert ("dax" in str(error.value)) == offered

@@ -6,18 +6,41 @@ from collections import Counter
 from functools import cache
 
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import commands, interpret
-from mini_lib.scan.tasks import FEW_SHOT, SPLITS, action_count, get_split, has, simple_order
+from mini_lib.scan.tasks import (
+    ACTION_COUNT,
+    ACTION_IDS,
+    EOS,
+    FEW_SHOT,
+    MOST_ACTIONS,
+    MOST_WORDS,
+    NO_ACTION,
+    PAD,
+    SOS,
+    SPLITS,
+    WORD_COUNT,
+    WORD_IDS,
+    action_count,
+    decode,
+    encode,
+    exactly_right,
+    get_split,
+    has,
+    padded,
+    simple_order,
+)
 from scan import oracles
 from scan.oracles import actions_of
 
 # Of the commands in order, a line each.
 SIMPLE_SHA256 = "780b87f879e28cba8f7307c09b61417be607be33c510b65da7a557e955fcdf39"
-
-
+PERCENTS = (1, 2, 4, 8, 16, 32, 64)
 # Facts, 1.1 to 1.4.
 SIZES = {
     "simple": (16_728, 4_182),
@@ -31,27 +54,13 @@ SIZES = {
     "template_jump_around_right": (18_528, 1_173),
     **{f"filler_{n}": (size, 1_173) for n, size in enumerate((15_225, 16_290, 17_391, 18_528))},
     **{
-        f"size_{percent}": (size, 20_910 - size)
-        for percent, size in zip(
-            (1, 2, 4, 8, 16, 32, 64), (209, 418, 836, 1_672, 3_345, 6_691, 13_382), strict=True
-        )
+        f"size_{percent}": (20_910 * percent // 100, 20_910 - 20_910 * percent // 100) for percent in PERCENTS
     },
     **{f"few_shot_{2**power}_1": (15_225 + 2**power, 1_173) for power in range(11)},
 }
-
-
-HISTOGRAM = dict(
-    zip(
-        [*range(1, 23), 24, 25, 26, 27, 28, 30, 32, 33, 36, 40, 48],
-        [
-            *(6, 88, 398, 860, 1184, 1178, 1104, 1450, 1256, 1696, 1072, 1578, 432, 848, 688, 304, 512, 784),
-            *(448, 464, 64, 576, 336, 448, 512, 448, 448, 576, 448, 256, 64, 256, 128),
-        ],
-        strict=True,
-    )
-)
-
-
+# Commands of 1 action, of 2 and so on, where there are any.
+HISTOGRAM = [6, 88, 398, 860, 1184, 1178, 1104, 1450, 1256, 1696, 1072, 1578, 432, 848, 688, 304, 512, 784]
+HISTOGRAM += [448, 464, 64, 576, 336, 448, 512, 448, 448, 576, 448, 256, 64, 256, 128]
 # Primitive and its copies among the training commands.
 SHOWN = {"add_jump": ("jump", 1_467), "add_turn_left": ("turn left", 2_189), "add_dax": ("dax", 2_323)}
 
@@ -88,7 +97,7 @@ def test_simple_order_is_the_stored_one_of_all_commands():
 
 
 def test_lengths_are_those_of_the_facts():
-    assert Counter(map(action_count, commands())) == HISTOGRAM
+    assert [count for _, count in sorted(Counter(map(action_count, commands())).items())] == HISTOGRAM
     assert all(action_count(command) == len(actions_of(command)) for command in simple_order()[::7])
 
 
@@ -122,21 +131,21 @@ def test_the_fifth_verb_is_tested_in_all_constructions():
     assert set(train) == {*commands(), "dax"}
 
 
-@pytest.mark.parametrize(
-    ("name", "template", "verbs"),
-    [
-        ("template_right", ("right",), ("walk", "look", "run", "jump")),
-        ("template_opposite_right", ("opposite", "right"), ("walk", "look", "run", "jump")),
-        ("template_around_right", ("around", "right"), ("walk", "look", "run", "jump")),
-        ("template_jump_around_right", ("around", "right"), ("jump",)),
-        ("filler_0", ("around", "right"), ("look", "walk", "run", "jump")),
-        ("filler_1", ("around", "right"), ("walk", "run", "jump")),
-        ("filler_2", ("around", "right"), ("run", "jump")),
-        ("filler_3", ("around", "right"), ("jump",)),
-    ],
-)
-def test_templates_are_held_out_and_turn_with_them_is_in_neither_part(name, template, verbs):
-    train, test = get_split(name)
+HELD_OUT = {
+    "template_right": ("right", "walk look run jump"),
+    "template_opposite_right": ("opposite right", "walk look run jump"),
+    "template_around_right": ("around right", "walk look run jump"),
+    "template_jump_around_right": ("around right", "jump"),
+    "filler_0": ("around right", "look walk run jump"),
+    "filler_1": ("around right", "walk run jump"),
+    "filler_2": ("around right", "run jump"),
+    "filler_3": ("around right", "jump"),
+}
+
+
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_templates_are_held_out_and_turn_with_them_is_in_neither_part(name):
+    (template, verbs), (train, test) = (part.split() for part in HELD_OUT[name]), get_split(name)
     known = {command for command in commands() if not beside(command, "turn", *template)}
     unseen = {command for command in known if any(beside(command, verb, *template) for verb in verbs)}
     tested = {c for c in known if beside(c, "jump", *template)} if name.startswith("filler") else unseen
@@ -161,25 +170,9 @@ def test_few_shots_are_drawn_by_their_seed_from_other_verbs_around_right(count):
     assert get_split(f"few_shot_{count}_2").test == none.test
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("addjump", "unknown split 'addjump'; did you mean 'add_jump'"),
-        ("lenght", "did you mean 'length'"),
-        ("few_shot_3_1", "few-shot splits have 1, 2, 4, .*1024 examples, not 3"),
-        ("few_shot_2048_1", "not 2048"),
-        ("few_shot_4", "did you mean 'few_shot_N_SEED'"),
-        ("", "unknown split ''"),
-    ],
-)
-def test_splits_that_are_not_there_are_answered_with_the_nearest(name, message):
-    with pytest.raises(UsageError, match=message):
-        get_split(name)
-
-
-@pytest.mark.parametrize("words", ["left", "turn left", "jump"])
-def test_having_words_side_by_side(words):
-    assert all(has(command, words) == beside(command, *words.split()) for command in commands()[::5])
+def test_having_words_side_by_side():
+    for words in ("left", "turn left", "jump"):
+        assert all(has(command, words) == beside(command, *words.split()) for command in commands()[::15])
     assert not has("jumps", "jump")
     assert not has("turn opposite left", "turn left")
 
@@ -187,23 +180,139 @@ def test_having_words_side_by_side(words):
 # ------------------------------------------------------------------------------------------ released files
 
 
-@pytest.fixture
-def released(monkeypatch):
-    """Skip where no folder of originals is given; else keep the cache out of it."""
+def test_splits_are_those_of_the_released_files(monkeypatch):
     if not os.environ.get("MINI_LIB_DATA"):
         pytest.skip("MINI_LIB_DATA is not set: the splits are not compared with the released files")
     monkeypatch.setattr(datasets, "cache_folder", lambda: None)
-    return lambda split, part: datasets.scan_lines(split, part)
+    turns = {"LEFT": "I_TURN_LEFT", "RIGHT": "I_TURN_RIGHT"}
+    meanings = {
+        command: " ".join(turns.get(action, f"I_{action}") for action in interpret(command))
+        for command in simple_order()
+    }
+    for name in ("simple", "length", "add_jump", "add_turn_left"):
+        for part, ours in get_split(name)._asdict().items():
+            lines = datasets.scan_lines(name, part)
+            theirs = [command for command, _ in lines]
+            assert Counter(ours) == Counter(theirs)
+            if part == "test" or name in ("simple", "length"):
+                assert [*ours] == theirs
+            assert all(actions.strip() == meanings[command] for command, actions in lines)
 
 
-@pytest.mark.parametrize("part", ["train", "test"])
-@pytest.mark.parametrize("name", ["simple", "length", "add_jump", "add_turn_left"])
-def test_splits_are_those_of_the_released_files(name, part, released):
-    lines = released(name, part)
-    ours, theirs = list(getattr(get_split(name), part)), [command for command, _ in lines]
-    assert Counter(ours) == Counter(theirs)
-    if part == "test" or name in ("simple", "length"):
-        assert ours == theirs
-    for command, actions in lines:
-        turns = {"LEFT": "I_TURN_LEFT", "RIGHT": "I_TURN_RIGHT"}
-        assert actions.split() == [turns.get(action, f"I_{action}") for action in interpret(command)]
+# ------------------------------------------------------------------------------------------ numbers
+
+
+def test_numbers_are_those_of_the_released_code():
+    words = [
+        SOS,
+        "jump",
+        "opposite",
+        "right",
+        "twice",
+        "and",
+        "turn",
+        "thrice",
+        EOS,
+        "run",
+        "left",
+        "after",
+        "walk",
+    ]
+    words += ["around", "look", PAD, "dax"]
+    assert {word: number for number, word in enumerate(words)} == WORD_IDS
+    actions = [SOS, "RIGHT", "JUMP", EOS, "WALK", "LEFT", "RUN", "LOOK", "DAX"]
+    assert {action: number for number, action in enumerate(actions)} == ACTION_IDS
+    assert (WORD_COUNT, ACTION_COUNT, NO_ACTION) == (16, 8, 0)
+
+
+def test_encoding_by_hand():
+    words, lengths, actions = encode(["jump", "walk left twice"])
+    assert words.tolist() == [[0, 1, 8, 15, 15], [0, 12, 10, 4, 8]]
+    assert lengths.tolist() == [3, 5]
+    assert actions.tolist() == [[2, 3, 0, 0, 0], [5, 4, 5, 4, 3]]
+
+
+def test_the_longest_command_has_the_greatest_size():
+    some = [*simple_order()[::20], "jump around left thrice and walk opposite right twice"]
+    some += ["jump around left thrice after walk around right thrice"]
+    assert max(map(action_count, simple_order())) == MOST_ACTIONS - 1
+    words, _, actions = encode(some)
+    assert words.shape == (len(some), MOST_WORDS)
+    assert actions.shape == (len(some), MOST_ACTIONS)
+    for row, command in enumerate(some):
+        tagged_words = [SOS, *command.split(), EOS]
+        pads = MOST_WORDS - len(tagged_words)
+        assert words[row].tolist() == [WORD_IDS[word] for word in tagged_words] + [15] * pads
+        expected = [ACTION_IDS[action] for action in actions_of(command)] + [3]
+        assert actions[row].tolist() == expected + [0] * (MOST_ACTIONS - len(expected))
+
+
+SOME = st.lists(st.sampled_from(commands()), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=30)
+@given(SOME)
+def test_decoding_undoes_encoding_and_padding_is_undone(texts):
+    examples = encode(texts)
+    for actions, text in zip(examples.actions, texts, strict=True):
+        assert decode(actions) == actions_of(text)
+    whole = padded(examples)
+    assert whole.words.shape == (len(texts), MOST_WORDS)
+    assert whole.actions.shape == (len(texts), MOST_ACTIONS)
+    assert (whole.words[:, examples.words.shape[1] :] == WORD_IDS[PAD]).all()
+    assert (whole.actions[:, examples.actions.shape[1] :] == NO_ACTION).all()
+    for one, other in zip(whole.trimmed(), examples, strict=True):
+        assert one.equal(other)
+    row = whole[len(texts) - 1 :].trimmed()
+    for one, other in zip(row, encode(texts[-1:]), strict=True):
+        assert one.equal(other)
+
+
+def test_decoding_without_an_end():
+    assert decode(torch.tensor([2, 1, 7])) == ["JUMP", "RIGHT", "LOOK"]
+    assert decode(torch.tensor([3, 2])) == []
+    assert decode(torch.tensor([5, 3, 0, 0])) == ["LEFT"]
+
+    assert decode(torch.tensor([2, 3, 100])) == ["JUMP"]  # what stands after the end is not read
+    assert [decode(torch.tensor([each])) for each in (0, 8)] == [[SOS], ["DAX"]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (
+                lambda number=number: decode(torch.tensor([2, number, 3])),
+                f"^{number} is no action; give .* 0 to 8$",
+            )
+            for number in (-1, -9, len(ACTION_IDS), 100)
+        ),
+        (lambda: encode(["jump", "twice"]), "'twice' is word 1"),
+        (lambda: encode(["jump", "hop"]), "unknown word 'hop'"),
+        (lambda: encode([]), "there is no command to encode"),
+        (lambda: encode("jump twice"), r"give a list of commands, such as \['jump twice'\]"),
+        (lambda: get_split("addjump"), "unknown split 'addjump'; did you mean 'add_jump'"),
+        (lambda: get_split("few_shot_3_1"), "few-shot splits have 1, 2, 4, .*1024 examples, not 3"),
+        (lambda: get_split("few_shot_4"), "did you mean 'few_shot_N_SEED'"),
+        (lambda: get_split(""), "unknown split ''"),
+    ],
+)
+def test_what_is_no_command_action_or_split_is_refused(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_exactly_right_by_hand():
+    actions = torch.tensor([[2, 3, 0, 0]] * 5)
+    predicted = torch.tensor([[2, 3, 7, 7], [2, 3, 0, 0], [2, 2, 3, 0], [4, 3, 0, 0], [3, 2, 0, 0]])
+    assert exactly_right(predicted, actions).tolist() == [True, True, False, False, False]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(commands()), st.data())
+def test_any_wrong_action_makes_a_command_wrong_and_none_after_its_end(command, data):
+    right = padded(encode([command])).actions
+    place = data.draw(st.integers(0, MOST_ACTIONS - 1))
+    predicted = right.clone()
+    predicted[0, place] = data.draw(st.integers(0, 7).filter(lambda action: action != right[0, place]))
+    assert exactly_right(predicted, right).tolist() == [place > len(actions_of(command))]

@@ -1,4 +1,8 @@
-"""The networks of the ESBN paper, one file each, and `build_network`, which puts one together by name."""
+"""The networks of the ESBN paper, one file each, and `build_network`, which puts one together by name.
+
+A sequence model takes embeddings [B, T, D] to logits [B, C]. It is made with `features` D, `classes` C, `length` T
+where it has to know it, and sizes of its own. The defaults are the paper's.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -7,12 +11,11 @@ from functools import partial
 from torch import nn
 
 from mini_lib.errors import UsageError, check_names
-from mini_lib.esbn.models.context_norm import TemporalContextNorm
 from mini_lib.esbn.models.encoders import ENCODERS, ConvEncoder, MLPEncoder, RandomEncoder
 from mini_lib.esbn.models.esbn import ESBN, ESBNTrace
 from mini_lib.esbn.models.lstm import LSTM
 from mini_lib.esbn.models.mnm import MNM
-from mini_lib.esbn.models.network import Network
+from mini_lib.esbn.models.network import Network, TemporalContextNorm
 from mini_lib.esbn.models.ntm import NTM
 from mini_lib.esbn.models.predinet import PrediNet
 from mini_lib.esbn.models.rn import RelationNet
@@ -59,15 +62,8 @@ __all__ = [
 # What `build_network` says, and the sizes that it scales by `width`: their defaults are the paper's.
 GIVEN = ("features", "classes", "length")
 SIZES = (
-    "features",
-    "channels",
-    "heads",
-    "hidden",
-    "hidden2",
-    "answer_hidden",
-    "key_size",
-    "relation_size",
-    "row_size",
+    *("features", "channels", "heads", "hidden", "hidden2"),
+    *("answer_hidden", "key_size", "relation_size", "row_size"),
 )
 
 
@@ -99,16 +95,10 @@ def build_network(
     width: float = 1.0,
     **options,
 ) -> Network:
-    """Put a network together by name, with fresh weights from torch's global generator.
+    """Put a network together by names of `MODELS` and `ENCODERS`, with weights from torch's global generator.
 
-    Args:
-        model: a key of `MODELS`, such as "esbn" or "transformer".
-        classes: C, number of answers.
-        windows: lengths of the windows of temporal context normalisation; they add up to T.
-        encoder: "conv", "mlp" or "rand".
-        tcn: normalise the embeddings, or leave them raw.
-        width: scales every layer, in steps of 16 units; 1 is the paper's size.
-        **options: named options of the sequence model, its sizes among them.
+    `windows` are those of temporal context normalisation, which `tcn=False` leaves out. `width` scales every layer,
+    in steps of 16 units; 1 is the paper's size. `options` are the sequence model's own, its sizes among them.
 
     >>> import torch
     >>> network = build_network("esbn", classes=4, windows=(9,), width=0.125, key_size=32)

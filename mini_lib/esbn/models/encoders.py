@@ -26,6 +26,9 @@ class ConvEncoder(nn.Module):
     """Three 4x4 convolutions of stride 2, then two linear layers, ReLU after each (A.3.1).
 
     The padding of 1 is the authors' code's; the paper leaves it open. 32 -> 16 -> 8 -> 4 pixels a side.
+
+    >>> ConvEncoder(features=16)(torch.rand(2, 32, 32)).shape
+    torch.Size([2, 16])
     """
 
     def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256):
@@ -49,7 +52,11 @@ class ConvEncoder(nn.Module):
 
 
 class MLPEncoder(nn.Module):
-    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4)."""
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4).
+
+    >>> MLPEncoder(features=16)(torch.rand(2, 32, 32)).shape
+    torch.Size([2, 16])
+    """
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256):
         super().__init__()
@@ -67,7 +74,12 @@ class MLPEncoder(nn.Module):
 
 
 class RandomEncoder(nn.Module):
-    """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimiser sees them."""
+    """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimiser sees them.
+
+    >>> encoder = RandomEncoder(features=16)
+    >>> encoder(torch.rand(2, 32, 32)).shape, list(encoder.parameters())
+    (torch.Size([2, 16]), [])
+    """
 
     def __init__(self, features: int = 128):
         super().__init__()

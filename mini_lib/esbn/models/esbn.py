@@ -38,14 +38,8 @@ class ESBN(nn.Module):
     confidence, are what the controller gets at the next step; it answers with a new key for z_t. `algorithm_1` is
     the paper's loop, line by line; `forward` computes the same faster.
 
-    Args:
-        features: D, size of an embedding.
-        classes: C, number of answers.
-        hidden: H, of the controller.
-        key_size: K.
-        confidence: append the confidence value to retrieved keys; False is the ablation of Table 19.
-        default_memory: start each problem with one learned key and value in memory (Table 20). It goes with
-            confidence=False, as in the paper.
+    Without `confidence` none is appended to retrieved keys (the ablation of Table 19). With `default_memory`, which
+    goes with confidence=False as in the paper, each problem starts with one learned key and value (Table 20).
 
     Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
 
@@ -95,13 +89,8 @@ class ESBN(nn.Module):
     ) -> Float[Tensor, "B C"]:
         """The answers, as logits, by the paper's Algorithm 1, line by line.
 
-        Args:
-            z: normalised embeddings.
-            edit: changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default
-                entry first, if there is one), it returns the keys that memory holds from then on.
-
-        Raises:
-            UsageError: if the edit changes the number of keys.
+        `edit` changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default one
+        first, if it is there), it returns as many keys, which memory holds from then on.
         """
         # Algorithm 1
         batch = len(z)

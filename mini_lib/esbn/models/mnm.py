@@ -20,13 +20,8 @@ class MNM(nn.Module):
     Every problem starts from the same W_l, which are drawn at construction and never trained. The rewritten
     matrices are never formed: W_l x = W_l,start x + sum_j u_j (x_j . x), one term per write so far.
 
-    All sizes are D. As in the authors' code the initialisation is PyTorch's default, U(+-1/sqrt(fan in)).
-
-    Args:
-        features: D, size of an embedding.
-        classes: C, number of answers.
-
-    A loop of one's own adds the meta loss:
+    All sizes are D. As in the authors' code the initialisation is PyTorch's default, U(+-1/sqrt(fan in)). A loop of
+    one's own adds the meta loss:
 
     >>> network, z = MNM(features=8, classes=2), torch.randn(5, 9, 8)
     >>> logits, meta_loss = network.forward_with_loss(z)

@@ -21,11 +21,7 @@ class RelationNet(nn.Module):
     y = W relu(f(sum_{i,j} g(u_i, u_j))), u_t = [z_t, t], over all T^2 pairs, each object with itself included.
     g's first layer is linear in the pair, so it is applied to each object once and added up per pair.
 
-    Args:
-        features: D, size of an embedding.
-        classes: C, number of answers.
-        hidden: H, of g.
-        relation_size: R, of what g and f give.
+    In between, g has `hidden` units H; what g and f give has `relation_size` numbers R.
 
     >>> network, z = RelationNet(features=8, classes=2, hidden=32, relation_size=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()

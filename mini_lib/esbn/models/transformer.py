@@ -14,15 +14,8 @@ class Transformer(nn.Module):
     """One post-norm encoder layer over the embeddings, averaged over time, then a small MLP.
 
     x = z + positions; x = norm1(x + attention(x)); x = norm2(x + W2 relu(W1 x)); y = MLP(mean_t final_norm(x)),
-    with attention softmax(Q K' / sqrt(D / 8)) V in 8 heads.
-
-    Args:
-        features: D, a multiple of 8.
-        classes: C.
-        length: T.
-        hidden: of the layer's MLP, W1.
-        answer_hidden: of the MLP that answers.
-        final_norm: the extra layer normalisation that the authors' code has and the paper does not mention.
+    with attention softmax(Q K' / sqrt(D / 8)) V in 8 heads, so that D is a multiple of 8. W1 has `hidden` units, the
+    MLP that answers `answer_hidden`. The paper does not mention `final_norm`, which the authors' code has.
 
     >>> import torch
     >>> network, z = Transformer(features=16, classes=2, length=9, hidden=32), torch.randn(5, 9, 16)

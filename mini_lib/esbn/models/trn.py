@@ -16,18 +16,12 @@ class TemporalRelationNet(nn.Module):
     """Shared MLPs look at all pairs and all triples of objects in their temporal order.
 
     y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t].
-    Where T = 2 there are no triples. The first layer of g2 and g3 is linear in
-    the tuple, so it is applied to each object once per slot and added up per tuple.
+    Where T = 2 there are no triples. The first layer of g2 and g3, with `hidden` units H, is linear in the tuple, so
+    it is applied to each object once per slot and added up per tuple; g2, g3 and f give `relation_size` numbers R.
 
-    Args:
-        features: D, size of an embedding.
-        classes: C, number of answers.
-        length: T.
-        hidden: H, of g2 and g3.
-        relation_size: R, of what g2, g3 and f give.
-        paper_form: pass each of the two sums through a layer of its own, relu(f_n(sum)), before they are
-            added, as A.3.8 describes. The authors' code has these layers but does not use what they
-            compute; False, the default, follows it and leaves them out.
+    With `paper_form` each of the two sums passes through a layer of its own, relu(f_n(sum)), before they are added,
+    as A.3.8 describes. The authors' code has these layers and does not use what they compute; by default they are
+    left out.
 
     >>> network, z = TemporalRelationNet(features=8, classes=2, length=9, hidden=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()

@@ -11,25 +11,16 @@ from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS, address, addresse
 from mini_lib.kanerva.memory.divergence import (
     KL_MEMORY,
     address_kl,
-    assignment_kl,
     episode_kl,
     gaussian_kl,
     history_kl,
     memory_kl,
 )
 from mini_lib.kanerva.memory.machine import ProductMemory
-from mini_lib.kanerva.memory.reading import (
-    ReadResult,
-    draw_codes,
-    draw_machines,
-    log_likelihood,
-    predictive,
-    read,
-)
+from mini_lib.kanerva.memory.reading import ReadResult, draw_machines, log_likelihood, predictive, read
 from mini_lib.kanerva.memory.state import Prior, State, WriteResult, columns_of, initial_means
 from mini_lib.kanerva.memory.writing import (
     COUPLINGS,
-    RULES,
     MachineWeights,
     combine,
     readouts,
@@ -42,7 +33,6 @@ __all__ = [
     "COUPLINGS",
     "KL_MEMORY",
     "RIDGE",
-    "RULES",
     "SOLVERS",
     "MachineWeights",
     "Prior",
@@ -53,10 +43,8 @@ __all__ = [
     "address",
     "address_kl",
     "addresses",
-    "assignment_kl",
     "columns_of",
     "combine",
-    "draw_codes",
     "draw_machines",
     "episode_kl",
     "gamma_from_eta",

@@ -9,17 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 
 RIDGE = 0.35  # lambda; the paper has .1 to .5, "typically 0.35"
 SOLVERS = ("ridge", "dkm")
 
 
 def addresses(
-    R: Float[Tensor, "B K D M"],
-    codes: Float[Tensor, "B N D"],
-    solver: str = "ridge",
-    ridge: float = RIDGE,
+    R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], solver: str = "ridge", ridge: float = RIDGE
 ) -> Float[Tensor, "B N K M"]:
     """The columns' weights with which each machine comes nearest to each of N codes.
 
@@ -31,8 +28,7 @@ def addresses(
     One factorisation serves all N codes of a memory. The diagonal gets a little more than lambda (see
     `add_jitter`). With "dkm", float32 and many large numbers that little may exceed lambda; take float64 there.
     """
-    if solver not in SOLVERS:
-        raise unknown_name_error("solver", solver, SOLVERS)
+    check_names("solver", [solver], SOLVERS)
     if not 0 < ridge < math.inf:
         raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
     gram = R.mT @ R  # [B, K, M, M]
@@ -100,9 +96,6 @@ class _Solved(torch.autograd.Function):
 def gamma_from_eta(eta: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
     """gamma_i = eta_i^-2 / sum_j eta_j^-2, where eta_i stands for sigma_i / sqrt(r_i) (A.3.3).
 
-    Through logarithms, since 1 / eta^2 may be too large for a number.
-
-    Args:
-        eta: each machine's noise, above 0; anything else gives NaN.
+    Through logarithms, since 1 / eta^2 may be too large for a number. An eta that is not above 0 gives NaN.
     """
     return torch.softmax(-2 * eta.log(), dim=-1)  # Eq. 45; Eq. 52

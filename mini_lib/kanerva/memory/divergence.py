@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import check_names
 from mini_lib.kanerva.memory.state import Prior, State, WriteResult
 
 KL_MEMORY = ("final", "sum", "steps")
@@ -22,40 +22,14 @@ def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
     return 0.5 * ((dim * trace + moved) / prior.psi + dim * (state.shrinkage - columns))
 
 
-def step_kl(
-    explained: Float[Tensor, "B K"],
-    moved: Float[Tensor, "B K"],
-    shrunk: Float[Tensor, "B K"],
-    dim: int,
-) -> Float[Tensor, "B K"]:
-    """KL of each machine after an item from the same machine before it.
-
-    With u = V w, s = w.u + eta^2, kappa = w.u / s, the error Delta and the share g (1 but in a mixture):
-    1/2 [-D g kappa + g^2 kappa |Delta|^2 / s - D ln(1 - g kappa)].
-
-    Args:
-        explained: g kappa.
-        moved: g^2 kappa |Delta|^2 / s.
-        shrunk: -ln(1 - g kappa).
-        dim: D.
-    """
-    return 0.5 * (dim * (shrunk - explained) + moved)
-
-
 def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
     """Divergence that a written episode costs each machine.
 
     The memory is one latent variable of the whole episode, so one divergence bounds the evidence: "final", that of
     the last state from the prior. "sum" is Eq. 22 as printed, that of every state from the prior, all added up.
-    "steps" adds up those of every state from the one before it.
-
-    Args:
-        written: what `write_episode` returned, begun at the prior's own state.
-        prior: that prior.
-        kl_memory: "final", "sum" or "steps".
+    "steps" adds up those of every state from the one before it. Writing has to have begun at the prior's own state.
     """
-    if kl_memory not in KL_MEMORY:
-        raise unknown_name_error("kl_memory", kl_memory, KL_MEMORY)
+    check_names("kl_memory", [kl_memory], KL_MEMORY)
     if kl_memory == "steps":
         return written.kl.sum(1)
     if kl_memory == "final":
@@ -81,19 +55,6 @@ def address_kl(w: Float[Tensor, "*B K M"], chi: Float[Tensor, "K"]) -> Float[Ten
     """
     spread = chi.square() - 1 - 2 * chi.log()
     return 0.5 * (w.shape[-1] * spread + w.square().sum(-1))  # Eq. 23
-
-
-def assignment_kl(
-    mean: Float[Tensor, "*B K"],
-    sd: Float[Tensor, "*B K"],
-    prior_mean: Float[Tensor, "*#B K"],
-    prior_sd: Float[Tensor, "*#B K"],
-) -> Float[Tensor, "*B K"]:
-    """KL(q(r | z, h) || p(r | h)) of each machine, worked out for u.
-
-    eta is a function of u, and r one of eta; a divergence does not change when both of its sides are mapped alike.
-    """
-    return gaussian_kl(mean, sd, prior_mean, prior_sd)  # Eq. 24
 
 
 def history_kl(mean: Float[Tensor, "*B F"], sd: Float[Tensor, "*B F"]) -> Float[Tensor, "*B"]:

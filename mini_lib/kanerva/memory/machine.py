@@ -8,13 +8,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_whole, unknown_name_error
+from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.kanerva.memory import reading
 from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
 from mini_lib.kanerva.memory.reading import ReadResult
 from mini_lib.kanerva.memory.state import Prior, State, columns_of, initial_means
-from mini_lib.kanerva.memory.writing import RULES, MachineWeights, weights_from_eta, write_episode
+from mini_lib.kanerva.memory.writing import (
+    COUPLINGS,
+    MachineWeights,
+    combine,
+    readouts,
+    weights_from_eta,
+    write_episode,
+)
 from mini_lib.seeding import torch_rng
 
 Array = Tensor | np.ndarray | Sequence
@@ -80,9 +87,8 @@ class ProductMemory:
             raise UsageError("give either columns, of each machine, or total, of all machines together")
         columns = columns_of(total, machines) if columns is None else columns
         check_whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
-        for kind, name, known in (("coupling", coupling, RULES), ("solver", solver, SOLVERS)):
-            if name not in known:
-                raise unknown_name_error(kind, name, known)
+        check_names("coupling", [coupling], COUPLINGS)
+        check_names("solver", [solver], SOLVERS)
         for name, value in (("ridge", ridge), ("psi", psi)):
             if not 0 < value < math.inf:
                 raise UsageError(f"{name} has to be above 0, got {value!r}")
@@ -91,11 +97,7 @@ class ProductMemory:
         shape = machines, dim, columns
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
-        try:
-            means = torch.as_tensor(_array(means)).to(device=device, dtype=dtype)
-        except (TypeError, ValueError, RuntimeError) as error:
-            wanted = f"means have to be an array of numbers [K, D, M] = {[*shape]}"
-            raise UsageError(f"{wanted}; {error}") from error
+        means = _tensor("means", means, dtype, device)
         if tuple(means.shape) != shape or not means.isfinite().all():
             raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
@@ -119,27 +121,19 @@ class ProductMemory:
         self.state: State = self.prior.state(1 if self.episodes is None else self.episodes)
         self.items = 0
 
+    @torch.no_grad()
     def write(
         self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
     ) -> Float[Tensor, "*B T K"]:
-        """Write T codes, one after the other.
+        """Write T codes, [T, D], one after the other; the larger eta, the less an item changes a machine.
 
-        Args:
-            codes: [T, D]
-            eta: each machine's noise: the larger, the less an item changes the machine.
-            gamma: each machine's weight in the joint read-out.
-
-        Returns:
-            How far each item moved each machine: its divergence from the machine before it, in nats.
-
-        Raises:
-            UsageError: for codes or weights that do not fit or are no finite numbers; the memory stays as it was.
+        Returned is how far each item moved each machine: its divergence from the machine before it, in nats. Codes
+        or weights that do not fit or are no finite numbers are a `UsageError`, and the memory stays as it was.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
         options = {"coupling": self.coupling, "psi": self.prior.psi, **self.options}
-        with torch.no_grad():
-            written = write_episode(self.state, codes, weights, **options)
+        written = write_episode(self.state, codes, weights, **options)
         if not all(part.isfinite().all() for part in written.state):
             raise UsageError(
                 "these codes are too large for this memory's numbers; divide them, or use float64"
@@ -147,23 +141,15 @@ class ProductMemory:
         self.state, self.items = written.state, self.items + codes.shape[1]
         return self._one(written.kl)
 
+    @torch.no_grad()
     def read(
         self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
     ) -> ReadResult:
-        """Read N queries, [N, D]; nothing is written.
+        """Read N queries, [N, D]; nothing is written, and eta only sets gamma.
 
-        Args:
-            queries: [N, D]
-            eta: each machine's noise; it sets gamma.
-            gamma: each machine's weight.
-            empty: read even if nothing has been written; the prior answers: the control of every reading.
-
-        Returns:
-            `codes`, what the memory answers, [N, D]; `parts`, each machine's answer, [N, K, D]; `w`, the addresses,
-            [N, K, M].
-
-        Raises:
-            UsageError: if nothing has been written, or for queries or weights that do not fit.
+        Returned are `codes`, what the memory answers, [N, D]; `parts`, each machine's answer, [N, K, D]; and `w`,
+        the addresses, [N, K, M]. With `empty` a memory that nothing was written into may be read too: its prior
+        answers, the control of every reading.
         """
         if not self.items and not empty:
             raise UsageError(
@@ -171,10 +157,9 @@ class ProductMemory:
             )
         queries = self._codes(queries, "queries")
         gamma = self._weights(queries, eta, gamma).gamma
-        with torch.no_grad():
-            result = reading.read(self.state, queries, gamma, **self.options)
-        return ReadResult(*map(self._one, result))
+        return ReadResult(*map(self._one, reading.read(self.state, queries, gamma, **self.options)))
 
+    @torch.no_grad()
     def log_likelihood(
         self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
     ) -> Float[Tensor, "*B T"]:
@@ -185,8 +170,7 @@ class ProductMemory:
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
-        with torch.no_grad():
-            return self._one(reading.log_likelihood(self.state, codes, weights, **self.options))
+        return self._one(reading.log_likelihood(self.state, codes, weights, **self.options))
 
     def sample(
         self,
@@ -223,7 +207,7 @@ class ProductMemory:
         machines = R.expand(count, *R.shape)  # [N, B, K, D, M]
         if draw:
             machines = reading.draw_machines(self.state, normal(*R.shape[1:]))
-        codes = reading.draw_codes(machines, w, gamma.transpose(0, 1)).transpose(0, 1)  # [B, N, D]
+        codes = combine(readouts(machines, w), gamma.transpose(0, 1)).transpose(0, 1)  # [B, N, D]
         for _ in range(settle):
             codes = reading.read(self.state, codes, gamma, **self.options).codes
         return self._one(codes)
@@ -236,19 +220,9 @@ class ProductMemory:
         """A result without the axis B, where there is one memory."""
         return result[0] if self.episodes is None else result
 
-    def _numbers(self, given: Numbers) -> Tensor:
-        """As a tensor of this memory's type; through numpy, where a list keeps its digits and a table is known."""
-        numbers = torch.as_tensor(_array(given), device=self.device)
-        if numbers.is_complex():
-            raise TypeError("complex numbers are not supported")
-        return numbers.to(self.prior.R.dtype)
-
     def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
         """Codes as [B, T, D], checked."""
-        try:
-            codes = self._numbers(codes)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise UsageError(f"{name} have to be an array of numbers; {error}") from error
+        codes = _tensor(name, codes, self.prior.R.dtype, self.device)
         lead, wanted = ((), "[T, D]") if self.episodes is None else ((self.episodes,), "[B, T, D]")
         if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead:
             several = "several episodes at once need ProductMemory(episodes=B)"
@@ -280,8 +254,8 @@ class ProductMemory:
     def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
         """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""
         try:
-            spread = self._numbers(given).expand(shape)
-        except (TypeError, ValueError, RuntimeError) as error:
+            spread = _tensor(name, given, self.prior.R.dtype, self.device).expand(shape)
+        except (ValueError, RuntimeError) as error:
             forms = "[K] or [T, K]" if name == "gamma" else "one number, [K] or [T, K]"
             sizes = f"here T = {shape[1]} and K = {shape[2]}"
             raise UsageError(f"{name} has to be {forms}, {sizes}; got {given!r}") from error
@@ -290,5 +264,12 @@ class ProductMemory:
         return spread
 
 
-def _array(given: Numbers) -> Tensor | np.ndarray:
-    return given if isinstance(given, Tensor) else np.asarray(given)
+def _tensor(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | str | None) -> Tensor:
+    """Real numbers of a type on a device; through numpy, where a list keeps its digits and a table is known."""
+    try:
+        numbers = torch.as_tensor(given if isinstance(given, Tensor) else np.asarray(given), device=device)
+        if numbers.is_complex():
+            raise TypeError("complex numbers are not supported")
+        return numbers.to(dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{name} have to be an array of numbers; {error}") from error

@@ -1,4 +1,4 @@
-"""Reading a memory that no longer changes: answers to queries, the novelty of a code, imagined codes."""
+"""Reading a memory that no longer changes: answers to queries, the novelty of a code, machines that are drawn."""
 
 import math
 from typing import NamedTuple
@@ -30,15 +30,8 @@ def read(
 ) -> ReadResult:  # Algorithm 2
     """Read a memory at N queries at once; the answer to one does not depend on the others.
 
-    In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60.
-
-    Args:
-        state: the memory.
-        queries: codes, or codes of a part of what was written.
-        gamma: each machine's weight for each query.
-        solver: "ridge" or "dkm"; see `addresses`.
-        ridge: lambda.
-        noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
+    In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60. Where addresses are sampled, `noise` is
+    added to them, chi times standard normal numbers; for `solver` and `ridge` see `addresses`.
     """
     w = addresses(state.R, queries, solver, ridge)  # least squares [B, N, K, M]
     sampled = w if noise is None else w + noise
@@ -87,10 +80,3 @@ def log_likelihood(
 def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Tensor, "*S B K D M"]:
     """Machines drawn from N(vec(R), V x I), by standard normal numbers; any axes S of draws may come first."""
     return state.R + noise @ root(state.V).mT
-
-
-def draw_codes(
-    machines: Float[Tensor, "*S B K D M"], w: Float[Tensor, "*S B K M"], gamma: Float[Tensor, "*S B K"]
-) -> Float[Tensor, "*S B D"]:
-    """The codes that these machines, drawn or their means, hold at given addresses (A.2.3)."""
-    return combine((machines @ w[..., None])[..., 0], gamma)

@@ -68,11 +68,7 @@ class WriteResult(NamedTuple):
 
 
 def columns_of(total: int, machines: int) -> int:
-    """M = m / k, the columns of each of k machines that share m columns.
-
-    Raises:
-        UsageError: if a number is not a whole one from 1, or k does not divide m.
-    """
+    """M = m / k, the columns of each of k machines that share m columns, which k has to divide."""
     check_whole(total=total, machines=machines)
     if total % machines:
         fitting = ", ".join(str(k) for k in range(1, total + 1) if total % k == 0)

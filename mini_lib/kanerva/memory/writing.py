@@ -1,6 +1,6 @@
 """Writing: each item moves the machines' means towards it and shrinks their covariances (Algorithm 1).
 
-The three rules differ in the error that moves a machine, and in who is moved:
+The three couplings differ in the error that moves a machine, and in who is moved:
 
 - "product": all machines share the error of the joint read-out, z - sum_i gamma_i R_i w_i (Eqs. 2-4). With more
   than one machine this is a delta rule, not the Bayesian update: once z is known, nothing couples the machines.
@@ -20,13 +20,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.memory.addressing import RIDGE, address, gamma_from_eta
-from mini_lib.kanerva.memory.divergence import step_kl
 from mini_lib.kanerva.memory.state import State, WriteResult
 
-COUPLINGS = ("product", "independent")
-RULES = (*COUPLINGS, "mixture")
+COUPLINGS = ("product", "independent", "mixture")
 PRECISION = 64  # the least noise, in rounding errors of the prior's variance
 
 
@@ -60,12 +58,11 @@ def prediction_errors(
     code: Float[Tensor, "B D"],
     parts: Float[Tensor, "B K D"],
     gamma: Float[Tensor, "B K"],
-    rule: str = "product",
+    coupling: str = "product",
 ) -> Float[Tensor, "B E D"]:
     """What moves the machines: one error for all (E = 1) or one for each (E = K)."""
-    if rule not in RULES:
-        raise unknown_name_error("coupling", rule, RULES)
-    expected = combine(parts, gamma)[:, None] if rule == "product" else parts  # [B, E, D]
+    check_names("coupling", [coupling], COUPLINGS)
+    expected = combine(parts, gamma)[:, None] if coupling == "product" else parts  # [B, E, D]
     return code[:, None] - expected  # Eq. 2; Eq. 46, Eq. 54, and spelt out Eq. 59
 
 
@@ -82,16 +79,9 @@ def update(
     Of one machine Eq. 3 and Eq. 4 are Eq. 26 and Eq. 27, of a product Eq. 47 and Eq. 48, with powers Eq. 55 and
     Eq. 56, with a share Eq. 62 and Eq. 61. The new V is the inverse of Eq. 34, in the form of Eq. 35.
 
-    Args:
-        state: before the item.
-        error: z - mu_z, or each machine's own.
-        w: addresses.
-        eta: noise.
-        share: factor of each machine's corrections; by default 1.
-        floor: the least variance of the noise, for an address of length 1; see `least_noise`.
-
-    Returns:
-        The state after the item, and the divergence from the state before it, in nats.
+    The error is z - mu_z, or each machine's own; `share` is a factor of each machine's corrections, `floor` the
+    least variance of the noise for an address of length 1 (see `least_noise`). Returned are the state after the
+    item, and its divergence from the state before it, in nats.
     """
     R, V, shrinkage = state  # [B, K, D, M], [B, K, M, M], [B, K]
     u = times(w, V)  # V_i w_i, as V is symmetric [B, K, M]
@@ -101,10 +91,12 @@ def update(
     beta = share / (known + noise)  # Eq. 57; Eq. 49 where eta is sigma [B, K]
     R = plus_outer(R, error, beta[..., None] * u)  # Eq. 3: R_i + beta_i Delta u_i^T
     V = minus_square(V, u, beta)  # Eq. 4: V_i - beta_i u_i u_i^T
-    shrunk = torch.log1p(
-        share * known / (noise + (1 - share) * known)
-    )  # ln det of the old V less that of the new
-    kl = step_kl(beta * known, beta.square() * known * error.square().sum(-1), shrunk, error.shape[-1])
+    # ln det of the old V less that of the new
+    shrunk = torch.log1p(share * known / (noise + (1 - share) * known))
+    # KL of the new state from the old, with s = known + noise, kappa = known / s and the share g:
+    # 1/2 [-D g kappa + g^2 kappa |Delta|^2 / s - D ln(1 - g kappa)]
+    moved = beta.square() * known * error.square().sum(-1)
+    kl = 0.5 * (error.shape[-1] * (shrunk - beta * known) + moved)
     return State(R, V, shrinkage + shrunk), kl
 
 
@@ -116,11 +108,7 @@ def write_item(
     coupling: str = "product",
     floor: Float[Tensor, "*B K"] | None = None,
 ) -> tuple[State, Float[Tensor, "B K"]]:
-    """Write one code at given addresses; `floor` as in `update`.
-
-    Returns:
-        The state after it, and each machine's divergence from the state before it, in nats.
-    """
+    """Write one code at given addresses; `floor` and what is returned as in `update`."""
     eta, gamma = weights
     error = prediction_errors(code, readouts(state.R, w), gamma, coupling)  # Delta [B, E, D]
     return update(state, error, w, eta, gamma if coupling == "mixture" else None, floor)
@@ -138,18 +126,12 @@ def write_episode(
     w: Float[Tensor, "B T K M"] | None = None,
     psi: Float[Tensor, "K"] | None = None,
 ) -> WriteResult:  # Algorithm 1
-    """Write T codes, one after the other.
+    """Write T codes, one after the other, with eta and gamma of each item and machine, [B, T, K] each.
 
-    Args:
-        state: to begin with, such as `Prior.state`.
-        codes: the items.
-        weights: eta and gamma of each item and machine, [B, T, K] each.
-        coupling: "product", "independent" or "mixture".
-        solver: "ridge" or "dkm"; see `addresses`.
-        ridge: lambda.
-        noise: is added to the addresses, chi times standard normal numbers; none where they are not sampled.
-        w: addresses to write at, in place of those of least squares.
-        psi: variance of the prior; by default the state is taken for one to which nothing has been written.
+    `coupling` is "product", "independent" or "mixture"; for `solver` and `ridge` see `addresses`. Where addresses
+    are sampled, `noise` is added to them, chi times standard normal numbers; `w` gives other addresses than those of
+    least squares. psi is the variance of the prior; without it the state is taken for one to which nothing has been
+    written.
     """
     if codes.shape[1] < 1:
         raise UsageError("an episode needs at least one item")

@@ -14,10 +14,9 @@ from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
 from mini_lib.kanerva.models.mixture import MixtureKanerva
-from mini_lib.kanerva.models.network import SAMPLES, Kanerva
+from mini_lib.kanerva.models.network import SAMPLES, EpisodeMemory, Kanerva, KanervaTrace
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.product import ProductKanerva
-from mini_lib.kanerva.models.trace import EpisodeMemory, KanervaTrace
 
 MODELS = {"product": ProductKanerva, "mixture": MixtureKanerva}
 
@@ -66,20 +65,12 @@ def build_network(
 ) -> Kanerva:
     """A network of `MODELS` for images of C x size x size pixels; the sizes are the paper's for digits.
 
+    `dim` is D, `machines` K, `total` K M, the columns of all machines together. The networks for images are of
+    `ENCODERS` and `DECODERS`; for other options see `options_of`.
+
     >>> network = build_network("product", machines=2, size=8, encoder="mlp", decoder="mlp", sample="full")
     >>> network.columns
     15
-
-    Args:
-        model: "product" or "mixture".
-        channels: C.
-        size: H = W.
-        dim: D, features of a code.
-        machines: K.
-        total: K M, columns of all machines together.
-        encoder: of `ENCODERS`.
-        decoder: of `DECODERS`.
-        options: of the network; see `options_of`.
     """
     check_options(model, options)
     columns = columns_of(total, machines)

@@ -1,4 +1,7 @@
-"""How much each machine counts for a code, inferred by a network (A.1.3, A.2.1)."""
+"""What is inferred beside a code: the history of its episode (A.2.1), and how much each machine counts (A.1.3).
+
+Letters: D features of a code z, K machines, L features of the history variable h, Q of the running mean Omega.
+"""
 
 from itertools import pairwise
 
@@ -8,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import MachineWeights, assignment_kl, weights_from_eta
+from mini_lib.kanerva.memory import MachineWeights, gaussian_kl, weights_from_eta
 from mini_lib.kanerva.models.noise import GIVEN, Normal
 
 HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
@@ -28,7 +31,50 @@ def positive(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     return F.softplus(x) + LEAST_SD
 
 
-class AssignmentNetwork(nn.Module):
+class History(nn.Module):
+    """q(h | z_1..t) = N(MLP_a(Omega_t), softplus(MLP_b(Omega_t)) + .0001), of D = `dim` features and K machines.
+
+    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t, the mean of Psi over the items, and
+    Omega_0 = 0. Psi is linear, Linear_0 in Algorithm 1, and reads gamma as there; A.2.1 has r in its place.
+    """
+
+    size = 10  # L
+    width = 50  # Q; the paper does not give it
+    hidden = 10  # units of MLP_a and MLP_b
+
+    def __init__(self, dim: int, machines: int):
+        super().__init__()
+        self.psi = nn.Linear(dim + machines, self.width)  # Linear_0
+        self.mean, self.sd = (
+            perceptron(self.width, self.hidden, self.size) for _ in range(2)
+        )  # MLP_a, MLP_b
+
+    def forward(self, omega: Float[Tensor, "*B Q"]) -> Normal:
+        """q(h | z_1..t), of the mean Omega_t."""
+        return Normal(self.mean(omega), positive(self.sd(omega)))
+
+    def add(
+        self, omega: Float[Tensor, "B Q"], code: Float[Tensor, "B D"], gamma: Float[Tensor, "B K"], items: int
+    ) -> Float[Tensor, "B Q"]:
+        """The mean with one more item, after `items` others."""
+        new = self.psi(torch.cat([code, gamma], dim=-1))  # Psi([z_t, gamma_t]) [B, Q]
+        return new / (items + 1) + omega * (items / (items + 1))
+
+
+class FromCodes(nn.Module):
+    """What all that infer machines from codes begin with: MLP_1."""
+
+    def __init__(self, dim: int, machines: int, stop_grad: bool):
+        super().__init__()
+        self.stop_grad = stop_grad
+        self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+        """MLP_1(z), the part that does not wait for the history."""
+        return self.mlp(codes)
+
+
+class AssignmentNetwork(FromCodes):
     """q(r | z, h) and p(r | h), as normal distributions of a variable u that stands for r.
 
     q: mu_r = Linear_1([MLP_1(z), h]), sigma_r = softplus(Linear_2([MLP_1(z), h])) + .0001, when writing and reading.
@@ -38,41 +84,31 @@ class AssignmentNetwork(nn.Module):
     The paper calls u the logarithm of r, draws eta itself in Algorithm 1, and has a softplus between them in A.1.3,
     which is followed here. A larger u is a smaller r.
 
-    Args:
-        dim: D, features of a code z.
-        machines: K.
-        history: H, features of h.
-        stop_grad: keep everything from learning through r: the ablation of Figure 2C. The divergence is 0 then.
+    `dim` is D, `history` L. `stop_grad` keeps everything from learning through r, the ablation of Figure 2C; the
+    divergence is 0 then.
     """
 
     noise_name = "assignment"
 
     def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
-        super().__init__()
-        self.stop_grad = stop_grad
-        self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
+        super().__init__(dim, machines, stop_grad)
         self.mean, self.sd = (nn.Linear(machines + history, machines) for _ in range(2))  # Linear_1, Linear_2
-        self.prior_mean, self.prior_sd = (
-            nn.Linear(history, machines) for _ in range(2)
-        )  # Linear_3, Linear_4
+        self.prior_mean = nn.Linear(history, machines)  # Linear_3
+        self.prior_sd = nn.Linear(history, machines)  # Linear_4
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
-        """MLP_1(z), the part that does not wait for the history."""
-        return self.mlp(codes)
-
-    def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Normal:
+    def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Normal:
         """q(r | z, h), of u."""
-        both = torch.cat([features, h], dim=-1)  # [*B, K + H]
+        both = torch.cat([features, h], dim=-1)  # [*B, K + L]
         return Normal(self.mean(both), positive(self.sd(both)))
 
-    def prior(self, h: Float[Tensor, "*B H"]) -> Normal:
+    def prior(self, h: Float[Tensor, "*B L"]) -> Normal:
         """p(r | h), of u."""
         return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
 
     def weights(
         self,
         features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B H"],
+        h: Float[Tensor, "*B L"],
         noise: Float[Tensor, "*B K"] | None = None,
     ) -> MachineWeights:
         """Noise eta and weight gamma from a draw of q; without noise, from its mean."""
@@ -83,11 +119,15 @@ class AssignmentNetwork(nn.Module):
         u = u.detach() if self.stop_grad else u
         return weights_from_eta(F.softplus(u) + LEAST_NOISE)
 
-    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B K"]:
-        """KL(q(r | z, h) || p(r | h)) of each machine."""
+    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Float[Tensor, "*B K"]:
+        """KL(q(r | z, h) || p(r | h)) of each machine.
+
+        It is worked out for u: eta is a function of u, and r one of eta, and a divergence does not change when both
+        of its sides are mapped alike.
+        """
         if self.stop_grad:
             return torch.zeros_like(features)
-        return assignment_kl(*self.posterior(features, h), *self.prior(h))
+        return gaussian_kl(*self.posterior(features, h), *self.prior(h))  # Eq. 24
 
 
 class GivenAssignment(nn.Module):
@@ -95,9 +135,6 @@ class GivenAssignment(nn.Module):
 
     A control: it shows what a memory could do if it knew which machine is to have an item. The network's noise then
     holds "given" and "given_read", each machine's share of each item and of each query. [B, T, K]
-
-    Args:
-        machines: K.
     """
 
     noise_name = GIVEN
@@ -114,7 +151,7 @@ class GivenAssignment(nn.Module):
     def weights(
         self,
         features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B H"],
+        h: Float[Tensor, "*B L"],
         shares: Float[Tensor, "*B K"] | None = None,
     ) -> MachineWeights:
         """eta, 40 times as large for a machine whose share of the item is 0 as for one that has all of it."""

@@ -7,19 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_whole
-from mini_lib.kanerva.memory import (
-    MachineWeights,
-    combine,
-    draw_machines,
-    read,
-    readouts,
-    write_episode,
-)
+from mini_lib.kanerva.memory import MachineWeights, combine, draw_machines, read, readouts, write_episode
 from mini_lib.kanerva.models.assignment import AssignmentNetwork
-from mini_lib.kanerva.models.network import Kanerva
+from mini_lib.kanerva.models.network import EpisodeMemory, Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
-from mini_lib.kanerva.models.product import ProductKanerva
-from mini_lib.kanerva.models.trace import EpisodeMemory
 
 SETTLE = 12  # the paper's
 
@@ -27,13 +18,12 @@ SETTLE = 12  # the paper's
 class Imagined(NamedTuple):
     """N images for each of B memories, or an episode of N images."""
 
-    #: each image on its way, 0 or 1, from the first look to the last settling, S + 1 times. [B, N, S + 1, C,
-    #: H, W]
-    path: Float[Tensor, "B N S C H W"]
+    #: each image on its way, 0 or 1, from the first look to the last settling, P = S + 1 times.
+    path: Float[Tensor, "B N P C H W"]
     logits: Float[Tensor, "B N C H W"]  #: of the pixels of the last.
     codes: Float[Tensor, "B N D"]  #: what was read last.
     weights: MachineWeights  #: eta and gamma, with which it was read. [B, N, K] each
-    h: Float[Tensor, "B N H"]  #: the history variable of each.
+    h: Float[Tensor, "B N L"]  #: the history variable of each.
 
     @property
     def images(self) -> Float[Tensor, "B N C H W"]:
@@ -44,16 +34,9 @@ class Imagined(NamedTuple):
 def noise_shapes(
     network: Kanerva, batch: int, images: int, *, settle: int = SETTLE, draw: bool = False
 ) -> Shapes:
-    """The random tensors for N images from each of B memories, by name, and their shapes.
+    """The random tensors for N images from each of B memories, by name, and their shapes; all are standard normal.
 
-    All are standard normal; `models.noise.draw_noise` draws them.
-
-    Args:
-        network: that imagines.
-        batch: B.
-        images: N.
-        settle: S, how often an image is read again.
-        draw: machines are drawn for each image too.
+    `settle` is S, how often an image is read again; with `draw` machines are drawn for each image too.
     """
     check_whole(batch=batch, images=images)
     if not isinstance(settle, int) or settle < 0:
@@ -94,15 +77,12 @@ def imagine(
         noise: as `noise_shapes` names it.
         settle: how often; 12 in the paper.
         draw: the first look is at machines drawn from N(vec(R), V x I), instead of their means.
-
-    Raises:
-        UsageError: for a mixture, or noise that does not fit.
     """
     _check(network, noise)
     images = noise["address"].shape[1]
     shapes = noise_shapes(network, len(memory.omega), images, settle=settle, draw=draw)
     noise = {name: pick(noise, shapes, name) for name in shapes}
-    h = noise["history"]  # [B, N, H]
+    h = noise["history"]  # [B, N, L]
     if memory.items:
         h = network.history(memory.omega[:, None].expand(-1, images, -1)).draw(h)
     weights = network.assignment.weights_at(network.assignment.prior(h).draw(noise["assignment"]))  # p(u | h)
@@ -131,19 +111,10 @@ def imagine_episode(
     settle: int = SETTLE,
     draw: bool = False,
 ) -> tuple[Imagined, EpisodeMemory]:
-    """An episode of N images, each of which is written before the next is looked for (A.2.3).
+    """An episode of N images, each of which is written before the next is looked for (A.2.3), and its memory.
 
-    What is written is the code that was read last, with the weights that it was read with.
-
-    Args:
-        network: a product.
-        noise: as `noise_shapes` names it.
-        memory: to begin with; by default an empty one.
-        settle: see `imagine`.
-        draw: see `imagine`.
-
-    Returns:
-        The images, and the memory that holds them.
+    What is written is the code that was read last, with the weights that it was read with. The memory to begin with
+    is by default an empty one; the other arguments are those of `imagine`.
     """
     _check(network, noise)
     memory = network.empty(len(noise["address"])) if memory is None else memory
@@ -167,11 +138,10 @@ def rounded(logits: Tensor) -> Tensor:
 
 
 def _check(network: Kanerva, noise: Noise) -> None:
-    if not isinstance(network, ProductKanerva):
-        raise UsageError("a mixture learns no prior of its choice and cannot imagine; take a ProductKanerva")
     if not isinstance(network.assignment, AssignmentNetwork):
         raise UsageError(
-            "where machines are given there is no p(r | h) to imagine with; learn the assignment"
+            "a mixture learns no prior of its choice, and machines that are given have none: neither can imagine;"
+            " take a ProductKanerva that learns its assignment"
         )
     if "address" not in noise:
         raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names, check_whole
 
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
@@ -24,19 +24,11 @@ LEAST_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders ca
 
 
 class ImageNetwork(nn.Module):
-    """What encoders and decoders share.
-
-    Args:
-        channels: C.
-        size: H = W.
-        dim: D.
-    """
+    """What encoders and decoders share: images of C x size x size pixels, codes of D = `dim` features."""
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__()
-        for name, value in (("channels", channels), ("size", size), ("dim", dim)):
-            if value < 1:
-                raise UsageError(f"{name} of a network for images has to be 1 or more, got {value!r}")
+        check_whole(channels=channels, size=size, dim=dim)
         self.shape, self.dim = (channels, size, size), dim
 
     def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:
@@ -50,11 +42,7 @@ class ImageNetwork(nn.Module):
 
 
 class Encoder(ImageNetwork):
-    """Images to codes; subclasses define `embed`."""
-
-    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
-        """The codes of N images."""
-        raise NotImplementedError
+    """Images to codes; subclasses define `embed`, which takes N images."""
 
     def forward(self, images: Float[Tensor, "*batch C H W"]) -> Float[Tensor, "*batch D"]:
         """The code of each image."""
@@ -68,23 +56,15 @@ class ConvEncoder(Encoder):
     >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
     torch.Size([2, 45, 50])
 
-    Args:
-        channels: C.
-        size: H = W.
-        dim: D.
-        padding: "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading, or "stride2", strides of 2
-            instead of the paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
-
-    Raises:
-        UsageError: for an unknown padding, or for images too small for it.
+    `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading, or "stride2", strides of 2
+    instead of the paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
     """
 
     CHANNELS = (16, 32, 64, 128)
 
     def __init__(self, channels: int, size: int, dim: int, padding: str = "valid"):
         super().__init__(channels, size, dim)
-        if padding not in PADDINGS:
-            raise unknown_name_error("padding", padding, PADDINGS)
+        check_names("padding", [padding], PADDINGS)
         least = LEAST_SIZE[padding]
         if size < least:
             raise UsageError(
@@ -107,12 +87,7 @@ class ConvEncoder(Encoder):
 
 
 class ResidualBlock(nn.Module):
-    """y = pool(conv_0(x)), y + conv_2(f(conv_1(f(y)))): kernels 3 x 3, maximum of 3 x 3 at stride 2, f leaky ReLU.
-
-    Args:
-        inputs: channels of x.
-        outputs: channels of y.
-    """
+    """y = pool(conv_0(x)), y + conv_2(f(conv_1(f(y)))): kernels 3 x 3, maximum of 3 x 3, stride 2, f leaky ReLU."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -130,6 +105,10 @@ class ResidualEncoder(Encoder):
     """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites).
 
     The blocks' 32 and 64 channels, and where pooling stands in them, are ours. 28 -> 14 -> 7 pixels a side.
+
+    >>> import torch
+    >>> ResidualEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
+    torch.Size([2, 45, 50])
     """
 
     CHANNELS = (32, 64)
@@ -150,7 +129,12 @@ class ResidualEncoder(Encoder):
 
 
 class MLPEncoder(Encoder):
-    """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
+    """All pixels, 256 units with ReLU, the code: for small images, not the paper's.
+
+    >>> import torch
+    >>> MLPEncoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 1, 8, 8)).shape
+    torch.Size([2, 45, 50])
+    """
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
@@ -162,11 +146,7 @@ class MLPEncoder(Encoder):
 
 
 class Decoder(ImageNetwork):
-    """Codes to the logits of Bernoulli pixels; subclasses define `picture`."""
-
-    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
-        """The logits of N images."""
-        raise NotImplementedError
+    """Codes to the logits of Bernoulli pixels; subclasses define `picture`, which takes N codes."""
 
     def forward(self, codes: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch C H W"]:
         """The logits of each code's image."""
@@ -205,7 +185,12 @@ class ConvDecoder(Decoder):
 
 
 class MLPDecoder(Decoder):
-    """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
+    """The code, 256 units with ReLU, all pixels: for small images, not the paper's.
+
+    >>> import torch
+    >>> MLPDecoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 50)).shape
+    torch.Size([2, 45, 1, 8, 8])
+    """
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
@@ -226,13 +211,11 @@ DECODERS: dict[str, Callable[[int, int, int], Decoder]] = {"conv": ConvDecoder, 
 
 def build_encoder(name: str, channels: int, size: int, dim: int) -> Encoder:
     """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features."""
-    if name not in ENCODERS:
-        raise unknown_name_error("encoder", name, ENCODERS)
+    check_names("encoder", [name], ENCODERS)
     return ENCODERS[name](channels, size, dim)
 
 
 def build_decoder(name: str, channels: int, size: int, dim: int) -> Decoder:
     """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels."""
-    if name not in DECODERS:
-        raise unknown_name_error("decoder", name, DECODERS)
+    check_names("decoder", [name], DECODERS)
     return DECODERS[name](channels, size, dim)

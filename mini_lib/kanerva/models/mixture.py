@@ -1,12 +1,14 @@
 """A mixture of Kanerva Machines: every item is one machine's, which is chosen at random (A.5)."""
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import RIDGE, MachineWeights
-from mini_lib.kanerva.models.assignment import HIDDEN, perceptron
+from mini_lib.kanerva.memory import MachineWeights
+from mini_lib.kanerva.models.assignment import FromCodes
 from mini_lib.kanerva.models.network import Kanerva
 from mini_lib.kanerva.models.noise import GUMBEL
 
@@ -18,46 +20,30 @@ def straight_through(soft: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
     return hard + (soft - soft.detach())
 
 
-class Choice(nn.Module):
+class Choice(FromCodes):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise.
 
     gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
     of a machine is 1. The paper names Gumbel-softmax sampling; that the choice is hard going forward, and how logits
-    come about, is ours.
-
-    Args:
-        dim: D, features of a code z.
-        machines: K.
-        history: H, features of h.
-        stop_grad: no gradient reaches the logits; the paper's control.
+    come about, is ours. With `stop_grad` no gradient reaches the logits: the paper's control.
     """
 
     noise_name = GUMBEL
 
     def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
-        super().__init__()
-        self.stop_grad = stop_grad
-        self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
+        super().__init__(dim, machines, stop_grad)
         self.logits = nn.Linear(machines + history, machines)
-
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
-        """MLP_1(z), the part that does not wait for the history."""
-        return self.mlp(codes)
 
     def weights(
         self,
         features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B H"],
+        h: Float[Tensor, "*B L"],
         noise: Float[Tensor, "*B K"] | None = None,
         tau: float | Float[Tensor, "..."] = 1.0,
     ) -> MachineWeights:
-        """sigma, and the choice for Gumbel noise; without noise, the most probable machine.
+        """sigma, and the choice for standard Gumbel noise; without noise, the most probable machine.
 
-        Args:
-            features: of codes.
-            h: of the history.
-            noise: standard Gumbel numbers.
-            tau: temperature, one for all or one for each of B episodes.
+        tau, the temperature, is one for all or one for each of B episodes.
         """
         if not isinstance(tau, Tensor) and not tau > 0:
             raise UsageError(f"tau, a temperature, has to be above 0, got {tau!r}")
@@ -82,31 +68,7 @@ class MixtureKanerva(Kanerva):
     >>> trace = model(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
     >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
     (torch.Size([2, 7]), 1.0)
-
-    Args:
-        encoder: images to codes; see `models.images`.
-        decoder: codes to logits.
-        dim: D, features of a code, the paper's c.
-        machines: K, the paper's k.
-        columns: M, of each machine, the paper's m_i.
-        stop_grad_r: no gradient reaches the choice; see `Choice`.
-        ridge: lambda of the addressing.
-        sample: addresses at their "mean" or drawn, "full"; see `Kanerva`.
     """
 
-    rule = "mixture"
-
-    def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-        dim: int,
-        machines: int,
-        columns: int,
-        *,
-        stop_grad_r: bool = False,
-        ridge: float = RIDGE,
-        sample: str = "mean",
-    ):
-        super().__init__(encoder, decoder, dim, machines, columns, ridge=ridge, sample=sample)
-        self.assignment = Choice(dim, machines, self.history.size, stop_grad_r)
+    coupling = "mixture"
+    assignments: ClassVar = {"learned": Choice}

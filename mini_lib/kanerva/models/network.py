@@ -1,17 +1,21 @@
 """What the product and the mixture have in common: images are encoded, written, read and decoded."""
 
 import math
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole, unknown_name_error
+from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.kanerva.memory import (
     RIDGE,
     MachineWeights,
     Prior,
     ReadResult,
+    State,
+    WriteResult,
     address_kl,
     episode_kl,
     history_kl,
@@ -19,21 +23,72 @@ from mini_lib.kanerva.memory import (
     read,
     write_episode,
 )
-from mini_lib.kanerva.models.history import History
+from mini_lib.kanerva.models.assignment import History
 from mini_lib.kanerva.models.noise import Noise, Normal, Shapes, by_item, draw_noise, pick, stack_items
-from mini_lib.kanerva.models.trace import EpisodeMemory, EpisodeRead, EpisodeWrite, KanervaTrace
 
 SAMPLES = ("mean", "full")
 CHI = 0.3  # standard deviation of addresses to start from
+
+
+class EpisodeMemory(NamedTuple):
+    """A network's memory of the items that were written."""
+
+    state: State  #: the machines.
+    omega: Float[Tensor, "B Q"]  #: the mean that the history is drawn from.
+    items: int  #: how many there were.
+
+
+class EpisodeWrite(NamedTuple):
+    """What `Kanerva.write` returns: the memory, and the way to it; `h` and `kl` as in `KanervaTrace`."""
+
+    memory: EpisodeMemory
+    written: WriteResult
+    h: Float[Tensor, "B T L"]
+    kl: dict[str, Tensor]
+
+
+class EpisodeRead(NamedTuple):
+    """What `Kanerva.read` returns for N queries; all as in `KanervaTrace`."""
+
+    reading: ReadResult
+    weights: MachineWeights
+    h: Float[Tensor, "B L"]
+    kl: dict[str, Tensor]
+
+
+class KanervaTrace(NamedTuple):
+    """Everything that happens while an episode is written and read."""
+
+    logits: Float[Tensor, "B T C H W"]  #: of the pixels that are read out.
+    #: logits of the codes themselves, without a memory; no items unless requested.
+    autoencoded: Float[Tensor, "B ... C H W"]
+    codes: Float[Tensor, "B T D"]  #: z, of the images.
+    queries: Float[Tensor, "B T D"]  #: z of the queries.
+    #: states from the prior to the last, addresses w, eta and gamma of each item; see `WriteResult`.
+    written: WriteResult
+    reading: ReadResult  #: mu_z, each machine's answer, addresses; see `ReadResult`.
+    weights: MachineWeights  #: eta and gamma at reading. [B, T, K] each
+    h: Float[Tensor, "B T L"]  #: the history variable that each item was written with.
+    h_read: Float[Tensor, "B L"]  #: the one that all queries were read with.
+    omega: Float[Tensor, "B Q"]  #: the mean of the whole episode.
+    #: divergences in nats, all machines together: "memory" [B], of an episode; "address", "history" and (not
+    #: of a mixture) "assignment" [B, T], of each item's writing; "address_read" and "assignment_read" [B, T],
+    #: of each query; "history_read" [B].
+    kl: dict[str, Tensor]
+
+    @property
+    def memory(self) -> EpisodeMemory:
+        """The memory after the episode."""
+        return EpisodeMemory(self.written.state, self.omega, self.codes.shape[1])
 
 
 class Kanerva(nn.Module):
     """An encoder, K machines, a decoder, and all that is learned with them.
 
     Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
-    assignment network and the history. Subclasses set `rule`, how an item moves the machines (see `memory.writing`),
-    and `assignment`, a module with `noise_name`, `features`, `weights` and, where it has one, `divergence`; see
-    `AssignmentNetwork`.
+    assignment network and the history. Subclasses set `coupling`, how an item moves the machines (see
+    `memory.writing`), and `assignments`, what makes by name a module with `noise_name`, `features`, `weights` and,
+    where it has one, `divergence`; see `AssignmentNetwork`.
 
     They make up the inference model of Equations 11 and 12: q(h | z) is the history, q(r | z, h) the assignment,
     q(w | z) least squares, and q(M | z, w, r) writing. The generative model of Equations 6 and 8 to 10 has N(0, I)
@@ -43,18 +98,21 @@ class Kanerva(nn.Module):
     they are drawn from PyTorch's own generator while training; in evaluation mode every variable is at its mean.
 
     Args:
-        encoder: images to codes.
+        encoder: images to codes; see `models.images`.
         decoder: codes to logits.
-        dim: D, features of a code.
-        machines: K.
-        columns: M, of each machine.
+        dim: D, features of a code, the paper's c.
+        machines: K, the paper's k.
+        columns: M, of each machine, the paper's m_i.
+        assignment: "learned", or in a product "given": the noise named "given" says which machine has an item; see
+            `GivenAssignment`.
+        stop_grad_r: nothing is learned through r; the assignment network stays as it was initialised (Figure 2C).
         ridge: lambda of the addressing.
         sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
             the "full" model (the other figures), drawn with the standard deviation chi, for writing and reading.
     """
 
-    rule: str
-    assignment: nn.Module
+    coupling: ClassVar[str]
+    assignments: ClassVar[dict[str, Callable[[int, int, int, bool], nn.Module]]]
 
     def __init__(
         self,
@@ -64,15 +122,17 @@ class Kanerva(nn.Module):
         machines: int,
         columns: int,
         *,
+        assignment: str = "learned",
+        stop_grad_r: bool = False,
         ridge: float = RIDGE,
         sample: str = "mean",
     ):
         super().__init__()
-        if sample not in SAMPLES:
-            raise unknown_name_error("sample", sample, SAMPLES)
+        check_names("assignment", [assignment], self.assignments)
+        check_names("sample", [sample], SAMPLES)
+        check_whole(dim=dim, machines=machines, columns=columns)
         if not 0 < ridge < math.inf:
             raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
-        check_whole(dim=dim, machines=machines, columns=columns)
         for network in (encoder, decoder):
             if getattr(network, "dim", dim) != dim:
                 kind = type(network).__name__
@@ -84,11 +144,12 @@ class Kanerva(nn.Module):
         self.prior_means = nn.Parameter(initial_means(machines, dim, columns))  # R_0
         self.log_psi = nn.Parameter(torch.zeros(machines))
         self.log_chi = nn.Parameter(torch.full((machines,), CHI).log())
+        self.assignment = self.assignments[assignment](dim, machines, self.history.size, stop_grad_r)
 
     @property
     def writing(self) -> dict:
         """`write_episode`'s options."""
-        return {"coupling": self.rule, "psi": self.prior.psi, **self.solving}
+        return {"coupling": self.coupling, "psi": self.prior.psi, **self.solving}
 
     @property
     def prior(self) -> Prior:
@@ -137,14 +198,10 @@ class Kanerva(nn.Module):
         autoencode: bool = False,
         **how,
     ) -> KanervaTrace:
-        """Write all images of an episode, then read at all its queries.
+        """Write all images of an episode, 0 or 1, then read at all its queries, one for each image.
 
-        Args:
-            images: 0 or 1.
-            queries: item by item; by default the images themselves, which are then encoded once.
-            noise: as `noise_shapes` names it; by default drawn in training, and none in evaluation.
-            autoencode: decode the codes themselves too.
-            how: what the assignment takes besides; `tau` of a mixture.
+        Queries are by default the images themselves, which are then encoded once. With `autoencode` the codes
+        themselves are decoded too. `how` is what the assignment takes besides: `tau` of a mixture.
         """
         if queries is not None and queries.shape != images.shape:
             raise UsageError(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")
@@ -204,23 +261,20 @@ class Kanerva(nn.Module):
         memory: EpisodeMemory,
         noise: Noise | None,
         **how,
-    ) -> tuple[Normal, Float[Tensor, "B T H"], MachineWeights, Float[Tensor, "B W"]]:
-        """How much each machine counts for T codes in order, after what the memory already holds.
+    ) -> tuple[Normal, Float[Tensor, "B T L"], MachineWeights, Float[Tensor, "B Q"]]:
+        """q(h | z_1..t-1) of T codes in order, the h drawn from it, eta and gamma, and the last Omega.
 
         This depends on the codes and on the history, not on the machines' state: so it is worked out before writing.
-
-        Returns:
-            q(h | z_1..t-1), the h drawn from it, eta and gamma, and the last Omega.
         """
         batch, items = codes.shape[:2]
         shapes = self.noise_shapes(batch, items)
         h_noise = by_item(pick(noise, shapes, "history"), items)
         r_noise = by_item(pick(noise, shapes, self.assignment.noise_name), items)
-        omega = memory.omega  # [B, W]
+        omega = memory.omega  # [B, Q]
         posteriors, variables, weights = [], [], []
         for t, z in enumerate(codes.unbind(1)):  # z [B, D]
             q = self.history(omega)  # q(h | z_1..t-1)
-            h = q.draw(h_noise[t])  # [B, H]
+            h = q.draw(h_noise[t])  # [B, L]
             item = self.assignment.weights(features[:, t], h, r_noise[t], **how)  # eta, gamma [B, K]
             omega = self.history.add(omega, z, item.gamma, memory.items + t)
             posteriors.append(q)
@@ -235,8 +289,8 @@ class Kanerva(nn.Module):
         noise = self._noise_for(queries, noise)
         shapes, name = self.noise_shapes(*queries.shape[:2]), self.assignment.noise_name + "_read"
         q = self.history(memory.omega)  # q(h | z_1..T)
-        h = q.draw(pick(noise, shapes, "history_read"))  # [B, H]
-        shared = h[:, None].expand(-1, queries.shape[1], -1)  # one h for all queries [B, N, H]
+        h = q.draw(pick(noise, shapes, "history_read"))  # [B, L]
+        shared = h[:, None].expand(-1, queries.shape[1], -1)  # one h for all queries [B, N, L]
         features = self.assignment.features(queries)  # [B, N, K]
         weights = self.assignment.weights(features, shared, pick(noise, shapes, name), **how)
         added = self._address_noise(noise, queries, "address_read")

@@ -31,31 +31,21 @@ class Normal(NamedTuple):
 
 
 def draw_noise(
-    shapes: Shapes,
-    generator: torch.Generator | None = None,
-    device: torch.device | str | None = None,
+    shapes: Shapes, generator: torch.Generator | None = None, device: torch.device | str | None = None
 ) -> dict[str, Tensor]:
-    """Tensors of these names and shapes, drawn one after the other.
+    """Tensors of these names and shapes, drawn one after the other; names that begin with "given" are left out.
 
-    Args:
-        shapes: by name; names that begin with "given" are left out.
-        generator: of random numbers; by default PyTorch's own.
-        device: where the tensors lie; by default the generator's, or else the CPU.
+    They lie where the generator does unless a device is named. Without a generator PyTorch's own draws them.
     """
     device = generator.device if device is None and generator is not None else device
-    kinds = {
-        name: (_gumbel if name.startswith(GUMBEL) else torch.randn, shape)
-        for name, shape in shapes.items()
-        if not name.startswith(GIVEN)
-    }
-    return {name: kind(shape, generator=generator, device=device) for name, (kind, shape) in kinds.items()}
-
-
-def _gumbel(
-    shape: tuple[int, ...], generator: torch.Generator | None, device: torch.device | str | None
-) -> Tensor:
-    waiting = torch.empty(shape, device=device).exponential_(generator=generator)
-    return -waiting.clamp(min=torch.finfo(waiting.dtype).tiny).log()
+    noise = {}
+    for name, shape in shapes.items():
+        if name.startswith(GUMBEL):
+            waiting = torch.empty(shape, device=device).exponential_(generator=generator)
+            noise[name] = -waiting.clamp(min=torch.finfo(waiting.dtype).tiny).log()
+        elif not name.startswith(GIVEN):
+            noise[name] = torch.randn(shape, generator=generator, device=device)
+    return noise
 
 
 def pick(noise: Noise | None, shapes: Shapes, name: str) -> Tensor | None:

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import check_names, check_whole
 from mini_lib.kanerva.tasks import digits, dsprites, rgb
 from mini_lib.kanerva.tasks.digits import DigitEpisodes
 from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
@@ -31,28 +31,18 @@ def _checked(task: str, function: str, count: int, items: int, options: dict):
     own = getattr(TASKS[task], function)
     known = [p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY]
     check_names(f"option of {task}", options, known)
-    if count < 1:
-        raise UsageError(f"count is the number of episodes and has to be 1 or more, got {count!r}")
-    if items < 1:
-        raise UsageError(f"an episode needs at least one item; items has to be 1 or more, got {items!r}")
+    check_whole(count=count, items=items)
     return own
 
 
 def sample(task: str, count: int, items: int, generator: torch.Generator, **options) -> Episodes:
-    """Draw fresh episodes of a problem.
+    """Draw B = `count` fresh episodes of T images of a problem of `TASKS`; the generator has to be on the CPU.
 
     >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
     >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape
     (torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3]))
     >>> episodes.to("cpu").images.max().item()
     1.0
-
-    Args:
-        task: of `TASKS`.
-        count: B, episodes.
-        items: T, images of an episode.
-        generator: of random numbers, on the CPU.
-        options: of the problem's own `sample`.
     """
     return _checked(task, "sample", count, items, options)(count, items, generator, **options)
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib import datasets
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import check_names
 from mini_lib.seeding import torch_rng
 
 SIZES = {"digits": 8, "distorted": 14, "mnist": 28}  # pixels a side, by source
@@ -52,53 +52,33 @@ class DigitEpisodes(NamedTuple):
 
 @cache
 def pool(source: str = "digits", split: str = "train") -> Pool:
-    """The digits that episodes are drawn from. Cached; do not modify.
+    """The digits of a split, "train" or "test", that episodes are drawn from. Cached; do not modify.
 
-    Args:
-        source: "digits", scikit-learn's embedded ones of 8 x 8 pixels (1,437 to train and 360 to test), or "mnist",
-            28 x 28 pixels, from `mini_lib.datasets.mnist` (its train split may be a beginning of the published one).
-        split: "train" or "test".
-
-    Raises:
-        UsageError: for an unknown source or split, or for "distorted", which is endless; see `pictures`.
-        FileNotFoundError: for "mnist" where its files are not at hand and cannot be downloaded.
+    The source is "digits", scikit-learn's embedded ones of 8 x 8 pixels (1,437 to train and 360 to test), or
+    "mnist", 28 x 28 pixels, from `mini_lib.datasets.mnist` (its train split may be a beginning of the published
+    one), a `FileNotFoundError` where its files are not at hand and cannot be downloaded. Distorted digits have no
+    pool; see `pictures`.
     """
-    if source not in FULL:
-        raise unknown_name_error("source of whole pools", source, FULL)
-    if split not in SPLITS:
-        raise unknown_name_error("split", split, SPLITS)
+    check_names("source of whole pools", [source], FULL)
+    check_names("split", [split], SPLITS)
     images, labels = _small(split) if source == "digits" else _mnist(split)
     return Pool(2 * images.int() > FULL[source], labels.long())
 
 
 def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
-    """The labels of the digits that episodes are drawn from.
-
-    Raises:
-        UsageError: for an unknown source or split.
-        FileNotFoundError: as `pool`.
-    """
-    if source not in SIZES:
-        raise unknown_name_error("source of digits", source, SIZES)
+    """The labels of the digits that episodes are drawn from; those of distorted digits are the small ones'."""
+    check_names("source of digits", [source], SIZES)
     return pool("digits" if source == "distorted" else source, split).labels
 
 
 def pictures(
     chosen: Int[Tensor, "*B"], source: str, split: str, generator: torch.Generator
 ) -> Float[Tensor, "*B H W"]:
-    """The chosen digits of a split, 0 or 1; distorted ones each in its own way.
+    """The digits of these numbers, 0 or 1, of the source "digits", "mnist" or "distorted": each in its own way.
 
-    Args:
-        chosen: numbers of digits.
-        source: "digits", "distorted" or "mnist".
-        split: "train" or "test".
-        generator: of the distortions.
-
-    Raises:
-        UsageError: for an unknown source or split.
-        FileNotFoundError: as `pool`.
+    Distortions come from the generator.
     """
-    labels_of(source, split)
+    labels_of(source, split)  # which knows what there is
     if source != "distorted":
         return pool(source, split).images[chosen].float()
     grey = _small(split)[0].float() / FULL["digits"]
@@ -111,11 +91,7 @@ def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[T
 
     Angles up to 15 degrees, shears up to .2, either side from 1/1.15 to 1.15 times as long, moves up to a pixel of
     14 along either axis of the digit itself; all evenly distributed (lengths in their logarithm). A digit that is
-    turned and sheared as well moves up to 1.4 pixels along an axis of the result.
-
-    Args:
-        grey: 0 to 1.
-        generator: of random numbers, on the CPU.
+    turned and sheared as well moves up to 1.4 pixels along an axis of the result. Grey is from 0 to 1.
     """
     turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn
@@ -151,14 +127,9 @@ def _mnist(split: str) -> tuple[Tensor, Tensor]:
 def sample(
     count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
 ) -> DigitEpisodes:
-    """Draw episodes; every item is any digit of the split, whatever came before.
+    """Draw B = `count` episodes of T items, 45 in the paper; every item is any digit, whatever came before.
 
-    Args:
-        count: B.
-        items: T, 45 in the paper.
-        generator: of random numbers, on the CPU.
-        source: see `pictures`.
-        split: see `pool`.
+    For sources see `pictures`, for splits `pool`.
     """
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)
@@ -168,5 +139,4 @@ def sample(
 @lru_cache(maxsize=4)
 def evaluation(count: int, items: int, *, source: str = "digits") -> DigitEpisodes:
     """The episodes of test digits that every network is tested on. Cached; do not modify."""
-    generator = torch_rng(0, "test episodes", "digits", source)
-    return sample(count, items, generator, source=source, split="test")
+    return sample(count, items, torch_rng(0, "test episodes", "digits", source), source=source, split="test")

@@ -109,14 +109,9 @@ def draw(
     position: Int[Tensor, "*#batch 2"],
     size: int = 28,
 ) -> Float[Tensor, "*batch size size"]:
-    """Pictures of single sprites, 0 or 1.
+    """Pictures of single sprites, 0 or 1, of 28, 64 (as released) or 14 pixels each way.
 
-    Args:
-        shape: as in `SpriteEpisodes`, like all that follow; they are broadcast together.
-        scale: see there.
-        orientation: see there.
-        position: see there.
-        size: pixels of the picture each way: 28, 64 (as released) or 14.
+    Numbers are those of `SpriteEpisodes`; they are broadcast together.
     """
     if size not in SIZES:
         known = ", ".join(map(str, SIZES))
@@ -138,15 +133,10 @@ def draw(
 
 
 def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28) -> SpriteEpisodes:
-    """Draw episodes: shapes, scales and orientations for each sprite, positions for each sprite and image.
+    """Draw B = `count` episodes of T items, 15 in the paper, with `size` pixels each way (see `draw`).
 
-    Everything is drawn evenly and independently; sprites may overlap.
-
-    Args:
-        count: B.
-        items: T, 15 in the paper.
-        generator: of random numbers, on the CPU.
-        size: pixels each way; see `draw`.
+    Shapes, scales and orientations are drawn for each sprite, positions for each sprite and image, everything evenly
+    and independently; sprites may overlap.
     """
     shape, scale, orientation = (
         torch.randint(values, (count, OBJECTS), generator=generator)

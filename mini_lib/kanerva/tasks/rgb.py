@@ -46,14 +46,9 @@ def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
 def sample(
     count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
 ) -> RGBEpisodes:
-    """Draw episodes; every channel of every item is any digit of the split, whatever the others are.
+    """Draw B = `count` episodes of T items, 45 in the paper; every channel is any digit, whatever the others are.
 
-    Args:
-        count: B.
-        items: T, 45 in the paper.
-        generator: of random numbers, on the CPU.
-        source: see `digits.pictures`.
-        split: see `digits.pool`.
+    For sources see `digits.pictures`, for splits `digits.pool`.
     """
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
@@ -63,5 +58,4 @@ def sample(
 @lru_cache(maxsize=4)
 def evaluation(count: int, items: int, *, source: str = "digits") -> RGBEpisodes:
     """The episodes of test digits that every network is tested on. Cached; do not modify."""
-    generator = torch_rng(0, "test episodes", "rgb", source)
-    return sample(count, items, generator, source=source, split="test")
+    return sample(count, items, torch_rng(0, "test episodes", "rgb", source), source=source, split="test")

@@ -7,29 +7,9 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from mini_lib.esbn.models import (
-    ENCODERS,
-    ESBN,
-    LSTM,
-    MNM,
-    NTM,
-    Network,
-    PrediNet,
-    RelationNet,
-    TemporalRelationNet,
-    Transformer,
-)
+from mini_lib.esbn.models import ENCODERS, ESBN, MODELS, Network
 from mini_lib.reproduction.authors import load_renamed
 
-NAMES = {
-    LSTM: "lstm",
-    MNM: "mnm",
-    NTM: "ntm",
-    PrediNet: "predinet",
-    RelationNet: "rn",
-    TemporalRelationNet: "trn",
-    Transformer: "transformer",
-}
 # model -> the renaming tables of a network that is a form of another
 FAMILY = {
     "esbn": ["every ESBN", "esbn"],
@@ -43,13 +23,8 @@ def load_authors(network: Network, state_dict: Mapping[str, Tensor]) -> Network:
 
     Build `network` first, at width 1, with the model, encoder, classes, windows and tcn of the run that made the
     `state_dict`. The random constants in MNM's memory are part of what it computes, and a state_dict of theirs
-    leaves them out: add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3".
-
-    Returns:
-        The same network, all or nothing of it changed.
-
-    Raises:
-        ValueError: for parameters that are missing, superfluous or of another shape; each is named.
+    leaves them out: add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3". All or nothing is changed:
+    ValueError names parameters that are missing, superfluous or of another shape.
     """
     model, encoder = model_name(network), encoder_name(network)
     kind = f"a network {model!r} with encoder {encoder!r}"
@@ -68,7 +43,7 @@ def model_name(network: Network) -> str:
         return "esbn_default_memory"
     if isinstance(core, ESBN):
         return "esbn" if core.confidence else "esbn_no_confidence"
-    return NAMES[type(core)]
+    return next(name for name, kind in MODELS.items() if kind is type(core))
 
 
 def encoder_name(network: Network) -> str:

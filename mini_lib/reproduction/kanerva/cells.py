@@ -6,14 +6,7 @@ from functools import partial
 from mini_lib.kanerva import runs, tasks
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
-from mini_lib.kanerva.runs import (
-    SMALL_DIGITS,
-    SMALL_TRIPLETS,
-    Settings,
-    paper_settings,
-    tutorial_settings,
-)
-from mini_lib.kanerva.runs import SMALL_SPRITES as SMALL_SPRITES
+from mini_lib.kanerva.runs import Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
@@ -26,7 +19,7 @@ RUNS = 3  # the paper does not say how many are behind its figures
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
-    """The replica of a run; of Figure 1D, a timing."""
+    """A training run; of Figure 1D, a timing."""
     if "form" in settings:
         return timing.build(settings, seed)
     return runs.build(Settings.from_dict(settings), seed)
@@ -35,26 +28,6 @@ def build(settings: dict, seed: int) -> TrainingRun:
 def data_source(settings: dict) -> str:
     """The digits that episodes are made of, "rendered" sprites, or the random codes of a timing, "drawn"."""
     return "drawn" if "form" in settings else runs.data_source(Settings.from_dict(settings))
-
-
-def digits_settings(machines: int, **changes) -> Settings:
-    """Digits, 45 in 30 columns (Figure 1E)."""
-    return paper_settings("digits", machines, **changes)
-
-
-def mixture_settings(machines: int, **changes) -> Settings:
-    """The same with a mixture (Figure 4)."""
-    return paper_settings("mixture", machines, **changes)
-
-
-def binding_settings(machines: int, **changes) -> Settings:
-    """Triplets of digits, 45 in 60 columns (Figures 2 and 5)."""
-    return paper_settings("binding", machines, **changes)
-
-
-def sprites_settings(machines: int, total: int = 20, **changes) -> Settings:
-    """Two sprites that move, 15 images in 20 columns (Figures 3 and 6 to 8)."""
-    return paper_settings("sprites", machines, total=total, **changes)
 
 
 # ------------------------------------------------------------------------------------------------ all cells
@@ -195,10 +168,10 @@ def bench_cases() -> list[BenchCase]:
         for k in (1, 3, 15):
             memory(part, "batched", k, 30, {"episodes": 24, "items": 45, "dim": 50})
     trained = {
-        "product digits": [digits_settings(k, **SMALL_DIGITS) for k in (1, 3, 15)],
-        "mixture digits": [mixture_settings(3, **SMALL_DIGITS)],
-        "product binding": [binding_settings(k, **SMALL_TRIPLETS) for k in (1, 2)],
-        "product sprites": [sprites_settings(k) for k in (1, 4)],
+        "product digits": [tutorial_settings("digits", k) for k in (1, 3, 15)],
+        "mixture digits": [tutorial_settings("mixture", 3)],
+        "product binding": [tutorial_settings("binding", k) for k in (1, 2)],
+        "product sprites": [paper_settings("sprites", k) for k in (1, 4)],
     }
     for name, each in trained.items():
         for s in each:

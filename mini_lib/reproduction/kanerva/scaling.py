@@ -14,7 +14,7 @@ import torch
 from torch.utils.benchmark import Timer
 from tqdm.auto import tqdm
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import Prior, columns_of, initial_means, weights_from_eta
 from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.seeding import torch_rng
@@ -128,18 +128,10 @@ def memory_work(
 ) -> Callable[[], object]:
     """A call that writes T items of B episodes, or asks for all of them, to be timed.
 
-    Args:
-        part: "write", "read", or "both", one after the other.
-        form: "batched", all machines in one call, or "loop", one after the other.
-        machines: K.
-        total: K M.
-        device: where.
-        episodes: B.
-        items: T.
-        dim: D.
+    The part is "write", "read", or "both", one after the other; the form "batched", all machines in one call, or
+    "loop", one after the other. The memory has K machines and `total` = K M columns, codes D = `dim` features.
     """
-    if form not in FORMS:
-        raise unknown_name_error("form", form, FORMS)
+    check_names("form", [form], FORMS)
     write, read = FORMS[form]
     generator = torch_rng(0, "timing")
     means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
@@ -151,8 +143,7 @@ def memory_work(
         "read": lambda: read(state, codes, weights.gamma),
         "both": lambda: read(write(state, codes, weights), codes, weights.gamma),
     }
-    if part not in works:
-        raise unknown_name_error("part", part, works)
+    check_names("part", [part], works)
     return torch.inference_mode()(works[part])
 
 
@@ -169,23 +160,14 @@ def measure(
     """Time one pass of the memory, which writes items and reads them, for every k and every m, on the CPU.
 
     The clock goes round all pairs, again and again, so that a busy moment of the machine does not fall on one pair.
-    Times are medians; they hold for this machine and its load, and nothing of them can be promised.
-
-    Args:
-        form: see `memory_work`.
-        machines: the k; each divides each m.
-        totals: the m, columns of all machines together.
-        rounds: how often each pair is timed, each time after two calls that do not count.
-        threads: that torch may use.
-        progress: show a bar.
-        sizes: B, T and D; see `memory_work`.
+    Times are medians; they hold for this machine and its load, and nothing of them can be promised. Each pair is
+    timed in each of the rounds, each time after two calls that do not count. `machines` are the k, each of which
+    divides each m of `totals`; for the form and for `sizes`, B, T and D, see `memory_work`.
     """
     cpu, found = torch.device("cpu"), {}
+    works = {(k, m): memory_work("both", form, k, m, cpu, **sizes) for k, m in product(machines, totals)}
     timers = {
-        (k, m): Timer(
-            "work()", globals={"work": memory_work("both", form, k, m, cpu, **sizes)}, num_threads=threads
-        )
-        for k, m in product(machines, totals)
+        pair: Timer("work()", globals={"work": work}, num_threads=threads) for pair, work in works.items()
     }
     for _ in tqdm(range(rounds), desc=form, unit="round", leave=False, disable=not progress):
         for pair, timer in timers.items():
@@ -199,11 +181,7 @@ def fastest(times: Times, m: int) -> int:
 
 
 def evaluate_scaling(form: str = "batched", **options) -> dict[str, float]:
-    """Measure everything once, as plain numbers.
-
-    Args:
-        form: see `memory_work`.
-        options: of `measure`.
+    """Measure everything once, as plain numbers, with options of `measure`.
 
     Returns:
         "ms_k{K}_m{M}": milliseconds of each pair. "constant_us", "slope_us" (of a machine) and "cubic_ns" (times

@@ -35,7 +35,7 @@ class Timing(RunSettings):
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
-    """A replica that makes no update and whose test is the timing; time it with one worker on an idle machine."""
+    """A run that makes no update and whose test is the timing; time it with one worker on an idle machine."""
     s = Timing.from_dict(settings)
     return TrainingRun(
         key=run_key(s.to_dict(), seed),

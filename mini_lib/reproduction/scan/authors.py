@@ -24,13 +24,8 @@ def load_syntactic_attention(
     """Give `network` the weights of a network of the authors' code, saved with one layer a module.
 
     Build `network` first with the options of the run: `sequential_semantics` is their --seq_sem, `syntax_action`
-    --syn_act, `nonlinear_semantics` --sem_mlp. Word and action numbers are the same.
-
-    Returns:
-        The same network, all or nothing of it changed.
-
-    Raises:
-        ValueError: for parameters that are missing, superfluous or of another shape; each is named.
+    --syn_act, `nonlinear_semantics` --sem_mlp. Word and action numbers are the same. What does not fit is named, and
+    then nothing is changed.
     """
     return load_renamed(network, state_dict, "scan", ["syntactic_attention"], "this SyntacticAttention")
 
@@ -43,17 +38,11 @@ def load_li(
 ) -> LiNetwork:
     """Give `network` the variables of a TensorFlow graph of the authors' code, as arrays by name.
 
-    Their code numbers words and actions anew in every run, so the numbering has to be told, and saves no weights
-    itself. Kernels are transposed, and gates brought from TensorFlow's order (i, g, f, o) into PyTorch's.
-
-    Args:
-        network: built with the sizes and ablations of the run: `representations="one"` is their
-            --single_representation, which leaves no trace in the variables if both embeddings have one size;
-            `decoder_input="gold"` is --use_decoder_input.
-        variables: `tf.trainable_variables()` by name, as `session.run` gives them; ":0" at the end of a name is
-            ignored.
-        words: their words 1, 2, ...; 0 is the end.
-        actions: their actions 1, 2, ...; 0 is the end.
+    Build `network` first with the sizes and ablations of the run: `representations="one"` is their
+    --single_representation, which leaves no trace in the variables if both embeddings have one size;
+    `decoder_input="gold"` is --use_decoder_input. The variables are `tf.trainable_variables()` by name, as
+    `session.run` gives them, since their code saves none; ":0" at the end of a name is ignored. It numbers words and
+    actions anew in every run: give them in their order from 1 on; 0 is the end.
     """
     for kind, given, known in (("words", words, WORDS), ("actions", actions, LI_ACTIONS)):
         if sorted(given) != sorted(known):
@@ -71,7 +60,7 @@ def load_li(
 
 
 def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
-    """Rows in our order, kernels transposed, gates in PyTorch's order."""
+    """Rows in our order, kernels transposed, gates from TensorFlow's order (i, g, f, o) into PyTorch's."""
     if "/Variable" in name:  # their tables of embeddings have no names of their own
         rows = word_rows if name.startswith("word_embeddings/") else action_rows
         return value[rows] if len(value) == len(rows) else value

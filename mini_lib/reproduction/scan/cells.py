@@ -108,4 +108,4 @@ def build(settings: dict, seed: int) -> TrainingRun:
 
 def data_source(settings: dict) -> str:
     """Which commands a run saw, as its record says it."""
-    return runs.data_source(Settings.from_dict(settings))
+    return Settings.from_dict(settings).source

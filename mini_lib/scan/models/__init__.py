@@ -11,8 +11,9 @@ All are called alike, on `tasks.Examples` of B commands:
   for so many commands of so many words (<SOS> included) and so many actions. Dropout masks are 0 or 1 / (1 - p).
   `forward` cuts masks that are larger than its batch needs.
 
-What stands at padding is of no effect. Losses are functions beside the networks. `meta_seq2seq` is trained on
-another task and called differently.
+`words` and `actions` of a constructor are the sizes of the vocabularies, SCAN's by default. What stands at padding
+is of no effect. Losses are functions beside the networks. `meta_seq2seq` is trained on another task and called
+differently.
 """
 
 import inspect

@@ -10,13 +10,13 @@ at word j. B commands, T words, L steps, D features.
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import check_whole
 from mini_lib.layers import check_dropout, dropout_masks
-from mini_lib.scan.models.noise import Noise, masked, noise_of
+from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
 PLACES = 1024  # rows of each table of positions
@@ -26,12 +26,8 @@ HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
 class Normed(nn.Module):
     """A linear layer with weight normalisation (Salimans and Kingma 2016): W_o = g_o v_o / |v_o|, then W x + b.
 
-    Also a convolution: its input is then a window of W places, all features of the first place first.
-
-    Args:
-        inputs: features of the input.
-        outputs: features of the output.
-        spread: v starts N(0, spread / inputs) (the variance), with g = |v| and b = 0.
+    Also a convolution: its input is then a window of places, all features of the first place first. v starts with
+    the variance spread / inputs, g = |v| and b = 0.
     """
 
     def __init__(self, inputs: int, outputs: int, spread: float = 1.0):
@@ -81,13 +77,8 @@ class CNN(nn.Module):
     a dropout (the first ones and the last) at (1 - p) / inputs, and which ones is inferred. Embeddings start at
     deviation 0.1. Windows of even size reach one place further to the right.
 
-    Args:
-        dim: D, features of every layer and embedding.
-        kernel: places in a window.
-        layers: of the encoder, and of the decoder.
-        dropout: p, on embeddings, before each convolution and before the logits.
-        words: size of the input vocabulary.
-        actions: size of the output vocabulary.
+    `dim` is D, `kernel` the places in a window, `layers` those of the encoder and as many of the decoder. Dropout is
+    on embeddings, before each convolution and before the logits.
 
     Example:
         >>> import torch
@@ -111,10 +102,7 @@ class CNN(nn.Module):
         actions: int = ACTION_COUNT,
     ):
         super().__init__()
-        if min(dim, kernel, layers) < 1:
-            raise UsageError(
-                f"sizes are whole numbers from 1, got dim={dim}, kernel={kernel}, layers={layers}"
-            )
+        check_whole(dim=dim, kernel=kernel, layers=layers)
         self.dim, self.dropout = dim, check_dropout(dropout)
         self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
         self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)
@@ -124,20 +112,14 @@ class CNN(nn.Module):
         self.decoder_first, self.decoder_last = Normed(dim, dim, 1 - dropout), Normed(dim, dim)
         self.logits = Normed(dim, actions, 1 - dropout)
 
-    def forward(
-        self,
-        words: Int[Tensor, "B T"],
-        lengths: Int[Tensor, "B"],
-        actions: Int[Tensor, "B L"],
-        noise: Noise | None = None,
-    ) -> Float[Tensor, "B L A"]:
+    def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; reads the right last actions."""
         noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
         last = F.pad(actions[:, :-1], (1, 0), value=ACTION_IDS[EOS])
         return self.write(last, *self.read(words, lengths, noise), noise)
 
     @torch.no_grad()
-    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+    def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions; reads its own last ones."""
         read = self.read(words, lengths, {})
         actions = torch.full_like(words[:, :1], ACTION_IDS[EOS])
@@ -147,9 +129,9 @@ class CNN(nn.Module):
         return actions[:, 1:]
 
     def read(
-        self, words: Tensor, lengths: Tensor, noise: Noise
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"], Bool[Tensor, "B T"]]:
-        """Keys and values of the words, and which places are words."""
+        self, words: Words, lengths: Lengths, noise: Noise
+    ) -> tuple[Tensor, Tensor, Bool[Tensor, "B W"]]:
+        """Keys and values [B, W, D] of the W = T - 1 places after <SOS>, and which of them are words."""
         noise = {name: mask[:, 1:] for name, mask in noise.items()}
         words = words[:, 1:]
         inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None] - 1
@@ -158,18 +140,18 @@ class CNN(nn.Module):
         x = self.encoder_first(embedded)
         for number, layer in enumerate(self.encoder):
             dropped = masked(x * inside[..., None], noise, f"encoder_{number}")
-            x = (layer.convolve(dropped, before=(layer.kernel - 1) // 2) + x) * HALF  # [B, T, D]
+            x = (layer.convolve(dropped, before=(layer.kernel - 1) // 2) + x) * HALF  # [B, W, D]
         keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))
         return keys, (keys + embedded) * HALF, inside
 
     def write(
         self,
-        last: Int[Tensor, "B L"],
-        keys: Float[Tensor, "B T D"],
-        values: Float[Tensor, "B T D"],
-        inside: Bool[Tensor, "B T"],
+        last: Actions,
+        keys: Float[Tensor, "B W D"],
+        values: Float[Tensor, "B W D"],
+        inside: Bool[Tensor, "B W"],
         noise: Noise,
-    ) -> Float[Tensor, "B L A"]:
+    ) -> Logits:
         """The logits behind each of these last actions."""
         embedded = self.action(last) + self.action_place.weight[: last.shape[1]]
         embedded = masked(embedded, noise, "actions")
@@ -178,9 +160,8 @@ class CNN(nn.Module):
         for number, layer in enumerate(self.decoder):
             new = layer.convolve(masked(x, noise, f"decoder_{number}"), before=layer.kernel - 1)  # [B, L, D]
             query = (layer.query(new) + embedded) * HALF  # q_i [B, L, D]
-            attention = (
-                (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
-            )  # [B, L, T]
+            scores = (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf)  # [B, L, W]
+            attention = scores.softmax(dim=-1)  # alpha_ij [B, L, W]
             new = (layer.result(attention @ values * root) + new) * HALF
             x = (new + x) * HALF
         return self.logits(masked(self.decoder_last(x), noise, "output"))
@@ -194,7 +175,7 @@ class CNN(nn.Module):
         return dropout_masks(sizes, self.dropout, generator)
 
 
-def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
+def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over all actions of the batch."""
     return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
 

@@ -12,12 +12,12 @@ an action.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
-from mini_lib.scan.models.noise import Noise, masked, noise_of
+from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
 
@@ -59,9 +59,9 @@ class GRUCell(nn.Module):
 class EncodedWords(NamedTuple):
     """A batch of commands after the encoder."""
 
-    memory: Tensor  #: both directions' states at each word. [B, T, 2H]
-    keys: Tensor  #: W_m memory, of the attention. [B, T, H]
-    inside: Tensor  #: which places are words. [B, T]
+    memory: Tensor  #: m_j: both directions' states at each of the W = T - 1 places after <SOS>. [B, W, 2H]
+    keys: Tensor  #: W_m m_j, of the attention. [B, W, H]
+    inside: Tensor  #: which places are words. [B, W]
 
 
 class GRUAttention(nn.Module):
@@ -79,13 +79,8 @@ class GRUAttention(nn.Module):
     Inferred too: embeddings start N(0, 1) and all other weights uniform, both PyTorch's own. Of the table of words,
     the rows of <SOS> and <NULL> are never of any effect.
 
-    Args:
-        words: size of the input vocabulary.
-        actions: size of the output vocabulary.
-        embedding: features of a word, and of an action.
-        hidden: H.
-        dropout: on the words' embeddings, and on what is read out.
-        dependency: whether the decoder sees the last action.
+    `embedding` is E, the features of a word and of an action, `hidden` is H. Dropout is on the words' embeddings and
+    on what is read out.
 
     Example:
         >>> import torch
@@ -122,13 +117,7 @@ class GRUAttention(nn.Module):
         self.before_logits = nn.Linear(given + 3 * hidden, hidden, bias=False)
         self.logits = nn.Linear(hidden, actions, bias=False)
 
-    def forward(
-        self,
-        words: Int[Tensor, "B T"],
-        lengths: Int[Tensor, "B"],
-        actions: Int[Tensor, "B L"],
-        noise: Noise | None = None,
-    ) -> Float[Tensor, "B L A"]:
+    def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; reads the right last actions, but not in "- dep"."""
         noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
         encoded, state = self.encode(words, lengths, noise)  # h_0 [B, H]
@@ -141,7 +130,7 @@ class GRUAttention(nn.Module):
         return self.say(last, torch.stack(states, dim=1), torch.stack(contexts, dim=1), noise)
 
     @torch.no_grad()
-    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+    def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions; reads its own last ones, but not in "- dep"."""
         encoded, state = self.encode(words, lengths, {})
         last, predicted = self._last_actions(words[:, :1]), []
@@ -152,7 +141,7 @@ class GRUAttention(nn.Module):
         return torch.cat(predicted, dim=1)
 
     def encode(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise
+        self, words: Words, lengths: Lengths, noise: Noise
     ) -> tuple[EncodedWords, Float[Tensor, "B H"]]:
         """What the decoder attends to, and its first state."""
         x = masked(self.word(words), noise, "words")[:, 1:]  # without <SOS>
@@ -163,7 +152,7 @@ class GRUAttention(nn.Module):
         )
         return EncodedWords(memory, self.key(memory), inside), torch.tanh(self.bridge(last))
 
-    def _last_actions(self, actions: Int[Tensor, "B L"]) -> Float[Tensor, "B L E"]:
+    def _last_actions(self, actions: Actions) -> Float[Tensor, "B L E"]:
         """y_{i-1} of each step: zeros, then the embeddings of all actions but the last. E is 0 in "- dep"."""
         if self.action is None:
             return self.logits.weight.new_zeros(*actions.shape, 0)
@@ -173,8 +162,8 @@ class GRUAttention(nn.Module):
         self, encoded: EncodedWords, last: Float[Tensor, "B E"], state: Float[Tensor, "B H"]
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B K"]]:
         """The next state of the decoder, and the context that led to it."""
-        energies = self.energy(torch.tanh(self.query(state)[:, None] + encoded.keys))[..., 0]  # e_ij [B, T]
-        attention = energies.masked_fill(~encoded.inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, T]
+        energies = self.energy(torch.tanh(self.query(state)[:, None] + encoded.keys))[..., 0]  # e_ij [B, W]
+        attention = energies.masked_fill(~encoded.inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
         context = (attention[:, None] @ encoded.memory)[:, 0]  # c_i [B, 2H]
         return self.decoder(torch.cat([last, context], dim=-1), state), context
 
@@ -184,7 +173,7 @@ class GRUAttention(nn.Module):
         states: Float[Tensor, "B L H"],
         contexts: Float[Tensor, "B L K"],
         noise: Noise,
-    ) -> Float[Tensor, "B L A"]:
+    ) -> Logits:
         """Logits of each step."""
         features = masked(torch.cat([last, states, contexts], dim=-1), noise, "output")
         return self.logits(self.before_logits(features))
@@ -198,7 +187,7 @@ class GRUAttention(nn.Module):
         return dropout_masks(sizes, self.dropout, generator)
 
 
-def loss(logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
+def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, summed over a command's actions and averaged over commands.
 
     As in the released code, actions after the first step at which the network itself says <EOS> do not count.

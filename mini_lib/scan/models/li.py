@@ -13,10 +13,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.layers import glorot_uniform, lstm_step
 from mini_lib.scan import tasks
-from mini_lib.scan.models.noise import Noise, noise_of
+from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 
 PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
@@ -29,10 +29,10 @@ IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does no
 class EncodedStreams(NamedTuple):
     """A batch of commands after the encoder."""
 
-    memory: Tensor  #: states at each word; 0 on padding. [B, T, H]
-    keys: Tensor  #: memory W_k. [B, T, H]
-    mask: Tensor  #: 0 at words, -inf at padding. [B, T]
-    primitives: Tensor  #: of each word, with noise. [B, T, P]
+    memory: Tensor  #: m_j at each of the W = T - 1 places after <SOS>; 0 on padding. [B, W, H]
+    keys: Tensor  #: W_k m_j. [B, W, H]
+    mask: Tensor  #: 0 at words, -inf at padding. [B, W]
+    primitives: Tensor  #: p_j, with noise. [B, W, P]
 
 
 class LiNetwork(nn.Module):
@@ -65,8 +65,7 @@ class LiNetwork(nn.Module):
         decoder_input: "none", or "gold", the embedding of the right last action in the place of the scalar 0
             (ablation). The released code reads right actions when it is tested too, as `forward` does; `predict`
             feeds the network's own. At first there is the end marker.
-        words: size of our input vocabulary, <SOS> and <NULL> included.
-        actions: size of our output vocabulary, <SOS> included.
+        words, actions: sizes of our vocabularies, <SOS> and <NULL> included.
 
     Example:
         >>> from mini_lib import LiNetwork
@@ -93,10 +92,8 @@ class LiNetwork(nn.Module):
         actions: int = tasks.ACTION_COUNT,
     ):
         super().__init__()
-        if representations not in ("one", "two"):
-            raise unknown_name_error("number of representations", representations, ("one", "two"))
-        if decoder_input not in ("none", "gold"):
-            raise unknown_name_error("decoder input", decoder_input, ("none", "gold"))
+        check_names("number of representations", [representations], ("one", "two"))
+        check_names("decoder input", [decoder_input], ("none", "gold"))
         if units % 2:
             raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
         self.units, self.strength = units, strength
@@ -122,16 +119,15 @@ class LiNetwork(nn.Module):
 
     def forward(
         self,
-        words: Int[Tensor, "B T"],
-        lengths: Int[Tensor, "B"],
-        actions: Int[Tensor, "B L"],
+        words: Words,
+        lengths: Lengths,
+        actions: Actions,
         noise: Noise | None = None,
         with_penalty: bool = False,
-    ) -> Float[Tensor, "B L A"] | tuple[Float[Tensor, "B L A"], Float[Tensor, ""]]:
+    ) -> Logits | tuple[Logits, Float[Tensor, ""]]:
         """Logits, and `with_penalty` the penalty for `loss` too; reads right last actions with "gold" input alone.
 
-        Raises:
-            UsageError: for commands of more than 10 places.
+        A command has 10 places at most.
         """
         noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
         encoded, decoded = self.decode(words, lengths, actions, noise)
@@ -139,14 +135,12 @@ class LiNetwork(nn.Module):
         return (logits, self.penalty(words, lengths)) if with_penalty else logits
 
     @torch.no_grad()
-    def attention(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"]
-    ) -> Float[Tensor, "B L W"]:
+    def attention(self, words: Words, lengths: Lengths, actions: Actions) -> Float[Tensor, "B L W"]:
         """w_tj, how much each step takes from each of the W = T - 1 places after <SOS>; without noise."""
         return self.look(*self.decode(words, lengths, actions, {}))
 
     @torch.no_grad()
-    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B L"]:
+    def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions."""
         encoded, state = self.encode(words, lengths, {})
         predicted = [torch.full_like(words[:, :1], tasks.NO_ACTION)]  # reads as the end marker
@@ -157,7 +151,7 @@ class LiNetwork(nn.Module):
         return torch.cat(predicted[1:], dim=1)
 
     def encode(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise
+        self, words: Words, lengths: Lengths, noise: Noise
     ) -> tuple[EncodedStreams, tuple[Tensor, Tensor, Tensor]]:
         """What the decoder looks at, and its first a, h and c, each [B, H]."""
         rows, inside = self._rows(words, lengths)
@@ -166,7 +160,7 @@ class LiNetwork(nn.Module):
             noisy[name] = F.embedding(rows, table)
             if name in noise and self.noisy[name]:
                 noisy[name] = noisy[name] + noise[name][:, 1 : words.shape[1]]
-        x, half = noisy["function"], self.units // 2  # f_j [B, T, k_f]
+        x, half = noisy["function"], self.units // 2  # f_j [B, W, k_f]
         from_x, from_h = self.encoder_kernel.split([x.shape[-1], half], dim=-1)
         zeros = x.new_zeros(2, len(x), half)
         memory, (last_h, last_c) = both_directions(
@@ -176,14 +170,14 @@ class LiNetwork(nn.Module):
             self.encoder_bias,
             lambda gates, h, c: lstm_step(gates + h @ from_h.mT, c, FORGET_BIAS),
             (zeros, zeros),
-        )  # m_j [B, T, H]
+        )  # m_j [B, W, H]
         mask = memory.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)
         encoded = EncodedStreams(memory, F.linear(memory, self.key), mask, noisy["primitive"])
         # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c).
         return encoded, (torch.zeros_like(last_h), last_c, last_h)
 
     def decode(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], actions: Int[Tensor, "B L"], noise: Noise
+        self, words: Words, lengths: Lengths, actions: Actions, noise: Noise
     ) -> tuple[EncodedStreams, Float[Tensor, "B L H"]]:
         """The encoded commands, and a_t of every step of the decoder."""
         encoded, state = self.encode(words, lengths, noise)
@@ -195,17 +189,12 @@ class LiNetwork(nn.Module):
         return encoded, torch.stack(decoded, dim=1)
 
     def step(
-        self,
-        encoded: EncodedStreams,
-        given: Float[Tensor, "B G"],
-        a: Float[Tensor, "B H"],
-        h: Float[Tensor, "B H"],
-        c: Float[Tensor, "B H"],
-    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
-        """The decoder's next a, h and c."""
+        self, encoded: EncodedStreams, given: Float[Tensor, "B E"], a: Tensor, h: Tensor, c: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The decoder's next a, h and c, each [B, H], after what it is given."""
         gates = F.linear(torch.cat([given, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
         h, c = lstm_step(gates, c, FORGET_BIAS)
-        scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, T]
+        scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, W]
         context = (scores.softmax(dim=-1)[:, None] @ encoded.memory)[:, 0]  # [B, H]
         return F.linear(torch.cat([h, context], dim=-1), self.attended), h, c
 
@@ -215,12 +204,12 @@ class LiNetwork(nn.Module):
         scores = F.linear(decoded, self.place[:places], self.place_bias[:places])
         return (scores + encoded.mask[:, None]).softmax(dim=-1)
 
-    def say(self, encoded: EncodedStreams, weights: Float[Tensor, "B L W"]) -> Float[Tensor, "B L A"]:
+    def say(self, encoded: EncodedStreams, weights: Float[Tensor, "B L W"]) -> Logits:
         """Logits over our actions, from w_tj."""
         logits = F.linear(weights @ encoded.primitives, self.action, self.action_bias)
         return F.pad(logits, (1, 0), value=IMPOSSIBLE)
 
-    def penalty(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+    def penalty(self, words: Words, lengths: Lengths) -> Float[Tensor, ""]:
         """Lambda times the mean square of a word's representation, summed over words, averaged over commands.
 
         The end marker counts, noise does not, and representations without noise go free.
@@ -239,7 +228,7 @@ class LiNetwork(nn.Module):
         function = self.primitive if self.function is None else self.function
         return {"primitive": self.primitive, "function": function}
 
-    def _rows(self, words: Tensor, lengths: Tensor) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
+    def _rows(self, words: Words, lengths: Lengths) -> tuple[Int[Tensor, "B W"], Bool[Tensor, "B W"]]:
         """Each place's row in their tables, without <SOS>, and which places are words."""
         rows = self.word_rows[words[:, 1:]]
         if rows.shape[1] > PLACES:
@@ -248,7 +237,7 @@ class LiNetwork(nn.Module):
             )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
 
-    def _given(self, last: Int[Tensor, "B L"]) -> Float[Tensor, "B L G"]:
+    def _given(self, last: Actions) -> Float[Tensor, "B L E"]:
         """What the decoder is given at each step: the scalar 0, or the last action."""
         if self.last_action is None:
             return self.decoder_bias.new_zeros(*last.shape, 1)
@@ -263,9 +252,7 @@ class LiNetwork(nn.Module):
         }
 
 
-def loss(
-    logits: Float[Tensor, "B L A"], actions: Int[Tensor, "B L"], penalty: Tensor | float = 0.0
-) -> Float[Tensor, ""]:
+def loss(logits: Logits, actions: Actions, penalty: Tensor | float = 0.0) -> Float[Tensor, ""]:
     """Cross-entropy, summed over a command's actions and averaged over commands; and the penalty."""
     total = F.cross_entropy(
         logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"

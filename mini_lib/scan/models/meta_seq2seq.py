@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
-from mini_lib.scan.models.noise import Noise, masked, noise_of
+from mini_lib.scan.models.calls import Noise, masked, noise_of
+from mini_lib.scan.models.cnn import loss as loss  # cross-entropy, averaged over all actions
 from mini_lib.scan.models.recurrent import BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples
 
@@ -51,11 +52,7 @@ class MetaSeq2Seq(nn.Module):
     of the support set; initial weights are PyTorch's own. The released decoder attends to padding, too; ours does
     not, since a query's answer would depend on its batch.
 
-    Args:
-        size: H, of all embeddings and states.
-        dropout: p.
-        words: size of the input vocabulary.
-        actions: size of the output vocabulary.
+    `size` is H, of all embeddings and states.
 
     Example:
         >>> from mini_lib.scan.meta_tasks import training_episode
@@ -91,9 +88,7 @@ class MetaSeq2Seq(nn.Module):
         x = masked(self.action(last), noise, "actions")  # [Q, L, H]
         states, hidden = [state] * LAYERS, []
         for step in range(steps):
-            mask = {
-                name: each[:, step : step + 1] for name, each in noise.items() if name == "actions_between"
-            }
+            mask = noise["actions_between"][:, step] if "actions_between" in noise else None
             states = self.step(x[:, step], states, mask)
             hidden.append(states[-1][0])  # h_i [Q, H]
         return self.answer(torch.stack(hidden, dim=1), contexts, inside)
@@ -106,7 +101,7 @@ class MetaSeq2Seq(nn.Module):
         contexts, inside, state = self.read(support, words, lengths, {})
         states, actions = [state] * LAYERS, [torch.full_like(words[:, 0], NO_ACTION)]
         for _ in range(steps):
-            states = self.step(self.action(actions[-1]), states, {})
+            states = self.step(self.action(actions[-1]), states)
             actions.append(self.answer(states[-1][0][:, None], contexts, inside)[:, 0].argmax(dim=-1))
         return torch.stack(actions[1:], dim=1)
 
@@ -114,9 +109,8 @@ class MetaSeq2Seq(nn.Module):
         self, support: Examples, words: Int[Tensor, "Q T"], lengths: Int[Tensor, "Q"], noise: Noise
     ) -> tuple[Float[Tensor, "Q W H"], Tensor, tuple[Tensor, Tensor]]:
         """The queries' contexts c_t, which of them belong to words, and the decoder's first state."""
-        _, keys = self.commands(
-            support.words[:, 1:], support.lengths - 1, noise, "support_words"
-        )  # k_j [S, H]
+        shown = support.words[:, 1:], support.lengths - 1
+        _, keys = self.commands(*shown, noise, "support_words")  # k_j [S, H]
         counts = (support.actions != NO_ACTION).sum(dim=1)
         _, values = self.answers(support.actions, counts, noise, "support_actions")  # v_j [S, H]
         states, _ = self.commands(words[:, 1:], lengths - 1, noise, "query_words")  # s_t [Q, W, H]
@@ -128,12 +122,12 @@ class MetaSeq2Seq(nn.Module):
         return contexts, inside, (last, last)
 
     def step(
-        self, x: Float[Tensor, "Q H"], states: list[tuple[Tensor, Tensor]], noise: Noise
+        self, x: Float[Tensor, "Q H"], states: list[tuple[Tensor, Tensor]], mask: Tensor | None = None
     ) -> list[tuple[Tensor, Tensor]]:
-        """(h, c) of both layers after one more action."""
+        """(h, c) of both layers after one more action, with dropout between them if there is a mask [Q, H]."""
         lower, upper = self.decoder
         first = lower(x, states[0])
-        return [first, upper(masked(first[0][:, None], noise, "actions_between")[:, 0], states[1])]
+        return [first, upper(first[0] if mask is None else first[0] * mask, states[1])]
 
     def answer(
         self, hidden: Float[Tensor, "Q L H"], contexts: Float[Tensor, "Q W H"], inside: Tensor
@@ -143,9 +137,7 @@ class MetaSeq2Seq(nn.Module):
         attention = scores.masked_fill(~inside[:, None], -torch.inf).softmax(dim=-1)
         return self.logits(torch.tanh(self.joined(torch.cat([hidden, attention @ contexts], dim=-1))))
 
-    def noise(
-        self, support: int, query: int, words: int, steps: int, generator: torch.Generator | None
-    ) -> Noise:
+    def noise(self, support: int, query: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for so many commands of so many words (<SOS> included) and actions."""
         size = self.size
         sizes = {
@@ -159,8 +151,3 @@ class MetaSeq2Seq(nn.Module):
             "actions_between": (query, steps, size),
         }
         return dropout_masks(sizes, self.dropout, generator)
-
-
-def loss(logits: Float[Tensor, "Q L A"], actions: Int[Tensor, "Q L"]) -> Float[Tensor, ""]:
-    """Cross-entropy, averaged over all actions of the queries."""
-    return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)

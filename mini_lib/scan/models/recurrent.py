@@ -27,12 +27,8 @@ def align(
 ) -> Float[Tensor, "B N T"]:
     """How much each step looks at each word: equations 4 to 6 as they stand in the paper.
 
-    Args:
-        h: roles of the words.
-        query: s_1; the state of the cell starts at zero.
-        cell: g, of equation 6.
-        mask: 0 at words and -inf at padding.
-        steps: N.
+    The query is s_1, the cell is g of equation 6, whose state starts at zero; the mask is 0 at words and -inf at
+    padding.
     """
     s, state, alphas = query, cell.initial_state(query), []
     for _ in range(steps):
@@ -77,11 +73,8 @@ def step_forward(x: Tensor, c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
 
 
 def local_gradients(steps: LSTMSteps) -> tuple[Tensor, Tensor, Tensor]:
-    """Local derivatives of all steps at once, before backpropagation through time.
-
-    Returns:
-        dh'/dc'; dc'/dc; and the derivatives of c', c', c' and h' by the inputs of i, f, g and o, on an axis of 4
-        before the last.
+    """Local derivatives of all steps at once, before backpropagation through time: dh'/dc', dc'/dc, and those of
+    c', c', c' and h' by the inputs of i, f, g and o, on an axis of 4 before the last.
     """
     sigmoid, g, c, tanh_c = steps
     i, f, _, o = sigmoid.chunk(4, dim=-1)
@@ -154,10 +147,7 @@ class BiLSTM(nn.Module):
         uniform_by_width(self, hidden)
 
     def forward(
-        self,
-        forwards: Float[Tensor, "B T I"],
-        backwards: Float[Tensor, "B T I"],
-        lengths: Int[Tensor, "B"],
+        self, forwards: Float[Tensor, "B T I"], backwards: Float[Tensor, "B T I"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T H"], Float[Tensor, "B H2"]]:
         """Hidden states of the two directions, at the words they belong to, and both final states side by side.
 
@@ -181,18 +171,11 @@ def both_directions(
     step: Callable[..., tuple[Tensor, ...]],
     state: tuple[Tensor, ...],
 ) -> tuple[Float[Tensor, "B T H2"], tuple[Tensor, ...]]:
-    """Run cells forwards and backwards over whole batches, for large ones; padding leaves a state as it is.
+    """Run cells forwards and backwards over the words x of whole batches, for large ones.
 
-    Args:
-        x: the words.
-        inside: which places are words.
-        weight: from a word to the gates, for each direction.
-        bias: of the gates.
-        step: (W x + b, *state) -> the new state, whose first entry is h.
-        state: to begin with, each entry [2, B, H].
-
-    Returns:
-        Both directions' h at each word, and each entry of the last state, both side by side: [B, 2H].
+    `step(W x + b, *state)` gives the new state, whose first entry is h; entries of the first state are [2, B, H].
+    Padding, which is not `inside`, leaves a state as it is. Returns both directions' h at each word side by side,
+    and so each entry of the last state, [B, 2H].
     """
     both = torch.stack([x, x.flip(1)]).flatten(1, 2)
     projected = (both @ weight.mT + bias).unflatten(1, x.shape[:2])

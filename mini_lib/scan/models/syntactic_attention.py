@@ -10,13 +10,13 @@ a meaning, K features of a role.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
-from mini_lib.scan.models.noise import Noise, masked, noise_of
+from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
 from mini_lib.scan.models.recurrent import Align, BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT
 
@@ -46,8 +46,7 @@ class SyntacticAttention(nn.Module):
     By default this is the form of the authors' released code; the ledger says where the paper's text differs.
 
     Args:
-        words: size of the input vocabulary.
-        actions: size of the output vocabulary.
+        words, actions: sizes of the vocabularies.
         syntax: states per direction of h_j, 200 in the paper; K is twice that.
         semantics: M, features of a word's meaning.
         dropout: on both embeddings of a word.
@@ -95,12 +94,8 @@ class SyntacticAttention(nn.Module):
         ends: str = "learned",
     ):
         super().__init__()
-        for kind, name, known in (
-            ("surrounding", surrounding, ("between", "top")),
-            ("ends", ends, ("learned", "zero")),
-        ):
-            if name not in known:
-                raise unknown_name_error(kind, name, known)
+        check_names("surrounding", [surrounding], ("between", "top"))
+        check_names("ends", [ends], ("learned", "zero"))
         for name, size in (("syntax", syntax), ("semantics", semantics)):
             if size < 2 or size % 2:
                 raise UsageError(
@@ -123,26 +118,18 @@ class SyntacticAttention(nn.Module):
         self.hidden = nn.Linear(semantics, semantics) if nonlinear_semantics else None
         self.action = nn.Linear(semantics + (size if syntax_action else 0), actions)
 
-    def forward(
-        self,
-        words: Int[Tensor, "B T"],
-        lengths: Int[Tensor, "B"],
-        actions: Int[Tensor, "B N"],
-        noise: Noise | None = None,
-    ) -> Float[Tensor, "B N A"]:
+    def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; of `actions` only the number of steps counts."""
         steps = actions.shape[1]
         noise = noise_of(self, noise, words.device, *words.shape, steps)
         return self.trace(words, lengths, steps, noise).logits
 
     @torch.no_grad()
-    def predict(self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B N"]:
+    def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions."""
         return self.trace(words, lengths, steps).logits.argmax(dim=-1)
 
-    def trace(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], steps: int, noise: Noise | None = None
-    ) -> StreamsTrace:
+    def trace(self, words: Words, lengths: Lengths, steps: int, noise: Noise | None = None) -> StreamsTrace:
         """Everything that happens inside on the way to so many actions; without noise unless it is passed."""
         noise = noise or {}
         meanings = masked(self.meaning(words), noise, "meaning")  # m_j [B, T, M]  # Eq. 1
@@ -153,7 +140,7 @@ class SyntacticAttention(nn.Module):
         return StreamsTrace(meanings, roles, attention, self.say(attention, meanings, roles))
 
     def roles_and_query(
-        self, words: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise | None = None
+        self, words: Words, lengths: Lengths, noise: Noise | None = None
     ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
         """What the syntax stream makes of the words: h_j, and the decoder's first query s_1."""
         x = masked(self.word(words), noise or {}, "word")
@@ -168,7 +155,7 @@ class SyntacticAttention(nn.Module):
         return roles, torch.relu(self.first_query(final))
 
     def surround(
-        self, before: Float[Tensor, "B T H"], after: Float[Tensor, "B T H"], lengths: Int[Tensor, "B"]
+        self, before: Float[Tensor, "B T H"], after: Float[Tensor, "B T H"], lengths: Lengths
     ) -> Float[Tensor, "B T H2"]:
         """[before_{j-1}; after_{j+1}], with the ends' own vectors at the first and the last word."""
         around = torch.cat([before.roll(1, dims=1), after.roll(-1, dims=1)], dim=-1)  # Eq. 2
@@ -178,11 +165,7 @@ class SyntacticAttention(nn.Module):
         return torch.where(places == lengths[:, None, None] - 1, last, around)
 
     def steer(
-        self,
-        roles: Float[Tensor, "B T K"],
-        query: Float[Tensor, "B K"],
-        lengths: Int[Tensor, "B"],
-        steps: int,
+        self, roles: Float[Tensor, "B T K"], query: Float[Tensor, "B K"], lengths: Lengths, steps: int
     ) -> Float[Tensor, "B N T"]:
         """Where to look: the attention weights of every step, equations 4 to 6 (`recurrent.align`, made fast)."""
         padding = torch.arange(roles.shape[1], device=roles.device) >= lengths[:, None]
@@ -213,11 +196,10 @@ class SyntacticAttention(nn.Module):
         return dropout_masks(sizes, self.dropout, generator)
 
 
-def loss(logits: Float[Tensor, "B N A"], actions: Int[Tensor, "B N"]) -> Float[Tensor, ""]:
+def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over each command's actions and <EOS>, and then over commands.
 
-    So a larger batch is what several batches of one are, the paper's setting, and a long command does not outweigh a
-    short one.
+    So a larger batch is what several batches of one are, the paper's: a long command does not outweigh a short one.
     """
     each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
     return (each / (actions != NO_ACTION).sum(dim=1)).mean()

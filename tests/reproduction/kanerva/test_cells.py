@@ -5,7 +5,7 @@ import math
 import pytest
 
 from mini_lib.kanerva import runs
-from mini_lib.kanerva.runs import Settings
+from mini_lib.kanerva.runs import PAPERS, Settings, paper_settings, tutorial_settings
 from mini_lib.kanerva.tasks.digits import SIZES
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import (
@@ -13,16 +13,9 @@ from mini_lib.reproduction.kanerva.cells import (
     COLUMNS,
     DIVISORS,
     RUNS,
-    SMALL_DIGITS,
-    SMALL_SPRITES,
-    SMALL_TRIPLETS,
     bench_cases,
-    binding_settings,
     build,
     data_source,
-    digits_settings,
-    mixture_settings,
-    sprites_settings,
 )
 from mini_lib.reproduction.kanerva.timing import Timing
 from mini_lib.settings import run_key, settings_hash
@@ -38,37 +31,35 @@ TRAINED = [cell for cell in CELLS if cell.table != TIMED]
 
 def test_the_paper_settings_are_the_papers():
     """Sections 3.2 to 3.4 and A.1.1; one learning rate for each task lies in the paper's range."""
-    digits, triplets, sprites = digits_settings(3), binding_settings(2), sprites_settings(4)
-    assert [s.batch_size for s in (digits, triplets, sprites)] == [24] * 3
-    assert [s.items for s in (digits, triplets, sprites)] == [45, 45, 15]
-    assert [s.total for s in (digits, triplets, sprites)] == [30, 60, 20]
-    assert [s.dim for s in (digits, triplets, sprites)] == [50, 100, 50]
-    assert triplets.lr == 1e-3
-    assert all(5e-5 <= s.lr <= 1e-3 for s in (digits, triplets, sprites))
-    assert [s.epochs * runs.UPDATES for s in (digits, triplets, sprites)] == [
-        200_000,
-        200_000,
-        250_000,
+    every = [paper_settings(name, k) for name, k in (("digits", 3), ("binding", 2), ("sprites", 4))]
+
+    def told(name):
+        return [getattr(each, name) for each in every]
+
+    assert told("batch_size") == [24] * 3
+    assert told("items") == [45, 45, 15]
+    assert told("total") == [30, 60, 20]
+    assert told("dim") == [50, 100, 50]
+    assert told("lr") == [1e-4, 1e-3, 1e-4]  # the range is 5e-5 to 1e-3
+    assert [epochs * runs.UPDATES for epochs in told("epochs")] == [200_000, 200_000, 250_000]
+    assert told("experiment") == ["mean addresses", "mean addresses", "full"]
+    assert told("encoder") == ["valid", "valid", "residual"]
+    assert [told(name) for name in ("kl_weight", "ae_weight", "warm_up", "kl")] == [
+        [1] * 3,
+        [0] * 3,
+        [0] * 3,
+        [{}] * 3,
     ]
-    assert [s.experiment for s in (digits, triplets, sprites)] == ["mean addresses"] * 2 + ["full"]
-    assert [s.encoder for s in (digits, triplets, sprites)] == ["valid", "valid", "residual"]
-    assert {(s.kl_weight, s.ae_weight, s.warm_up, len(s.kl)) for s in (digits, triplets, sprites)} == {
-        (1, 0, 0, 0)
-    }
 
 
-def test_the_small_scale_keeps_columns_items_and_features():
-    for large, little in (
-        (digits_settings(3), digits_settings(3, **SMALL_DIGITS)),
-        (mixture_settings(3), mixture_settings(3, **SMALL_DIGITS)),
-        (binding_settings(2), binding_settings(2, **SMALL_TRIPLETS)),
-        (sprites_settings(4), sprites_settings(4, **SMALL_SPRITES)),
-    ):
-        for name in ("task", "machines", "model", "experiment", "total", "items", "dim", "options"):
-            assert getattr(little, name) == getattr(large, name)
-        assert little.ae_weight == (little.task == "rgb")  # without it is a variant
-        side = little.size if little.task == "dsprites" else SIZES[little.source]
-        assert little.kl_weight == pytest.approx((side / 28) ** 2, abs=1e-4)
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_small_scale_keeps_columns_items_and_features(name):
+    large, little = paper_settings(name, 2), tutorial_settings(name, 2)
+    for field in ("task", "machines", "model", "experiment", "total", "items", "dim", "options"):
+        assert getattr(little, field) == getattr(large, field)
+    assert little.ae_weight == (little.task == "rgb")  # without it is a variant
+    side = little.size if little.task == "dsprites" else SIZES[little.source]
+    assert little.kl_weight == pytest.approx((side / 28) ** 2, abs=1e-4)
 
 
 def test_settings_come_back_from_a_record():
@@ -86,10 +77,10 @@ def test_hashes_stay_what_records_are_kept_by():
     }
     danced = {"encoder": "stride2", "batch_size": 8, "lr": 1e-3, "epochs": 2000, "checks": (500, 1000, 1500)}
     for settings, digest in (
-        (digits_settings(3, **little), "3af18d089fe3"),
-        (binding_settings(2, **little | {"epochs": 2000}), "7beb3be0840c"),
-        (sprites_settings(4, **danced), "a0fbc73421cd"),
-        (mixture_settings(3, **little), "1288fa21608a"),
+        (paper_settings("digits", 3, **little), "3af18d089fe3"),
+        (paper_settings("binding", 2, **little | {"epochs": 2000}), "7beb3be0840c"),
+        (paper_settings("sprites", 4, **danced), "a0fbc73421cd"),
+        (paper_settings("mixture", 3, **little), "1288fa21608a"),
     ):
         assert settings_hash(settings.to_dict()) == digest
 
@@ -187,8 +178,8 @@ def test_metrics_of_all_cells_are_measured(network):
     small = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "test_episodes": 3, "source": "digits"}
     if settings["task"] == "dsprites":
         small |= {"size": 14, "items": 8, "test_episodes": 80}
-    replica = build(settings | small | {"total": 2 * settings["machines"]}, 1)
-    found = replica.evaluate(replica.model)
+    run = build(settings | small | {"total": 2 * settings["machines"]}, 1)
+    found = run.evaluate(run.model)
     assert metrics <= found.keys()
     assert all(math.isfinite(found[metric]) for metric in metrics)
 
@@ -196,10 +187,10 @@ def test_metrics_of_all_cells_are_measured(network):
 def test_every_small_cell_builds_and_has_a_loss():
     seen = {cell.hash: cell.settings for cell in TRAINED if cell.variant == TUTORIAL}
     for settings in seen.values():
-        replica = build(settings | {"batch_size": 1, "items": 2}, 1)
-        batch = replica.epoch(0)
+        run = build(settings | {"batch_size": 1, "items": 2}, 1)
+        batch = run.epoch(0)
         first = {name: value[:1] for name, value in batch.items()}
-        loss, score = replica.loss(replica.model, first | {"noise": replica.noise(0, first)})
+        loss, score = run.loss(run.model, first | {"noise": run.noise(0, first)})
         assert loss.isfinite()
         assert score > 0
 

@@ -112,10 +112,7 @@ EXPECTED = {
         TOO_MUCH | {"k = 4/position, lesser machines": 0.0},
     ),
     "fig4a.1": ({"k = 2/classes": 0.4, "k = 3/classes": 0.4}, {"k = 2/classes": 0.2, "k = 3/classes": 0.2}),
-    "fig4d.1": (
-        {"k = 1/loss": 5, "k = 2/loss": 7, "k = 3/loss": 10},
-        {"k = 1/loss": 8, "k = 3/loss": 6},
-    ),
+    "fig4d.1": ({"k = 1/loss": 5, "k = 2/loss": 7, "k = 3/loss": 10}, {"k = 1/loss": 8, "k = 3/loss": 6}),
     "fig4d.2": ({"k = 3/loss": 10, "kanerva.fig1e/k = 3/loss": 7}, {"kanerva.fig1e/k = 3/loss": 11}),
     "fig4d.3": (
         {"k = 5/loss": 12, "k = 3/loss": 10, "kanerva.fig1e/k = 5/loss": 7},

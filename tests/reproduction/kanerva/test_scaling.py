@@ -24,7 +24,6 @@ from mini_lib.reproduction.kanerva.scaling import (
     error_ratios,
     evaluate_scaling,
     explained,
-    fastest,
     fit,
     measure,
     memory_work,
@@ -128,15 +127,6 @@ def test_measure_takes_medians_in_milliseconds_and_goes_round_all_pairs_in_turn(
 # ------------------------------------------------------------------------------------------------ fits
 
 
-@pytest.mark.parametrize("m", [400, 600])
-def test_fit_finds_the_costs_that_made_the_times(m):
-    found = fit(EXACT, m)
-    assert tuple(found.value) == PAPER
-    assert found.value == pytest.approx(COSTS, rel=1e-9)
-    assert all(error < 1e-9 for error in found.error.values())
-    assert found(np.array([1, 5]), 200) == pytest.approx([paper_time(k, 200, **COSTS) for k in (1, 5)])
-
-
 def test_fit_agrees_with_a_second_least_squares():
     times = noisy(0)
     found = fit(times, 500)
@@ -181,11 +171,6 @@ def test_optimal_without_an_optimum():
     assert optimal(Fit(COSTS | {"slope": 0.0}, {}), 400) == np.inf
     assert optimal(Fit(COSTS | {"slope": -0.1}, {}), 400) == np.inf
     assert np.isnan(optimal(Fit(COSTS | {"cubic": -1e-9}, {}), 400))
-
-
-def test_the_fastest_is_that_of_its_m():
-    times = table(lambda k, m: abs(k - m / 100))
-    assert (fastest(times, 400), fastest(times, 500)) == (4, 5)
 
 
 # ------------------------------------------------------------------------------------------------ footnote 1

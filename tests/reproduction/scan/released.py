@@ -6,6 +6,7 @@ of `RandRegModel` in extended_model.py, on top of simple_model.py; `li_shapes` s
 
 import numpy as np
 import torch
+from scan.oracles import sigma, softmax
 from torch import nn
 
 
@@ -79,11 +80,7 @@ def released(**options):
 
 
 THEIR_WORDS = ("turn", "after", "left", "jump", "thrice", "run", "and", "opposite", "walk", "right")
-
-
 THEIR_WORDS += ("around", "look", "twice")
-
-
 THEIR_ACTIONS = ("LOOK", "LEFT", "JUMP", "WALK", "RIGHT", "RUN")
 SCOPE, LSTM = "generate_attention", "basic_lstm_cell"
 FW, BW = (f"{SCOPE}/bidirectional_rnn/{way}/{LSTM}" for way in ("fw", "bw"))
@@ -103,10 +100,8 @@ def li_shapes(gold=False, single=False, primitive=16, function=8):
     shapes = {
         # RandRegModel.get_representations: three calls of get_embeddings, the last in compute_switch
         "word_embeddings/Variable": (14, primitive),
-        "word_embeddings/Variable_1": (
-            14,
-            function,
-        ),  # made with `single` too, which then takes the first for both
+        # made with `single` too, which then takes the first for both
+        "word_embeddings/Variable_1": (14, function),
         "word_embeddings/compute_switch/Variable": (14, 1),
         # S2SModel.get_encoder_bidirectional, by tf.nn.bidirectional_dynamic_rnn
         f"{FW}/kernel": (read + 32, 4 * 32),
@@ -138,20 +133,11 @@ def li_variables(**options):
     }
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x):
-    e = np.exp(x - x.max())
-    return e / e.sum()
-
-
 def basic_lstm(v, scope, x, c, h):
     """A step of TensorFlow's BasicLSTMCell: gates i, j, f, o in one kernel, 1 is added to the forget gate's."""
     i, j, f, o = np.split(np.concatenate([x, h]) @ v[f"{scope}/kernel:0"] + v[f"{scope}/bias:0"], 4)
-    c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
-    return c, np.tanh(c) * sigmoid(o)
+    c = c * sigma(f + 1) + sigma(i) * np.tanh(j)
+    return c, np.tanh(c) * sigma(o)
 
 
 def li_encoder(v, x):

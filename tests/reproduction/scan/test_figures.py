@@ -1,6 +1,7 @@
-"""What the figures show: which actions, words, shares and runs."""
+"""Every figure is drawn; and what the figures work out by themselves: places of actions, shares, verdicts."""
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -10,13 +11,14 @@ from mini_lib.reproduction import Cell, Comparison, Measured, Printed
 from mini_lib.reproduction.plotting import FRAME_BYTES, RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import CommandAttention, Share, Table
-from mini_lib.scan.analysis.attention import own_places
+from mini_lib.scan.analysis import CommandAttention, Dictionary, Share, Table, own_places
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
-pytestmark = pytest.mark.usefixtures("headless")
 LONGEST = "jump around left thrice after walk around right thrice"
+MARGIN = (1 - squares.SIDE) / 2
+FORMS = {"U": Share(9, 10), "U around D": Share(0, 1200), "U twice": Share(5, 10)}
+COUNTS = Table(("WALK", "RUN", "JUMP"), ("a", "b", "c"), np.array([[1, 3, 0], [0, 0, 0], [0, 1500, 0]]))
 
 
 def texts(ax):
@@ -28,13 +30,15 @@ def ticks(axis):
     return [text.get_text() for text in axis.get_ticklabels()]
 
 
-def drawn(ax, line: float | None = None) -> list[str]:
-    """The actions of the coloured squares from left to right; of one line if its y is given."""
+def drawn(ax, line: float | None = None, down: bool = False) -> list[str]:
+    """The actions of the coloured squares from left to right, or down; of one line if its y is given."""
     names = {mpl.colors.to_hex(shade).lower(): action for action, (shade, _) in squares.LOOKS.items()}
-    found = [patch for patch in ax.patches if round(patch.get_width(), 2) == squares.SIDE]
+    size = round(squares.SIDE, 2)
+    found = [p for p in ax.patches if (round(p.get_width(), 2), round(p.get_height(), 2)) == (size, size)]
     if line is not None:
-        found = [patch for patch in found if abs(patch.get_y() - line) < 0.1]
-    return [names[mpl.colors.to_hex(p.get_facecolor())] for p in sorted(found, key=lambda p: p.get_x())]
+        found = [patch for patch in found if abs(patch.get_y() - line - MARGIN) < 0.1]
+    found = sorted(found, key=lambda patch: patch.get_y() if down else patch.get_x())
+    return [names[mpl.colors.to_hex(patch.get_facecolor())] for patch in found]
 
 
 def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttention:
@@ -44,6 +48,67 @@ def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttent
     generator = torch.Generator().manual_seed(0)
     attention = torch.rand(len(right), len(words), generator=generator).softmax(dim=1)
     return CommandAttention(command, words, right, predicted, attention, torch.tensor(own_places(command)))
+
+
+def comparison(values=(90.0, 70.0, 50.0, 40.0), paper=78.4, diverged=0):
+    cell = Cell("scan.table1", "row", "Add jump", {"model": "syntactic_attention"}, 25, "scan.table1")
+    printed = None if paper is None else Printed(paper, 27.4, "SD", 25, "%")
+    return Comparison(cell, printed, Measured(tuple(values), diverged))
+
+
+def record(scores=(30.0, 60.0, 50.0), best=10, diverged=False):
+    checks = [{"epoch": 5 * (i + 1), "test_accuracy": score} for i, score in enumerate(scores)]
+    metrics = {"test_accuracy": scores[1], "last_test_accuracy": scores[-1], "best_epoch": best}
+    return {"metrics": metrics, "checks": checks, "diverged": diverged}
+
+
+@pytest.fixture(autouse=True)
+def headless_and_small(monkeypatch):
+    """Draw without a screen, leave no figure open; splits of a few commands, since SCAN's take long to count."""
+    mpl.use("agg")
+    small = {
+        "length": Split(("walk", "turn left", "run twice"), ("jump thrice", "walk around left thrice")),
+        "add_turn_left": Split(("turn left", "walk", "turn left", "turn left", "look"), ("turn left twice",)),
+    }
+    monkeypatch.setattr("mini_lib.reproduction.scan.figures.problems.get_split", small.__getitem__)
+    yield
+    plt.close("all")
+
+
+SPOKEN = Dictionary(("walk", "and"), ("WALK", "RUN"), torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
+# figure: (how it is drawn, the labels of its first axes; "" where it has none)
+FIGURES = {
+    "commands": (lambda: figures.commands(["jump", "turn left"]), "", ""),
+    "derivation": (lambda: figures.derivation("turn opposite left after run twice"), "", ""),
+    "splits": (
+        lambda: figures.splits(("length", "add_turn_left")),
+        "actions asked for",
+        "different commands",
+    ),
+    "two_streams": (figures.two_streams, "", ""),
+    "two_problems": (figures.two_problems, "", ""),
+    "attention_map": (lambda: figures.attention_map(attended("jump left", {0: "RUN"})), "", ""),
+    "attention_frames": (lambda: figures.attention_frames([attended("jump")])[0][0], "", ""),
+    "table": (lambda: figures.table(COUNTS, "word"), "word", "right action (steps)"),
+    "word_meanings": (lambda: figures.word_meanings(SPOKEN), "action (probability in %)", "word alone"),
+    "roles": (lambda: figures.roles({"U": {"run": 0.9}, "U D": {}}), "cosine of h between jump and", ""),
+    "errors_by_form": (lambda: figures.errors_by_form(FORMS), "commands answered wrongly (%)", ""),
+    "accuracies": (lambda: figures.accuracies({"Add jump": comparison()}), "", "test accuracy (%)"),
+    "checkpoints": (lambda: figures.checkpoints([record()]), "epoch", "test accuracy (%)"),
+    "best_and_last": (
+        lambda: figures.best_and_last([record(), record(diverged=True)]),
+        "test accuracy at the end (%)",
+        "where validation was best (%)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_every_figure_is_drawn_and_says_what_is_on_its_axes(name):
+    draw, *labels = FIGURES[name]
+    fig = draw()
+    assert len(png(fig)) > 1_000
+    assert [fig.axes[0].get_xlabel(), fig.axes[0].get_ylabel()] == labels
 
 
 # ------------------------------------------------------------------------------------------ problems
@@ -59,12 +124,10 @@ def test_every_action_has_a_look_of_its_own():
 def test_commands_stand_over_their_actions():
     shown = ["jump", "turn left twice", "look opposite right after run"]
     ax = figures.commands(shown).axes[0]
-    assert texts(ax)[0] == "jump"
     assert set(shown) <= set(texts(ax))
-    margin = (1 - squares.SIDE) / 2
     for number, command in enumerate(shown):
-        assert drawn(ax, 2.3 * number + 1 + margin) == interpret(command)
-    key = drawn(ax, 2.3 * len(shown) + 0.4 + margin)
+        assert drawn(ax, 2.3 * number + 1) == interpret(command)
+    key = drawn(ax, 2.3 * len(shown) + 0.4)
     assert sorted(key) == sorted({action for command in shown for action in interpret(command)})
 
 
@@ -72,89 +135,53 @@ def test_commands_stand_over_their_actions():
 def test_a_derivation_ties_every_action_to_its_word(command):
     ax = figures.derivation(command).axes[0]
     assert drawn(ax) == interpret(command)
-    places = {text.get_text(): [] for text in ax.texts}
-    for text in ax.texts:
-        places[text.get_text()].append(text.get_position()[0])
-    assert len(ax.lines) == len(derive(command))
+    words = [(text.get_text(), text.get_position()[0]) for text in ax.texts]
     for line, step in zip(ax.lines, derive(command), strict=True):
-        word = command.split()[step.word]
-        assert any(abs(line.get_xdata()[0] - place) < 1e-6 for place in places[word])
+        start = line.get_xdata()[0]
+        assert any(word == command.split()[step.word] and abs(start - x) < 1e-6 for word, x in words)
         assert mpl.colors.to_hex(line.get_color()) == squares.LOOKS[step.action][0].lower()
 
 
-@pytest.fixture
-def small_splits(monkeypatch):
-    """Splits of a few commands, since those of SCAN take long to count."""
-    small = {
-        "length": Split(("walk", "turn left", "run twice"), ("jump thrice", "walk around left thrice")),
-        "add_turn_left": Split(("turn left", "walk", "turn left", "turn left", "look"), ("turn left twice",)),
-    }
-    monkeypatch.setattr("mini_lib.reproduction.scan.figures.problems.get_split", small.__getitem__)
-    return small
-
-
-def heights(ax):
-    """Bars of training and of the test, by number of actions from 1 on."""
-    return np.array([patch.get_height() for patch in ax.patches]).reshape(2, -1)
-
-
-def test_splits_count_the_commands_of_both_parts(small_splits):
+def test_splits_count_the_different_commands_of_both_parts():
     ax, turn = figures.splits(("length", "add_turn_left")).axes
-    bars = heights(ax)
-    assert [(place + 1, count) for place, count in enumerate(bars[0]) if count] == [(1, 2), (2, 1)]
-    assert [(place + 1, count) for place, count in enumerate(bars[1]) if count] == [(3, 1), (24, 1)]
-    assert [patch.get_y() for patch in turn.patches][len(bars[0]) + 1] == 0
-    assert [patch.get_y() for patch in turn.patches][len(bars[0])] == 3  # the test stands on training
-    assert heights(turn)[0, 0] == 3  # each command counted once
-    words = [text.get_text() for text in turn.get_legend().get_texts()]
-    assert words == ["training: 3", "test: 1"]
+
+    def bars(ax):
+        heights = np.array([patch.get_height() for patch in ax.patches]).reshape(2, -1)
+        return [{place + 1: count for place, count in enumerate(part) if count} for part in heights]
+
+    assert bars(ax) == [{1: 2, 2: 1}, {3: 1, 24: 1}]
+    assert bars(turn) == [{1: 3}, {2: 1}]
+    starts = [patch.get_y() for patch in turn.patches][len(turn.patches) // 2 :]
+    assert starts[:2] == [3, 0]  # the test stands on training
+    assert [text.get_text() for text in turn.get_legend().get_texts()] == ["training: 3", "test: 1"]
     assert ax.get_legend().get_title().get_text() == ""
     assert turn.get_legend().get_title().get_text() == "“turn left” is shown 3 times"
-    assert ax.get_ylim()[1] > bars.sum(axis=0).max()
-
-
-@pytest.mark.slow
-def test_the_length_split_is_cut_at_22_actions():
-    ax = figures.splits(("length", "simple")).axes[0]
-    bars = heights(ax)
-    assert bars.sum(axis=1).tolist() == [16_990, 3_920]
-    assert bars[0, 22:].sum() == bars[1, :22].sum() == 0
-
-
-# ------------------------------------------------------------------------------------------ diagrams
-
-
-def touches(point, centre, width, _):
-    return abs(point[0] - centre[0]) <= width / 2 + 0.01 and abs(point[1] - centre[1]) <= 0.45
 
 
 def test_syntax_reaches_semantics_through_attention_alone():
-    ax = figures.two_streams().axes[0]
-    assert set(diagram.BOXES) <= set(texts(ax))
-    shades = {name: shade for name, (_, _, shade) in diagram.BOXES.items()}
+    """Every arrow goes from box to box, and one from the syntax stream's to the semantic stream's."""
     crossing = []
-    for label, (start, end, _, shade) in diagram.ARROWS.items():
-        touched = {name for name, box in diagram.BOXES.items() if touches(start, *box) or touches(end, *box)}
+    for label, (*ends, _, shade) in diagram.ARROWS.items():
+        touched = {
+            box: box_shade
+            for box, ((x, y), wide, box_shade) in diagram.BOXES.items()
+            for end in ends
+            if abs(end[0] - x) <= wide / 2 + 0.01 and abs(end[1] - y) <= 0.45
+        }
         assert len(touched) == 2
-        if {shades[name] for name in touched} == {diagram.SYNTAX, diagram.SEMANTICS}:
+        if set(touched.values()) == {diagram.SYNTAX, diagram.SEMANTICS}:
             crossing.append(label)
             assert shade == RULE
     assert len(crossing) == 1
     assert crossing[0].startswith("attention")
+    assert set(diagram.BOXES) <= set(texts(figures.two_streams().axes[0]))
 
 
 def test_what_is_new_as_a_pair_was_seen_in_its_parts():
     ax = figures.two_problems().axes[0]
     assert texts(ax).count("?") == len(diagram.FRAMES) - 1
     assert texts(ax).count("seen") == 3 * len(diagram.FRAMES) + 1
-    assert drawn_verbs(ax) == ["WALK", "LOOK", "RUN", "JUMP"]
-
-
-def drawn_verbs(ax):
-    """The squares from top to bottom."""
-    found = [p for p in ax.patches if round(p.get_width(), 2) == round(p.get_height(), 2) == squares.SIDE]
-    names = {shade.lower(): action for action, (shade, _) in squares.LOOKS.items()}
-    return [names[mpl.colors.to_hex(p.get_facecolor())] for p in sorted(found, key=lambda p: p.get_y())]
+    assert drawn(ax, down=True) == ["WALK", "LOOK", "RUN", "JUMP"]
 
 
 # ------------------------------------------------------------------------------------------ attention
@@ -168,12 +195,11 @@ def test_a_map_shows_attention_rings_and_wrong_actions():
     rings = ax.lines[0].get_xydata()
     assert np.allclose(rings[:, 0], np.arange(4) + 0.5)
     assert np.floor(rings[:, 1] / tall).astype(int).tolist() == found.own.tolist() == [2, 1, 4, 5]
-    margin = (1 - squares.SIDE) / 2
-    assert drawn(ax, -1.15 + margin) == list(found.right)
-    assert drawn(ax, -2.2 + margin) == ["RUN"]
-    assert texts(ax)[-1] == "said instead"
+    assert drawn(ax, -1.15) == list(found.right)
+    assert drawn(ax, -2.2) == ["RUN"]
     framed = [patch for patch in ax.patches if mpl.colors.to_hex(patch.get_edgecolor()) == "#000000"]
     assert [int(patch.get_x()) for patch in framed if patch.get_edgecolor()[3]] == [1]
+    assert "said instead" in texts(ax)
     assert "said instead" not in texts(figures.attention_map(attended("jump")).axes[0])
 
 
@@ -181,68 +207,41 @@ def test_frames_have_one_size_and_go_into_a_slider():
     found = [attended("jump"), attended(LONGEST, {0: "WALK", 3: "<SOS>"}), attended("walk left twice")]
     frames, labels = figures.attention_frames(found)
     assert labels == ["jump: right", f"{LONGEST}: wrong at 2 of 49 steps", "walk left twice: right"]
-    assert len({tuple(frame.get_size_inches()) for frame in frames}) == 1
-    assert len({frame.axes[0].get_xlim() for frame in frames}) == 1
-    assert len({frame.axes[0].get_ylim() for frame in frames}) == 1
+    views = {
+        (*frame.get_size_inches(), *frame.axes[0].get_xlim(), *frame.axes[0].get_ylim()) for frame in frames
+    }
+    assert len(views) == 1
     assert max(len(png(frame)) for frame in frames) < FRAME_BYTES
 
 
-# ------------------------------------------------------------------------------------------ tables
+# ------------------------------------------------------------------------------------------ tables and runs
 
 
 def test_tables_are_in_percent_of_rows_without_what_is_empty():
-    counts = np.array([[1, 3, 0], [0, 0, 0], [0, 1500, 0]])
-    ax = figures.table(Table(("WALK", "RUN", "JUMP"), ("a", "b", "c"), counts), "word").axes[0]
+    ax = figures.table(COUNTS, "word").axes[0]
     assert np.array_equal(ax.images[0].get_array(), [[25, 75], [0, 100]])
     assert ticks(ax.yaxis) == ["WALK (4)", "JUMP (1,500)"]
     assert ticks(ax.xaxis) == ["a", "b"]
-    assert texts(ax) == ["25", "75", "100"]
 
 
 def test_errors_are_sorted_with_the_worst_on_top():
-    forms = {"U": Share(9, 10), "U around D": Share(0, 1200), "U twice": Share(5, 10)}
-    ax = figures.errors_by_form(forms).axes[0]
+    ax = figures.errors_by_form(FORMS).axes[0]
     assert ticks(ax.yaxis)[::-1] == ["U around D", "U twice", "U"]  # upwards is later
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([10, 50, 100])
     assert texts(ax) == ["1 of 10", "5 of 10", "1,200 of 1,200"]
 
 
-# ------------------------------------------------------------------------------------------ runs
-
-
-def comparison(values=(90.0, 70.0, 50.0, 40.0), paper=78.4, diverged=0):
-    cell = Cell("scan.table1", "row", "Add jump", {"model": "syntactic_attention"}, 25, "scan.table1")
-    printed = None if paper is None else Printed(paper, 27.4, "SD", 25, "%")
-    return Comparison(cell, printed, Measured(tuple(values), diverged))
-
-
-def record(scores=(30.0, 60.0, 50.0), best=10, diverged=False):
-    checks = [{"epoch": 5 * (i + 1), "test_accuracy": score} for i, score in enumerate(scores)]
-    metrics = {"test_accuracy": scores[1], "last_test_accuracy": scores[-1], "best_epoch": best}
-    curve = {"update": [1, 11, 21, 31], "loss": [4.0, 2.0, 1.0, 0.0], "score": [0.0, 100.0, 50.0, 70.0]}
-    return {"metrics": metrics, "checks": checks, "diverged": diverged, "curve": curve}
-
-
 def test_seeds_stand_beside_what_the_paper_prints():
-    groups = {"Add jump": comparison(), "Length": comparison((), None)}
-    fig = figures.accuracies(groups, {"Add jump": 91.0})
-    ax = fig.axes[0]
+    groups = {"Add jump": comparison(), "Length": comparison((), None), "Simple": comparison(diverged=2)}
+    ax = figures.accuracies(groups, {"Add jump": 91.0}).axes[0]
     dots = [line for line in ax.lines if line.get_marker() == "o"]
     assert dots[0].get_ydata().tolist() == [90, 70, 50, 40]
-    heights = [segment[0][1] for part in ax.collections for segment in part.get_segments()]
-    assert heights[:2] == [62.5, 60]  # mean, median
-    assert [segment.tolist() for segment in ax.collections[2].get_segments()] == [
-        [[0.42, pytest.approx(51)], [0.42, pytest.approx(105.8)]]
-    ]
-    marks = {line.get_marker(): line.get_ydata()[0] for line in ax.lines if line.get_marker() in "D^"}
-    assert marks == {"D": 78.4, "^": 91.0}
-    assert texts(ax) == ["n=4", "not run"]
-    assert len(fig.legends[0].get_texts()) == 4
-
-
-def test_accuracies_without_medians_runs_or_sense():
-    assert len(figures.accuracies({"a": comparison(diverged=2)}).legends[0].get_texts()) == 3
-    assert texts(figures.accuracies({"a": comparison(diverged=2)}).axes[0]) == ["n=4, 2 diverged"]
+    segments = [segment.tolist() for part in ax.collections for segment in part.get_segments()]
+    assert {62.5, 60} <= {start[1] for start, _ in segments}  # mean, median
+    assert [[0.42, pytest.approx(51)], [0.42, pytest.approx(105.8)]] in segments
+    marks = [(line.get_marker(), line.get_ydata()[0]) for line in ax.lines if line.get_marker() in "D^"]
+    assert sorted(marks) == [("D", 78.4), ("D", 78.4), ("^", 91.0)]
+    assert texts(ax) == ["n=4", "not run", "n=4, 2 diverged"]
     assert texts(figures.accuracies({"a": comparison(())}).axes[0]) == ["not run"]
     with pytest.raises(UsageError, match="no group is called 'b'"):
         figures.accuracies({"a": comparison()}, {"b": 91.0})
@@ -255,10 +254,5 @@ def test_checkpoints_are_drawn_seed_by_seed_and_the_chosen_one_ringed():
     assert first.get_xydata().tolist() == [[5, 30], [10, 60], [15, 50]]
     assert ring.get_xydata().tolist() == [[10, 60]]
     assert (second.get_ydata().tolist(), other.get_xydata().tolist()) == ([10, 20, 90], [[15, 90]])
-    assert ax.get_legend().get_texts()[0].get_text() == "one seed (2 runs)"
-    assert ax.get_xticks().tolist() == [5, 10, 15]
-
-
-def test_best_against_last_leaves_out_what_diverged():
-    ax = figures.best_and_last([record(), record(diverged=True), record((1.0, 2.0, 3.0))]).axes[0]
-    assert ax.lines[1].get_xydata().tolist() == [[50, 60], [3, 2]]
+    best = figures.best_and_last([record(), record(diverged=True), record((1.0, 2.0, 3.0))]).axes[0]
+    assert best.lines[1].get_xydata().tolist() == [[50, 60], [3, 2]]

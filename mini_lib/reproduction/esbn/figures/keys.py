@@ -21,14 +21,8 @@ def key_plane(
     """Draw Figure 9: keys on their first two principal components.
 
     (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test first and training over it;
-    (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b).
-
-    Args:
-        train: keys of the training problems.
-        test: keys of the test problems.
-        train_problems: the training problems.
-        test_problems: the test problems.
-        retrieved: fit the plane on retrieved keys too, as the paper's text says; else on written ones only.
+    (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b). The plane is fitted on
+    `retrieved` keys too, as the paper's text says, or on written ones only.
     """
     plane = fit_plane(train, test, retrieved=retrieved)
     fig, (whole, first, again) = figure(1, 3, size=(9.6, 3.6))
@@ -74,12 +68,9 @@ def _same_limits(*axes: Axes) -> None:
 def decoding(
     shares: dict[str, Float[np.ndarray, "S"]], confusion: Float[np.ndarray, "S S"], of: str
 ) -> Figure:
-    """Draw the share of test keys whose step is decoded right, and which steps are taken for which.
+    """Draw the share of test keys whose step is decoded right, by network, and the confusion of the network `of`.
 
-    Args:
-        shares: for each network, the share at each step.
-        confusion: of one of them; rows are the true steps.
-        of: the name of that one.
+    Rows of the confusion are the true steps.
     """
     fig, (left, right) = figure(1, 2, size=(8.6, 3.4), gridspec_kw={"width_ratios": (1.25, 1)})
     steps = np.arange(1, len(confusion) + 1)

@@ -21,11 +21,8 @@ def accuracy_by_regime(
 ) -> Figure:
     """Draw test accuracy against m, one panel a table: our seeds as dots, the paper's mean as an open diamond.
 
-    A bar lies at the mean of our runs. Where there are none the figure says "not run".
-
-    Args:
-        comparisons: of one or more tables, from `compare`; variants are left out.
-        chance: accuracy in percent of a guess, by table, for a dotted line.
+    A bar lies at the mean of our runs. Where there are none the figure says "not run". Variants are left out.
+    `chance` is the accuracy in percent of a guess, by table, for a dotted line.
     """
     shown = [comparison for comparison in comparisons if not comparison.cell.variant]
     if not shown:
@@ -74,9 +71,8 @@ def _regimes(ax: Axes, comparisons: Sequence[Comparison], looks: Mapping[str, tu
     rows = list(dict.fromkeys(comparison.cell.row for comparison in comparisons))
     room = GROUP / len(rows)
     for comparison in comparisons:
-        place = (
-            columns.index(comparison.cell.column) - GROUP / 2 + room * (rows.index(comparison.cell.row) + 0.5)
-        )
+        left = columns.index(comparison.cell.column) - GROUP / 2
+        place = left + room * (rows.index(comparison.cell.row) + 0.5)
         _cell(ax, comparison, place, room, *looks[comparison.cell.row])
     for edge in range(1, len(columns)):
         ax.axvline(edge - 0.5, color="#eeeeee", linewidth=1, zorder=0)
@@ -101,15 +97,11 @@ def _cell(ax: Axes, comparison: Comparison, place: float, room: float, shade: st
 def learning_curves(
     panels: Mapping[str, Mapping[str, Sequence[dict]]], *, until: int | None = None, logarithmic: bool = False
 ) -> Figure:
-    """Draw Figures 4, 5, 7, 8: training accuracy against updates, one panel a task.
+    """Draw Figures 4, 5, 7, 8: training accuracy against updates, to `until`, one panel a task.
 
-    A line is the mean over runs in a band of one standard error; that of a single run is dashed. A network without
-    finished runs is named in its panel as not run.
-
-    Args:
-        panels: panel title to network name to its records, all of the same settings.
-        until: last update shown.
-        logarithmic: draw updates on a logarithmic axis.
+    Panels are given by title, with the records of every network by name. A line is the mean over runs in a band of
+    one standard error; that of a single run is dashed. A network without finished runs is named in its panel as not
+    run.
     """
     if not panels:
         raise ValueError("nothing to draw: give at least one panel of records")
@@ -143,11 +135,9 @@ def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) 
 
 
 def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = None) -> Figure:
-    """Draw networks that were just trained: their training accuracy, and beside it the test.
+    """Draw networks that were just trained, each once or once a seed: training accuracy, and beside it the test.
 
-    Args:
-        runs: network name to its run, or to one run a seed.
-        chance: accuracy of a guess in percent, for a dotted line.
+    `chance` is the accuracy in percent of a guess, for a dotted line.
     """
     if not runs:
         raise ValueError("nothing to draw: give at least one run")

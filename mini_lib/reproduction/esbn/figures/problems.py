@@ -28,15 +28,7 @@ STRIP = 64  # cells of a key's heat strip; more would not be told apart
 def problem(
     task: str, images: Float[Tensor, "P 32 32"], problems: Problems, number: int, answer: bool = True
 ) -> Figure:
-    """Draw one problem as a person would be given it.
-
-    Args:
-        task: a key of `tasks.TASKS`.
-        images: the pool.
-        problems: a set of problems of that task.
-        number: which of them.
-        answer: frame the right answer in green.
-    """
+    """Draw one problem, of that number, as a person would be given it; with the right `answer` framed in green."""
     fig, ax = figure(size=(3.4, 2.9))
     _draw_problem(ax, task, images, problems, number, answer)
     return fig
@@ -117,13 +109,8 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
 
     On the left the image that is looked up; in the middle memory, a value and the key bound to it in each row;
     on the right the weight and the confidence of each entry, the heaviest in orange; below, what is read and
-    the key that is written.
-
-    Args:
-        images: of the problem, in order.
-        trace: of a batch with that problem, from `ESBN.trace`.
-        step: from 0; T is the extra step, which has no image.
-        number: the problem's place in the batch.
+    the key that is written. Steps count from 0; T is the extra step, which has no image. `number` is the problem's
+    place in the batch of the trace.
     """
     steps = len(images)
     if not 0 <= step <= steps:

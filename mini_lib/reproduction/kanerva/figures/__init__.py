@@ -14,12 +14,7 @@ from mini_lib.reproduction.kanerva.figures.parts import (
     strips,
 )
 from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
-from mini_lib.reproduction.kanerva.figures.sprites import (
-    coloured,
-    gammas,
-    maps,
-    single_machines,
-)
+from mini_lib.reproduction.kanerva.figures.sprites import coloured, gammas, maps, single_machines
 
 __all__ = [
     "against_machines",

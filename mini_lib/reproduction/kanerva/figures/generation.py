@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.reproduction.kanerva.figures.parts import (
     BLACK,
@@ -33,13 +32,10 @@ def kind(cosine: float) -> str:
 
 
 def imagined(stored: Numbers, images: Numbers, cosines: Numbers) -> Figure:
-    """Draw what was stored, and below it in two rows what was imagined (the layout of Figure 8).
+    """Draw what was stored, [T, H, W], and below it in two rows what was imagined, [N, H, W], as in Figure 8.
 
-    Args:
-        stored: [T, H, W]
-        images: imagined. [N, H, W]
-        cosines: of each imagined image with the nearest stored one, [N]: it is written below, and the frame is
-            green where it counts as retrieved, vermilion where it counts as new, orange where it is blank.
+    Below each imagined image stands its cosine with the nearest stored one, [N]. Its frame is green where it counts
+    as retrieved, vermilion where it counts as new, orange where it is blank.
     """
     half = -(-len(images) // 2)
     rows = {"stored": stored, "imagined": images[:half], "": images[half:]}
@@ -56,8 +52,7 @@ def imagined(stored: Numbers, images: Numbers, cosines: Numbers) -> Figure:
 def settling(cosines: Mapping[str, Numbers]) -> Figure:
     """Draw over steps of settling the mean cosine with the nearest stored image, and how many are retrieved or new.
 
-    Args:
-        cosines: name -> [B, N, S + 1], from the first look on; the band is two standard errors over B memories.
+    Cosines are [B, N, S + 1], from the first look on; the band is two standard errors over B memories.
     """
     with style():
         fig, (left, right) = figure(1, 2, size=(8.4, 3.5))
@@ -79,16 +74,10 @@ def settling(cosines: Mapping[str, Numbers]) -> Figure:
 def trajectories(paths: Numbers, stored: Numbers, cosines: Numbers) -> Figure:
     """Draw how codes move while images settle, in the plane of the two directions in which they vary most.
 
-    Args:
-        paths: [N, S + 1, D], codes from the first look (open dots) to the last (full dots).
-        stored: [T, D], codes of what was stored: crosses.
-        cosines: of each path's end with the nearest stored image, [N]; its colour says what it counts as.
+    Paths, [N, S + 1, D], go from the first look (open dots) to the last (full dots); crosses are the codes of what
+    was stored, [T, D]. Colours say what each path's end counts as, by its cosine with the nearest stored image, [N].
     """
     paths, stored = np.asarray(paths, dtype=float), np.asarray(stored, dtype=float)
-    if paths.ndim != 3 or stored.ndim != 2 or paths.shape[2] != stored.shape[1]:
-        raise UsageError(
-            f"give paths [N, S + 1, D] and stored codes [T, D], got {[*paths.shape]} and {[*stored.shape]}"
-        )
     every = np.concatenate([stored, paths.reshape(-1, paths.shape[2])])
     centre = every.mean(axis=0)
     _, spread, axes = np.linalg.svd(every - centre, full_matrices=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 from mini_lib.reproduction import Comparison
 from mini_lib.reproduction.kanerva.figures.parts import BLUE, CHANNELS, GREEN, VERMILION, dots
 from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure, legend_below, style
@@ -37,8 +37,7 @@ def by_row(comparisons: Iterable[Comparison]) -> dict[str, dict[str, Comparison]
 
 
 def _of(columns: Mapping[str, Comparison], name: str) -> Comparison:
-    if name not in columns:
-        raise unknown_name_error("column", name, columns)
+    check_names("column", [name], columns)
     return columns[name]
 
 
@@ -59,9 +58,8 @@ def in_rows(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, E
 def losses(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EMPTY)) -> Figure:
     """Draw a dot for each run of each row and column, and a bar at the mean; rows without a run say so.
 
-    Args:
-        comparisons: cells of one table at one scale, as `mini_lib.reproduction.compare` returns them.
-        columns: at most four; the second is drawn as a control, open and grey; a channel has its colour.
+    Cells are those of one table at one scale, as `mini_lib.reproduction.compare` returns them. There are at most
+    four columns; the second is drawn as a control, open and grey; a channel has its colour.
     """
     looks = dict(zip(columns, LOOKS, strict=False))
     for name in looks:
@@ -89,12 +87,9 @@ def learning(
     floors: Mapping[str, float] | None = None,
     limits: tuple = (None, None),
 ) -> Figure:
-    """Draw the loss over training, a line for each run.
+    """Draw the loss over training, a line for each run; a curve is that of a `Run` or of a record.
 
-    Args:
-        curves: name -> {"update", "score"} of each run, as `Run.curve` or a record has it.
-        floors: name -> a height to compare with, dotted.
-        limits: of the y axis.
+    Floors are heights to compare with, dotted, by name; `limits` are of the y axis.
     """
     with style():
         fig, ax = figure(size=(6.4, 3.8))

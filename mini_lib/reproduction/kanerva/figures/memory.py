@@ -28,14 +28,9 @@ def moment(
 ) -> Figure:
     """Draw one state of a memory for one query: pictures of it, and curves over the items written.
 
-    Args:
-        pictures: title -> [H, W], or [3, H, W] in colour.
-        curves: name -> values after 0, 1, .., T items.
-        now: how many items have been written; a dot on each curve.
-        written: after how many the query's item is among them; a vertical line.
-        ylabel: of the curves.
-        colours: of the curves.
-        log: whether their axis is logarithmic; else it begins at 0.
+    Pictures are [H, W], or [3, H, W] in colour; curves are values after 0, 1, .., T items, on an axis that begins at
+    0 unless it is logarithmic. A dot on each curve marks how many items have been written `now`, a vertical line
+    after how many the query's item is among them.
     """
     count = len(pictures)
     with style():
@@ -63,16 +58,8 @@ def geometry(before: State, after: State, w: Float[Tensor, "2"], code: Float[Ten
     """Draw a memory of two columns before and after one item: each row is a point of the plane that is not known.
 
     A row's mean is a dot, its ellipses lie one and two standard deviations from it. On the right each row also has
-    the line of all places that would say exactly its feature of the code; w is an arrow.
-
-    Args:
-        before: of one memory with one machine, D rows and M = 2 columns.
-        after: of the same.
-        w: the address at which the item was written.
-        code: the item.
-
-    Raises:
-        UsageError: for memories of another shape.
+    the line of all places that would say exactly its feature of the code; w, the address at which the item was
+    written, is an arrow. The memory has one machine of D rows and M = 2 columns.
     """
     shapes = {tuple(state.R.shape) for state in (before, after)}
     if shapes != {(1, 1, len(code), 2)}:
@@ -115,11 +102,7 @@ def by_machine(
 ) -> Figure:
     """Draw one item's addresses as bars, a colour a machine, and below them the item, the answer and each part.
 
-    Args:
-        w: weight of each machine's columns.
-        item: what was asked, 0 (black) to 1 (white).
-        answer: what all machines say together.
-        parts: what each machine says.
+    Pictures are from 0 (black) to 1 (white).
     """
     machines, columns = w.shape
     with style():
@@ -140,21 +123,18 @@ def by_machine(
 
 
 def stems(panels: Mapping[str, Numbers]) -> Figure:
-    """Draw two machines' weights for each item as stems: of the first upwards, of the second down (Figure 2A).
+    """Draw two machines' weights, [T, 2], as stems: of the first upwards, of the second down (Figure 2A).
 
-    Args:
-        panels: title -> gamma, [T, 2] from 0 to 1; one below the other.
+    Panels stand one below the other.
     """
     shown = arrays(panels)
-    if any(each.ndim != 2 or each.shape[1] != 2 for each in shown.values()):
-        sizes = {title: [*each.shape] for title, each in shown.items()}
-        raise UsageError(f"stems are of two machines, [T, 2] in each panel, got {sizes}")
     with style():
         fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
         for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):
             x = np.arange(1, len(gamma) + 1)
-            ax.vlines(x, 0, gamma[:, 0], color=BLUE, linewidth=2.2)
-            ax.vlines(x, -gamma[:, 1], 0, color=VERMILION, linewidth=2.2)
+            up, down = gamma.T
+            ax.vlines(x, 0, up, color=BLUE, linewidth=2.2)
+            ax.vlines(x, -down, 0, color=VERMILION, linewidth=2.2)
             ax.axhline(0, color=RULE, linewidth=0.8)
             ax.set(title=title, ylim=(-1.08, 1.08), yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
             ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")
@@ -165,8 +145,7 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
 def choices(panels: Mapping[str, Numbers]) -> Figure:
     """Draw weights of three machines as dots in a triangle: each corner is one machine alone, the middle all evenly.
 
-    Args:
-        panels: title -> weights of N draws, [N, 3], which sum to 1.
+    Each panel has the weights of N draws, [N, 3], which sum to 1.
     """
     shown = arrays(panels)
     with style():

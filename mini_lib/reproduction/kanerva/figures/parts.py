@@ -29,13 +29,7 @@ BESIDE = 4  # lines whose names have room within the axes
 
 
 def arrays(values: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
-    """The values as arrays of floats.
-
-    Raises:
-        UsageError: if there are none.
-    """
-    if not values:
-        raise UsageError("there is nothing to draw; give the values of at least one name")
+    """The values as arrays of floats."""
     return {name: np.asarray(each, dtype=float) for name, each in values.items()}
 
 
@@ -66,20 +60,11 @@ def pictures(
 ) -> Figure:
     """Draw rows of small pictures, each with its name on the left.
 
-    Args:
-        rows: name -> N pictures, in grey, [N, H, W], where 1 is ink, or in colour, [N, 3, H, W]; a shorter row
-            leaves places empty.
-        titles: of the columns, or none.
-        limits: the values that are white and black; what is beyond is as white or black as these.
-        inches: width and height of a picture.
+    They are in grey, [N, H, W], where 1 is ink, or in colour, [N, 3, H, W]; a shorter row leaves places empty. What
+    is beyond the limits is as white or black as these. `inches` are width and height of a picture.
     """
     shown = arrays(rows)
-    if any(each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3) for each in shown.values()):
-        shapes = {name: [*each.shape] for name, each in shown.items()}
-        raise UsageError(f"give pictures [N, H, W], or [N, 3, H, W] in colour, got {shapes}")
     count = max(len(each) for each in shown.values())
-    if titles and len(titles) != count:
-        raise UsageError(f"{count} columns of pictures with {len(titles)} titles; give one for each")
     with style():
         size = (inches[0] * count + 1.5 * any(name.strip() for name in shown), inches[1] * len(shown))
         fig, axes = figure(len(shown), count, size=size, squeeze=False)
@@ -89,7 +74,7 @@ def pictures(
             for ax, picture in zip(line, each, strict=False):
                 paint(ax, picture, limits)
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
-        for ax, title in zip(axes[0], titles, strict=False):
+        for ax, title in zip(axes[0], titles, strict=bool(titles)):
             ax.set_title(title, fontsize="small", loc="center")
     return fig
 
@@ -107,16 +92,11 @@ def heat_maps(
     inches: Number = 1.4,
     **options,
 ) -> Figure:
-    """Draw rows of heat maps in one scale of colours, each row with its name on the left.
+    """Draw rows of heat maps in one scale of colours, each row with its name on the left; NaN stays blank.
 
-    Args:
-        rows: name -> tables of numbers; NaN stays blank.
-        titles: of the columns.
-        label: of the scale.
-        limits: of the scale; by default the least and the largest value, for "PuOr" as far below 0 as above it.
-        colours: a map of matplotlib's; "PuOr" for signed values, where white is 0.
-        inches: side of a map.
-        options: of all axes, such as `xticks`, or `facecolor`, which shows where there is no number.
+    Colours are a map of matplotlib's, "PuOr" for signed values, where white is 0. The scale goes from the least to
+    the largest value unless it has limits, for "PuOr" as far below 0 as above it. `inches` is the side of a map;
+    other options are of all axes, such as `xticks`, or `facecolor`, which shows where there is no number.
     """
     shown = [[np.asarray(each, dtype=float) for each in row] for row in rows.values()]
     if limits is None:
@@ -162,19 +142,12 @@ def lines(
 ) -> Figure:
     """Draw how numbers go with items written, or with anything else that is counted.
 
-    Args:
-        x: P values.
-        values: name -> [P], or [B, P] for B episodes: then the mean, in a band of two standard errors each way.
-        xlabel: of the x axis.
-        ylabel: of the y axis.
-        floors: name -> [P], dotted in the colour of the line of that name, such as the least that is possible.
-        mark: an x to draw a vertical line at.
-        log: whether the y axis is logarithmic.
+    Values are [P], one for each x, or [B, P] for B episodes: then the mean, in a band of two standard errors each
+    way. Floors, such as the least that is possible, are dotted in the colour of the line of the same name; `mark` is
+    an x to draw a vertical line at.
     """
     shown = arrays(values)
     colours = {name: OKABE_ITO[place % len(OKABE_ITO)] for place, name in enumerate(shown)}
-    if strange := set(floors or {}) - set(shown):
-        raise UsageError(f"no line is called {min(strange)!r}; floors go by the names of lines")
     with style():
         fig, ax = figure()
         for name, each in shown.items():
@@ -204,11 +177,8 @@ def profiles(
 ) -> Figure:
     """Draw a line for each machine over bins, a panel for each name (Figures 3E, 4A, 4B and 7B).
 
-    Args:
-        panels: title -> values, [K, J]; NaN stays blank.
-        bins: title -> names of that panel's J bins; where there are none, they are numbered from 1.
-        xlabel: of all panels; their titles, if it is empty.
-        ylabel: what is drawn.
+    Values are [K, J]; NaN stays blank. Bins have names by panel, or are numbered from 1. Without an `xlabel` the
+    panels' titles stand there.
     """
     shown = arrays(panels)
     with style():
@@ -237,11 +207,7 @@ def strips(
 ) -> Figure:
     """Draw a dot for each value and a bar at the mean, over columns of groups, a panel for each title.
 
-    Args:
-        panels: title -> group -> values; the same groups in every panel.
-        ylabel: of the y axis, which all panels share.
-        colours: one a group.
-        limits: of that axis.
+    Every panel has the same groups, and each of these a colour; `limits` are of the y axis, which panels share.
     """
     with style():
         fig, axes = figure(1, len(panels), size=(2.9 * len(panels) + 0.4, 3.4), squeeze=False, sharey=True)
@@ -253,16 +219,12 @@ def strips(
 
 
 def dots(
-    rows: Mapping[str, Mapping[str, Sequence]],
-    ylabel: str,
-    looks: Mapping[str, dict] | None = None,
+    rows: Mapping[str, Mapping[str, Sequence]], ylabel: str, looks: Mapping[str, dict] | None = None
 ) -> Figure:
     """Draw a dot for each value of each row and column, columns side by side, and a bar at the mean.
 
-    Args:
-        rows: row -> column -> values; the same columns in every row. A row without values is said to be not run.
-        ylabel: what is measured.
-        looks: column -> options of its dots; by default a colour each.
+    Every row has the same columns; a row without values is said to be not run. `looks` are options of a column's
+    dots, by default a colour each.
     """
     columns = [list(each) for each in rows.values()]
     if not columns or any(each != columns[0] for each in columns):
@@ -300,16 +262,13 @@ def against_machines(
 ) -> Figure:
     """Draw numbers against the number of machines: a dot for each run, a line through the means.
 
-    Args:
-        panels: title -> name -> k -> one value a run; a k may have none.
-        ylabel: what is drawn; the axis is shared.
-        controls: name -> k -> values of the same networks with nothing written, open and dotted.
-        colours: of names; by default the house's in order.
+    Panels are title -> name -> k -> one value a run; a k may have none. Controls, open and dotted, are name -> k ->
+    values of the same networks with nothing written. Names have the house's colours in order, or their own.
     """
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     machines = sorted({k for panel in panels.values() for each in panel.values() for k in each})
-    if not names or set(controls or {}) - set(names):
-        raise UsageError(f"give at least one panel, and controls by names of lines; there are {names}")
+    if strange := set(controls or {}) - set(names):
+        raise UsageError(f"no line is called {min(strange)!r}; controls go by the names of lines: {names}")
     colours = dict(zip(names, OKABE_ITO * len(names), strict=False)) | dict(colours or {})
     with style():
         size = (max(6.4, min(9.6, 4.2 * len(panels) + 0.8)), 3.8)

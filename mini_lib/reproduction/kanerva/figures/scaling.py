@@ -12,13 +12,9 @@ from mini_lib.reproduction.plotting import figure, legend_below, log_ticks, styl
 
 
 def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, unit: str = "time") -> Figure:
-    """Draw T(k, m) over the number of machines, a line for each m, as in Figure 1C; dots mark k_opt.
+    """Draw T(k, m) of the paper's terms over k from 1 to `most`, a line for each m of `totals`, as in Figure 1C.
 
-    Args:
-        fitted: with the paper's terms.
-        totals: the m.
-        most: the largest k that is drawn; a k_opt outside 1 to `most` has no dot.
-        unit: label of the vertical axis.
+    Dots mark those k_opt that are in sight.
     """
     k = np.linspace(1, most, 200)
     with style():
@@ -36,12 +32,7 @@ def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, 
 
 
 def scaling_times(times: Mapping[str, Times], fits: Mapping[str, Fit]) -> Figure:
-    """Draw what was measured as dots and what was fitted as lines, a panel for each form, as in Figure 1D.
-
-    Args:
-        times: form -> what was measured.
-        fits: form -> T(k, m).
-    """
+    """Draw what was measured as dots and what was fitted as lines, a panel for each form, as in Figure 1D."""
     with style():
         size = (min(9.6, 4.3 * len(times) + 0.8), 3.9)
         fig, axes = figure(1, len(times), size=size, squeeze=False, sharey=True)

@@ -7,24 +7,15 @@ from jaxtyping import Float
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from mini_lib.kanerva.analysis.tuning import BINS
-from mini_lib.reproduction.kanerva.figures.parts import (
-    arrays,
-    heat_maps,
-    look_of_machine,
-    pictures,
-)
+from mini_lib.kanerva.analysis import BINS
+from mini_lib.reproduction.kanerva.figures.parts import arrays, heat_maps, look_of_machine, pictures
 from mini_lib.reproduction.plotting import RULE, Numbers, figure, legend_below, style
 
 SPRITES = ("#5D3A9B", "#E69F00")  # one colour a sprite, in every figure
 
 
 def coloured(templates: Numbers) -> Float[np.ndarray, "... 3 H W"]:
-    """Sprites in colour on white, as `pictures` draws them: the first purple, the second orange, both dark.
-
-    Args:
-        templates: sprites alone. [..., S, H, W]
-    """
+    """Sprites alone, [..., S, H, W], in colour on white: the first purple, the second orange, both dark."""
     templates = np.asarray(templates, dtype=float)[..., None, :, :]
     picture = np.ones((*templates.shape[:-4], 3, *templates.shape[-2:]))
     for sprite, colour in enumerate(SPRITES):
@@ -43,13 +34,8 @@ def single_machines(
 ) -> Figure:
     """Draw for each item the image, what each machine shows alone, and what all show together (Figures 3B and 6).
 
-    Args:
-        images: what was asked. [N, H, W]
-        parts: probabilities of each machine's own picture. [N, K, H, W]
-        together: of the picture of all machines. [N, H, W]
-        templates: sprites alone, [N, S, H, W]; their outlines are drawn over the machines' pictures.
-        cosines: with each sprite, written below: first and second. [N, K, S]
-        names: of the rows.
+    Images and what is shown together are [N, H, W], parts [N, K, H, W]. Outlines of the sprites alone, [N, S, H, W],
+    are drawn over the machines' pictures, and the cosines with them, [N, K, S], are written below. Rows have names.
     """
     images, parts, together = (np.asarray(each, dtype=float) for each in (images, parts, together))
     rows, count = parts.shape[:2]
@@ -73,13 +59,9 @@ def single_machines(
 
 
 def gammas(gamma: Numbers, episode: int = 0) -> Figure:
-    """Draw machine weights: of the items of one episode on the left, of all items on the right.
+    """Draw machine weights, [B, T, K]: of the items of one episode on the left, of all items on the right.
 
     On the right a dot is an item, its height gamma; items are spread evenly in the order in which they come.
-
-    Args:
-        gamma: of each machine. [B, T, K]
-        episode: the one on the left.
     """
     gamma = np.asarray(gamma, dtype=float)
     items, count = gamma.shape[1:]
@@ -107,9 +89,8 @@ def gammas(gamma: Numbers, episode: int = 0) -> Figure:
 def maps(tunings: Mapping[str, Numbers]) -> Figure:
     """Draw mean cosines over a sprite's place, a panel for each machine; x from the left, y from the top.
 
-    Args:
-        tunings: name -> `analysis.tuning` of positions, [K, 64, S]; a row of panels for each sprite of each name
-            (with S = 1, of both sprites together, say, a row for each name).
+    Of each name's `analysis.tuning` of positions, [K, 64, S], each sprite has a row (with S = 1, say of both sprites
+    together, each name).
     """
     rows = {
         f"{name}\nsprite {sprite + 1}" if each.shape[2] > 1 else name: each[:, :, sprite].reshape(

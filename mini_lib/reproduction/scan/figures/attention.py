@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import OKABE_ITO, figure
-from mini_lib.reproduction.scan.figures.squares import QUIET, square
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
+from mini_lib.reproduction.scan.figures.squares import square
 from mini_lib.scan.analysis import CommandAttention
 
 WIDTH, LABELS = 9.4, 1.15  # inches: of the widest map, and of the words beside it
@@ -47,29 +46,18 @@ def _map(attended: CommandAttention, rows: int, columns: int) -> Figure:
     extent = (0, steps, words * tall / cell, 0)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(attended.attention.T.numpy(), extent=extent, **look)
-    _rings(ax, attended, tall / cell)
+    x, y = np.arange(len(attended.own)) + 0.5, (attended.own.numpy() + 0.5) * tall / cell
+    ax.plot(x, y, "o", fillstyle="none", color=RING, markersize=8, markeredgewidth=1.2, label="own word")
     for step, (right, predicted) in enumerate(zip(attended.right, attended.predicted, strict=True)):
         square(ax, right, step, -1.15, 28 * cell)
         if predicted != right:
             square(ax, predicted, step, -2.2, 28 * cell, edge=WRONG)
     for place, word in enumerate(attended.words):
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
-    _margin(ax, attended)
+    margin = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
+    ax.text(-0.3, -0.65, "right", **margin)
+    if attended.right != attended.predicted:
+        ax.text(-0.3, -1.7, "said instead", **margin)
     ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(rows * tall / cell + 0.2, -2.3), autoscale_on=False)
     ax.set_axis_off()
     return fig
-
-
-def _rings(ax: Axes, attended: CommandAttention, tall: float) -> None:
-    """One ring a step, on the action's own word."""
-    x = np.arange(len(attended.own)) + 0.5
-    y = (attended.own.numpy() + 0.5) * tall
-    ax.plot(x, y, "o", fillstyle="none", color=RING, markersize=8, markeredgewidth=1.2, label="own word")
-
-
-def _margin(ax: Axes, attended: CommandAttention) -> None:
-    """Say at the left what the rows of squares are."""
-    look = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
-    ax.text(-0.3, -0.65, "right", **look)
-    if attended.right != attended.predicted:
-        ax.text(-0.3, -1.7, "said instead", **look)

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mini_lib.reproduction.plotting import OKABE_ITO, RULE, diagram, figure
-from mini_lib.reproduction.scan.figures.squares import QUIET, Number, square
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, RULE, diagram, figure
+from mini_lib.reproduction.scan.figures.squares import Number, square
 
 SYNTAX, SEMANTICS = OKABE_ITO[:2]
 BOXES = {

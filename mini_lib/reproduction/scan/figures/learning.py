@@ -9,15 +9,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Comparison
-from mini_lib.reproduction.plotting import (
-    RULE,
-    colour,
-    figure,
-    legend_below,
-    paper_mark,
-    strip,
-    style,
-)
+from mini_lib.reproduction.plotting import RULE, colour, figure, legend_below, paper_mark, strip, style
 
 PAPER, ABSENT, OWN = RULE, "#8a8a8a", colour("syntactic_attention")
 DOT = {"alpha": 0.65, "markersize": 6, "markeredgewidth": 0}
@@ -28,11 +20,7 @@ def accuracies(comparisons: Mapping[str, Comparison], medians: Mapping[str, floa
     """Draw the test accuracy of every seed, with mean and median, beside what the paper prints.
 
     Our mean is a bar, our median a dotted one; the paper's mean is an open diamond with its SD each way, its median
-    an open triangle. A group without runs says "not run".
-
-    Args:
-        comparisons: name of the group to a comparison of `compare`.
-        medians: the paper's median, in percent, of the groups where it prints one.
+    (in percent, of the groups where it prints one) an open triangle. A group without runs says "not run".
     """
     if strange := set(medians or {}) - set(comparisons):
         raise UsageError(f"no group is called {min(strange)!r}; medians go by the names of the groups")

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import OKABE_ITO, figure
-from mini_lib.reproduction.scan.figures.squares import LOOKS, QUIET, ink, key, row, square
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
+from mini_lib.reproduction.scan.figures.squares import LOOKS, NAMES, ink, square
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import MOST_ACTIONS, action_count, get_split
 
@@ -31,12 +31,15 @@ def commands(texts: Sequence[str]) -> Figure:
     wide = max(*map(len, meanings), 5 * len(kinds), *(round(LETTER * len(text) / CELL) for text in texts))
     cell = min(CELL, WIDTH / wide)
     fig, ax = figure(size=(cell * wide + 0.2, cell * (2.3 * len(texts) + 1.6) + 0.1))
-    size = 30 * cell
+    size, below = 30 * cell, 2.3 * len(texts) + 0.4
     for number, (text, actions) in enumerate(zip(texts, meanings, strict=True)):
         ax.text(0.06, 2.3 * number + 0.55, text, va="center", fontsize=9.5)
-        row(ax, actions, 0, 2.3 * number + 1, size)
-    below = 2.3 * len(texts) + 0.4
-    key(ax, kinds, 0, below, size, step=5)
+        for place, action in enumerate(actions):
+            square(ax, action, place, 2.3 * number + 1, size)
+    for place, action in enumerate(action for action in LOOKS if action in kinds):
+        square(ax, action, 5 * place, below, size)
+        name = NAMES.get(action, action.lower())
+        ax.text(5 * place + 1.15, below + 0.5, name, va="center", fontsize="small", color=QUIET)
     ax.set(xlim=(-0.1, wide + 0.1), ylim=(below + 1.1, -0.1), aspect="equal", anchor="W")
     ax.set_axis_off()
     return fig

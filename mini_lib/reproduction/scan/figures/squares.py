@@ -1,12 +1,10 @@
 """Actions as coloured squares: one colour and one sign for each, the same in every figure."""
 
-from collections.abc import Iterable, Sequence
-
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET
+from mini_lib.reproduction.plotting import OKABE_ITO
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 Number = float | int
@@ -51,20 +49,3 @@ def square(ax: Axes, action: str, x: Number, y: Number, size: Number = 8.0, edge
     size = ARROWS * size if sign in "↰↱" else size
     ax.text(x + 0.5, y + 0.52, sign, ha="center", va="center", fontsize=size, color=ink(shade))
     return box
-
-
-def row(ax: Axes, actions: Sequence[str], x: Number, y: Number, size: Number = 8.0) -> None:
-    """Draw actions side by side from (x, y) on."""
-    for place, action in enumerate(actions):
-        square(ax, action, x + place, y, size)
-
-
-def key(
-    ax: Axes, actions: Iterable[str], x: Number, y: Number, size: Number = 8.0, step: Number = 4.2
-) -> None:
-    """Say in a row from (x, y) on what the squares stand for, each action once, in the order of `LOOKS`."""
-    shown = [action for action in LOOKS if action in set(actions)]
-    for place, action in enumerate(shown):
-        square(ax, action, x + step * place, y, size)
-        name = NAMES.get(action, action.lower())
-        ax.text(x + step * place + 1.15, y + 0.5, name, va="center", fontsize="small", color=QUIET)

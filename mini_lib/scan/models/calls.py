@@ -1,9 +1,17 @@
-"""The random tensors of a forward pass, by name: dropout masks and Gaussian noise."""
+"""What the calls of these networks share: types of tensors, and random tensors by name.
+
+B commands, T words, L steps, A actions that can be said.
+"""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-Noise = dict[str, Tensor]
+Words = Int[Tensor, "B T"]
+Lengths = Int[Tensor, "B"]
+Actions = Int[Tensor, "B L"]
+Logits = Float[Tensor, "B L A"]
+Noise = dict[str, Tensor]  # dropout masks and Gaussian noise
 
 
 def noise_of(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:

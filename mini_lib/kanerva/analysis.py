@@ -1,0 +1,228 @@
+"""What is measured inside trained memories.
+
+- Whether machines are chosen by what a digit shows: class selectivity (Figures 2D, 4A, 4B and 5).
+- How machines share the work: each one's weight, and its image alone (Figures 2A, 2B and 4C).
+- What each machine of a memory of sprites is tuned to: template matching (A.1.5, Figures 3B, 3D, 3E, 6 and 7).
+
+Letters: B episodes, T items, K machines, S = 2 sprites, J bins; N items of all episodes with A labels each.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from mini_lib.errors import UsageError
+from mini_lib.kanerva.objective import nats
+from mini_lib.kanerva.tasks.digits import CLASSES
+from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, SpriteEpisodes
+
+BINS = 8  # of positions along an axis, of orientations, and of the diagonal
+SLACK = 1.5  # how much more alike one sprite has to be than the other
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+def class_means(
+    values: Float[Tensor, "N F"], labels: Int[Tensor, "N A"]
+) -> tuple[Float[Tensor, "..."], Int[Tensor, "..."]]:
+    """Means of N items' values over all combinations of A labels, and how many items each combination has.
+
+    With the red, green and blue digit as labels, 0 to 9, and gamma as values this is Figure 5, S[r, g, b]; with one
+    label, Figure 4A and B. The means have A axes of 10 before F. Combinations that do not occur are NaN.
+    """
+    if len(values) != len(labels) or not len(values):
+        raise UsageError(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
+    if labels.min() < 0 or labels.max() >= CLASSES:
+        raise UsageError("labels are digits from 0 to 9")
+    shape = (CLASSES,) * labels.shape[1]
+    place = torch.zeros_like(labels[:, 0])
+    for axis in labels.unbind(1):
+        place = CLASSES * place + axis
+    number = torch.bincount(place, minlength=math.prod(shape))
+    sums = values.new_zeros(len(number), values.shape[1]).index_add(0, place, values)
+    return (sums / number[:, None]).reshape(*shape, -1), number.reshape(shape)
+
+
+def explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
+    """Which share of the variance of N items' values their classes account for: eta squared, from 0 to 1.
+
+    All F numbers of an item count together: sums of squares between classes over those of all. For gamma of two
+    machines that is eta squared of gamma_1; for one-hot choices, of the choice. 0 where nothing varies, NaN where
+    a value is.
+    """
+    whole = values.double() - values.double().mean(0)
+    total = whole.square().sum()
+    if total <= 1e-12 * len(values):
+        return 0.0
+    means, number = class_means(whole, labels[:, None])
+    between = (number[:, None] * means.nan_to_num().square()).sum()
+    return (between / total).item()
+
+
+# ------------------------------------------------------------------------------------------------ machines
+
+
+def sharing(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
+    """How gamma spreads over machines and items.
+
+    Returns:
+        ``largest``: the mean of each item's largest gamma, 1 where one machine does everything (1/K at least).
+        ``least_used``: the smallest machine's mean gamma, 1/K where machines share evenly.
+        ``changes``: standard deviations over items, of all machines together; 0 where gamma is fixed (since the
+        means add up to 1, this is the standard deviation in parts of the mean, weighted by use).
+    """
+    items = gamma.flatten(0, 1).double()
+    return {
+        "largest": items.max(dim=1).values.mean().item(),
+        "least_used": items.mean(0).min().item(),
+        "changes": items.std(0).sum().item(),
+    }
+
+
+def alone(
+    pictures: Float[Tensor, "B T K C H W"], gamma: Float[Tensor, "B T K"], images: Float[Tensor, "B T C H W"]
+) -> dict[str, float]:
+    """What machines show alone, the one that counts most for an item and the others (Figure 2B).
+
+    Pictures are logits of each machine's own image (see `Kanerva.machine_logits`), gamma is each one's weight at
+    reading, and images are what was written.
+
+    Returns:
+        ``dominant_nll``: of the image that the machine with the largest gamma shows, in nats.
+        ``idle_variance``: how much the other machines' images vary from item to item, in parts of what the dominant
+        ones' do: variances of each pixel's probability, within each machine; 0 for a fixed pattern. NaN for one
+        machine, or where no machine was idle, or none was dominant, for two items.
+    """
+    top = gamma.argmax(dim=2)
+    index = top[..., None, None, None, None].expand(*top.shape, 1, *pictures.shape[3:])
+    shown = pictures.gather(2, index).squeeze(2)
+    probabilities = torch.sigmoid(pictures).flatten(3)
+
+    def variance(dominant: bool) -> Tensor:
+        """The mean variance of images whose machine was dominant, or idle, within each machine."""
+        groups = [probabilities[:, :, i][(top == i) == dominant].double() for i in range(gamma.shape[2])]
+        groups = [group for group in groups if len(group) > 1]
+        total = sum(group.var(0).mean() * len(group) for group in groups)
+        return total / sum(map(len, groups)) if groups else torch.tensor(torch.nan)
+
+    return {
+        "dominant_nll": nats(shown, images).mean().item(),
+        "idle_variance": (variance(False) / variance(True)).item(),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ sprites
+
+
+class Factor(NamedTuple):
+    """A property of sprites in bins."""
+
+    name: str  #: "position", "shape", "orientation" or "scale".
+    bins: Int[Tensor, "B T S"]  #: of each sprite.
+    number: int  #: of bins.
+
+
+def cosines(
+    pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
+) -> Float[Tensor, "B T K S"]:
+    """C[i, j], the similarity of machine i's image and sprite j alone: the cosine of the angle between their pixels.
+
+    Pictures are probabilities of each machine's own image, templates sprites alone where they were in the stored.
+    """
+    a, b = pictures.flatten(3), templates.flatten(3).to(pictures)
+    sizes = a.norm(dim=3)[..., None] * b.norm(dim=3)[:, :, None]  # [B, T, K, S]
+    return torch.einsum("btkp,btsp->btks", a, b) / sizes.clamp(min=1e-12)
+
+
+def separation(
+    pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
+) -> dict[str, float]:
+    """Whether single machines show single sprites (Figure 3B).
+
+    Returns:
+        ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items.
+        ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
+        Both with ``_shuffled``: with the templates of another episode; of one episode, of the same. Both with
+        ``_fixed``: each machine shows its mean image always.
+    """
+    kinds = {
+        "": cosines(pictures, templates),
+        "_shuffled": cosines(pictures, templates.roll(1, dims=0)),
+        "_fixed": cosines(fixed(pictures), templates),
+    }
+    metrics = {}
+    for kind, similarity in kinds.items():  # [B, T, K, S]
+        most, least = similarity.max(dim=3).values, similarity.min(dim=3).values
+        metrics[f"contrast{kind}"] = (most - least).mean().item()
+        metrics[f"one_sprite{kind}"] = (most >= SLACK * least).double().mean().item()
+    return metrics
+
+
+def fixed(pictures: Float[Tensor, "B T K H W"]) -> Float[Tensor, "B T K H W"]:
+    """Each machine's mean image in place of every one: a control whose tuning has nothing to do with the items."""
+    return pictures.mean(dim=(0, 1), keepdim=True).expand_as(pictures)
+
+
+def factors(episodes: SpriteEpisodes) -> list[Factor]:
+    """The properties of each sprite in each image, in bins: positions in 8 x 8, orientations in 8."""
+    items = episodes.position.shape[1]
+
+    def steady(values: Tensor) -> Tensor:
+        return values[:, None].expand(-1, items, -1)
+
+    x, y = (episodes.position * BINS // POSITIONS).unbind(-1)
+    return [
+        Factor("position", y * BINS + x, BINS * BINS),
+        Factor("shape", steady(episodes.shape), len(SHAPES)),
+        Factor("orientation", steady(episodes.orientation * BINS // ORIENTATIONS), BINS),
+        Factor("scale", steady(episodes.scale), len(SCALES)),
+    ]
+
+
+def tuning(similarity: Float[Tensor, "B T K S"], factor: Factor) -> Float[Tensor, "K J S"]:
+    """Mean cosine of each machine's image and each sprite where the sprite's property is in bin J (Figures 3D, 7).
+
+    Bins without a sprite are NaN.
+    """
+    which = F.one_hot(factor.bins, factor.number).to(similarity)
+    number = which.sum(dim=(0, 1))
+    return torch.einsum("btks,btsj->kjs", similarity, which) / number.T
+
+
+def modulation(similarity: Float[Tensor, "B T K S"], factor: Factor) -> float:
+    """How much a property moves machines apart: Var over (machine, bin) of the mean cosine without what all share.
+
+    From the mean cosine of both sprites its mean over machines and its mean over bins are taken away. What is left
+    is noise too; so the variance is the product of two halves of the episodes, which share no noise, and may come
+    out below 0. Bins that one half does not fill are left out.
+    """
+    halves = []
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        which = F.one_hot(factor.bins[part], factor.number).to(similarity)
+        halves.append(torch.einsum("btks,btsj->kj", similarity[part], which) / which.sum(dim=(0, 1, 2)))
+    first, second = (_apart(half[:, ~torch.stack(halves).isnan().any(dim=(0, 1))]) for half in halves)
+    return (first * second).mean().item()
+
+
+def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
+    """Without what all machines, and all bins, have in common."""
+    return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
+
+
+def diagonal(
+    similarity: Float[Tensor, "B T K S"], episodes: SpriteEpisodes, sprite: int
+) -> Float[Tensor, "K J"]:
+    """Mean cosine along the diagonal from the lower right to the upper left (Figure 3E), for one sprite.
+
+    Of positions with ``|x - y|`` below an eighth, in 8 bins of (x + y) / 2, the first at the lower right. Bins
+    without the sprite are NaN.
+    """
+    x, y = episodes.place[..., sprite, :].unbind(-1)
+    near = (x - y).abs() < 1 / BINS
+    bins = ((1 - (x + y) / 2) * BINS).long().clamp(max=BINS - 1)
+    which = F.one_hot(bins, BINS).to(similarity) * near[..., None]
+    return torch.einsum("btk,btj->kj", similarity[..., sprite], which) / which.sum(dim=(0, 1))

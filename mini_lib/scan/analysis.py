@@ -1,0 +1,572 @@
+"""What is measured inside a trained Syntactic Attention, and where it goes wrong.
+
+Every action is the meaning of one word of its command (`grammar.derive`): of a verb, or of left and right. A network
+that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity
+
+from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.scan.grammar import (
+    CONJUNCTIONS,
+    DIRECTIONS,
+    MANNERS,
+    NEW_VERB,
+    TIMES,
+    VERBS,
+    WORDS,
+    Phrase,
+    derive,
+    parse,
+)
+from mini_lib.scan.models import SyntacticAttention
+from mini_lib.scan.tasks import (
+    ACTION_IDS,
+    EOS,
+    MOST_ACTIONS,
+    NO_ACTION,
+    SOS,
+    TOGETHER,
+    WORD_IDS,
+    Examples,
+    decode,
+    encode,
+    exactly_right,
+    has,
+)
+
+WORD_NAMES, ACTION_NAMES = tuple(WORD_IDS), tuple(ACTION_IDS)
+VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
+TURNS = tuple(direction.upper() for direction in DIRECTIONS)
+ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
+CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)  # words of the same places in the grammar
+
+
+def _streams_of(model: nn.Module) -> SyntacticAttention:
+    """The network itself; UsageError for one that is no Syntactic Attention and has no two streams to look into."""
+    if not isinstance(model, SyntacticAttention):
+        raise UsageError(
+            f"only Syntactic Attention has two streams to look into, this network is a {type(model).__name__}; "
+            "give a SyntacticAttention"
+        )
+    return model
+
+
+def _encode_for(model: nn.Module, commands: Sequence[str]) -> Examples:
+    """Commands as numbers, on the CPU."""
+    examples = encode(commands)
+    if int(examples.words.max()) >= _streams_of(model).meaning.num_embeddings:
+        raise UsageError(
+            f"this network has no place for {NEW_VERB!r}, as it was not trained on the split add_dax; leave it out"
+        )
+    return examples
+
+
+def _words_of(model: SyntacticAttention) -> tuple[str, ...]:
+    """The words of commands that the network has: the fifth verb if it was trained on the split add_dax."""
+    return tuple(word for word in (*WORDS, NEW_VERB) if WORD_IDS[word] < model.meaning.num_embeddings)
+
+
+def _device_of(model: nn.Module) -> torch.device:
+    """The device on which the network lies; examples go there, and what is measured comes back to the CPU."""
+    return next(model.parameters()).device
+
+
+# ------------------------------------------------------------------------------------------------ one command
+
+
+class CommandAttention(NamedTuple):
+    """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
+
+    command: str
+    words: tuple[str, ...]  #: from <SOS> to <EOS>.
+    right: tuple[str, ...]  #: the right actions, then <EOS>.
+    predicted: tuple[str, ...]  #: the network's action at each step.
+    attention: Tensor  #: alpha_ij. [N, T]
+    own: Tensor  #: the place among the words of each right action's own word. [N]
+
+
+@torch.no_grad()
+def attend(model: nn.Module, command: str) -> CommandAttention:
+    """Follow one command through the network."""
+    words, lengths, actions = _encode_for(model, [command]).to(_device_of(model))
+    trace = model.trace(words, lengths, actions.shape[1])
+    return CommandAttention(
+        command,
+        (SOS, *command.split(), EOS),
+        tuple(ACTION_NAMES[i] for i in actions[0]),
+        tuple(ACTION_NAMES[i] for i in trace.logits[0].argmax(dim=-1).cpu()),
+        trace.attention[0].cpu(),
+        torch.tensor(own_places(command)),
+    )
+
+
+@cache
+def own_places(command: str) -> list[int]:
+    """The place of each action's own word among the words with <SOS>; for the end, the place of <EOS>."""
+    return [1 + step.word for step in derive(command)] + [1 + len(command.split())]
+
+
+# ------------------------------------------------------------------------------------------------ counts
+
+
+class Share(NamedTuple):
+    """So many of so many."""
+
+    right: int
+    count: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1; not a number where there is nothing to share."""
+        return self.right / self.count if self.count else float("nan")
+
+    @property
+    def percent(self) -> float:
+        """The share from 0 to 100."""
+        return 100 * self.share
+
+
+class Table(NamedTuple):
+    """How often each row went with each column."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    counts: np.ndarray  #: [rows, columns]
+
+    @property
+    def shares(self) -> Float[np.ndarray, "R C"]:
+        """The counts of each row as shares of the row; zeros in a row without counts."""
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+
+    def without_empty(self) -> "Table":
+        """Without the rows and columns that hold no count."""
+        rows, columns = (self.counts.sum(axis=axis) > 0 for axis in (1, 0))
+        kept = (tuple(np.array(names)[mask]) for names, mask in ((self.rows, rows), (self.columns, columns)))
+        return Table(*(tuple(map(str, names)) for names in kept), self.counts[rows][:, columns])
+
+
+def _count_actions(right: Int[Tensor, " M"], columns: tuple[str, ...], seen: Sequence[str]) -> Table:
+    """How often each action, given by its number, goes with each name that was seen there."""
+    found = Counter(zip(right.tolist(), seen, strict=True))
+    counts = [[found[ACTION_IDS[action], column] for column in columns] for action in ACTIONS]
+    return Table(ACTIONS, columns, np.array(counts))
+
+
+def _share_of(hits: Bool[Tensor, "..."], among: Bool[Tensor, "..."]) -> Share:
+    """How many of the places marked in `among` are marked in `hits` too."""
+    return Share(int((hits & among).sum()), int(among.sum()))
+
+
+# ------------------------------------------------------------------------------------------------ many commands
+
+KINDS = {
+    "another verb": (*VERBS, NEW_VERB),
+    "turn": ("turn",),
+    "another direction": DIRECTIONS,
+    "opposite, around": MANNERS,
+    "twice, thrice": tuple(TIMES),
+    "and, after": CONJUNCTIONS,
+    SOS: (SOS,),
+    EOS: (EOS,),
+}
+KIND_OF = {WORD_IDS[word]: kind for kind, words in KINDS.items() for word in words}
+OWN, SAME = "its own word", "the same word elsewhere"
+
+
+class Steps(NamedTuple):
+    """What a network does with N commands at each of their steps, at most L; -1 where a command has no such step."""
+
+    examples: Examples  #: the commands as numbers.
+    predicted: Tensor  #: number of the network's action. [N, L]
+    own: Tensor  #: place of the right action's own word among the words. [N, L]
+    looked: Tensor  #: place of the word that has most attention. [N, L]
+    weight: Tensor  #: attention on the own word. [N, L]
+
+    def __getitem__(self, which) -> "Steps":
+        """Index by slice, integer or boolean tensor."""
+        return Steps(*(part[which] for part in tuple(self)))
+
+    @property
+    def right(self) -> Bool[Tensor, " N"]:
+        """Which commands are answered exactly."""
+        return exactly_right(self.predicted, self.examples.actions)
+
+    @property
+    def there(self) -> Bool[Tensor, "N L"]:
+        """Which steps the commands have."""
+        return self.examples.actions != NO_ACTION
+
+    def of(self, *actions: str) -> Bool[Tensor, "N L"]:
+        """At which steps one of these actions is right."""
+        return torch.isin(self.examples.actions, torch.tensor([ACTION_IDS[action] for action in actions]))
+
+    def words_at(self, places: Int[Tensor, "N L"]) -> Int[Tensor, "N L"]:
+        """Numbers of the words at these places; that of the first word where there is no step."""
+        return self.examples.words.gather(1, places.clamp(min=0))
+
+
+@torch.no_grad()
+def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
+    """Follow many commands through the network, those of like length together; the tables below start from this."""
+    examples, device = _encode_for(model, commands), _device_of(model)
+    own = [torch.tensor(own_places(command)) for command in commands]
+    own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
+    predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)
+    weight = torch.full(own.shape, -1.0)
+    for part in examples.of_like_length():
+        words, lengths, actions = examples[part].trimmed().to(device)
+        steps = actions.shape[1]
+        trace, mine = model.trace(words, lengths, steps), own[part, :steps]
+        there, attention = mine >= 0, trace.attention.cpu()
+        on_own = attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
+        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(there, -1)
+        looked[part, :steps] = attention.argmax(dim=-1).where(there, -1)
+        weight[part, :steps] = on_own.where(there, -1.0)
+    return Steps(examples, predicted, own, looked, weight)
+
+
+class OwnWord(NamedTuple):
+    """At how many steps the own word of the right action has most attention."""
+
+    all: Share  #: of all steps but the ends.
+    verbs: Share  #: where a verb's action is right.
+    turns: Share  #: where LEFT or RIGHT is right.
+    end: Share  #: where <EOS> is right, and <EOS> is looked at.
+    when_right: Share  #: of the steps but the ends, in commands that are answered exactly.
+    when_wrong: Share  #: the same in the other commands.
+    by_action: dict[str, Share]  #: for each action; JUMP tells of a held-out jump.
+    end_looks: dict[str, int]  #: how often each word has most attention at the end, the most frequent first.
+    weight: float  #: mean attention on the own word, over all steps but the ends.
+
+
+def own_word(steps: Steps) -> OwnWord:
+    """How often attention is on the own word, over the steps of all these commands."""
+    hits, end = steps.looked == steps.own, steps.of(EOS)
+    acts, right = steps.there & ~end, steps.right[:, None]
+    looks = torch.bincount(steps.words_at(steps.looked)[end], minlength=len(WORD_NAMES))
+    order = torch.argsort(looks, descending=True, stable=True).tolist()
+    by_action = {action: _share_of(hits, steps.of(action)) for action in ACTIONS}
+    return OwnWord(
+        all=_share_of(hits, acts),
+        verbs=_share_of(hits, steps.of(*VERB_ACTIONS)),
+        turns=_share_of(hits, steps.of(*TURNS)),
+        end=_share_of(hits, end),
+        when_right=_share_of(hits, acts & right),
+        when_wrong=_share_of(hits, acts & ~right),
+        by_action={action: share for action, share in by_action.items() if share.count},
+        end_looks={WORD_NAMES[word]: int(looks[word]) for word in order if looks[word]},
+        weight=steps.weight[acts].mean().item(),
+    )
+
+
+def looked_at(steps: Steps) -> Table:
+    """Right action by the kind of word that has most attention.
+
+    A word that means the same action but stands elsewhere, as the second "jump" of "jump and jump", is a column of
+    its own: looking there gives the right action for a wrong reason.
+    """
+    seen, own = steps.words_at(steps.looked), steps.words_at(steps.own)
+    parts = (part[steps.there].tolist() for part in (steps.looked == steps.own, seen, own))
+    kinds = [
+        OWN if hit else SAME if word == mine else KIND_OF[word]
+        for hit, word, mine in zip(*parts, strict=True)
+    ]
+    return _count_actions(steps.examples.actions[steps.there], (OWN, SAME, *KINDS), kinds)
+
+
+# ------------------------------------------------------------------------------------------------ errors
+
+BOTH = "in both phrases"
+_parsed = cache(parse)
+
+
+def by_form(
+    commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], key: Callable[[str], str]
+) -> dict[str, Share]:
+    """How many commands of each form are right; the key gives a command's form. In order of first appearance.
+
+    `steps.right` says which are right; `construction` and `position` give keys.
+    """
+    found: dict[str, list[bool]] = {}
+    for command, good in zip(commands, right, strict=True):
+        found.setdefault(key(command), []).append(bool(good))
+    return {form: Share(sum(each), len(each)) for form, each in found.items()}
+
+
+def construction(words: str = "jump") -> Callable[[str], str]:
+    """A key: the form of the phrase that holds these words, such as "U around D twice".
+
+    Commands with the words in both of their phrases are one form of their own.
+    """
+
+    def form(command: str) -> str:
+        parsed, held = _parsed(command), _holding(command, words)
+        return BOTH if len(held) > 1 else parsed.phrases[held[0]].form
+
+    return form
+
+
+def _holding(command: str, words: str) -> list[int]:
+    """Which phrases of a command hold these words: 0, 1 or both."""
+    held = [place for place, phrase in enumerate(_parsed(command).phrases) if has(str(phrase), words)]
+    if not held:
+        raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
+    return held
+
+
+def position(words: str = "jump") -> Callable[[str], str]:
+    """A key: whether the phrase with these words stands alone, first or second, and with which conjunction."""
+
+    def place(command: str) -> str:
+        parsed, held = _parsed(command), _holding(command, words)
+        if parsed.second is None:
+            return "alone"
+        which = BOTH if len(held) > 1 else ("first", "second")[held[0]]
+        return f"{which}, {parsed.conjunction}"
+
+    return place
+
+
+def substitutions(steps: Steps) -> Table:
+    """Right action by predicted action, over the steps of all these commands; on the diagonal they agree."""
+    said = [ACTION_NAMES[action] for action in steps.predicted[steps.there].tolist()]
+    return _count_actions(steps.examples.actions[steps.there], (*ACTIONS, SOS), said)  # <SOS> is never right
+
+
+class FirstErrors(NamedTuple):
+    """The first error of every command that is answered wrongly."""
+
+    step: Tensor  #: its step, from 0. [M]
+    relative: Tensor  #: the same from 0, at the first step, to 1, at the command's end. [M]
+
+
+def first_errors(steps: Steps) -> FirstErrors:
+    """At which step the commands that are answered wrongly go wrong first."""
+    wrong = steps[~steps.right]
+    first = ((wrong.predicted != wrong.examples.actions) & wrong.there).int().argmax(dim=1)
+    return FirstErrors(first, first / (wrong.there.sum(dim=1) - 1).clamp(min=1))
+
+
+def describe(model: nn.Module, commands: Sequence[str]) -> dict[str, float]:
+    """One run in a few numbers, in percent: a row of a table over all seeds.
+
+    "accuracy" is exact match; "first error" is where wrong commands go wrong first, from 0 at the first step to 100
+    at the end, in the median. The others are those of `OwnWord`. What is over no commands is not a number.
+    """
+    steps = follow(model, commands)
+    own, first = own_word(steps), first_errors(steps).relative
+    return {
+        "accuracy": 100 * steps.right.float().mean().item(),
+        "own word": own.all.percent,
+        "own word, verbs": own.verbs.percent,
+        "own word, left and right": own.turns.percent,
+        "end on <EOS>": own.end.percent,
+        "own word, right": own.when_right.percent,
+        "own word, wrong": own.when_wrong.percent,
+        "first error": 100 * first.median().item() if len(first) else float("nan"),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ words alone
+
+
+class Dictionary(NamedTuple):
+    """What each word says alone."""
+
+    words: tuple[str, ...]
+    actions: tuple[str, ...]
+    probabilities: Tensor  #: every row sums to 1. [words, actions]
+
+    def says(self) -> dict[str, str]:
+        """The most probable action of each word."""
+        best = self.probabilities.argmax(dim=1).tolist()
+        return {word: self.actions[action] for word, action in zip(self.words, best, strict=True)}
+
+
+@torch.no_grad()
+def dictionary(model: nn.Module) -> Dictionary:
+    """The probability of every action when all attention is on one word: softmax f(m_j)."""
+    if _streams_of(model).sequence is not None or model.syntax_action:
+        raise UsageError(
+            "with sequential semantics or syntax-action an action does not depend on the attended word alone, so "
+            "there is no dictionary; give a network whose two streams are kept apart"
+        )
+    words = [*_words_of(model), SOS, EOS]
+    actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.action.out_features]
+    one_word = torch.eye(model.meaning.num_embeddings, device=_device_of(model))
+    logits = model.say(one_word, model.meaning.weight).cpu()
+    chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
+    return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
+
+
+# ------------------------------------------------------------------------------------------------ two commands
+
+
+def _actions_of_streams(
+    model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
+) -> Int[Tensor, "B N"]:
+    """The most probable actions when attention comes from one batch of commands, meanings from another.
+
+    The semantic stream hears its own command whole, so a sequential one reads that one in order; where the syntax
+    stream reaches the actions directly, it does so with its own command.
+    """
+    syntax, semantics = (each.to(_device_of(model)) for each in (syntax, semantics))
+    steered = model.trace(syntax.words, syntax.lengths, steps)
+    meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
+    return model.say(steered.attention, meanings, steered.roles).argmax(dim=-1).cpu()
+
+
+@torch.no_grad()
+def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
+    """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another."""
+    if len(syntax.split()) != len(semantics.split()):
+        raise UsageError(
+            f"attention over {syntax!r} does not fit on {semantics!r}: give two commands of as many words"
+        )
+    one, other = _encode_for(model, [syntax]), _encode_for(model, [semantics])
+    return decode(_actions_of_streams(model, one, other, MOST_ACTIONS)[0])
+
+
+def accuracy_with_syntax_of(
+    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+) -> float:
+    """Percent of commands right when the SYNTAX stream hears `as_` wherever the command says `heard`.
+
+    The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
+    is not, the network knows the word's meaning and fails to steer by it.
+    """
+    return _accuracy(model, _replace_words(model, commands, heard, as_), commands)
+
+
+def accuracy_with_semantics_of(
+    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+) -> float:
+    """Percent of commands right when the SEMANTIC stream hears `as_` wherever the command says `heard`.
+
+    The right actions are those of what the semantic stream hears: WALK for JUMP. If this is low too, the network
+    does not steer by `heard`, whatever it would say.
+    """
+    return _accuracy(model, commands, _replace_words(model, commands, heard, as_))
+
+
+def _replace_words(model: nn.Module, commands: Sequence[str], word: str, other: str) -> list[str]:
+    """The commands with another word wherever they have this one; UsageError for a word that nobody has."""
+    for each in (word, other):
+        if each not in (*WORDS, NEW_VERB):
+            raise unknown_name_error("word", each, _words_of(_streams_of(model)))
+    return [" ".join(other if each == word else each for each in text.split()) for text in commands]
+
+
+@torch.no_grad()
+def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
+    """Percent right by the actions of what the semantic stream hears."""
+    heard, meant, right = _encode_for(model, syntax), _encode_for(model, semantics), 0
+    for part in meant.of_like_length():
+        one, other = heard[part].trimmed(), meant[part].trimmed()
+        predicted = _actions_of_streams(model, one, other, other.actions.shape[1])
+        right += int(exactly_right(predicted, other.actions).sum())
+    return 100 * right / len(semantics)
+
+
+# ------------------------------------------------------------------------------------------------ roles h_j
+
+
+class Leak(NamedTuple):
+    """How far h_j of a verb moves, as a share of its length, one number for each replaced word."""
+
+    own: Tensor  #: when the verb itself is replaced by another verb. [M]
+    neighbour: Tensor  #: when the word before or after it is replaced by another of its class. [M2]
+
+
+def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
+    """How much of a word's own identity gets into its h_j, for every verb in these commands.
+
+    Equation 2 says none: h_j is made of the neighbours. In the released form the second layer lets it in. Every
+    verb is replaced by each other verb; every neighbour that has others of its class, by each of those.
+    """
+    own, neighbour = [], []
+    for command in commands:
+        words = command.split()
+        for place, word in enumerate(words):
+            if word in (*VERBS, NEW_VERB):
+                own += [(command, _replaced(words, place, other), place) for other in _others(word)]
+                beside = [at for at in (place - 1, place + 1) if 0 <= at < len(words)]
+                changes = [(at, other) for at in beside for other in _others(words[at])]
+                neighbour += [(command, _replaced(words, at, other), place) for at, other in changes]
+    if not own:
+        raise UsageError("no command here holds a verb; give commands such as 'walk twice'")
+    return Leak(_moves(model, own), _moves(model, neighbour))
+
+
+def _others(word: str) -> list[str]:
+    """The other words of its class: all have the same places in the grammar. None for "turn"."""
+    words = next((words for words in (*CLASSES, (*VERBS, NEW_VERB)) if word in words), ())
+    return [other for other in words if other not in (word, NEW_VERB)]
+
+
+def _replaced(words: list[str], place: int, other: str) -> str:
+    return " ".join([*words[:place], other, *words[place + 1 :]])
+
+
+def _moves(model: nn.Module, cases: list[tuple[str, str, int]]) -> Float[Tensor, " M"]:
+    """Length of the change of h_j between two commands, over its length in the first."""
+    if not cases:
+        return torch.zeros(0)
+    commands, changed, places = (list(part) for part in zip(*cases, strict=True))
+    before, after = (_roles_at(model, texts, places) for texts in (commands, changed))
+    return (after - before).norm(dim=-1) / before.norm(dim=-1)
+
+
+@torch.no_grad()
+def _roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -> Float[Tensor, "M K"]:
+    """h_j of one word of each command, whose place is counted without <SOS>."""
+    examples, chosen = _encode_for(model, commands), []
+    for part in torch.arange(len(commands)).split(TOGETHER):
+        words, lengths, _ = examples[part].to(_device_of(model))
+        roles, _ = model.roles_and_query(words, lengths)
+        chosen.append(roles.cpu()[torch.arange(len(part)), 1 + torch.tensor(places)[part]])
+    return torch.cat(chosen)
+
+
+def role_similarity(
+    model: nn.Module,
+    commands: Sequence[str],
+    verb: str = "jump",
+    others: Sequence[str] = ("walk", "look", "run"),
+) -> dict[str, dict[str, float]]:
+    """Mean cosine of h_j between a verb and each other verb in its place, by the construction it stands in.
+
+    Every place of `verb` in the commands counts once; all else of the sentence stays. Near 1, the network gives the
+    new verb the role of a known one. For comparison call it with a known verb and commands that hold that one.
+    """
+    cases = [
+        (command, place) for command in commands for place, word in enumerate(command.split()) if word == verb
+    ]
+    if not cases:
+        raise UsageError(f"no command here holds {verb!r}; give commands that do")
+    texts, places = (list(part) for part in zip(*cases, strict=True))
+    forms = [_phrase_at(text, place).form for text, place in cases]
+    mine, similarity = _roles_at(model, texts, places), {}
+    for other in others:
+        changed = [_replaced(text.split(), place, other) for text, place in cases]
+        alike = cosine_similarity(mine, _roles_at(model, changed, places), dim=-1)
+        for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
+            chosen = torch.tensor([each == form for each in forms])
+            similarity.setdefault(form, {})[other] = alike[chosen].mean().item()
+    return similarity
+
+
+def _phrase_at(command: str, place: int) -> Phrase:
+    """The phrase that holds the word at this place."""
+    parsed = parse(command)
+    return parsed.first if place < len(str(parsed.first).split()) else parsed.second

@@ -1,0 +1,173 @@
+"""Syntactic Attention: its sizes, its streams, and what the released form does beyond the text."""
+
+import pytest
+import torch
+
+from mini_lib.scan.models import build_network
+from mini_lib.scan.tasks import MOST_WORDS, encode, padded
+from scan.networks import COMMANDS, FORMS, count, make, noise_for
+
+EXAMPLES = encode(COMMANDS)
+every_form = pytest.mark.parametrize("form", FORMS)
+# Facts, section 2.
+COUNTS = {
+    "default": 2_253_288,
+    "sequential": 2_340_648,
+    "syntax-action": 2_256_488,
+    "nonlinear": 2_267_808,
+}
+PARTS = {
+    "steering": 1_283_200,
+    "roles": 643_200,
+    "neighbours": 161_600,
+    "first_query": 160_400,
+    "meaning": 1_920,
+    "word": 1_600,
+    "ends": 400,
+    "action": 968,
+}
+
+
+def test_parameters_are_as_many_as_in_the_released_code():
+    for form, expected in COUNTS.items():
+        assert count(build_network("syntactic_attention", **FORMS[form])) == expected
+    counts = dict.fromkeys(PARTS, 0)
+    for name, parameter in build_network("syntactic_attention").named_parameters():
+        counts[name.split(".")[0]] += parameter.numel()
+    assert counts == PARTS
+
+
+def test_initial_weights_are_pytorchs_own():
+    torch.manual_seed(0)
+    weights = dict(build_network("syntactic_attention").named_parameters())
+    for name in ("meaning.weight", "word.weight", "ends"):
+        assert weights[name].std().item() == pytest.approx(1, rel=0.1)
+        assert weights[name].mean().item() == pytest.approx(0, abs=0.1)
+    bounds = {"neighbours": 100, "roles": 200, "steering": 400, "first_query": 400, "action": 120}
+    for name, value in weights.items():
+        if (start := name.split(".")[0]) in bounds:
+            bound = bounds[start] ** -0.5
+            assert value.abs().max() <= bound
+            if value.numel() > 500:
+                assert value.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+# ----------------------------------------------------------------------------------------- noise
+
+
+@every_form
+def test_noise_is_dropout_on_both_embeddings_and_on_nothing_else(form):
+    masks = make(form, syntax=40, semantics=30).noise(5, 7, 3, torch.Generator().manual_seed(1))
+    sizes = {"meaning": 30} | ({} if FORMS[form].get("one_hot") else {"word": 20})
+    assert {name: [*mask.shape] for name, mask in masks.items()} == {
+        name: [5, 7, size] for name, size in sizes.items()
+    }
+    for mask in masks.values():
+        assert set(mask.unique().tolist()) == {0.0, 2.0}
+        assert mask.mean().item() == pytest.approx(1, abs=0.15)
+
+
+def test_each_mask_reaches_its_own_stream():
+    network = make("default")
+    masks = noise_for(network, EXAMPLES)
+    plain, meaning, word = (
+        network.trace(EXAMPLES.words, EXAMPLES.lengths, 5, noise)
+        for noise in ({}, {"meaning": masks["meaning"]}, {"word": masks["word"]})
+    )
+    assert meaning.roles.equal(plain.roles)
+    assert meaning.attention.equal(plain.attention)
+    assert not meaning.logits.allclose(plain.logits)
+    assert word.meanings.equal(plain.meanings)
+    assert not word.attention.allclose(plain.attention)
+
+
+# ----------------------------------------------------------------------------------------- attention
+
+
+@every_form
+def test_attention_sums_to_one_over_the_words_of_the_command(form):
+    words, lengths, _ = padded(EXAMPLES)
+    attention = make(form).trace(words, lengths, 9).attention
+    torch.testing.assert_close(attention.sum(dim=-1), torch.ones(len(COMMANDS), 9).double())
+    inside = (torch.arange(MOST_WORDS) < lengths[:, None])[:, None].expand(attention.shape)
+    assert (attention > 0).equal(inside)
+
+
+@every_form
+def test_there_is_no_teacher_forcing(form):
+    """Actions count by their number alone, and answers do not depend on how many are asked for."""
+    network, (words, lengths, actions) = make(form), EXAMPLES
+    logits = network(words, lengths, actions)
+    assert network(words, lengths, torch.full_like(actions, 4)).equal(logits)
+    torch.testing.assert_close(network(words, lengths, actions[:, :3]), logits[:, :3])
+    assert network.predict(words, lengths, actions.shape[1]).equal(logits.argmax(dim=-1))
+
+
+@every_form
+def test_the_first_query_steers_the_first_step_alone(form):
+    """The decoder's state starts at zero: the query changes later steps only through the first attention."""
+    network, (words, lengths, _) = make(form), EXAMPLES
+    trace = network.trace(words, lengths, 1)
+    _, query = network.roles_and_query(words, lengths)
+    scores = torch.einsum("btk,bk->bt", trace.roles, query)
+    present = torch.arange(words.shape[1]) < lengths[:, None]
+    expected = torch.softmax(scores.masked_fill(~present, -torch.inf), dim=-1)
+    torch.testing.assert_close(trace.attention[:, 0], expected)
+    assert (query >= 0).all()
+
+
+# ----------------------------------------------------------------------------------------- roles and meanings
+
+
+@pytest.mark.parametrize("form", ["default", "ends zero"])
+def test_end_vectors_stand_in_place_of_the_outer_contexts(form):
+    network, lengths = make(form), torch.tensor([5, 3, 2])
+    before, after = torch.randn(2, 3, 5, 3, dtype=torch.float64)
+    around = network.surround(before, after, lengths)
+    first, last = torch.zeros(2, 6, dtype=torch.float64) if form == "ends zero" else network.ends
+    for row, length in enumerate(lengths.tolist()):
+        assert around[row, 0].equal(first)
+        assert around[row, length - 1].equal(last)
+        for j in range(1, length - 1):
+            assert around[row, j].equal(torch.cat([before[row, j - 1], after[row, j + 1]]))
+
+
+def changed(place, word, command="walk opposite right twice"):
+    """Numbers and lengths of a command, and of the same with another word at this place."""
+    words = command.split()
+    return tuple(encode([command, " ".join([*words[:place], word, *words[place + 1 :]])]))[:2]
+
+
+@pytest.mark.parametrize("form", ["default", "ends zero"])
+def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(form):
+    network, (words, lengths) = make(form), changed(0, "jump")
+    one, other = network.roles_and_query(words, lengths)[0].detach()
+    moved = (one - other).norm(dim=-1)
+    assert moved[1] > 0.1 * moved.max()
+    first, _, _ = network.neighbours(network.word(words), network.word(words), lengths)
+    assert first[0, 0].equal(first[1, 0])
+
+
+@pytest.mark.parametrize("form", ["top", "top, ends zero"])
+@pytest.mark.parametrize(("place", "word"), [(0, "jump"), (1, "around"), (2, "left"), (3, "thrice")])
+def test_with_neighbours_at_the_top_a_role_does_not_depend_on_its_word(form, place, word):
+    one, other = make(form).roles_and_query(*changed(place, word))[0].detach()
+    assert one[place + 1].equal(other[place + 1])
+    assert all(not one[j].allclose(other[j]) for j in {*range(1, 5)} - {place + 1})
+
+
+def test_a_meaning_depends_on_its_word_alone_unless_it_is_sequential():
+    for form, expected in (("default", [False, True] + 4 * [False]), ("sequential", [True] * 6)):
+        one, other = make(form).trace(*changed(0, "jump"), 1).meanings.detach()
+        assert [not a.equal(b) for a, b in zip(one, other, strict=True)] == expected
+
+
+def test_syntax_reaches_the_actions_through_attention_alone():
+    for form, meets in (("default", False), ("nonlinear", False), ("syntax-action", True)):
+        network = make(form)
+        trace = network.trace(EXAMPLES.words, EXAMPLES.lengths, 5)
+        said = trace.semantic
+        if form == "nonlinear":
+            said = torch.relu(network.hidden(torch.relu(said)))
+        logits = said @ network.action.weight[:, :4].mT + network.action.bias
+        assert torch.allclose(logits, trace.logits) is not meets
