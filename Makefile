@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 VENDOR := book/_static/vendor
 BOOK := _build/html
-STAGES := lint unit stored book browser
+STAGES := lint unit slow stored book browser
 
 # One thread a process: results repeat on a machine, and two workers use two cores.
 ALONE := OMP_NUM_THREADS=1

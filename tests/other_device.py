@@ -14,9 +14,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+CPU = torch.device("cpu")
 OTHER = torch.device("meta:1")  # what its tensors call it; unlike those of "meta" itself they hold values
 COPIES = {"_to_copy", "copy_"}  # go from device to device
-READS = {"_local_scalar_dense", "equal", "is_nonzero"}
+READS = {"_local_scalar_dense", "equal", "is_nonzero", "allclose"}
+# Whether a decomposition succeeded is read back, by a check of its own or within the operation.
+READS |= {"_linalg_check_errors", "_linalg_eigh", "linalg_eig", "_linalg_svd", "linalg_lstsq"}
 SHAPED_BY_VALUES = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount"}
 INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
@@ -24,7 +27,11 @@ INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_"}
 class There(Tensor):
     """A tensor on the other device. Like a GPU's, it has no `.numpy()`."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        """Call what was called; results are of this class already."""
+        with torch.DisableTorchFunctionSubclass():
+            return function(*args, **kwargs or {})
 
     @staticmethod
     def __new__(cls, values: Tensor):
@@ -89,7 +96,7 @@ class OtherDevice(TorchDispatchMode):
         if not self.waits and _waits(name, args, there, here, asked):
             raise RuntimeError(f"{operation}: the CPU would have to wait for the other device")
         if asked is not None:
-            kwargs["device"] = torch.device("cpu")
+            kwargs["device"] = CPU
         args, kwargs = tree_map_only(There, lambda each: each.values_there, (args, kwargs))
         result = operation(*args, **kwargs)
         if there if asked is None else asked == OTHER:
@@ -99,8 +106,11 @@ class OtherDevice(TorchDispatchMode):
 
 def _waits(name: str, args: tuple, there: list, here: list, asked: torch.device | None) -> bool:
     """Whether an operation reads values back, or copies an array between devices."""
-    if name in COPIES:
-        return bool(there and (here or asked == torch.device("cpu"))) or bool(here and asked == OTHER)
+    if name == "copy_":
+        from_there, to_there = isinstance(args[1], There), isinstance(args[0], There)
+        return (from_there and not to_there) or (to_there and bool(here))
+    if name == "_to_copy":
+        return bool(there and asked == CPU) or bool(here and asked == OTHER)
     if not there:
         return False
     if name in INDEXES:

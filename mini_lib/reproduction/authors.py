@@ -45,20 +45,11 @@ def places(renamings: Iterable[Renaming], own: Iterable[str]) -> dict[str, Place
 def load_renamed(
     network: nn.Module, theirs: Mapping[str, Tensor], paper: str, networks: Sequence[str], kind: str
 ) -> nn.Module:
-    """Give `network` the parameters of a network of the authors' code.
+    """Give `network`, of the same sizes and options, the parameters of a network of the authors' code.
 
-    Args:
-        network: of ours, of the same sizes and options.
-        theirs: their parameters by name.
-        paper: whose ledger has the names.
-        networks: which of its renaming tables apply.
-        kind: what `network` is, for messages.
-
-    Returns:
-        The same network, all or nothing of it changed.
-
-    Raises:
-        ValueError: for parameters that are missing, superfluous or of another shape; each is named.
+    The names stand in the paper's ledger, in the renaming tables of `networks`; `kind` says in messages what
+    `network` is. All of it is changed or, if parameters are missing, superfluous or of another shape, nothing:
+    ValueError names each.
     """
     tables = load(paper).renamings
     renamings = [row for name in networks for row in tables[name]]

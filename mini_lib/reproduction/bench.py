@@ -30,11 +30,9 @@ def median_ms(work: Callable[[], object], device: torch.device, calls: int = TIM
     return statistics.median(times[WARM_UP:])
 
 
-def update_ms(
-    replicas: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED
-) -> float:
+def update_ms(runs: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED) -> float:
     """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
-    stack, numbers = TrainingStack(replicas, device, stacked), count()
+    stack, numbers = TrainingStack(runs, device, stacked), count()
     return median_ms(lambda: stack.step(stack.batch(next(numbers))), device, updates)
 
 
@@ -60,13 +58,13 @@ def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, devic
 
 def line(build: Callable, case: BenchCase, device: torch.device) -> str:
     """One line of the table."""
-    each = "-"
-    if case.work is not None:
-        alone = median_ms(case.work(device), device, case.updates)
-    else:
-        alone = update_ms([build(case.settings, 1)], device, stacked=False, updates=case.updates)
-    if case.work is None and (case.stacked_on_cpu or device.type != "cpu"):
-        stack = [build(case.settings, seed) for seed in range(1, STACKED + 1)]
-        each = f"{update_ms(stack, device, stacked=True, updates=case.updates) / STACKED:.1f}"
+
+    def ms(networks: int) -> float:
+        runs = [build(case.settings, seed) for seed in range(1, networks + 1)]
+        return update_ms(runs, device, networks > 1, case.updates) / networks
+
+    alone = ms(1) if case.work is None else median_ms(case.work(device), device, case.updates)
+    in_stack = case.work is None and (case.stacked_on_cpu or device.type != "cpu")
+    each = f"{ms(STACKED):.1f}" if in_stack else "-"
     faster = "-" if case.times_faster is None else f"{case.times_faster:.1f}"
     return f"{case.network:22}{case.setting:>14}{alone:9.1f}{each:>18}{faster:>14}"

@@ -180,10 +180,7 @@ def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int |
 def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), width: int = 84) -> str:
     """Each claim in words, and beneath it its verdict at each scale with the figure that decided it.
 
-    Args:
-        judgements: as `judge` returns them.
-        claims: ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
-        width: characters of a line.
+    `claims` are ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
     """
     by_claim, claims = _by_claim(judgements), tuple(claims)
     ids = [claim.id for claim in by_claim]
@@ -359,24 +356,11 @@ def _t_test(rule: dict, values: Values) -> Verdict:
     )
     if first == second:
         return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
-    t, p, freedom = paired_t_test(first, second)
-    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"
-    return verdict, f"t({freedom}) = {t:.2f}, p = {p:.2g}"
-
-
-def paired_t_test(first: list[float], second: list[float]) -> tuple[float, float, int]:
-    """Paired t-test over conditions: t, two-sided p and degrees of freedom.
-
-    A positive t says that `first` is the larger.
-    """
     from scipy import stats  # here, since it takes most of a second
 
-    if len(first) != len(second) or len(first) < 2:
-        raise ValueError(
-            f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
-        )
-    result = stats.ttest_rel(first, second)
-    return float(result.statistic), float(result.pvalue), len(first) - 1
+    t, p = stats.ttest_rel(first, second)
+    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"
+    return verdict, f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
 
 
 def _skewed(rule: dict, values: Values) -> Verdict:

@@ -70,12 +70,8 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     chosen = [cell for each in ([paper] if paper in WINGS else WINGS) for cell in wing(each).CELLS]
     if table in WINGS:
         table = None
-    for name, wanted in (
-        ("table", [table] if table is not None else None),
-        ("row", rows),
-        ("column", columns),
-        ("variant", variants),
-    ):
+    tables = None if table is None else [table]
+    for name, wanted in {"table": tables, "row": rows, "column": columns, "variant": variants}.items():
         chosen = filter_cells(chosen, name, wanted)
     return chosen
 
@@ -99,7 +95,7 @@ def list_(
     """Papers, tables, cells, and how many runs each has."""
     from mini_lib.reproduction.comparison import filter_cells
 
-    store, chosen = to_read(records), cells(table)
+    chosen, store = cells(table), to_read(records)
     for paper in dict.fromkeys(cell.paper for cell in chosen):
         own = [cell for cell in chosen if cell.paper == paper]
         print(f"{paper}: {wing(paper).TITLE}")
@@ -171,8 +167,9 @@ def reproduce(
     chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
-    where, store = pick_device(device), Records(records)
+    where = pick_device(device)
     check_precision(precision, where)
+    store = Records(records)
     store.check_writable()
     code_version()
     jobs = unfinished(chosen, store, seeds)
@@ -208,9 +205,7 @@ def reproduce(
 def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], checkpoints: Path) -> dict:
     """Put a finished run on record, in the file of the table that declares it first; returns the record.
 
-    Raises:
-        OSError: if that cannot be written. The record is then kept beside the checkpoints, where that is possible;
-            the message says what is left of the run.
+    Where that cannot be written, the record is kept beside the checkpoints if possible: OSError says what is left.
     """
     from mini_lib.devices import describe
     from mini_lib.reproduction.comparison import scale_of
@@ -429,8 +424,7 @@ def doctor(
 def main(started: float | None = None) -> None:
     """Run the command; wrong use prints one line and exits with 2, a failure that we foresaw with 1.
 
-    Args:
-        started: time.time() when the command began, from which a budget counts; now, without one.
+    A budget counts from `started`, the time.time() when the command began.
     """
     global _began
     _began = time.time() if started is None else started

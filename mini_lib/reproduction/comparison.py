@@ -200,14 +200,7 @@ def compare(
     """Every cell beside the paper's number, variants beneath the cell that they are a reading of.
 
     Only records of paper scale fill a cell; those of tutorial scale fill the cells of the variant "tutorial" and of
-    its own readings.
-
-    Args:
-        cells: of one wing or of several.
-        records: the measured runs.
-        rows: keep these rows; all without them. So for `columns` and `tables`.
-        columns: keep these.
-        tables: keep these.
+    its own readings. `rows`, `columns` and `tables` keep those of these names.
     """
     chosen = list(cells)
     for name, wanted in (("table", tables), ("row", rows), ("column", columns)):

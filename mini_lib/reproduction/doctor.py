@@ -26,43 +26,29 @@ _ESBN |= {"width": 0.125, "train_size": 40, "test_size": 10, "batch_size": 4}
 _SCAN = {"paper": "scan", "split": "add_jump", "lr": 1e-3, "epochs": 1, "batch_size": 4, "validation": "none"}
 _FUNCTIONS = {"paper": "functions", "observed": 5, "epochs": 1, "batch_size": 4, "test_curves": 3}
 _FUNCTIONS |= {"options": {"dim": 8, "layers": 2, "heads": 2}}
-_KANERVA = {
-    "paper": "kanerva",
-    "task": "digits",
-    "source": "distorted",
-    "machines": 2,
-    "total": 4,
-    "items": 3,
-}
-_KANERVA |= {"dim": 4, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
+_KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machines": 2, "total": 4, "dim": 4}
+_KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
 _SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
-_SCAN_OPTIONS = {
-    "syntactic_attention": {"syntax": 8, "semantics": 6},
-    "gru_attention": {"embedding": 6, "hidden": 8},
-    "cnn": {"dim": 8, "kernel": 3, "layers": 2},
-    "li": {"primitive": 6, "function": 4, "units": 8},
+_BY_MODEL: dict[str, dict[str, dict]] = {
+    "esbn": {
+        **dict.fromkeys(("esbn", "esbn_no_confidence", "esbn_default_memory"), _ESBN),
+        **dict.fromkeys(("transformer", "ntm", "mnm", "lstm", "predinet", "rn", "trn"), _ESBN),
+    },
+    "scan": {
+        "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
+        "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},
+        "cnn": _SCAN | {"options": {"dim": 8, "kernel": 3, "layers": 2}, "batch_size": 60},  # in words
+        "li": _SCAN | {"options": {"primitive": 6, "function": 4, "units": 8}},
+    },
+    "functions": dict.fromkeys(("one_d", "one_d_window", "relational", "relational_window"), _FUNCTIONS),
+    "kanerva": {"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
 }
 TINY: dict[str, dict] = {
-    **{
-        f"esbn {model}": _ESBN | {"model": model}
-        for model in (
-            *("esbn", "esbn_no_confidence", "esbn_default_memory", "transformer", "ntm", "mnm"),
-            *("lstm", "predinet", "rn", "trn"),
-        )
-    },
-    **{
-        f"scan {model}": _SCAN | {"model": model, "options": options}
-        for model, options in _SCAN_OPTIONS.items()
-    },
-    **{
-        f"functions {model}": _FUNCTIONS | {"model": model}
-        for model in ("one_d", "one_d_window", "relational", "relational_window")
-    },
-    "kanerva product": _KANERVA | {"model": "product"},
-    "kanerva product on sprites": _KANERVA | {"model": "product"} | _SPRITES,
-    "kanerva mixture": _KANERVA | {"model": "mixture", "experiment": "mixture"},
+    f"{paper} {model}": settings | {"model": model}
+    for paper, by_model in _BY_MODEL.items()
+    for model, settings in by_model.items()
 }
-TINY["scan cnn"] |= {"batch_size": 60}  # counted in words
+TINY["kanerva product on sprites"] = TINY["kanerva product"] | _SPRITES
 
 
 def run(
@@ -70,11 +56,8 @@ def run(
 ) -> bool:
     """Print a line for each thing that is examined; returns whether all of them work.
 
-    Args:
-        builds: each paper's `build`.
-        full_size: name -> settings of the networks whose updates are timed.
-        device: where networks are trained.
-        store: keep the numbers of this machine's CPU as those that others are compared with.
+    `builds` has each paper's `build`, `full_size` the settings of the networks whose updates are timed; with `store`
+    the numbers of this machine's CPU are kept as those that others are compared with.
     """
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -138,13 +121,13 @@ def _data() -> str:
     return f"{datasets.data_folder() or 'MINI_LIB_DATA is not set'}: {each}"
 
 
-def step_numbers(replica: TrainingRun, device: torch.device) -> list[float]:
+def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:
     """The loss of a first update, the norm of its gradient, and the loss of the same batch after it.
 
     The batch and its noise are drawn on the CPU, so that every device computes with the same numbers.
     """
-    batch = TrainingStack([replica], torch.device("cpu"), stacked=False).batch(0)
-    stack = TrainingStack([replica], device, stacked=False)
+    batch = TrainingStack([run], torch.device("cpu"), stacked=False).batch(0)
+    stack = TrainingStack([run], device, stacked=False)
     with use_precision("fp32", device):
         batch = to_device(batch, stack)
         before, _ = stack.step(batch)
@@ -161,9 +144,9 @@ def to_device(batch: Batch, stack: TrainingStack) -> Batch:
     }
 
 
-def _step(replica: TrainingRun, device: torch.device, name: str) -> str:
+def _step(run: TrainingRun, device: torch.device, name: str) -> str:
     """How far the numbers of a step are from the stored ones; RuntimeError if that is too far."""
-    stored, numbers = json.loads(STORED.read_text())[name], step_numbers(replica, device)
+    stored, numbers = json.loads(STORED.read_text())[name], step_numbers(run, device)
     off = max(abs(ours - right) / max(abs(right), 1e-3) for ours, right in zip(numbers, stored, strict=True))
     if not off <= TOLERANCE[device.type]:
         raise RuntimeError(f"loss, gradient and next loss are {numbers}, where {stored} are stored")

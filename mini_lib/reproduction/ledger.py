@@ -127,12 +127,9 @@ def _entry(kind: type, entry: dict):
 
 
 def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]:
-    """Everything in which ledger, code, tests and pages are out of step, a sentence each.
+    """Everything in which a wing's ledger and code, tests and pages below `root` are out of step, a sentence each.
 
-    Args:
-        ledger: of one wing.
-        root: the repository's root, where tests, notebooks and book are.
-        required: numbers that must have a row, such as every printed table and every claim.
+    Numbers that are `required`, such as every printed table and every claim, must have a row.
     """
     toc = (root / "book" / "_toc.yml").read_text(encoding="utf-8")
     pages = {str(Path(page).with_suffix("")) for page in re.findall(r"(?:file|root):\s*(\S+)", toc)}

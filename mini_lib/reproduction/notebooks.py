@@ -25,11 +25,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def find(paths: Iterable[Path | str] = ("notebooks",)) -> list[Path]:
-    """Every notebook named by the paths, or lying below those that are folders, in order.
-
-    Raises:
-        FileNotFoundError: a path does not exist or holds no notebook.
-    """
+    """Every notebook named by the paths, or lying below those that are folders, in order; each must give some."""
     found: list[Path] = []
     for path in map(Path, paths):
         below = sorted(p for p in path.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
@@ -45,13 +41,7 @@ def find(paths: Iterable[Path | str] = ("notebooks",)) -> list[Path]:
 def execute(paths: Iterable[Path | str] = ("notebooks",)) -> list[Path]:
     """Run each notebook in a fresh kernel and store its outputs, widgets included, in the file itself.
 
-    A notebook whose cell raises keeps its old file; the others still run.
-
-    Args:
-        paths: notebooks, or folders that hold some.
-
-    Returns:
-        The notebooks that failed, empty when all is well.
+    A notebook whose cell raises keeps its old file, and is returned; the others still run.
     """
     failed = []
     for path in find(paths):
@@ -149,14 +139,8 @@ def merge_streams(outputs: list) -> list:
     """Join neighbouring pieces of the same stream: where they were cut depends on the machine's speed."""
     merged: list = []
     for output in outputs:
-        last = merged[-1] if merged else None
-        same = (
-            last is not None
-            and output.output_type == "stream" == last.output_type
-            and output.name == last.name
-        )
-        if same:
-            last.text += output.text
+        if merged and output.get("name") == merged[-1].get("name", ""):  # only streams have a name
+            merged[-1].text += output.text
         else:
             merged.append(output)
     return merged

@@ -40,12 +40,9 @@ authors' code does, one reading fills the table and the other is compared with t
 
 
 def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Records) -> list[Path]:
-    """Write the three pages; returns their paths.
+    """Write the three pages into a folder, made if it is not there; returns their paths.
 
-    Args:
-        folder: such as book/generated; made if it is not there.
-        papers: the `cells` module of each wing, with PAPER, TITLE and CELLS.
-        records: the measured runs.
+    `papers` are the `cells` modules of the wings, with PAPER, TITLE and CELLS.
     """
     papers = list(papers)
     compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}

@@ -98,11 +98,8 @@ def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **opti
 def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colours: Sequence[str] | None = None):
     """Draw one dot a seed for each group, and a bar at the group's mean: the spread is always in sight.
 
-    Args:
-        ax: where to draw.
-        groups: group name to one value a seed; a group may be empty (nothing was run), but not all of them.
-        label: of the y axis, with the unit.
-        colours: one a group; by default the group's own (`colour`).
+    `groups` has one value a seed by group; one may be empty (nothing was run), but not all. `label` is that of the
+    y axis; `colours` are one a group, by default the group's own (`colour`).
     """
     if not any(len(values) for values in groups.values()):
         raise ValueError(f"no values to draw in any of the groups {list(groups)}: give one value a seed")
@@ -116,14 +113,8 @@ def seed_dots(
 ):
     """Draw one dot a seed around a place on the x axis, and a bar at their mean; nothing without values.
 
-    Args:
-        ax: where to draw.
-        place: the middle, on the x axis.
-        values: one a seed.
-        color: of dots and bar.
-        spread: how far the dots reach to either side. They stand evenly, so the same records give the same picture.
-        bar: how far the bar reaches to either side.
-        look: of the dots, as in `Axes.plot`.
+    Dots reach as far as `spread` to either side, and the bar as far as `bar`. They stand evenly, so the same records
+    give the same picture. `look` is that of the dots, as in `Axes.plot`.
     """
     values = np.asarray(values, dtype=float)
     if not len(values):
@@ -143,12 +134,8 @@ def paper_mark(ax: Axes, place: Number, mean: Number, error: Number | None = Non
 def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, ylabel: str):
     """Draw one learning curve a group: the mean over seeds, in a band of one standard error each way.
 
-    Args:
-        ax: where to draw.
-        x: shared x values (updates), length T.
-        lines: group name to its runs, [seeds, T]; a single seed, which has no band, is dashed.
-        xlabel: of the x axis.
-        ylabel: of the y axis.
+    `x` are the shared x values [T] (updates), `lines` each group's runs [seeds, T]. A single seed, which has no
+    band, is dashed.
     """
     import seaborn as sns
 
@@ -178,16 +165,9 @@ def heat_map(
 ):
     """Draw a matrix of numbers from 0 on as shades, each number in its field; those that print as 0 stay blank.
 
-    Args:
-        ax: where to draw.
-        values: [R, C], the first row on top.
-        rows: R names; numbered from 0 without.
-        columns: C names.
-        form: how a number is printed, such as "{:.2f}"; "" for shades alone.
-        look: as in `Axes.imshow`, such as vmin, vmax and cmap.
-
-    Returns:
-        The image, for a colour bar.
+    `values` are [R, C], the first row on top; `rows` are R names, `columns` C names, numbered from 0 without.
+    `form` says how a number is printed, such as "{:.2f}", or "" for shades alone; `look` is as in `Axes.imshow`.
+    Returns the image, for a colour bar.
     """
     values = np.asarray(values, dtype=float)
     top = look.setdefault("vmax", max(1e-9, np.nanmax(values)))
@@ -213,12 +193,9 @@ def log_ticks(axis: Axis):
 
 
 def legend_below(fig: Figure, handles: Sequence[Artist] | None = None, *, ncols: int = 4):
-    """Draw one legend for all panels, below them.
+    """Draw one legend for all panels, below them, with so many entries side by side.
 
-    Args:
-        fig: the figure.
-        handles: what stands in it; by default everything in the panels that has a label, each label once.
-        ncols: entries side by side.
+    Without `handles` everything in the panels that has a label stands in it, each label once.
     """
     if handles is None:
         parts = [ax.get_legend_handles_labels() for ax in fig.axes]
@@ -272,14 +249,8 @@ def _captioned(finding: str, caption: str | None) -> str:
 def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | None = None):
     """Display a figure with its finding as caption, and close it.
 
-    Args:
-        fig: the finished figure.
-        finding: one sentence, at most 250 characters, that says what the figure shows.
-        caption: detail that follows the finding (how many seeds, what the bars are).
-        alt: what a reader who cannot see the figure should know beside the finding.
-
-    Raises:
-        ValueError: for an empty or overlong finding.
+    The finding is one sentence, at most 250 characters, that says what the figure shows; `caption` is detail that
+    follows it (how many seeds, what the bars are), `alt` what a reader who cannot see the figure should know beside.
     """
     from IPython.display import HTML, display
 
@@ -305,17 +276,9 @@ def slider(
 ):
     """Display figures that the reader steps through, on a live page or a static one, and close them.
 
-    A slider and a Play button are linked in the browser to a stack of pictures, so no kernel is needed.
-
-    Args:
-        frames: 2 to 30 figures of one size, each at most 25 kB as a PNG.
-        labels: what stands above each frame ("update 100").
-        finding: one sentence, at most 250 characters, that says what the frames show together.
-        name: what the slider counts.
-        caption: detail that follows the finding.
-
-    Raises:
-        ValueError: for an empty or overlong finding, or frames that break a limit above.
+    A slider and a Play button are linked in the browser to a stack of pictures, so no kernel is needed. `frames`
+    are 2 to 30 figures of one size, each at most 25 kB as a PNG; `labels` stand above them ("update 1"), and `name`
+    says what the slider counts. The finding and the caption are as in `show`.
     """
     from IPython.display import display
 
@@ -355,12 +318,9 @@ def _player(pictures: Sequence[bytes], labels: Sequence[str], finding: str, name
 
 
 def diagram(ax: Axes, boxes: Mapping[str, tuple], arrows: Mapping[str, tuple]) -> None:
-    """Draw labelled boxes and labelled arrows between them, as in a drawing of a network.
+    """Draw labelled boxes and labelled arrows between them, as in a drawing of a network, in units of `ax`.
 
-    Args:
-        ax: where to draw, in units of its own.
-        boxes: text -> (centre, width, colour).
-        arrows: text -> (from, to, place of the text, colour).
+    `boxes` has (centre, width, colour) by text, `arrows` (from, to, place of the text, colour).
     """
     for text, ((x, y), width, shade) in boxes.items():
         look = {"boxstyle": "round,pad=0.02,rounding_size=0.12", "facecolor": "white", "edgecolor": shade}

@@ -5,8 +5,10 @@ import math
 import os
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import date
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -119,12 +121,8 @@ def code_version() -> str:
 class Records:
     """The records of a folder, one file `<table>.jsonl` for each table that declares runs.
 
-    Args:
-        folder: where they are read and added to. By default the records that come with the package are read; an
-            installed package reads those in `./records` too, and adds to these (see `home_folder`).
-
-    Attributes:
-        folder: where records are added.
+    They are read from `folder` and added to it. By default the records that come with the package are read; an
+    installed package reads those in `./records` too, and adds to these (see `home_folder`).
     """
 
     def __init__(self, folder: Path | str | None = None):
@@ -150,14 +148,10 @@ class Records:
         return sorted(self._by_hash.get(digest, []), key=lambda record: record["seed"])
 
     def add(self, record: dict, home: str) -> bool:
-        """Append a record to `<home>.jsonl` as one whole line, on disk before this returns.
+        """Append a record to `<home>.jsonl` as one whole line, on disk before this returns; False if it is there.
 
-        Returns:
-            False if the same record is there already.
-
-        Raises:
-            RecordConflict: if its key is there with other results.
-            OSError: if it cannot be written; nothing finished is lost.
+        RecordConflict if its key is there with other results; OSError if it cannot be written, and nothing else is
+        lost then.
         """
         return self._append([record], home) == 1
 
@@ -166,15 +160,10 @@ class Records:
         check_folder(self.folder, "records")
 
     def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> tuple[int, int]:
-        """Take over records made elsewhere; returns how many were new and how many were known.
+        """Take over records that lie in a folder, at any depth; returns how many were new and how many were known.
 
-        Args:
-            folder: where their files lie, at any depth.
-            homes: the file that records of a settings hash belong to; without one they keep their file's name.
-
-        Raises:
-            UsageError: if the folder holds no record files.
-            RecordConflict: on a key with other results; nothing at all is merged then.
+        `homes` gives the file that records of a settings hash belong to; others keep their file's name. On a key
+        with other results nothing at all is merged: RecordConflict.
         """
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
@@ -221,25 +210,26 @@ class Records:
 
 def to_line(record: dict) -> str:
     """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
+    return json.dumps(_each(record, lambda value: value if _is_plain(value) else None), sort_keys=True)
 
-    def plain(value):
-        if isinstance(value, dict):
-            return {name: plain(each) for name, each in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(each) for each in value]
-        return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    return json.dumps(plain(record), sort_keys=True, allow_nan=False)
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _each(value: object, change: Callable[[object], object]) -> object:
+    """What lies in dicts and lists, changed."""
+    if isinstance(value, dict):
+        return {name: _each(part, change) for name, part in value.items()}
+    return [_each(part, change) for part in value] if isinstance(value, list | tuple) else change(value)
 
 
 def read_records(path: Path) -> list[dict]:
     """The records of a file, with NaN where a curve or a check has null.
 
-    A record holds no checksum: a metric that was altered and is still a finite number is not noticed here; the
-    history of the repository shows it.
-
-    Raises:
-        CorruptFileError: naming file and line, if a line is no record or its key is not its own.
+    CorruptFileError names file and line, if a line is no record or its key is not its own. A record holds no
+    checksum: a metric that was altered and is still a finite number is not noticed here; the history of the
+    repository shows it.
     """
     records = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -251,7 +241,8 @@ def read_records(path: Path) -> list[dict]:
             fault = "not a whole record"
         if fault is not None:
             raise CorruptFileError(f"{place}: {fault}; delete that line and run it again")
-        records.append(_with_nan(record))
+        measured = {name: record[name] for name in ("curve", "checks") if name in record}
+        records.append(record | _each(measured, lambda value: math.nan if value is None else value))
     return records
 
 
@@ -273,7 +264,10 @@ def _fault(record: object) -> str | None:
             return f"the record's metric {name} is not a finite number"
     if not _is_curve(record["curve"]):
         return "the record's curve is not lists of updates, losses and scores, all of one length"
-    if not _are_checks(record.get("checks", [])):
+    checks = record.get("checks", [])
+    if not (isinstance(checks, list) and all(isinstance(each, dict) for each in checks)) or not all(
+        map(_is_measured, chain.from_iterable(each.values() for each in checks))
+    ):
         return "the record's checks are not a list of numbers by name"
     return None
 
@@ -284,33 +278,13 @@ def _is_curve(curve: dict) -> bool:
         and all(isinstance(part, list) for part in curve.values())
         and len({len(part) for part in curve.values()}) == 1
         and all(map(is_finite, curve["update"]))
-        and all(map(_is_number_or_null, curve["loss"] + curve["score"]))
+        and all(map(_is_measured, curve["loss"] + curve["score"]))
     )
 
 
-def _are_checks(checks: object) -> bool:
-    return isinstance(checks, list) and all(
-        isinstance(check, dict) and all(map(_is_number_or_null, check.values())) for check in checks
-    )
-
-
-def _is_number_or_null(value: object) -> bool:
-    """What stands for a measured number in a line: old lines have NaN where newer ones have null."""
-    return value is None or is_finite(value) or (isinstance(value, float) and not math.isfinite(value))
-
-
-def _with_nan(record: dict) -> dict:
-    """The record as `record_of` made it: NaN in the place of null, which stands for it in JSON."""
-
-    def filled(parts: dict) -> dict:
-        return {name: math.nan if value is None else value for name, value in parts.items()}
-
-    curve = {
-        name: [math.nan if value is None else value for value in values]
-        for name, values in record["curve"].items()
-    }
-    checks = {"checks": [filled(check) for check in record["checks"]]} if "checks" in record else {}
-    return record | {"curve": curve} | checks
+def _is_measured(value: object) -> bool:
+    """Whether this stands for a measured number in a line: old lines have NaN where newer ones have null."""
+    return value is None or is_finite(value) or not _is_plain(value)
 
 
 def append_line(path: Path, line: str) -> None:

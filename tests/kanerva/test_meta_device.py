@@ -1,31 +1,14 @@
-"""Off the CPU without a GPU: an update of the forms that `test_gpu_ready.py` leaves out, and the memory."""
+"""Off the CPU without a GPU: the memory and what it imagines. Updates of all networks: see `test_gpu_ready.py`."""
 
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from steps_elsewhere import check_a_step_elsewhere
 
 from kanerva.test_addressing import randn
 from kanerva.whole import make, pictures
 from mini_lib.kanerva.memory import SOLVERS, ProductMemory
 from mini_lib.kanerva.models import draw_noise, generation
-from mini_lib.reproduction.doctor import TINY
 from mini_lib.seeding import torch_rng
-
-PRODUCT = TINY["kanerva product"]
-UNDIVIDED = {"assignment": 0.0, "assignment_read": 0.0}  # what is given has no divergence
-FORMS = {
-    "residual encoder": PRODUCT | {"encoder": "residual"},
-    "images from their own codes": PRODUCT | {"ae_weight": 1.0},
-    "no gradient to r": PRODUCT | {"options": {"stop_grad_r": True}},
-    "binding": PRODUCT | {"task": "rgb"},
-    "given": PRODUCT | {"task": "rgb", "kl": UNDIVIDED, "options": {"assignment": "given"}},
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_form_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(form):
-    check_a_step_elsewhere(FORMS[form])
 
 
 @pytest.mark.parametrize("form", ["full", "mixture"])

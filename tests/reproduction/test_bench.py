@@ -55,11 +55,9 @@ def test_every_number_stands_in_its_row_and_column(busy, monkeypatch, capsys):
     cases = [*esbn.bench_cases(), *scan.bench_cases()]
     alone = {(case.network, case.setting): busy * number for number, case in enumerate(cases, start=10)}
 
-    def update_ms(replicas, device, stacked, updates):
-        assert len(replicas) == (bench.STACKED if stacked else 1)
-        return (
-            len(replicas) * alone[replicas[0]] / (2 if stacked else 1)
-        )  # a stack takes half the time for each
+    def update_ms(runs, device, stacked, updates):
+        assert len(runs) == (bench.STACKED if stacked else 1)
+        return len(runs) * alone[runs[0]] / (2 if stacked else 1)  # a stack takes half the time for each
 
     monkeypatch.setattr(bench, "update_ms", update_ms)
     builds = [(lambda settings, seed, case=case: (case.network, case.setting), case) for case in cases]
@@ -82,62 +80,47 @@ def test_bench_says_that_the_ratios_were_measured_once_side_by_side(capsys):
     assert "Both were timed once, side by side; this column is not measured again here." in note
 
 
-def test_every_network_of_esbn_is_timed():
-    assert set(esbn_models.MODELS) <= {case.network for case in esbn.bench_cases()}
-
-
-def test_scan_networks_are_timed_too():
+def test_every_network_is_timed():
+    timed = {wing: [case.network for case in wing.bench_cases()] for wing in (esbn, scan, functions)}
+    for wing, models in {esbn: esbn_models, scan: scan_models, functions: functions_models}.items():
+        assert set(models.MODELS) <= set(timed[wing])
     cases = {case.network: case for case in scan.bench_cases()}
-    assert set(scan_models.MODELS) <= set(cases)
     assert cases["syntactic_attention"].settings["batch_size"] == 1
     assert [name for name, case in cases.items() if case.times_faster] == ["syntactic_attention"]
+    trained = [case for case in kanerva.bench_cases() if case.settings]
+    assert {case.network.split()[1] for case in trained} == {"digits", "binding", "sprites"}
+    assert len({(case.network, case.setting) for case in kanerva.bench_cases()}) == len(kanerva.bench_cases())
 
 
-def test_a_network_without_a_figure_to_beat_is_timed_all_the_same(monkeypatch):
+@pytest.mark.parametrize(
+    ("wing", "network", "setting", "small"),
+    [
+        (scan, "syntax-action", "B=1", {}),
+        (
+            functions,
+            "relational_window",
+            "N=20",
+            {"observed": 4, "options": {"dim": 8, "layers": 1, "heads": 2}},
+        ),
+        (kanerva, "memory loop", "k=20, m=600", {}),
+        (kanerva, "memory batched", "k=20, m=600", {}),
+        (kanerva, "memory write", "k=15, m=30", {}),
+        (kanerva, "memory read", "k=15, m=30", {}),
+    ],
+)
+def test_what_has_no_figure_to_beat_is_timed_all_the_same(wing, network, setting, small, monkeypatch):
     monkeypatch.setattr(bench, "WARM_UP", 1)
-    (case,) = (each for each in scan.bench_cases() if each.network == "syntax-action")
-    words = bench.line(scan.build, case._replace(updates=2), torch.device("cpu")).split()
-    assert words[0] == "syntax-action"
-    assert float(words[2]) > 0
-    assert words[3:] == ["-", "-"]  # no stack on a CPU, and no figure to beat
-
-
-def test_function_networks_are_timed_too(monkeypatch):
-    monkeypatch.setattr(bench, "WARM_UP", 1)
-    cases = {case.network: case for case in functions.bench_cases()}
-    assert set(functions_models.MODELS) == set(cases)
-    small = cases["relational_window"].settings | {
-        "observed": 4,
-        "options": {"dim": 8, "layers": 1, "heads": 2},
-    }
-    case = cases["relational_window"]._replace(settings=small, updates=2)
-    words = bench.line(functions.build, case, torch.device("cpu")).split()
-    assert words[:2] == ["relational_window", "N=20"]
-    assert float(words[2]) > 0
-    assert words[3:] == ["-", "-"]  # no stack on a CPU, no code of the authors
-
-
-def test_passes_of_the_memory_are_timed(monkeypatch):
-    monkeypatch.setattr(bench, "WARM_UP", 1)
-    cases = {(case.network, case.setting): case for case in kanerva.bench_cases()}
-    assert len(cases) == len(kanerva.bench_cases())
-    for network, setting in (
-        ("memory loop", "k=20, m=600"),
-        ("memory batched", "k=20, m=600"),
-        ("memory write", "k=15, m=30"),
-        ("memory read", "k=15, m=30"),
-    ):
-        case = cases[network, setting]._replace(updates=1)
-        words = bench.line(kanerva.build, case, torch.device("cpu")).split()
-        assert " ".join(words[:4]) == f"{network} {setting}"
-        assert float(words[4]) > 0
-        assert words[5:] == ["-", "-"]
+    (case,) = (each for each in wing.bench_cases() if (each.network, each.setting) == (network, setting))
+    case = case._replace(updates=1, settings=case.settings | small)
+    words = bench.line(wing.build, case, torch.device("cpu")).removeprefix(network).split()
+    assert " ".join(words[:-3]) == setting
+    assert float(words[-3]) > 0
+    assert words[-2:] == ["-", "-"]  # no stack on a CPU, and no figure to beat
 
 
 def test_training_steps_of_memories_are_timed(monkeypatch):
     monkeypatch.setattr(bench, "WARM_UP", 1)
-    trained = [case for case in kanerva.bench_cases() if case.settings]
-    assert {case.network.split()[1] for case in trained} == {"digits", "binding", "sprites"}
-    small = trained[0].settings | {"items": 3, "batch_size": 2, "total": 2, "dim": 4}
-    case = trained[0]._replace(settings=small, updates=1)
-    assert float(bench.line(kanerva.build, case, torch.device("cpu")).split()[4]) > 0
+    case = next(case for case in kanerva.bench_cases() if case.settings)
+    small = case.settings | {"items": 3, "batch_size": 2, "total": 2, "dim": 4}
+    words = bench.line(kanerva.build, case._replace(settings=small, updates=1), torch.device("cpu")).split()
+    assert float(words[4]) > 0

@@ -60,14 +60,13 @@ def test_what_fails_is_named_and_the_rest_is_examined(few, capsys, monkeypatch):
 
 
 def test_a_product_in_less_than_full_precision_fails(few, capsys, monkeypatch):
-    product = torch.Tensor.__matmul__
-    monkeypatch.setattr(
-        torch.Tensor,
-        "__matmul__",
-        lambda a, b: (
-            product(a.bfloat16(), b.bfloat16()).to(a.dtype) if a.dtype == torch.float32 else product(a, b)
-        ),
-    )
+    exact = torch.Tensor.__matmul__
+
+    def product(a, b):
+        coarse = a.dtype == torch.float32
+        return exact(a.bfloat16(), b.bfloat16()).to(a.dtype) if coarse else exact(a, b)
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", product)
     assert not doctor.run({}, {}, CPU)
     assert "FAIL precision" in capsys.readouterr().out
 
@@ -93,18 +92,8 @@ def test_the_command_ends_with_1_if_something_fails(works, monkeypatch):
     assert (device, store) == (CPU, False) or torch.cuda.is_available()
 
 
+@pytest.mark.slow
 def test_it_needs_none_of_the_developers_tools():
-    tools = (
-        "pytest",
-        "hypothesis",
-        "beartype",
-        "yaml",
-        "nbformat",
-        "nbclient",
-        "nbval",
-        "playwright",
-        "jupyter",
-    )
-    code = f"import sys; sys.modules.update(dict.fromkeys({tools}))\nimport mini_lib.reproduction.{{}}"
-    for module in ("cli", "doctor"):
-        subprocess.run([sys.executable, "-c", code.format(module)], check=True)
+    tools = "pytest hypothesis beartype yaml nbformat nbclient nbval playwright jupyter".split()
+    code = f"import sys; sys.modules.update(dict.fromkeys({tools}))\nfrom mini_lib.reproduction import cli, doctor"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,14 +13,7 @@ import torch
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
-from mini_lib.reproduction.launch import (
-    Job,
-    JobsFailed,
-    _in_stacks,
-    _interrupts_held,
-    launch,
-    stacks,
-)
+from mini_lib.reproduction.launch import Job, JobsFailed, _interrupts_held, launch, stacks
 from mini_lib.settings import run_key
 from mini_lib.training import train
 
@@ -32,11 +25,23 @@ def job(seed, **changes):
     return Job(build, settings, seed, run_key(settings, seed))
 
 
-def test_runs_over_two_cores_equal_those_trained_here(tmp_path):
+def over_cores(jobs, folder, **how):
+    """Train in worker processes."""
+    return launch(jobs, device=CPU, checkpoints=folder, **{"workers": 1, "progress": False} | how)
+
+
+def in_stacks(jobs, folder, deadline=None):
+    """Train as on a GPU, in this process."""
+    return launching._in_stacks(jobs, CPU, folder, deadline, "fp32", False)
+
+
+@pytest.mark.slow
+def test_runs_over_two_cores_equal_those_trained_here_and_a_file_gets_one_line(tmp_path, capfd):
     jobs = [job(1), job(2), job(3)]
-    found = {
-        j.seed: run for j, run in launch(jobs, device=CPU, checkpoints=tmp_path, workers=2, progress=False)
-    }
+    found = {j.seed: run for j, run in over_cores(jobs, tmp_path, workers=2, progress=True)}
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("3 of 3 runs: 9 updates")
+    assert "\r" not in line
     here = train([j.build(j.settings, j.seed) for j in jobs])
     for seed, run in zip((1, 2, 3), here, strict=True):
         assert found[seed].curve["loss"] == pytest.approx(run.curve["loss"], rel=1e-4)
@@ -73,6 +78,7 @@ def test_an_interrupt_while_processes_start_comes_after_them_and_not_to_them():
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_while_workers_end_waits_for_them(tmp_path, monkeypatch):
     ended = []
@@ -85,20 +91,12 @@ def test_an_interrupt_while_workers_end_waits_for_them(tmp_path, monkeypatch):
 
     monkeypatch.setattr(launching, "ProcessPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(launch([job(1)], device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+        list(over_cores([job(1)], tmp_path))
     assert ended == [{"wait": True, "cancel_futures": True}]
 
 
 def test_after_the_deadline_nothing_starts(tmp_path):
-    found = launch(
-        [job(1), job(2)],
-        device=CPU,
-        checkpoints=tmp_path,
-        deadline=time.time() - 1,
-        workers=1,
-        progress=False,
-    )
-    assert list(found) == []
+    assert list(over_cores([job(1), job(2)], tmp_path, deadline=time.time() - 1)) == []
 
 
 def test_equal_shapes_share_a_stack_and_others_do_not():
@@ -119,31 +117,31 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
     jobs = [job(1), job(2), job(1, tcn=False)]
     asked = iter([*[False] * 3, False, True])  # before each is built, before the first stack, after an update
     monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
-    halted = list(_in_stacks(jobs, CPU, tmp_path, 0.0, "fp32", False))
+    halted = list(in_stacks(jobs, tmp_path, 0.0))
     assert [run.finished for _, run in halted] == [False, False]
     assert sorted(path.stem for path in tmp_path.glob("*.pt")) == sorted(j.key for j in jobs[:2])
     monkeypatch.undo()
-    ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
+    ended = list(in_stacks(jobs, tmp_path))
     assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
     assert all(run.updates == 3 for _, run in ended)
 
 
-def test_no_replica_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatch):
+def test_no_run_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatch):
     asked, built = iter([False]), []
     monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
     watched = Job(lambda *given: built.append(given) or build(*given), job(1).settings, 1, "watched")
-    assert list(_in_stacks([watched, watched], CPU, tmp_path, 0.0, "fp32", False)) == []
+    assert list(in_stacks([watched, watched], tmp_path, 0.0)) == []
     assert len(built) == 1
 
 
 def small_memory(holds: int, tried: list[int]):
     """`train` on a device that runs out of memory with more than so many networks."""
 
-    def limited(replicas, **how):
-        tried.append(len(replicas))
-        if len(replicas) > holds:
+    def limited(runs, **how):
+        tried.append(len(runs))
+        if len(runs) > holds:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return train(replicas, **how)
+        return train(runs, **how)
 
     return limited
 
@@ -151,7 +149,7 @@ def small_memory(holds: int, tried: list[int]):
 def test_a_stack_that_does_not_fit_is_halved_and_goes_on(tmp_path, monkeypatch, capsys):
     jobs, tried = [job(seed) for seed in range(1, 6)] + [job(1, tcn=False)], []
     monkeypatch.setattr(launching, "train", small_memory(2, tried))
-    ended = list(_in_stacks(jobs, CPU, tmp_path, None, "fp32", False))
+    ended = list(in_stacks(jobs, tmp_path))
     assert tried == [5, 2, 2, 1, 1]
     assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
     assert "out of memory: 2 networks at a time" in capsys.readouterr().err
@@ -159,48 +157,48 @@ def test_a_stack_that_does_not_fit_is_halved_and_goes_on(tmp_path, monkeypatch, 
     assert ended[0][1].curve["loss"][:1] == pytest.approx(expected.curve["loss"][:1], rel=1e-4)
 
 
-def test_later_stacks_of_that_shape_are_small_at_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("limits", "holds", "count", "sizes"),
+    [
+        ({"WINDOW": 4}, 2, 8, [4, 2, 2, 2, 2]),  # later stacks of that shape are small at once
+        ({"STACK": 2}, 9, 3, [2, 1]),
+    ],
+)
+def test_no_stack_is_larger_than_the_most_that_fits(tmp_path, monkeypatch, limits, holds, count, sizes):
     tried = []
-    monkeypatch.setattr(launching, "WINDOW", 4)
-    monkeypatch.setattr(launching, "train", small_memory(2, tried))
-    list(_in_stacks([job(seed) for seed in range(1, 9)], CPU, tmp_path, None, "fp32", False))
-    assert tried == [4, 2, 2, 2, 2]
-
-
-def test_no_stack_is_larger_than_the_most(tmp_path, monkeypatch):
-    tried = []
-    monkeypatch.setattr(launching, "STACK", 2)
-    monkeypatch.setattr(launching, "train", small_memory(9, tried))
-    list(_in_stacks([job(seed) for seed in (1, 2, 3)], CPU, tmp_path, None, "fp32", False))
-    assert tried == [2, 1]
+    for name, value in limits.items():
+        monkeypatch.setattr(launching, name, value)
+    monkeypatch.setattr(launching, "train", small_memory(holds, tried))
+    list(in_stacks([job(seed) for seed in range(1, count + 1)], tmp_path))
+    assert tried == sizes
 
 
 def test_networks_that_were_on_their_way_are_made_afresh(tmp_path, monkeypatch):
     """Out of memory at the first check: by then the network holds weights of its stack."""
 
-    def full(replicas, **how):
-        if len(replicas) == 1:
-            return train(replicas, **how)
-        for replica in replicas:
-            torch.nn.init.zeros_(next(replica.model.parameters()))
+    def full(runs, **how):
+        if len(runs) == 1:
+            return train(runs, **how)
+        for each in runs:
+            torch.nn.init.zeros_(next(each.model.parameters()))
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(launching, "train", full)
-    ended = list(_in_stacks([job(1), job(2)], CPU, tmp_path, None, "fp32", False))
+    ended = list(in_stacks([job(1), job(2)], tmp_path))
     for j, run in ended:
         assert run.curve == train([j.build(j.settings, j.seed)])[0].curve
 
 
 def test_a_network_too_large_for_the_memory_is_named_and_the_others_are_done(tmp_path, monkeypatch):
-    def full(replicas, **how):
-        if any(replica.key == job(2).key for replica in replicas):
+    def full(runs, **how):
+        if any(each.key == job(2).key for each in runs):
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return train(replicas, **how)
+        return train(runs, **how)
 
     monkeypatch.setattr(launching, "train", full)
     ended = []
     with pytest.raises(JobsFailed, match=r"(?s)1 of 3 runs failed:.*seed 2: out of memory on cpu"):
-        ended.extend(_in_stacks([job(1), job(2), job(3)], CPU, tmp_path, None, "fp32", False))
+        ended.extend(in_stacks([job(1), job(2), job(3)], tmp_path))
     assert sorted(j.seed for j, _ in ended) == [1, 3]
 
 
@@ -208,7 +206,7 @@ def in_stacks_until_failure(jobs, folder, match):
     """What `_in_stacks` yields before it ends in JobsFailed, whose message is checked."""
     ended = []
     with pytest.raises(JobsFailed, match=match):
-        ended.extend(_in_stacks(jobs, CPU, folder, None, "fp32", False))
+        ended.extend(in_stacks(jobs, folder))
     return ended
 
 
@@ -232,7 +230,7 @@ def test_a_job_that_cannot_be_built_for_a_stack_is_named_and_the_others_are_done
 def test_what_a_failed_stack_held_is_free_again(monkeypatch):
     held = []
 
-    def failing(replicas, **how):
+    def failing(runs, **how):
         large = torch.zeros(3)
         held.append(weakref.ref(large))
         raise RuntimeError("a device-side assert")
@@ -244,39 +242,34 @@ def test_what_a_failed_stack_held_is_free_again(monkeypatch):
 
 
 def test_an_interrupt_of_a_stack_is_no_failure_of_it(tmp_path, monkeypatch):
-    def interrupted(replicas, **how):
+    def interrupted(runs, **how):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(launching, "train", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(_in_stacks([job(1)], CPU, tmp_path, None, "fp32", False))
+        list(in_stacks([job(1)], tmp_path))
 
 
+@pytest.mark.slow
 def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
+    list(over_cores([job(1), job(2)], tmp_path, progress=True))
     said = capfd.readouterr().err
     assert "\r0 of 2 runs: " in said
     assert "\r2 of 2 runs: " in said
     assert ": :" not in said
 
 
-def test_in_a_file_one_line_says_how_many_runs_have_ended(tmp_path, capfd):
-    list(launch([job(1), job(2)], device=CPU, checkpoints=tmp_path, workers=1))
-    (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("2 of 2 runs: 6 updates")
-    assert "\r" not in line
-
-
 def end_process(settings, seed):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_told_in_two_lines(tmp_path):
     jobs = [job(1)] + [Job(end_process, {"many": "settings"}, seed, str(seed)) for seed in range(30)]
     found = []
     with pytest.raises(JobsFailed) as stop:
-        found.extend(launch(jobs, device=CPU, checkpoints=str(tmp_path), workers=1, progress=False))
+        found.extend(over_cores(jobs, str(tmp_path)))
     first, second = str(stop.value).splitlines()
     lost = 31 - len(found)  # the first run's result may be lost with the worker that has just sent it
     assert first == f"a worker process died, perhaps for want of memory; {lost} of 31 runs are not done."
@@ -299,12 +292,13 @@ def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["b.pt"]
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
     jobs = [job(1), job(2)]
     (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
     found = []
     with pytest.raises(JobsFailed, match=rf"(?s)1 of 2 runs failed:.*{jobs[0].key}\.pt is damaged") as stop:
-        found.extend(launch(jobs, device=CPU, checkpoints=tmp_path, workers=1, progress=False))
+        found.extend(over_cores(jobs, tmp_path))
     assert [j.seed for j, _ in found] == [2]
     assert "seed 1" in str(stop.value)
 

@@ -107,6 +107,7 @@ def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
     assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}
 
 
+@pytest.mark.slow
 def test_captions_are_compared_and_pictures_are_not(tmp_path):
     drawn = (
         "from mini_lib.reproduction import plotting\n"

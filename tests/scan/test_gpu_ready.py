@@ -1,36 +1,14 @@
-"""Off the CPU without a GPU: steps of forms that `tests/test_gpu_ready.py` leaves out, and networks alone."""
+"""Off the CPU without a GPU: networks alone. Updates of all networks: see `tests/test_gpu_ready.py`."""
 
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from steps_elsewhere import check_a_step_elsewhere
 
-from mini_lib.scan import runs, tasks
-from mini_lib.scan.grammar import derive
+from mini_lib.scan import tasks
 from mini_lib.scan.meta_tasks import training_episode
 from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq, loss
-from mini_lib.scan.tasks import encode, get_split
-from scan.networks import COMMANDS, FORMS, NETWORKS
-from scan.runs import small
-
-STEPS = {
-    "everything": small(options=FORMS["everything"]),  # every branch that the default form does not take
-    "- dep": small("gru_attention", options={"dependency": False}),
-    "gold": small("li", options={"decoder_input": "gold"}),
-}
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """Commands of four actions at most, since the other device is slow."""
-    commands = [command for command in get_split("size_1").train if len(derive(command)) <= 4]
-    monkeypatch.setattr(runs, "get_split", lambda name: tasks.Split(commands, commands[:5]))
-    monkeypatch.setattr(tasks, "MOST_ACTIONS", 5)
-
-
-@pytest.mark.parametrize("form", STEPS)
-def test_a_form_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(form, short):
-    check_a_step_elsewhere(STEPS[form].to_dict())
+from mini_lib.scan.tasks import encode
+from scan.networks import COMMANDS, NETWORKS
 
 
 @pytest.mark.parametrize("name", NETWORKS)
