@@ -65,6 +65,7 @@ def test_every_network_is_here():
     assert tried == {(wing, model) for wing, known in models.items() for model in known}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(name):
     built = [wing(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]

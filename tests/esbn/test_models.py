@@ -144,6 +144,7 @@ def test_stacked_networks_equal_each_alone(model):
             torch.testing.assert_close(stacked[name][i], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 @every_model
 def test_learns_16_problems_by_heart(model):
     problems = make_problems("distribution_of_three", 92, 0).train

@@ -161,6 +161,7 @@ def test_a_network_elsewhere_is_measured_as_on_the_cpu():
         assert evaluate(there, glyphs().to(OTHER), problems) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_equals_uninterrupted(tmp_path):
     small = {"epochs": 2, "width": 0.125, "train_size": 90, "test_size": 50}
     settings = paper_settings("distribution_of_three", 95, "mnm", **small)

@@ -22,6 +22,7 @@ def elsewhere():
     layout.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_network_elsewhere_measures_what_it_does_on_the_cpu(model, elsewhere):
     curves, network = evaluation_curves(3, 12), tiny(model)

@@ -123,6 +123,7 @@ def test_a_stack_trains_as_each_network_alone(model, short):
             assert torch.allclose(alone.step(alone.batch(update))[0][0], losses[i], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["one_d_window", "relational"])
 def test_resumed_equals_uninterrupted(model, tmp_path, short):
     settings = small(model, epochs=8, checks=(2,))
@@ -134,6 +135,7 @@ def test_resumed_equals_uninterrupted(model, tmp_path, short):
     assert [check["epoch"] for check in whole.checks] == [2, 8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_training_lowers_the_error(model, short, monkeypatch):
     monkeypatch.setattr(runs, "UPDATES", 100)

@@ -155,6 +155,7 @@ def test_a_run_is_what_the_settings_and_the_seed_say():
 # ------------------------------------------------------------------------------------------------ runs
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_stack_trains_as_each_network_alone(kind, short):
     settings = small(kind, warm_up=2)
@@ -176,6 +177,7 @@ def test_other_settings_are_not_stacked():
     assert len({build(small(**each), 1).stack_key() for each in changes}) == len(changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mixture", "binding"])
 def test_resumed_equals_uninterrupted(kind, tmp_path, short):
     settings = small(kind, epochs=4, checks=(2,), warm_up=5)

@@ -28,6 +28,7 @@ def test_numbers_of_every_network_are_stored():
     assert json.loads(doctor.STORED.read_text()).keys() == doctor.TINY.keys()
 
 
+@pytest.mark.slow
 def test_every_network_makes_the_step_that_is_stored():
     stored = json.loads(doctor.STORED.read_text())
     for name, settings in doctor.TINY.items():
@@ -35,6 +36,7 @@ def test_every_network_makes_the_step_that_is_stored():
         assert numbers == pytest.approx(stored[name], rel=doctor.TOLERANCE["cpu"]), name
 
 
+@pytest.mark.slow
 def test_it_says_ok_of_everything_that_works(few, capsys):
     assert doctor.run(BUILD, {"esbn, small": FEW["esbn lstm"]}, CPU)
     lines = capsys.readouterr().out.splitlines()

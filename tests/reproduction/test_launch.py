@@ -146,6 +146,7 @@ def small_memory(holds: int, tried: list[int]):
     return limited
 
 
+@pytest.mark.slow
 def test_a_stack_that_does_not_fit_is_halved_and_goes_on(tmp_path, monkeypatch, capsys):
     jobs, tried = [job(seed) for seed in range(1, 6)] + [job(1, tcn=False)], []
     monkeypatch.setattr(launching, "train", small_memory(2, tried))
@@ -157,6 +158,7 @@ def test_a_stack_that_does_not_fit_is_halved_and_goes_on(tmp_path, monkeypatch, 
     assert ended[0][1].curve["loss"][:1] == pytest.approx(expected.curve["loss"][:1], rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "holds", "count", "sizes"),
     [

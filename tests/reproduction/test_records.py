@@ -57,6 +57,7 @@ def _add_all(folder, seeds, ready):
         store.add(record(seed=seed), HOME)
 
 
+@pytest.mark.slow
 def test_two_processes_may_add_at_once(tmp_path):
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(2)

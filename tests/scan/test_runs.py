@@ -279,6 +279,7 @@ def test_stacked_equals_alone(model, options, few, monkeypatch):
                     torch.testing.assert_close(stacked[place], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "options", "stacked"),
     [*((*form, False) for form in FORMS), (*FORMS[0], True), (*FORMS[1], True)],

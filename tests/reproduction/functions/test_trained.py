@@ -11,6 +11,7 @@ from mini_lib.reproduction.functions.cells import CELLS, ROWS
 from mini_lib.weights import trained
 
 
+@pytest.mark.slow
 def test_they_are_the_recorded_runs_of_the_first_seed_at_the_tutorial_scale():
     """Half precision changes the third digit; another processor may change the first."""
     every = compare(CELLS, Records(), tables=["functions.table1"])
