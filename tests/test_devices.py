@@ -49,9 +49,9 @@ def own_choice(request):
 
 def test_training_on_a_cpu_leaves_the_users_precision_alone(own_choice):
     during = []
-    replica = toy(1)
-    measured = replica.evaluate
-    train([replace(replica, evaluate=lambda net: during.append(precisions()) or measured(net))])
+    training_run = toy(1)
+    measured = training_run.evaluate
+    train([replace(training_run, evaluate=lambda net: during.append(precisions()) or measured(net))])
     assert during == [own_choice]
     assert precisions() == own_choice
 

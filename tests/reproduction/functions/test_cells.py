@@ -57,8 +57,8 @@ def test_metrics_of_all_cells_are_measured(monkeypatch):
 def test_every_variant_builds(variant):
     for settings in {cell.hash: cell.settings for cell in CELLS if cell.variant == variant}.values():
         options = settings.get("options", {}) | {"dim": 8, "layers": 1, "heads": 2}
-        replica = build(settings | {"options": options, "test_curves": 3, "batch_size": 2}, 1)
-        loss, _ = replica.loss(replica.model, {"y": replica.epoch(0)["y"][:2]})
+        training_run = build(settings | {"options": options, "test_curves": 3, "batch_size": 2}, 1)
+        loss, _ = training_run.loss(training_run.model, {"y": training_run.epoch(0)["y"][:2]})
         assert loss.isfinite()
 
 
