@@ -73,7 +73,7 @@ def check_options(model: str, options: Mapping[str, object]) -> None:
     parameters = inspect.signature(MODELS[model]).parameters
     check_names(f"option of {model}", options, [name for name in parameters if name not in GIVEN])
     for name, value in options.items():
-        kind = type(parameters[name].default)
+        kind = parameters[name].annotation
         if type(value) is not kind or (kind is int and value < 1):
             wanted = "True or False" if kind is bool else "a whole number from 1"
             raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
