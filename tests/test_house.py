@@ -53,7 +53,7 @@ UPPER_WING = (
     {"looped"},
     {"scaling"},
     {"timing"},
-    {"cells", "authors", "across_runs", "gaussian_processes"},
+    {"cells", "authors", "gaussian_processes"},
     {"tables"},
     {"figures"},
 )
