@@ -37,10 +37,10 @@ class Problems(NamedTuple):
 class TaskData(NamedTuple):
     """Training and test problems of one run, and the images that each may use (sorted ids)."""
 
-    train: Problems
-    test: Problems
-    train_images: Int[Tensor, "P"]
-    test_images: Int[Tensor, "_"]
+    train: Problems  #: what the network learns from.
+    test: Problems  #: what it is asked in the end.
+    train_images: Int[Tensor, "P"]  #: images that training problems may show.
+    test_images: Int[Tensor, "_"]  #: images that test problems show.
 
     def to(self, device: torch.device | str) -> "TaskData":
         """The same data on a device."""

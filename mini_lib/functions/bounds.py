@@ -212,8 +212,8 @@ EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
 class Score(NamedTuple):
     """A mean squared error over curves and steps, and its standard error over curves."""
 
-    mse: float
-    error: float
+    mse: float  #: mean squared error.
+    error: float  #: its standard error over curves.
 
 
 def score(

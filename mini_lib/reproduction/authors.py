@@ -18,9 +18,9 @@ SHOWN = 12  # problems that a message lists
 class Place(NamedTuple):
     """Where a parameter of theirs belongs: in our tensor of this name, or in a half of it."""
 
-    name: str
-    half: int | None = None
-    note: str = ""
+    name: str  #: of our tensor.
+    half: int | None = None  #: 0 or 1; None for all of it.
+    note: str = ""  #: what is to be known about it.
 
     def __str__(self) -> str:
         """Such as "roles.bias_hh[1]"."""

@@ -73,13 +73,13 @@ class Claim:
 
 
 class Judgement(NamedTuple):
-    """What became of a claim at one scale; `settings` are those that differ from the paper's."""
+    """What became of a claim at one scale."""
 
-    claim: Claim
-    scale: str
-    verdict: str
-    detail: str
-    settings: str = ""
+    claim: Claim  #: what was judged.
+    scale: str  #: "paper", or the name of a smaller one.
+    verdict: str  #: such as "holds" or "fails".
+    detail: str  #: the numbers behind it.
+    settings: str = ""  #: those that differ from the paper's.
 
     def __str__(self) -> str:
         """Such as "holds @tutorial (width=0.25; weakest: ...)"."""

@@ -87,7 +87,7 @@ def _device_of(model: nn.Module) -> torch.device:
 class CommandAttention(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    command: str
+    command: str  #: as it was asked.
     words: tuple[str, ...]  #: from <SOS> to <EOS>.
     right: tuple[str, ...]  #: the right actions, then <EOS>.
     predicted: tuple[str, ...]  #: the network's action at each step.
@@ -122,8 +122,8 @@ def own_places(command: str) -> list[int]:
 class Share(NamedTuple):
     """So many of so many."""
 
-    right: int
-    count: int
+    right: int  #: how many.
+    count: int  #: of how many.
 
     @property
     def share(self) -> float:
@@ -139,8 +139,8 @@ class Share(NamedTuple):
 class Table(NamedTuple):
     """How often each row went with each column."""
 
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
+    rows: tuple[str, ...]  #: what the rows stand for.
+    columns: tuple[str, ...]  #: what the columns stand for.
     counts: np.ndarray  #: [rows, columns]
 
     @property
@@ -383,8 +383,8 @@ def describe(model: nn.Module, commands: Sequence[str]) -> dict[str, float]:
 class Dictionary(NamedTuple):
     """What each word says alone."""
 
-    words: tuple[str, ...]
-    actions: tuple[str, ...]
+    words: tuple[str, ...]  #: the rows.
+    actions: tuple[str, ...]  #: the columns.
     probabilities: Tensor  #: every row sums to 1. [words, actions]
 
     def says(self) -> dict[str, str]:

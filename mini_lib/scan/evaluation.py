@@ -12,9 +12,9 @@ from mini_lib.scan.tasks import NO_ACTION, Examples, exactly_right
 class Parts(NamedTuple):
     """The examples of a run: for training, for choosing among its checkpoints (or None), and for the test."""
 
-    train: Examples
-    validation: Examples | None
-    test: Examples
+    train: Examples  #: to learn from.
+    validation: Examples | None  #: to choose among checkpoints, or None.
+    test: Examples  #: for the test.
 
 
 def answers(model: nn.Module, examples: Examples) -> Int[Tensor, "N L"]:

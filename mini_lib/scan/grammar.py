@@ -64,8 +64,8 @@ class Command:
 class Step(NamedTuple):
     """One action, and the place in the command of the word whose meaning it is."""
 
-    action: str
-    word: int
+    action: str  #: such as "JUMP".
+    word: int  #: the place of its word, from 0.
 
 
 def parse(command: str) -> Command:

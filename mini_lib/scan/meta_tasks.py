@@ -23,8 +23,8 @@ SHOWN = ASKED = 20  # commands in the support set, and queries beside it
 class Episode(NamedTuple):
     """A support set, whose actions the network sees, and queries, whose actions it has to find."""
 
-    support: Examples
-    query: Examples
+    support: Examples  #: commands whose actions are shown.
+    query: Examples  #: commands whose actions are to be found.
 
     def to(self, device: torch.device | str) -> "Episode":
         """The same episode on a device."""

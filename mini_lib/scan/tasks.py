@@ -40,8 +40,8 @@ SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
 class Split(NamedTuple):
     """Training and test commands; a training command may be there many times."""
 
-    train: tuple[str, ...]
-    test: tuple[str, ...]
+    train: tuple[str, ...]  #: commands to learn from.
+    test: tuple[str, ...]  #: commands to be tested on.
 
 
 class Examples(NamedTuple):
