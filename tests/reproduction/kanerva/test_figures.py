@@ -9,6 +9,7 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb
 
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.kanerva.memory import State, weights_from_eta, write_item
 from mini_lib.kanerva.tasks.rgb import COLOURS
@@ -182,17 +183,40 @@ def test_no_figure_is_left_out():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: figures.pictures({"two": rand(2, 8, 8)}, ["one"]), "zip"),
+        (lambda: figures.pictures({}), "nothing to draw: give at least one name with its values"),
+        (lambda: figures.pictures({"two": rand(2, 8, 8)}, ["one"]), "2 columns of pictures with 1 titles"),
+        *(
+            (lambda shape=shape: figures.pictures({"a": rand(*shape)}), r"\[N, H, W\], .*'a' is \[.*8, 8\]")
+            for shape in ((8, 8), (2, 2, 8, 8), (8,) * 5)
+        ),
+        (
+            lambda: figures.lines([1, 2], {"a": [1, 2]}, xlabel="", ylabel="", floors={"b": [0, 1]}),
+            "unknown line 'b'; known: a",
+        ),
+        *(
+            (
+                lambda paths=paths, stored=stored: figures.trajectories(
+                    rand(*paths), rand(*stored), [0.1] * 3
+                ),
+                r"paths \[N, S \+ 1, D\] and stored codes \[T, D\], got \[3, 4",
+            )
+            for paths, stored in (((3, 4), (2, 4)), ((3, 4, 2), (2,)), ((3, 4, 2), (2, 3)))
+        ),
         (
             lambda: figures.geometry(*two_columns()[:3], two_columns()[3][:1]),
             "one machine of 1 rows and 2 columns",
         ),
-        (lambda: figures.stems({"writing": rand(3, 3)}), "too many values"),
+        (lambda: figures.stems({"writing": rand(3, 3)}), "two machines, \\[T, 2\\]; 'writing' is \\[3, 3\\]"),
+        (lambda: figures.stems({}), "nothing to draw"),
+        *(
+            (lambda panels=panels: figures.against_machines(panels, "nats"), "at least one panel with a line")
+            for panels in ({}, {"a": {}})
+        ),
         (lambda: figures.dots({}, "contrast"), "same columns"),
         (lambda: figures.dots({"one": {"own": [1]}, "two": {"other": [1]}}, "contrast"), "same columns"),
         (
             lambda: figures.against_machines({"a": {"b": {1: [1.0]}}}, "nats", {"c": {1: [1.0]}}),
-            "no line is called 'c'",
+            "unknown line 'c'; known: b",
         ),
         (lambda: figures.losses(cells(), ["los"]), "did you mean 'loss'"),
         *(
@@ -206,7 +230,7 @@ def test_no_figure_is_left_out():
     ],
 )
 def test_what_does_not_fit_is_told(draw, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UsageError, match=message):
         draw()
 
 

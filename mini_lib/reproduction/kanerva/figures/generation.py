@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.reproduction.kanerva.figures.parts import (
     BLACK,
@@ -78,6 +79,9 @@ def trajectories(paths: Numbers, stored: Numbers, cosines: Numbers) -> Figure:
     was stored, [T, D]. Colours say what each path's end counts as, by its cosine with the nearest stored image, [N].
     """
     paths, stored = np.asarray(paths, dtype=float), np.asarray(stored, dtype=float)
+    if paths.ndim != 3 or stored.ndim != 2 or paths.shape[2] != stored.shape[1]:
+        given = f"{[*paths.shape]} and {[*stored.shape]}"
+        raise UsageError(f"give paths [N, S + 1, D] and stored codes [T, D], got {given}")
     every = np.concatenate([stored, paths.reshape(-1, paths.shape[2])])
     centre = every.mean(axis=0)
     _, spread, axes = np.linalg.svd(every - centre, full_matrices=False)

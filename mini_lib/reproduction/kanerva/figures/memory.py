@@ -128,6 +128,9 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
     Panels stand one below the other.
     """
     shown = arrays(panels)
+    for title, gamma in shown.items():
+        if gamma.ndim != 2 or gamma.shape[1] != 2:
+            raise UsageError(f"stems are of two machines, [T, 2]; {title!r} is {[*gamma.shape]}")
     with style():
         fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
         for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):

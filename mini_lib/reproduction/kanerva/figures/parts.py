@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_names
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,
     QUIET,
@@ -17,6 +17,7 @@ from mini_lib.reproduction.plotting import (
     Numbers,
     figure,
     legend_below,
+    require_nonempty,
     seed_dots,
     strip,
     style,
@@ -29,7 +30,8 @@ BESIDE = 4  # lines whose names have room within the axes
 
 
 def arrays(values: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
-    """The values as arrays of floats."""
+    """The values as arrays of floats; UsageError where there are none."""
+    require_nonempty("name with its values", values)
     return {name: np.asarray(each, dtype=float) for name, each in values.items()}
 
 
@@ -64,7 +66,14 @@ def pictures(
     is beyond the limits is as white or black as these. `inches` are width and height of a picture.
     """
     shown = arrays(rows)
+    for name, each in shown.items():
+        if each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3):
+            raise UsageError(
+                f"pictures are [N, H, W], or [N, 3, H, W] in colour; {name!r} is {[*each.shape]}"
+            )
     count = max(len(each) for each in shown.values())
+    if titles and len(titles) != count:
+        raise UsageError(f"{count} columns of pictures with {len(titles)} titles; give one for each")
     with style():
         size = (inches[0] * count + 1.5 * any(name.strip() for name in shown), inches[1] * len(shown))
         fig, axes = figure(len(shown), count, size=size, squeeze=False)
@@ -74,7 +83,7 @@ def pictures(
             for ax, picture in zip(line, each, strict=False):
                 paint(ax, picture, limits)
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
-        for ax, title in zip(axes[0], titles, strict=bool(titles)):
+        for ax, title in zip(axes[0], titles, strict=False):
             ax.set_title(title, fontsize="small", loc="center")
     return fig
 
@@ -147,6 +156,7 @@ def lines(
     an x to draw a vertical line at.
     """
     shown = arrays(values)
+    check_names("line", floors or {}, shown)
     colours = {name: OKABE_ITO[place % len(OKABE_ITO)] for place, name in enumerate(shown)}
     with style():
         fig, ax = figure()
@@ -267,8 +277,8 @@ def against_machines(
     """
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     machines = sorted({k for panel in panels.values() for each in panel.values() for k in each})
-    if strange := set(controls or {}) - set(names):
-        raise UsageError(f"no line is called {min(strange)!r}; controls go by the names of lines: {names}")
+    require_nonempty("panel with a line", names)
+    check_names("line", controls or {}, names)
     colours = dict(zip(names, OKABE_ITO * len(names), strict=False)) | dict(colours or {})
     with style():
         size = (max(6.4, min(9.6, 4.2 * len(panels) + 0.8)), 3.8)
