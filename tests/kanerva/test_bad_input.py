@@ -92,10 +92,10 @@ MEMORY = [
     (memory(psi=math.nan), "psi has to be above 0"),
     (memory(means=torch.zeros(2, 5, 4)), r"\[K, D, M\] = \[2, 4, 5\], got \[2, 5, 4\]"),
     (memory(means=torch.full((2, 4, 5), torch.nan)), "means have to be finite"),
-    (memory(means=[["a"]]), "means have to be an array of numbers"),
+    (memory(means=[["a"]]), r"means \[K, D, M\] = \[2, 4, 5\] have to be an array of numbers; can"),
     (
         memory(means=torch.zeros(2, 4, 5, dtype=torch.complex64)),
-        "means have to be an array of numbers; complex",
+        "have to be an array of numbers; complex",
     ),
     (lambda: memory()().sample(0), "count has to be a whole number from 1"),
     (lambda: memory()().sample(1, settle=-1), "settle has to be a whole number from 0"),
@@ -114,7 +114,7 @@ MEMORY = [
 ]
 NETWORKS = [
     (network(assignment="givn"), "unknown assignment 'givn'; did you mean 'given'"),
-    (network("mixture", assignment="given"), "unknown assignment 'given'; known: learned"),
+    (network("mixture", assignment="given"), "unknown option of mixture 'assignment'; known: stop_"),
     (network(sample="none"), "known: mean, full"),
     (network(ridge=0.0), "above 0"),
     (network(machines=3), "evenly"),
@@ -213,6 +213,15 @@ RUNS = [
     (run(model="mixture"), "a mixture, and only a mixture, is trained with experiment='mixture'"),
     (run(experiment="mixture"), "got model='product' and experiment='mixture'"),
     (run(options={"sample": "full"}), "leave 'sample' out of the options"),
+    *(
+        (
+            lambda name=name: paper_settings(
+                name, 2, model="mixture", experiment="mixture", options={"assignment": "given"}
+            ),
+            "unknown option of mixture 'assignment'; known: stop_grad_r, ridge",
+        )
+        for name in ("digits", "binding")
+    ),
     (run(options={"rigde": 0.1}), "unknown option of product 'rigde'; did you mean 'ridge'"),
     (run(checks=(2, 6), epochs=5), "checks are epochs from 1 to 5, got 6"),
     (built(encoder="mlp", options={"ridge": -1.0}), "has to be above 0"),

@@ -50,6 +50,16 @@ def test_it_is_the_functions_with_its_own_state(coupling, solver):
     assert not memory.read(codes, eta, gamma).codes.requires_grad
 
 
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_items_may_come_one_at_a_time(coupling):
+    codes, one_by_one, together = randn(3, 4, seed=1), make(coupling=coupling), make(coupling=coupling)
+    given = {"eta": [0.5, 2.0], "gamma": [1, 0] if coupling == "mixture" else None}
+    kl = torch.cat([one_by_one.write(code[None], **given) for code in codes])
+    assert same(together.write(codes, **given), kl, atol=1e-12)
+    assert one_by_one.items == together.items == 3
+    assert all(same(*parts, atol=1e-12) for parts in zip(one_by_one.state, together.state, strict=True))
+
+
 def test_it_begins_anew_from_its_seed_or_its_means():
     memory, alike, other = (make(seed=seed) for seed in (1, 1, 2))
     assert memory.prior.R.equal(alike.prior.R)

@@ -97,7 +97,7 @@ class ProductMemory:
         shape = machines, dim, columns
         if means is None:
             means = initial_means(*shape, generator=torch_rng(seed, "memory"))
-        means = _tensor("means", means, dtype, device)
+        means = _tensor(f"means [K, D, M] = {[*shape]}", means, dtype, device)
         if tuple(means.shape) != shape or not means.isfinite().all():
             raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes

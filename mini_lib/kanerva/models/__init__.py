@@ -40,10 +40,14 @@ __all__ = [
 
 
 def options_of(model: str) -> list[str]:
-    """The options of a network of `MODELS`, without its sizes; UsageError for a network that is not there."""
+    """The options of a network of `MODELS`, without its sizes; UsageError for a network that is not there.
+
+    Where a network knows one assignment only, there is nothing to choose, and `assignment` is no option.
+    """
     check_names("model", [model], MODELS)
     known = inspect.signature(MODELS[model]).parameters.values()
-    return [p.name for p in known if p.kind is p.KEYWORD_ONLY]
+    left_out = ["assignment"] if len(MODELS[model].assignments) == 1 else []
+    return [p.name for p in known if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
 
 
 def check_options(model: str, options: Iterable[str]) -> None:
