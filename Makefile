@@ -15,7 +15,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 help:
 	@echo "make book       build the book and print where to open it"
-	@echo "make test       style, unit tests, notebooks, the book and a browser reading it"
+	@echo "make test       style, unit tests, slow tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"
 	@echo "make lint | format | unit | slow | stored | browser | clean"

@@ -12,6 +12,7 @@ _FACE = {
     "train": ".training",
     "TrainingRun": ".training",
     "trained": ".weights",
+    "UsageError": ".errors",
     # Emergent symbols: Webb, Sinha and Cohen (2021)
     "ESBN": ".esbn.models",
     "LSTM": ".esbn.models",

@@ -1,13 +1,15 @@
 """Error messages that say what to do next.
 
-What a function cannot work with (a name that is not there, a size below 1, a shape that does not fit) raises
-`UsageError`, and the message says what would be right. This holds everywhere, so a docstring has `Raises` only where
-there is more to know. Every name that a user can mistype (a table, a model, an image source) is answered by
-`unknown_name_error`, so that all parts of the library speak of a wrong name in the same words.
+A name that is not there, a number that cannot be, input of the wrong kind raise `UsageError`, and the message says
+what would be right. So a docstring has `Raises` only where there is more to know. What a network's `forward` gets
+is not looked at, since that would take time in every update: a tensor of another shape or type ends in PyTorch's own
+error. Every name that a user can mistype (a table, a model, an image source) is answered by `unknown_name_error`, so
+that all parts of the library speak of a wrong name in the same words.
 """
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class UsageError(ValueError):
@@ -47,9 +49,9 @@ def check_names(kind: str, names: Iterable[object], known: Iterable[str]) -> Non
 
 
 def check_whole(**numbers: object) -> None:
-    """UsageError unless all of these, given by name, are whole numbers from 1."""
+    """UsageError unless all of these, given by name, are whole numbers from 1; NumPy's are as good as Python's."""
     for name, value in numbers.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             raise UsageError(f"{name} has to be a whole number from 1, got {value!r}")
 
 

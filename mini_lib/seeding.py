@@ -7,6 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from mini_lib.errors import UsageError
+
 Whole = int | np.integer
 
 
@@ -19,7 +21,7 @@ def stream_seed(seed: Whole, *purpose: str | Whole) -> int:
     True
     """
     if not isinstance(seed, Whole) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"a seed is a whole number from 0, got {seed!r}")
+        raise UsageError(f"a seed is a whole number from 0, got {seed!r}")
     name = tuple(int(part) if isinstance(part, np.integer) else part for part in (seed, *purpose))
     digest = hashlib.sha256(repr(name).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1

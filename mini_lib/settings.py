@@ -72,6 +72,14 @@ class RunSettings:
         self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
+    def check_is(cls, settings: object) -> None:
+        """UsageError unless these are settings of this paper."""
+        if not isinstance(settings, cls):
+            raise UsageError(
+                f"give the Settings of {cls.__module__}, got {settings!r}; `Settings.from_dict` makes them of a dict"
+            )
+
+    @classmethod
     def check_types(cls, values: dict[str, object]) -> None:
         """UsageError unless the values of these fields are of the fields' types."""
         types = {field.name: field.type for field in fields(cls)}
@@ -107,6 +115,13 @@ class RunSettings:
         check_names("setting", given, [field.name for field in fields(cls)])
         cls.check_types(given)
         return cls(**given)
+
+    @classmethod
+    def from_plan(cls, plan: dict, changes: dict) -> "RunSettings":
+        """Settings that come with the library, changed; a shorter run leaves out the plan's checks after its end."""
+        if "checks" in plan and isinstance(end := changes.get("epochs"), int):
+            plan = plan | {"checks": tuple(epoch for epoch in plan["checks"] if epoch <= end)}
+        return cls.from_dict(plan | changes)
 
     def to_dict(self) -> dict:
         """The settings as a record keeps them, in the types of JSON."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from mini_lib.devices import pick_device, use_precision
-from mini_lib.errors import CorruptFileError
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.progress import counted, thin
 from mini_lib.storage import read_checkpoint, write_atomically
 from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
@@ -79,6 +79,10 @@ def train(
     runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
+    if len({run.key for run in runs}) < len(runs):
+        raise UsageError(
+            "two of these runs have the same key; a key names one run of one seed, and its checkpoint"
+        )
     together = {run.key for run in runs if stacked and not run.cpu_only}
     if len({run.stack_key() for run in runs if run.key in together}) > 1:
         raise ValueError(

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mini_lib.errors import UsageError, check_whole
+
 CPU = torch.device("cpu")
 Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
 
@@ -38,43 +40,66 @@ def last_check(checks: list[dict]) -> dict[str, float]:
 
 @dataclass
 class TrainingRun:
-    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed."""
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
 
-    key: str  #: unique; it stands for the settings and the seed, and names the checkpoint.
-    name: str  #: names the run in messages.
-    model: nn.Module  #: the network, freshly initialised.
-    #: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed run
-    #: sees the same data. It may be called from another thread while the network is trained, and so has to
-    #: draw from a generator of its own, not from PyTorch's common one.
+    Attributes:
+        key: unique; it stands for the settings and the seed, and names the checkpoint.
+        name: names the run in messages.
+        model: the network, freshly initialised.
+        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
+            run sees the same data. It may be called from another thread while the network is trained, and so has to
+            draw from a generator of its own, not from PyTorch's common one.
+        examples: N.
+        batch_size: B; the last batch of an epoch may be smaller.
+        epochs: passes over the data.
+        lr: learning rate of Adam.
+        loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
+            the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
+            shapes, nor draw random numbers, nor differ between runs: what does comes with the batch.
+        evaluate: measures the trained model; returns metrics by name.
+        constants: tensors that every batch gets besides its examples (such as the pool of images).
+        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
+            like, from a stream that the update's number names, best on the device of the batch's tensors
+            (`torch_rng(..., device=)`); the batch gets them as "noise".
+        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU:
+            on a GPU every such shape is waited for.
+        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
+        schedule: the learning rate of an update, as a factor of `lr`.
+        clip: the greatest norm of all gradients together, or none.
+        checks: epochs after which `evaluate` measures on the way; it always does at the end.
+        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
+    """
+
+    key: str
+    name: str
+    model: nn.Module
     epoch: Callable[[int], Batch]
-    examples: int  #: N.
-    batch_size: int  #: B; the last batch of an epoch may be smaller.
-    epochs: int  #: passes over the data.
-    lr: float  #: learning rate of Adam.
-    #: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as the
-    #: batch's accuracy in percent, goes into the learning curve. It must not depend on data for its shapes,
-    #: nor draw random numbers, nor differ between runs: what does comes with the batch.
+    examples: int
+    batch_size: int
+    epochs: int
+    lr: float
     loss: Callable[[Callable, Batch], tuple[Tensor, Tensor]]
-    evaluate: Callable[[nn.Module], dict[str, float]]  #: measures the trained model; returns metrics by name.
-    #: tensors that every batch gets besides its examples (such as the pool of images).
+    evaluate: Callable[[nn.Module], dict[str, float]]
     constants: Batch = field(default_factory=dict)
-    #: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like,
-    #: from a stream that the update's number names, best on the device of the batch's tensors
-    #: (`torch_rng(..., device=)`); the batch gets them as "noise".
     noise: Callable[[int, Batch], Batch] | None = None
-    #: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU: on a GPU
-    #: every such shape is waited for.
     dedupe_batch: Callable[[Batch], Batch] | None = None
-    #: makes the optimiser from parameters and `lr`; it has to work element by element.
     optimiser: Callable = adam
-    schedule: Callable[[int], float] | None = None  #: the learning rate of an update, as a factor of `lr`.
-    clip: float | None = None  #: the greatest norm of all gradients together, or none.
-    #: epochs after which `evaluate` measures on the way; it always does at the end.
+    schedule: Callable[[int], float] | None = None
+    clip: float | None = None
     checks: tuple[int, ...] = ()
-    #: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
     report: Callable[[list[dict]], dict[str, float]] = last_check
-    #: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
     cpu_only: bool = False
+
+    def __post_init__(self) -> None:
+        """UsageError for counts with which nothing can be trained."""
+        check_whole(examples=self.examples, batch_size=self.batch_size)
+        if self.epochs != 0:  # what only measures makes no update
+            check_whole(epochs=self.epochs)
+        if self.clip is not None and not self.clip > 0:
+            raise UsageError(
+                f"clip is the greatest norm of the gradients, above 0, or None; got {self.clip!r}"
+            )
 
     @property
     def updates_per_epoch(self) -> int:
@@ -101,8 +126,10 @@ class TrainingRun:
             for name, t in sorted(self.constants.items())
         )
         loss = getattr(self.loss, "__qualname__", self.loss)
+        cells = [cell.cell_contents for cell in getattr(self.loss, "__closure__", None) or ()]
+        numbers = tuple(value for value in cells if isinstance(value, int | float | str))
         schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, repr(self.schedule)
-        return self.examples, self.batch_size, schedule, shapes, kinds, loss, shared
+        return self.examples, self.batch_size, schedule, shapes, kinds, loss, numbers, shared
 
 
 @dataclass

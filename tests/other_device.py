@@ -19,7 +19,14 @@ OTHER = torch.device("meta:1")  # what its tensors call it; unlike those of "met
 COPIES = {"_to_copy", "copy_"}  # go from device to device
 READS = {"_local_scalar_dense", "equal", "is_nonzero", "allclose"}
 # Whether a decomposition succeeded is read back, by a check of its own or within the operation.
-READS |= {"_linalg_check_errors", "_linalg_eigh", "linalg_eig", "_linalg_svd", "linalg_lstsq"}
+READS |= {
+    "_linalg_check_errors",
+    "_linalg_eigh",
+    "_linalg_eigvals",
+    "linalg_eig",
+    "_linalg_svd",
+    "linalg_lstsq",
+}
 SHAPED_BY_VALUES = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount"}
 INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
@@ -117,5 +124,7 @@ def _waits(name: str, args: tuple, there: list, here: list, asked: torch.device 
         masks = [each for each in args[1] if each is not None and each.dtype in (torch.bool, torch.uint8)]
         one_value = name != "index" and args[2].numel() == 1  # then it is a masked fill
         return bool(masks) and not one_value
-    sizes_given = name != "repeat_interleave"  # its tensor of repeats says how long the result is
+    sizes_given = (
+        name != "repeat_interleave"
+    )  # its tensor of repeats says how long the result is; stricter than a GPU where the length is passed
     return name in READS or name in SHAPED_BY_VALUES or not sizes_given

@@ -1,6 +1,7 @@
+import numpy as np
 import pytest
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import UsageError, check_whole, unknown_name_error
 
 TABLES = [f"{paper}.table{i}" for paper in ("esbn", "kanerva") for i in range(19)]
 
@@ -28,3 +29,10 @@ def test_cuts_long_lists_to_what_looks_most_alike():
     assert "did you mean 'kanerva.table9'?" in text
     assert text.endswith(", and 18 more")
     assert text.split("known: ")[1].count("kanerva.table") == 19
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 2.0, "3", None])
+def test_a_count_is_a_whole_number_of_python_or_numpy(number):
+    check_whole(count=1, other=np.int64(2))
+    with pytest.raises(UsageError, match="count has to be a whole number from 1"):
+        check_whole(count=number)

@@ -1,5 +1,6 @@
 """What all wings' settings share: what a record keeps of them, and how wrong ones are answered."""
 
+import inspect
 import json
 import math
 from dataclasses import FrozenInstanceError, dataclass, field, fields
@@ -139,3 +140,20 @@ def test_every_wing_names_a_setting_or_an_option_that_is_not_there(wing):
         MADE[wing](epocks=3)
     with pytest.raises(UsageError, match=r"unknown option of .* 'nonsense'"):
         MADE[wing](options={"nonsense": 1})
+
+
+def test_a_shorter_run_needs_no_checks_of_its_own():
+    shorter = functions.tutorial_settings("relational", epochs=5)
+    assert shorter.checks == tuple(epoch for epoch in functions.CHECKS if epoch <= 5) != ()
+    assert kanerva.paper_settings("sprites", 4, epochs=12_000).checks == (10_000,)
+    with pytest.raises(UsageError, match="checks are epochs from 1 to 5, got 9"):
+        functions.tutorial_settings("relational", epochs=5, checks=(9,))
+
+
+@pytest.mark.parametrize("wing", [esbn, functions, kanerva, scan])
+def test_build_asks_for_settings_of_its_own_paper(wing):
+    """Asked directly: in tests the checker of types answers a call of `build` first."""
+    assert "Settings.check_is(settings)" in inspect.getsource(wing.build)
+    for wrong in ({"epochs": 3}, "paper", Made("sort", 3)):
+        with pytest.raises(UsageError, match=rf"give the Settings of {wing.__name__}, got"):
+            wing.Settings.check_is(wrong)

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from mini_lib import training
-from mini_lib.errors import CorruptFileError
+from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import TrainingRun, TrainingStack, train
 
@@ -560,3 +560,33 @@ def test_losses_are_read_back_only_where_they_are_logged(monkeypatch):
     monkeypatch.setattr(stack, "log", lambda *values: read.append(stack.update) or log(*values))
     stack.run(None, lambda update: False, lambda update: None)
     assert read == [1, 11, 21, 30]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"epochs": -1}, "epochs has to be a whole number from 1"),
+        ({"examples": 0}, "examples has to be"),
+        ({"batch_size": -8}, "batch_size has to be"),
+        ({"clip": -1.0}, "clip is the greatest norm"),
+    ],
+)
+def test_what_cannot_be_trained_is_no_run(change, said):
+    with pytest.raises(UsageError, match=said):
+        replace(toy(1), **change)
+
+
+def test_two_runs_of_one_key_are_refused():
+    with pytest.raises(UsageError, match="the same key"):
+        train([toy(1), toy(1)])
+
+
+def test_losses_that_close_over_other_values_are_not_stacked():
+    def towards(target):
+        return lambda apply, batch: (
+            (apply(batch["x"], batch["noise"]) - target).square().mean(),
+            torch.zeros(()),
+        )
+
+    near, same, far = (replace(toy(seed), loss=towards(t)) for seed, t in ((1, 0.0), (2, 0.0), (3, 10.0)))
+    assert near.stack_key() == same.stack_key() != far.stack_key()

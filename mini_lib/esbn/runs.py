@@ -39,7 +39,7 @@ class Settings(RunSettings):
     train_size: int = PROBLEMS  #: training problems wanted.
     test_size: int = PROBLEMS  #: test problems wanted.
     balance: str = "released"  #: "released" or "paper"; see `tasks.make_problems`.
-    batch_size: int = 32  #: B.
+    batch_size: int = 32  #: problems in a batch, B.
     width: float = 1.0  #: scales every layer; 1 is the paper's.
     #: named options of the network, its sizes among them; see `models`.
     options: dict = field(default_factory=dict)
@@ -113,6 +113,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
     The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
     """
+    Settings.check_is(settings)
     sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
     data = make_problems(settings.task, settings.m, seed, balance=settings.balance, **sizes)
     with seeded(seed, "weights", settings.model):

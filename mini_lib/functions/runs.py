@@ -36,7 +36,7 @@ class Settings(RunSettings):
     #: N, the points that are seen in training and before a test; the next one is the target.
     observed: int = 20
     epochs: int = 100  #: of 100 updates, each on curves drawn afresh.
-    batch_size: int = 32  #: B.
+    batch_size: int = 32  #: curves in a batch, B.
     lr: float = 1e-4  #: learning rate.
     prefixes: bool = False  #: train on every prefix of a curve at once, rather than on its last point alone.
     test_curves: int = 2500  #: how many, evenly split among the classes.
@@ -73,7 +73,7 @@ def paper_settings(model: str, **changes) -> Settings:
     Relational networks are tested on the way too: the spread of their estimates depends on how long they train.
     """
     checks = {"checks": CHECKS} if model in UNCERTAIN else {}
-    return Settings.from_dict({"model": model} | checks | changes)
+    return Settings.from_plan({"model": model} | checks, changes)
 
 
 def tutorial_settings(model: str, **changes) -> Settings:
@@ -81,7 +81,7 @@ def tutorial_settings(model: str, **changes) -> Settings:
     small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
     Settings.check_types({"options": changes.get("options", {})})
     options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.get("options", {})
-    return Settings.from_dict({"model": model} | small | changes | {"options": options})
+    return Settings.from_plan({"model": model} | small, changes | {"options": options})
 
 
 CHECKS = (1, 3, 10, 30)
@@ -96,6 +96,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     Curves depend on the seed alone, so that networks of one seed learn from the same; those of the test are the same
     for every run.
     """
+    Settings.check_is(settings)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     return settings.training_run(

@@ -30,7 +30,7 @@ class Settings(RunSettings):
     UNNAMED: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
 
     task: str  #: of `tasks.TASKS`.
-    machines: int  #: K.
+    machines: int  #: of a memory, K.
     model: str = "product"  #: of `models.MODELS`.
     #: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
     experiment: str = "mean addresses"
@@ -172,17 +172,18 @@ def paper_settings(name: str, machines: int, **changes) -> Settings:
     60
     """
     check_names("memory", [name], PAPERS)
-    return Settings.from_dict({"machines": machines} | PAPERS[name] | changes)
+    return Settings.from_plan({"machines": machines} | PAPERS[name], changes)
 
 
 def tutorial_settings(name: str, machines: int, **changes) -> Settings:
     """The same at the small scale: half an hour of a CPU's core."""
     check_names("memory", [name], PAPERS)
-    return paper_settings(name, machines, **TUTORIALS[name] | changes)
+    return Settings.from_plan({"machines": machines} | PAPERS[name] | TUTORIALS[name], changes)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
     """A training run; its episodes depend on the seed alone, so that networks of one seed learn from the same."""
+    Settings.check_is(settings)
     with seeded(seed, "weights", settings.model, settings.machines):
         model = settings.network()
     return settings.training_run(

@@ -354,6 +354,10 @@ def _t_test(rule: dict, values: Values) -> Verdict:
     first, second = (
         [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
     )
+    if len(first) != len(second) or len(first) < 2:
+        raise ValueError(
+            f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
+        )
     if first == second:
         return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
     from scipy import stats  # here, since it takes most of a second

@@ -29,11 +29,10 @@ _FUNCTIONS |= {"options": {"dim": 8, "layers": 2, "heads": 2}}
 _KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machines": 2, "total": 4, "dim": 4}
 _KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
 _SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
+_ESBN_NETWORKS = ("esbn", "esbn_no_confidence", "esbn_default_memory", "transformer", "ntm", "mnm", "lstm")
+_ESBN_NETWORKS += ("predinet", "rn", "trn")
 _BY_MODEL: dict[str, dict[str, dict]] = {
-    "esbn": {
-        **dict.fromkeys(("esbn", "esbn_no_confidence", "esbn_default_memory"), _ESBN),
-        **dict.fromkeys(("transformer", "ntm", "mnm", "lstm", "predinet", "rn", "trn"), _ESBN),
-    },
+    "esbn": dict.fromkeys(_ESBN_NETWORKS, _ESBN),
     "scan": {
         "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
         "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},

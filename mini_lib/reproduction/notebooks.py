@@ -139,7 +139,8 @@ def merge_streams(outputs: list) -> list:
     """Join neighbouring pieces of the same stream: where they were cut depends on the machine's speed."""
     merged: list = []
     for output in outputs:
-        if merged and output.get("name") == merged[-1].get("name", ""):  # only streams have a name
+        is_stream = output.output_type == "stream"
+        if is_stream and merged and merged[-1].get("name") == output.name:
             merged[-1].text += output.text
         else:
             merged.append(output)

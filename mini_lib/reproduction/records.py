@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import date
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 import torch
@@ -210,7 +209,9 @@ class Records:
 
 def to_line(record: dict) -> str:
     """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
-    return json.dumps(_each(record, lambda value: value if _is_plain(value) else None), sort_keys=True)
+    return json.dumps(
+        _each(record, lambda value: value if _is_plain(value) else None), sort_keys=True, allow_nan=False
+    )
 
 
 def _is_plain(value: object) -> bool:
@@ -264,10 +265,7 @@ def _fault(record: object) -> str | None:
             return f"the record's metric {name} is not a finite number"
     if not _is_curve(record["curve"]):
         return "the record's curve is not lists of updates, losses and scores, all of one length"
-    checks = record.get("checks", [])
-    if not (isinstance(checks, list) and all(isinstance(each, dict) for each in checks)) or not all(
-        map(_is_measured, chain.from_iterable(each.values() for each in checks))
-    ):
+    if not _are_checks(record.get("checks", [])):
         return "the record's checks are not a list of numbers by name"
     return None
 
@@ -279,6 +277,12 @@ def _is_curve(curve: dict) -> bool:
         and len({len(part) for part in curve.values()}) == 1
         and all(map(is_finite, curve["update"]))
         and all(map(_is_measured, curve["loss"] + curve["score"]))
+    )
+
+
+def _are_checks(checks: object) -> bool:
+    return isinstance(checks, list) and all(
+        isinstance(check, dict) and all(map(_is_measured, check.values())) for check in checks
     )
 
 

@@ -132,6 +132,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
     Order, noise and validation set depend on the seed alone; initial weights on the seed and the model.
     """
+    Settings.check_is(settings)
     parts = make_parts(settings, seed)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
@@ -183,4 +184,4 @@ def tutorial_settings(**changes) -> Settings:
     small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
     options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
     named = {"split": "add_jump", "model": "syntactic_attention", "options": options}
-    return Settings(**(named | small | changes))
+    return Settings.from_dict(named | small | changes)

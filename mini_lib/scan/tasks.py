@@ -241,5 +241,5 @@ def get_split(name: str) -> Split:
             raise UsageError(f"few-shot splits have {', '.join(map(str, FEW_SHOT))} examples, not {count}")
         return _few_shot(count, seed)
     if name not in SPLITS:
-        raise unknown_name_error("split", name, [*SPLITS, "few_shot_N_SEED"])
+        raise unknown_name_error("split", name, [*SPLITS, "few_shot_8_1"])
     return SPLITS[name]()

@@ -209,3 +209,10 @@ def test_wrong_input_says_what_would_do(arguments, words):
 def test_a_wrong_balance_is_named():
     with pytest.raises(ValueError, match="unknown balance 'papr'; did you mean 'paper'"):
         make_problems("rmts", 85, 1, balance="papr")
+
+
+def test_the_papers_balance_changes_relational_match_to_sample_alone():
+    for task in TASKS:
+        few = {balance: make_problems(task, 85, 1, balance=balance) for balance in ("paper", "released")}
+        same = few["paper"].train.ids.equal(few["released"].train.ids)
+        assert same == (task != "rmts")

@@ -172,6 +172,12 @@ def test_t_tests(shift, differs, expected):
     assert rule.judge(lookup)[0] == expected
 
 
+def test_one_pair_of_conditions_decides_nothing():
+    pair = ["esbn.table13/Identity rules/m=0", "esbn.table13/Distribution-of-three/m=0"]
+    with pytest.raises(ValueError, match="2 or more, got 1 and 1"):
+        claim("t_test", differs=False, pairs=[pair]).judge(lambda cell, metric: Value(len(cell), 0.0))
+
+
 @pytest.mark.parametrize(
     ("median", "mean", "se", "expected"),
     [

@@ -4,8 +4,9 @@ from functools import partial
 
 import torch
 
-from mini_lib.scan.models import CNN, GRUAttention, LiNetwork, SyntacticAttention, cnn, gru_attention, li
+from mini_lib.scan.models import CNN, GRUAttention, LiNetwork, SyntacticAttention, gru_attention, li
 from mini_lib.scan.models import syntactic_attention as streams
+from mini_lib.scan.models.calls import cross_entropy
 from mini_lib.scan.tasks import ACTION_IDS, EOS, MOST_ACTIONS, MOST_WORDS
 from scan import oracles
 
@@ -42,7 +43,8 @@ NETWORKS = {
 ORACLES = {form: partial(oracles.syntactic_attention, **FORMS[form]) for form in FORMS}
 ORACLES |= {name: getattr(oracles, name.split()[0]) for name in OTHERS}
 LOSSES = dict.fromkeys(FORMS, streams.loss)
-LOSSES |= {name: {"gru": gru_attention, "li": li, "cnn": cnn}[name.split()[0]].loss for name in OTHERS}
+OF_KIND = {"gru": gru_attention.loss, "li": li.loss, "cnn": cross_entropy}
+LOSSES |= {name: OF_KIND[name.split()[0]] for name in OTHERS}
 
 
 def make(name, seed=0, spread=0.2, **options):

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError
 from mini_lib.scan import recipes
 from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
+from mini_lib.scan.models.calls import cross_entropy
 from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention, GRUCell
 from mini_lib.scan.models.li import LiNetwork
@@ -79,7 +80,7 @@ RIGHT, WRONG = -math.log(math.exp(2) / (math.exp(2) + 7)), -math.log(1 / (math.e
         (gru_attention.loss, (RIGHT + WRONG + WRONG + WRONG) / 2),
         (li.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 2),
         (lambda *given: li.loss(*given, torch.tensor(0.25)), (2 * RIGHT + WRONG + 2 * WRONG) / 2 + 0.25),
-        (cnn.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 5),  # meta-seq2seq has the same
+        (cross_entropy, (2 * RIGHT + WRONG + 2 * WRONG) / 5),
     ],
     ids=["syntactic attention", "gru", "li", "li with penalty", "cnn"],
 )
@@ -231,7 +232,7 @@ def test_cnn_divides_by_twice_its_attention_layers(monkeypatch):
     for scaled in (True, False):
         monkeypatch.setattr(cnn, "_scale_gradient", kept if scaled else lambda x, factor: x)
         network.zero_grad()
-        cnn.loss(network(*examples), examples.actions).backward()
+        cross_entropy(network(*examples), examples.actions).backward()
         grads[scaled] = network.encoder_last.bias.grad
     torch.testing.assert_close(4 * grads[True], grads[False])  # two layers
 

@@ -6,7 +6,8 @@ from other_device import OTHER, OtherDevice
 
 from mini_lib.scan import tasks
 from mini_lib.scan.meta_tasks import training_episode
-from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq, loss
+from mini_lib.scan.models.calls import cross_entropy
+from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
 from mini_lib.scan.tasks import encode
 from scan.networks import COMMANDS, NETWORKS
 
@@ -26,6 +27,6 @@ def test_an_episode_of_meta_seq2seq_stays_on_its_device():
         drawn = network.noise(3, 5, tasks.MOST_WORDS, tasks.MOST_ACTIONS, torch.Generator())
         noise = {name: each.to(OTHER) for name, each in drawn.items()}
     with OtherDevice(waits=False):
-        loss(network(support, query, noise), query.actions).backward()
+        cross_entropy(network(support, query, noise), query.actions).backward()
     with OtherDevice():
         assert {each.grad.device for each in network.parameters()} == {OTHER}

@@ -7,7 +7,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from mini_lib.errors import UsageError
 from mini_lib.scan import meta_tasks
-from mini_lib.scan.models import meta_seq2seq
+from mini_lib.scan.models.calls import cross_entropy
 from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
 from mini_lib.scan.tasks import WORD_IDS, Examples, Split, encode, padded
 from scan import oracles
@@ -64,14 +64,14 @@ def test_meta_stacked_equals_alone():
 
     def loss(parameters, buffers, noise):
         logits = functional_call(network, (parameters, buffers), (support, query, noise))
-        return meta_seq2seq.loss(logits, query.actions)
+        return cross_entropy(logits, query.actions)
 
     stacked = vmap(grad(loss))(
         *stack_module_state([case[0] for case in cases]),
         {name: torch.stack([case[3][name] for case in cases]) for name in cases[0][3]},
     )
     for place, (each, _, _, noise) in enumerate(cases):
-        meta_seq2seq.loss(each(support, query, noise), query.actions).backward()
+        cross_entropy(each(support, query, noise), query.actions).backward()
         for name, parameter in each.named_parameters():
             torch.testing.assert_close(stacked[name][place], parameter.grad, rtol=1e-7, atol=1e-10)
 

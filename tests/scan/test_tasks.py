@@ -293,7 +293,7 @@ def test_decoding_without_an_end():
         (lambda: encode("jump twice"), r"give a list of commands, such as \['jump twice'\]"),
         (lambda: get_split("addjump"), "unknown split 'addjump'; did you mean 'add_jump'"),
         (lambda: get_split("few_shot_3_1"), "few-shot splits have 1, 2, 4, .*1024 examples, not 3"),
-        (lambda: get_split("few_shot_4"), "did you mean 'few_shot_N_SEED'"),
+        (lambda: get_split("few_shot_4"), "did you mean 'few_shot_8_1"),
         (lambda: get_split(""), "unknown split ''"),
     ],
 )

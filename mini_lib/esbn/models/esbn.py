@@ -24,7 +24,7 @@ class ESBNTrace(NamedTuple):
     keys_written: Tensor  #: k_w. [B, T+1, K]
     #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
     keys_retrieved: Tensor
-    gates: Tensor  #: g. [B, T+1]
+    gates: Tensor  #: the gate g. [B, T+1]
     #: w, row t over the entries written before t (and the default entry first, if any). [B, T+1, N]
     weights: Tensor
     confidences: Tensor  #: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]

@@ -22,9 +22,9 @@ class Timing(RunSettings):
     PAPER: ClassVar[str] = "kanerva"
 
     form: str  #: of `looped.FORMS`: the machines in one batched call, or in a loop.
-    episodes: int = 2  #: B.
-    items: int = 3  #: T.
-    dim: int = 50  #: D.
+    episodes: int = 2  #: of a batch, B.
+    items: int = 3  #: of an episode, T.
+    dim: int = 50  #: features of a code, D.
     threads: int = 1  #: that torch may use.
 
     def __post_init__(self) -> None:

@@ -4,8 +4,11 @@ B commands, T words, L steps, A actions that can be said.
 """
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from mini_lib.scan.tasks import NO_ACTION
 
 Words = Int[Tensor, "B T"]
 Lengths = Int[Tensor, "B"]
@@ -24,6 +27,11 @@ def noise_of(network: nn.Module, noise: Noise | None, device: torch.device, *siz
     on_gpu = device.type == "cuda"
     generator = torch.cuda.default_generators[device.index or 0] if on_gpu else torch.default_generator
     return {name: each.to(device) for name, each in network.noise(*sizes, generator).items()}
+
+
+def cross_entropy(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
+    """The loss of the CNN and of meta-seq2seq, averaged over all actions of the batch."""
+    return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
 
 
 def masked(x: Tensor, noise: Noise, name: str) -> Tensor:

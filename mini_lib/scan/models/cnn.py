@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from mini_lib.errors import check_whole
 from mini_lib.layers import check_dropout, dropout_masks
 from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, WORD_COUNT
 
 PLACES = 1024  # rows of each table of positions
 HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
@@ -130,8 +130,8 @@ class CNN(nn.Module):
 
     def read(
         self, words: Words, lengths: Lengths, noise: Noise
-    ) -> tuple[Tensor, Tensor, Bool[Tensor, "B W"]]:
-        """Keys and values [B, W, D] of the W = T - 1 places after <SOS>, and which of them are words."""
+    ) -> tuple[Float[Tensor, "B W D"], Float[Tensor, "B W D"], Bool[Tensor, "B W"]]:
+        """Keys and values of the W = T - 1 places after <SOS>, and which of them are words."""
         noise = {name: mask[:, 1:] for name, mask in noise.items()}
         words = words[:, 1:]
         inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None] - 1
@@ -173,11 +173,6 @@ class CNN(nn.Module):
         places |= dict.fromkeys(["actions", *(f"decoder_{number}" for number in layers), "output"], steps)
         sizes = {name: (batch, count, self.dim) for name, count in places.items()}
         return dropout_masks(sizes, self.dropout, generator)
-
-
-def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
-    """Cross-entropy, averaged over all actions of the batch."""
-    return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
 
 
 def _scale_gradient(x: Tensor, factor: float) -> Tensor:

@@ -19,6 +19,7 @@ from mini_lib.scan import tasks
 from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 
+Hidden = Float[Tensor, "B H"]
 PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
 FORGET_BIAS = 1.0
 END = tasks.ACTION_IDS[tasks.EOS] - 1  # its row in their tables
@@ -189,9 +190,9 @@ class LiNetwork(nn.Module):
         return encoded, torch.stack(decoded, dim=1)
 
     def step(
-        self, encoded: EncodedStreams, given: Float[Tensor, "B E"], a: Tensor, h: Tensor, c: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The decoder's next a, h and c, each [B, H], after what it is given."""
+        self, encoded: EncodedStreams, given: Float[Tensor, "B E"], a: Hidden, h: Hidden, c: Hidden
+    ) -> tuple[Hidden, Hidden, Hidden]:
+        """The decoder's next a, h and c after what it is given."""
         gates = F.linear(torch.cat([given, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
         h, c = lstm_step(gates, c, FORGET_BIAS)
         scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, W]

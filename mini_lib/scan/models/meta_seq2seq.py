@@ -13,7 +13,6 @@ from torch.nn import functional as F
 
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.scan.models.calls import Noise, masked, noise_of
-from mini_lib.scan.models.cnn import loss as loss  # cross-entropy, averaged over all actions
 from mini_lib.scan.models.recurrent import BiLSTM
 from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples
 
@@ -56,9 +55,10 @@ class MetaSeq2Seq(nn.Module):
 
     Example:
         >>> from mini_lib.scan.meta_tasks import training_episode
+        >>> from mini_lib.scan.models.calls import cross_entropy
         >>> network = MetaSeq2Seq(size=8)
         >>> support, query = training_episode(seed=1, number=0, shown=3, asked=2)
-        >>> loss(network(support, query), query.actions).backward()
+        >>> cross_entropy(network(support, query), query.actions).backward()
         >>> network.eval().predict(support, query.words, query.lengths, steps=9).shape
         torch.Size([5, 9])
     """
