@@ -21,6 +21,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import LogLocator, NullFormatter
 from torch import Tensor
 
+from mini_lib.errors import UsageError
+
 Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
@@ -244,6 +246,12 @@ def _checked(finding: str) -> str:
 def _captioned(finding: str, caption: str | None) -> str:
     """Return the caption as HTML, the finding in bold first."""
     return f"<strong>{html.escape(finding)}</strong> {html.escape(caption or '')}".strip()
+
+
+def require_nonempty(what: str, given) -> None:
+    """UsageError if there is nothing to draw."""
+    if not len(given):
+        raise UsageError(f"nothing to draw: give at least one {what}")
 
 
 def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | None = None):
