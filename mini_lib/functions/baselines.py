@@ -60,7 +60,8 @@ def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, 
 
 def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
     """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L."""
-    if not 1 <= order < y.shape[1]:
+    check_whole(order=order)
+    if order >= y.shape[1]:
         raise UsageError(
             f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"
         )

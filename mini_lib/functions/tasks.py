@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
@@ -104,10 +104,10 @@ def sample(
     >>> curves.truth.shape, curves.y.shape, curves.kinds
     (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
     """
-    least = {"count": (count, 1), "points": (points, 1), "noise": (noise, 0), "intercept": (intercept, 0)}
-    for name, (value, lowest) in least.items():
-        if not value >= lowest or math.isinf(value):
-            raise UsageError(f"{name} has to be {lowest} or more, got {value!r}")
+    check_whole(count=count, points=points)
+    for name, value in (("noise", noise), ("intercept", intercept)):
+        if not value >= 0 or math.isinf(value):
+            raise UsageError(f"{name} has to be 0 or more, got {value!r}")
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
     makers: dict[str, Callable[[], Tensor]] = {

@@ -16,12 +16,14 @@ from mini_lib.functions.evaluation import extrapolate_all, per_kind
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import OneDTransformer, Window, build_network
 from mini_lib.functions.runs import Settings
-from mini_lib.functions.tasks import Curves, sample
+from mini_lib.functions.tasks import Curves
 from mini_lib.seeding import torch_rng
 
 # Tests check types at run time, before our messages come; a reader's calls are not checked.
-as_curve, check_curves = inspect.unwrap(tasks.as_curve), inspect.unwrap(tasks.check_curves)
-init = inspect.unwrap(OneDTransformer.__init__)
+as_curve, check_curves, sample = (
+    inspect.unwrap(f) for f in (tasks.as_curve, tasks.check_curves, tasks.sample)
+)
+init, lags = inspect.unwrap(OneDTransformer.__init__), inspect.unwrap(baselines.lags)
 NAN, INF = math.nan, math.inf
 COMPLEX = "real numbers, and these are complex; give y.real"
 OFF_GRID = r"x has to be the whole steps from 1 to 3, .*got \[.*renumbered.*interpolate your curve"
@@ -63,8 +65,8 @@ BATCHES = [
     (tensor([0.0, 1.0], [-2e9, 0.0]), r"the largest observation is 2e\+09"),
 ]
 SAMPLES = [
-    ({"count": 0}, "count has to be 1 or more, got 0"),
-    ({"points": 0}, "points has to be 1 or more, got 0"),
+    *(({name: 0}, f"{name} has to be a whole number from 1, got 0") for name in ("count", "points")),
+    *(({name: 2.0}, f"{name} has to be a whole number from 1, got 2.0") for name in ("count", "points")),
     ({"noise": -0.1}, "noise has to be 0 or more, got -0.1"),
     ({"noise": INF}, "noise has to be 0 or more, got inf"),
     ({"noise": NAN}, "noise has to be 0 or more, got nan"),
@@ -128,6 +130,8 @@ QUESTIONS = [
     (lambda: tasks.evaluation_curves(2, 30), "a curve of each class; got 2 curves"),
     # predictors and bounds
     (lambda: baselines.autoregression(THREE, 2, order=3), r"AR\(L\) of 3 .* needs an L from 1 to 2, got 3"),
+    (lambda: baselines.autoregression(THREE, 2, order=0), "order has to be a whole number from 1, got 0"),
+    (lambda: lags(THREE, 2.0), "order has to be a whole number from 1, got 2.0"),
     (lambda: baselines.autoregression(THREE, 2, ridge=0.0), "ridge"),
     (lambda: bounds.score(POINT, SCORED, 2), "end before x = 4"),
     (

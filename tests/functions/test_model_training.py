@@ -1,16 +1,20 @@
 """What training relies on: weights at the start, savings that change nothing, gradients, stacks of networks."""
 
+import copy
 import math
 
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.autograd.functional import jacobian
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, stack_module_state, vmap
 from torch.nn import functional as F
 
 from functions.helpers import CASES, every_case, every_model, make, observations, whole
 from mini_lib.functions.models import build_network
 from mini_lib.functions.models.network import layout
 
+# PyTorch scripts its own rules when the first forward derivative is taken.
+forward_derivatives = pytest.mark.filterwarnings("ignore:`torch.jit.script` is:DeprecationWarning")
 window_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "window" in case[0]])
 
 
@@ -64,11 +68,14 @@ def test_fused_attention_equals_the_formula(name, form):
     torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
 
 
-def test_what_inference_or_a_stack_laid_out_can_be_trained_with():
+def test_what_inference_or_a_stack_laid_out_can_be_trained_with_and_copied():
     network, y = make("relational_window"), observations(2, 4)
     stack = stack_module_state([network])
     layout.cache_clear()
     vmap(grad(lambda parameters: functional_call(network, parameters, (y,)).sum()))(stack[0])
+    tokens = network.attention(y)[1]
+    for ours, copied in zip(tokens, copy.deepcopy(tokens), strict=True):
+        assert torch.equal(ours, copied)
     with torch.inference_mode():
         network(y, prefixes=True)
     network(y).sum().backward()
@@ -104,6 +111,38 @@ def test_gradients_of_the_window_equal_differences_of_the_loss(name, form):
             assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=1e-4, abs=1e-7)
 
 
+@forward_derivatives
+@every_case
+def test_every_way_to_differentiate_by_the_observations_gives_the_same(name, form):
+    network, y = make(name, form), observations(2, 4)
+    slopes = jacobian(network, y)  # [B, Q, B, N]
+    for transform in (jacrev, jacfwd):
+        torch.testing.assert_close(transform(network)(y), slopes, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(
+        grad(lambda y: network(y).sum())(y), slopes.sum(dim=(0, 1)), rtol=1e-8, atol=1e-10
+    )
+    direction = observations(2, 4, seed=1)
+    answers, moved = jvp(network, (y,), (direction,))
+    torch.testing.assert_close(answers, network(y), rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(moved, (slopes * direction).sum(dim=(2, 3)), rtol=1e-8, atol=1e-10)
+
+
+@forward_derivatives
+@every_model
+def test_second_derivatives_equal_differences_of_first_ones(name):
+    network, y = make(name), observations(1, 4)
+
+    def loss(y):
+        return network(y).square().sum()
+
+    curvature, step = hessian(loss)(y), 1e-5
+    for place in range(y.shape[1]):
+        moved = torch.zeros_like(y)
+        moved[0, place] = step
+        difference = (grad(loss)(y + moved) - grad(loss)(y - moved)) / (2 * step)
+        torch.testing.assert_close(curvature[..., 0, place], difference, rtol=1e-5, atol=1e-7)
+
+
 @every_case
 def test_stacked_networks_equal_each_alone(name, form):
     networks = [make(name, form, seed) for seed in range(3)]
@@ -127,12 +166,15 @@ def test_stacked_networks_equal_each_alone(name, form):
 @every_model
 @pytest.mark.parametrize("form", ["default", "own windows", "everything"])
 def test_a_stack_reads_with_one_fused_kernel_a_layer_and_equals_each_alone(name, form, monkeypatch):
-    """Differentiated as a whole, as in training; a kernel that PyTorch ran once a network would warn."""
+    """Differentiated as a whole, as in training; a kernel that PyTorch ran once a network would warn.
+
+    Networks without a window share one mask, which is not copied.
+    """
     networks, y = [make(name, form, seed) for seed in range(3)], observations(2, 4)
-    skeleton, kernel, batches = make(name, form), F.scaled_dot_product_attention, []
+    skeleton, kernel, read = make(name, form), F.scaled_dot_product_attention, []
 
     def counted(q, k, v, attn_mask):
-        batches.append(len(q))
+        read.append((len(q), len(attn_mask)))
         return kernel(q, k, v, attn_mask=attn_mask)
 
     def prefixes(parameters, buffers):
@@ -141,7 +183,8 @@ def test_a_stack_reads_with_one_fused_kernel_a_layer_and_equals_each_alone(name,
     parameters, buffers = stack_module_state(networks)
     monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
     together = vmap(prefixes)(parameters, buffers)
-    assert batches == ([] if form == "everything" else [6, 6])  # a gate after the softmax needs the formula
+    sizes = (6, 6 if skeleton.window else 1)  # curves of all networks, and masks
+    assert read == ([] if form == "everything" else [sizes] * 2)  # a gate after the softmax needs the formula
     together.square().sum().backward()
     for number, network in enumerate(networks):
         alone = network(y, prefixes=True)

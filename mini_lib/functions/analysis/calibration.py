@@ -62,6 +62,7 @@ def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> 
 
     Spread and error both grow with the steps. If steps were sorted together, this alone would make them rise as one.
     A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
+    There have to be at least as many curves of each class as bins.
     """
     error = (forecast.point - hidden_points(forecast, curves)).abs()
     return {
@@ -133,7 +134,8 @@ class MetricHistory(NamedTuple):
 def metric_history(record: dict, measure: str) -> MetricHistory:
     """A measure of `evaluation.evaluate` over the training of one run, from the checks in its record.
 
-    It is "mse", "spread", "covered_1" and so on, by class; or "window". Relational runs are checked on the way.
+    It is "mse", "noisy_mse", "sliding_mse", "spread", "covered_1", "covered_2" or "spread_error", by class; or
+    "window". Relational runs are checked on the way.
     """
     checks = record.get("checks")
     if not checks:

@@ -47,10 +47,11 @@ def layout(
 ) -> Layout:
     """The pass that takes in the observations after the first `known`, and queries about the places `asked`.
 
-    It is the same for all curves of as many points, so it is made once for each device. Inference mode is off
-    meanwhile: what was made within it could not be trained with later.
+    It is the same for all curves of as many points, so it is made once for each device. Inference mode and the
+    transforms of `torch.func` are off meanwhile: what was made within them could not be trained with, or copied,
+    later. The latter has no public switch.
     """
-    with torch.inference_mode(False):
+    with torch.inference_mode(False), torch._C._DisableFuncTorch():
         inputs = network.input_tokens(known + 1, observed, device)
         tokens = inputs.cat(*(network.query_tokens(place, device) for place in asked))
         keys = network.input_tokens(1, known, device).cat(tokens)

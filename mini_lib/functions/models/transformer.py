@@ -6,6 +6,9 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+# Private, as there is no public way to ask which transforms of `torch.func` one is within.
+from torch._functorch.pyfunctorch import TransformType, retrieve_all_functorch_interpreters
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_whole
@@ -44,7 +47,15 @@ def fused_attention(
     v: Float[Tensor, "B H T E"],
     attn_bias: Float[Tensor, "#B #H S T"],
 ) -> Float[Tensor, "B H S E"]:
-    """softmax(q k^T / sqrt(E) + attn_bias) v by PyTorch's kernel, which need not hold the weights; in stacks too."""
+    """softmax(q k^T / sqrt(E) + attn_bias) v by PyTorch's kernel, in a stack of networks too.
+
+    Without a window the kernel need not hold the weights [B, H, S, T]. With one that learns, the gradient of the
+    mask is of this size; and in a stack a mask is copied for every curve, so that with own windows it is as large.
+    Within `torch.func.grad`, `jvp` and whatever else is no `vmap` the formula is worked out as it is written, since
+    the kernel cannot be differentiated there in every way.
+    """
+    if {level.key() for level in retrieve_all_functorch_interpreters()} - {TransformType.Vmap}:
+        return attention_weights(q, k, attn_bias) @ v
     read = _FusedInStack.apply(q, k, v, attn_bias)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
 
@@ -61,19 +72,8 @@ class _FusedInStack(torch.autograd.Function):
         """Nothing is stacked."""
 
     @staticmethod
-    def setup_context(ctx, inputs: tuple[Tensor, ...], output: Tensor | None) -> None:
-        """Keep what `backward` needs."""
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, slope: Tensor) -> tuple[Tensor, ...]:
-        """Of the formula. Only for `vmap(grad(...))`: what is differentiated as a whole has the kernel's own."""
-
-        def formula(q: Tensor, k: Tensor, v: Tensor, attn_bias: Tensor) -> Tensor:
-            return attention_weights(q, k, attn_bias) @ v
-
-        _, pull_back = torch.func.vjp(formula, *ctx.saved_tensors)
-        return pull_back(slope)
+    def setup_context(ctx, inputs: tuple[Tensor, ...], output: None) -> None:
+        """Nothing to keep: what is differentiated is the kernel itself. PyTorch asks for this beside `vmap`."""
 
     @staticmethod
     def vmap(info, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:

@@ -109,11 +109,31 @@ def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
             lambda: figures.over_training({"one_d": [HISTORY, WINDOW]}, ""),
             "histories have to be of one measure",
         ),
-        (lambda: figures.over_training({"relational": []}, ""), r"histories have to be of one .* got \[\]"),
+        *(
+            (lambda truth=truth: figures.cloud(CLOUD, truth), f"the truth has {len(truth)} points; give 4")
+            for truth in ([0.4, 0.5, 0.6], [0.4, 0.5, 0.6, 0.7, 0.8])
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call, words):
     with pytest.raises(UsageError, match=words):
+        call()
+
+
+NOTHING = {
+    lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
+    lambda: figures.attention_by_distance({}): "network, by name",
+    lambda: figures.runs([]): "row of `tables.rows`",
+    lambda: figures.by_step({}): "network or predictor, by name",
+    lambda: figures.calibration({}, CALIBRATED[1]): "class of curves",
+    lambda: figures.over_training({}, ""): "history of a run",
+    lambda: figures.over_training({"relational": []}, ""): "history of a run",
+}
+
+
+@pytest.mark.parametrize(("call", "what"), NOTHING.items())
+def test_a_figure_of_nothing_says_what_to_give(call, what):
+    with pytest.raises(UsageError, match=f"nothing to draw: give at least one {what}"):
         call()
 
 

@@ -12,7 +12,15 @@ from matplotlib.ticker import MaxNLocator
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import Ensemble
 from mini_lib.reproduction.functions.figures.looks import EARLY_TO_LATE, TRUTH, label, looks, shade
-from mini_lib.reproduction.plotting import QUIET, RULE, Numbers, figure, legend_below, style
+from mini_lib.reproduction.plotting import (
+    QUIET,
+    RULE,
+    Numbers,
+    figure,
+    legend_below,
+    require_nonempty,
+    style,
+)
 
 COLUMNS = 3  # panels side by side
 
@@ -30,6 +38,7 @@ def continuations(
     of networks have their colours. The function, `truth` [T] or [B, T], is black. Standard deviations in `spreads`,
     named and shaped like predictions, are drawn as a band of two each way.
     """
+    require_nonempty("prediction, by name", predictions)
     if strange := set(spreads or {}) - set(predictions):
         raise UsageError(f"no prediction is called {min(strange)!r}; spreads go by the names of predictions")
     seen = _curves(y)
@@ -92,7 +101,11 @@ def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relatio
     They are those of `analysis.ensemble`; the function at x = 1..N+S, `truth`, is black, and the network's name says
     the colour.
     """
-    places = ensemble.places.numpy()
+    places, points = ensemble.places.numpy(), len(ensemble.y) + len(ensemble.places)
+    if truth is not None and len(truth) != points:
+        raise UsageError(
+            f"the truth has {len(truth)} points; give {points}, those of the curve and its steps"
+        )
     with style():
         fig, ax = figure(size=(8.6, 3.8))
         _panel(ax, ensemble.y.numpy(), None if truth is None else np.asarray(truth))

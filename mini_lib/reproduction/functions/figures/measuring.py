@@ -19,6 +19,7 @@ from mini_lib.reproduction.plotting import (
     legend_below,
     log_ticks,
     paper_mark,
+    require_nonempty,
     strip,
     style,
 )
@@ -35,6 +36,7 @@ def runs(rows: Sequence[dict], ylabel: str = ERROR, logarithmic: bool = True) ->
     The paper's mean is an open diamond with its standard error each way; bounds are grey lines. A network without
     finished runs says so. All panels share the axis of what is measured.
     """
+    require_nonempty("row of `tables.rows`", rows)
     classes = list(dict.fromkeys(row["class"] for row in rows))
     lines = _lines(rows)
     with style():
@@ -111,6 +113,7 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
 
     Errors are those of `analysis.error_by_step`, on a logarithmic axis.
     """
+    require_nonempty("network or predictor, by name", errors)
     drawn = looks(errors)
     classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
@@ -137,6 +140,7 @@ def calibration(bins: Mapping[str, Bins], coverage: Coverage) -> Figure:
     They are those of `analysis.error_by_spread` and `analysis.coverage`. Dotted lines are the control, a calibrated
     normal: a mean absolute error of 0.8 standard deviations, and its coverage for each number of deviations.
     """
+    require_nonempty("class of curves", bins)
     with style():
         fig, (left, right) = figure(1, 2, size=(8.6, 3.9))
         _errors(left, bins)
@@ -187,8 +191,9 @@ def over_training(
     lines, such as `normal_coverage(1)`. The axis of updates is always logarithmic, that of the measure may be.
     """
     runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]
+    require_nonempty("history of a run", runs)
     kinds = {tuple(history.values) for _, history in runs}
-    if len(kinds) != 1:
+    if len(kinds) > 1:
         raise UsageError(f"histories have to be of one measure, got {sorted(kinds)}; draw others apart")
     (classes,) = kinds
     with style():

@@ -13,7 +13,7 @@ from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
 from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label, shade
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
-from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, style
+from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, require_nonempty, style
 
 VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
 BOXES = {
@@ -114,6 +114,7 @@ def attention_by_distance(measured: Mapping[str, DistanceAttention]) -> Figure:
     It is that of `analysis.attention_by_distance`, by the name of the network. Thin lines are the layers, each a
     mean over heads. Attention shared evenly is dotted.
     """
+    require_nonempty("network, by name", measured)
     with style():
         fig, ax = figure(size=(6.4, 3.6))
         for name, (distance, weights, even) in measured.items():
