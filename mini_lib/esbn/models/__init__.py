@@ -100,6 +100,7 @@ def build_network(
     `windows` are those of temporal context normalisation, which `tcn=False` leaves out. `width` scales every layer,
     in steps of 16 units; 1 is the paper's size. `options` are the sequence model's own, its sizes among them.
 
+    >>> from torch import nn
     >>> import torch
     >>> network = build_network("esbn", classes=4, windows=(9,), width=0.125, key_size=32)
     >>> images = torch.rand(5, 9, 32, 32)  # five problems of nine images

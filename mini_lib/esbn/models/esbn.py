@@ -43,6 +43,7 @@ class ESBN(nn.Module):
 
     Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
 
+    >>> from torch import nn
     >>> _ = torch.manual_seed(0)
     >>> z, answers = torch.randn(16, 5, 8), torch.arange(16) % 2
     >>> z[8:] = z[:8].flip(1)

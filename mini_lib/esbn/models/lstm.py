@@ -10,6 +10,7 @@ from mini_lib.layers import LSTMCell, linear
 class LSTM(nn.Module):
     """An LSTM over the T embeddings; the answer is read from its last hidden state.
 
+    >>> from torch import nn
     >>> import torch
     >>> network, z = LSTM(features=8, classes=2, hidden=16), torch.randn(5, 9, 8)
     >>> nn.functional.cross_entropy(network(z), torch.arange(5) % 2).backward()

@@ -23,6 +23,7 @@ class MNM(nn.Module):
     All sizes are D. As in the authors' code the initialisation is PyTorch's default, U(+-1/sqrt(fan in)). A loop of
     one's own adds the meta loss:
 
+    >>> from torch.nn import functional as F
     >>> network, z = MNM(features=8, classes=2), torch.randn(5, 9, 8)
     >>> logits, meta_loss = network.forward_with_loss(z)
     >>> (F.cross_entropy(logits, torch.arange(5) % 2) + meta_loss).backward()

@@ -42,6 +42,7 @@ class NTM(nn.Module):
     Both heads look at the same memory, so they are addressed together, read head first. The heads' layers
     stay separate parameters and are joined into one matrix for the length of a problem.
 
+    >>> from torch.nn import functional as F
     >>> network, z = NTM(features=8, classes=2, hidden=32, row_size=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape

@@ -20,6 +20,7 @@ class PrediNet(nn.Module):
     e_n = sum_t a_n,t u_t; a head reports [W_s e_1 - W_s e_2, tag of e_1, tag of e_2]; y = MLP(all heads).
     Since W_s is linear it is applied to the T objects once, and the heads mix what comes out.
 
+    >>> from torch.nn import functional as F
     >>> network, z = PrediNet(features=8, classes=2, length=9, heads=4), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape, network.attention(z).shape

@@ -23,6 +23,7 @@ class RelationNet(nn.Module):
 
     In between, g has `hidden` units H; what g and f give has `relation_size` numbers R.
 
+    >>> from torch.nn import functional as F
     >>> network, z = RelationNet(features=8, classes=2, hidden=32, relation_size=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape

@@ -17,6 +17,7 @@ class Transformer(nn.Module):
     with attention softmax(Q K' / sqrt(D / 8)) V in 8 heads, so that D is a multiple of 8. W1 has `hidden` units, the
     MLP that answers `answer_hidden`. The paper does not mention `final_norm`, which the authors' code has.
 
+    >>> from torch.nn import functional as F
     >>> import torch
     >>> network, z = Transformer(features=16, classes=2, length=9, hidden=32), torch.randn(5, 9, 16)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()

@@ -23,6 +23,7 @@ class TemporalRelationNet(nn.Module):
     as A.3.8 describes. The authors' code has these layers and does not use what they compute; by default they are
     left out.
 
+    >>> from torch.nn import functional as F
     >>> network, z = TemporalRelationNet(features=8, classes=2, length=9, hidden=16), torch.randn(5, 9, 8)
     >>> F.cross_entropy(network(z), torch.arange(5) % 2).backward()
     >>> network(z).shape
