@@ -54,9 +54,10 @@ def fused_attention(
     Within `torch.func.grad`, `jvp` and whatever else is no `vmap` the formula is worked out as it is written, since
     the kernel cannot be differentiated there in every way.
     """
-    if {level.key() for level in retrieve_all_functorch_interpreters()} - {TransformType.Vmap}:
+    transforms = {level.key() for level in retrieve_all_functorch_interpreters()}
+    if transforms - {TransformType.Vmap}:
         return attention_weights(q, k, attn_bias) @ v
-    read = _FusedInStack.apply(q, k, v, attn_bias)
+    read = _FusedInStack.apply(q, k, v, attn_bias) if transforms else None
     return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
 
 
