@@ -8,7 +8,16 @@ from matplotlib.lines import Line2D
 
 from mini_lib.reproduction import Comparison
 from mini_lib.reproduction.comparison import caption
-from mini_lib.reproduction.plotting import RULE, colour, curves, figure, legend_below, seed_dots, style
+from mini_lib.reproduction.plotting import (
+    RULE,
+    colour,
+    curves,
+    figure,
+    legend_below,
+    require_nonempty,
+    seed_dots,
+    style,
+)
 from mini_lib.training import Run
 
 MARKS = "os^vD"  # for the rows of one network: with its several encoders, or with and without TCN
@@ -103,8 +112,7 @@ def learning_curves(
     one standard error; that of a single run is dashed. A network without finished runs is named in its panel as not
     run.
     """
-    if not panels:
-        raise ValueError("nothing to draw: give at least one panel of records")
+    require_nonempty("panel of records", panels)
     with style():
         size = (max(5.6, 3.6 * len(panels)), 3.6)
         fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
@@ -139,8 +147,7 @@ def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = 
 
     `chance` is the accuracy in percent of a guess, for a dotted line.
     """
-    if not runs:
-        raise ValueError("nothing to draw: give at least one run")
+    require_nonempty("run", runs)
     with style():
         fig, (left, right) = figure(
             1, 2, size=(8.6, 3.4), sharey=True, gridspec_kw={"width_ratios": (2.4, 1)}
