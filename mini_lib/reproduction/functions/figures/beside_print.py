@@ -74,7 +74,8 @@ def _network(ax: Axes, place: int, errors: Errors, paper: Float[np.ndarray, "1 K
     means = log_ratios(runs, paper)[0]
     if not np.isfinite(means).all():
         words = "diverged" if np.isinf(means).any() else "not run"
-        ax.text(1, place, words, ha="center", va="center", fontsize=7, color=QUIET)
+        look = {"ha": "center", "va": "center", "fontsize": 7, "color": QUIET}
+        ax.text(1, place, words, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1}, **look)
         return
     relative, count = None, runs.shape[-1]
     if count >= ENOUGH:
