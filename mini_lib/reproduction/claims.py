@@ -141,7 +141,7 @@ def judge(
     return judgements
 
 
-def judge_all(comparisons: Iterable[Comparison]) -> list[Judgement]:
+def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
     """As `judge`; of a paper that prints no numbers also under every reading that decides something.
 
     Where numbers are printed, a reading's own cells stand beside them. Where none are, nothing but the claims tells
@@ -150,7 +150,7 @@ def judge_all(comparisons: Iterable[Comparison]) -> list[Judgement]:
     compared = list(comparisons)
     return [
         each
-        for each in judge(compared, readings=readings_among(compared))
+        for each in judge(compared, claims, readings_among(compared))
         if each.scale in SCALES or (each.verdict != "not run" and not prints_numbers(each.claim.paper))
     ]
 
