@@ -55,6 +55,7 @@ UPPER_WING = (
     {"timing"},
     {"cells", "authors", "gaussian_processes"},
     {"tables"},
+    {"readings"},
     {"figures"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other

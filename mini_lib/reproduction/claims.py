@@ -15,8 +15,18 @@ from textwrap import fill
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
+from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.reproduction.comparison import (
+    ENOUGH,
+    TUTORIAL,
+    VERDICTS,
+    Comparison,
+    counts,
+    printed,
+    prints_numbers,
+    reading_of,
+    scale_of_variant,
+)
 from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
@@ -73,13 +83,13 @@ class Claim:
 
 
 class Judgement(NamedTuple):
-    """What became of a claim at one scale."""
+    """What became of a claim at one scale, or under one reading."""
 
     claim: Claim  #: what was judged.
-    scale: str  #: "paper", or the name of a smaller one.
+    scale: str  #: "paper", the name of a smaller one, or a reading's, such as "tutorial, balanced at first".
     verdict: str  #: such as "holds" or "fails".
     detail: str  #: the numbers behind it.
-    settings: str = ""  #: those that differ from the paper's.
+    settings: str = ""  #: those that differ from the paper's; of a reading, from those of its scale.
 
     def __str__(self) -> str:
         """Such as "holds @tutorial (width=0.25; weakest: ...)"."""
@@ -100,9 +110,19 @@ def load_claims() -> tuple[Claim, ...]:
     return claims
 
 
-def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
-    """Judge every claim at every scale; those that name cells which are not given are left out."""
+def judge(
+    comparisons: Iterable[Comparison],
+    claims: Iterable[Claim] | None = None,
+    readings: Iterable[str] = (),
+) -> list[Judgement]:
+    """Judge every claim at every scale; those that name cells which are not given are left out.
+
+    They are judged under `readings` too, variants such as "tutorial, balanced at first", wherever one of these has
+    all cells of a claim. UsageError for a reading of which no cell is given.
+    """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
+    readings = list(readings)
+    check_names("reading", readings, readings_among(compared.values()))
     judgements = []
     for claim in load_claims() if claims is None else claims:
         full = {cell: compared.get(cell) for cell in claim.cells()}
@@ -112,7 +132,33 @@ def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = No
         judgements.append(_judge(claim, "paper", full))
         if any(small.values()):  # else nobody has declared this claim at the smaller scale
             judgements.append(_judge(claim, TUTORIAL, small)._replace(settings=_changed(full, small)))
+        for reading in readings:
+            own = {cell: compared.get(f"{cell}/{reading}") for cell in full}
+            if all(own.values()):
+                scale = small if scale_of_variant(reading) == TUTORIAL else full
+                bases = {cell: scale[cell] or full[cell] for cell in own}
+                judgements.append(_judge(claim, reading, own)._replace(settings=_changed(bases, own)))
     return judgements
+
+
+def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
+    """As `judge`; of a paper that prints no numbers also under every reading that decides something.
+
+    Where numbers are printed, a reading's own cells stand beside them. Where none are, nothing but the claims tells
+    what a reading achieves.
+    """
+    compared = list(comparisons)
+    return [
+        each
+        for each in judge(compared, claims, readings_among(compared))
+        if each.scale in SCALES or (each.verdict != "not run" and not prints_numbers(each.claim.paper))
+    ]
+
+
+def readings_among(comparisons: Iterable[Comparison]) -> list[str]:
+    """The variants among these that are no scale, such as "no mask" or "tutorial, no mask", in order."""
+    cells = {comparison.cell.variant: comparison.cell for comparison in comparisons}
+    return [variant for variant, cell in cells.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
 
 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:
@@ -129,14 +175,14 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
     return Judgement(claim, scale, verdict, detail)
 
 
-def _changed(full: Mapping[str, Comparison], small: Mapping[str, Comparison | None]) -> str:
-    """The settings of the small scale that differ from the paper's."""
+def _changed(bases: Mapping[str, Comparison], others: Mapping[str, Comparison | None]) -> str:
+    """The settings of other cells that differ from those of the cells that they are beside."""
     changes = {}
-    for cell, comparison in small.items():
+    for cell, comparison in others.items():
         if comparison is not None:
-            paper = full[cell].cell.settings
+            base = bases[cell].cell.settings
             own = comparison.cell.settings
-            changes |= {f"{name}={value}": None for name, value in own.items() if paper.get(name) != value}
+            changes |= {f"{name}={value}": None for name, value in own.items() if base.get(name) != value}
     return ", ".join(changes)
 
 
@@ -216,7 +262,7 @@ def summary(comparisons: list[Comparison]) -> str:
     lines = ["table           " + "".join(f"{name:>14}" for name in (*VERDICTS, "partial"))]
     for table, count in counts(comparisons).items():
         lines.append(f"{table:16}" + "".join(f"{count[name]:14}" for name in (*VERDICTS, "partial")))
-    by_claim = _by_claim(judge(comparisons))
+    by_claim = _by_claim(judge_all(comparisons))
     lines += [""] if by_claim else []
     for claim, judgements in by_claim.items():
         lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judgements))}")

@@ -185,6 +185,11 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     }
 
 
+def prints_numbers(paper: str) -> bool:
+    """Whether a paper prints numbers that ours can be compared with."""
+    return any(table.startswith(f"{paper}.") for table in _tables())
+
+
 def caption(table_id: str) -> str:
     """What a table shows, in our words; empty where its numbers are not printed."""
     return _tables().get(table_id, {}).get("caption", "")
@@ -225,7 +230,12 @@ def filter_cells(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> 
 
 def scale_of(cell: Cell) -> str:
     """The scale of the runs that fill a cell: "tutorial", for its readings ("tutorial, no mask") too, or "paper"."""
-    return TUTORIAL if cell.variant.split(", ")[0] == TUTORIAL else "paper"
+    return scale_of_variant(cell.variant)
+
+
+def scale_of_variant(variant: str) -> str:
+    """The same of a variant's name; that of no variant is empty."""
+    return TUTORIAL if variant.split(", ")[0] == TUTORIAL else "paper"
 
 
 def reading_of(cell: Cell) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mini_lib.reproduction import ledger
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -17,6 +17,7 @@ from mini_lib.reproduction.comparison import (
     compare,
     counts,
     reading_of,
+    scale_of_variant,
 )
 from mini_lib.reproduction.records import Records
 
@@ -71,19 +72,38 @@ def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]
 
 
 def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """What each variant measured beside the cells that it is another reading of, where both have runs."""
+    """What each variant measured beside the cells that it is another reading of, where both have runs.
+
+    "tutorial, small, balanced" stands beside "tutorial, small" where that is declared, else beside "tutorial". What
+    is the same number of the same runs is left out.
+    """
     at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in comparisons}
     effects: dict[str, list[str]] = {}
-    for (table, row, column, _), each in at.items():
-        base, reading = reading_of(each.cell)
-        first = at.get((table, row, column, base))
-        if reading and first is not None and each.ours.n and first.ours.n:
-            small = f", {base} scale" if base else ""
+    for (table, row, column, variant), each in at.items():
+        reading = reading_of(each.cell)[1]
+        beside = (at.get((table, row, column, base)) for base in _bases(variant))
+        first = next(filter(None, beside), None)
+        if not reading or first is None or _measure(first) == _measure(each):
+            continue
+        if each.ours.n and first.ours.n:
+            scale, _, other = first.cell.variant.partition(", ")
+            small = (f", {scale} scale" if scale else "") + (f", {other}" if other else "")
             effects.setdefault(reading, []).append(
                 f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
                 f"{first.ours} ({first.ours.n})"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
+
+
+def _measure(comparison: Comparison) -> tuple[str, str]:
+    """Which number of which runs it compares."""
+    return comparison.cell.hash, comparison.cell.metric
+
+
+def _bases(variant: str) -> list[str]:
+    """What a variant may be another reading of, the nearest first: "a, b" and "a" and "" for "a, b, c"."""
+    parts = variant.split(", ")
+    return [", ".join(parts[:end]) for end in reversed(range(len(parts)))]
 
 
 def name(table: str) -> str:
@@ -136,29 +156,27 @@ def _anchor(table: str) -> str:
 
 
 def _claims(comparisons: list[Comparison]) -> list[str]:
-    by_claim: dict[Claim, dict[str, Judgement]] = {}
-    for judgement in judge(comparisons):
-        by_claim.setdefault(judgement.claim, {})[judgement.scale] = judgement
+    by_claim: dict[Claim, list[Judgement]] = {}
+    for judgement in judge_all(comparisons):
+        by_claim.setdefault(judgement.claim, []).append(judgement)
     if not by_claim:
         return []
-    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_claim.values())]
-    changed = dict.fromkeys(each.settings for by_scale in by_claim.values() for each in by_scale.values())
+    judged = list(chain.from_iterable(by_claim.values()))
+    scales = [scale for scale in SCALES if any(each.scale == scale for each in judged)]
+    changed = dict.fromkeys(each.settings for each in judged if each.scale in SCALES)
     numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
     rows = [
-        (
-            claim.id,
-            claim.statement,
-            claim.source,
-            *(_judgement(by_scale[scale], numbers) if scale in by_scale else "" for scale in scales),
-        )
-        for claim, by_scale in by_claim.items()
+        (claim.id, claim.statement, claim.source, *(_at_scale(scale, own, numbers) for scale in scales))
+        for claim, own in by_claim.items()
     ]
     notes = [f"({number}) {settings}" for settings, number in numbers.items()]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
         "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
         "runs, and no printed error, cannot tell. It is *not run* until every one "
-        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart."
+        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in "
+        "italics, stand other readings of a paper that prints no numbers; what they are is told in "
+        "[](what_the_paper_does_not_say.md)."
     )
     table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
     return [text, table] + (
@@ -166,9 +184,17 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
     )
 
 
-def _judgement(judgement: Judgement, numbers: dict[str, int]) -> str:
-    settings = f" ({numbers[judgement.settings]})" if judgement.settings else ""
-    return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
+def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, int]) -> str:
+    """The verdict at a scale with the number of its note, and beneath it those of its readings."""
+    lines = []
+    for each in judgements:
+        if each.scale == scale:
+            note = f" ({numbers[each.settings]})" if each.settings else ""
+            lines.append(f"{_coloured(each.verdict)}{note}<br>{each.detail}")
+        elif scale_of_variant(each.scale) == scale and each.scale not in SCALES:
+            reading = each.scale.removeprefix(f"{scale}, ")
+            lines.append(f"*{reading}*: {_coloured(each.verdict)}<br>{each.detail}")
+    return "<br>".join(lines)
 
 
 def _coloured(verdict: str) -> str:

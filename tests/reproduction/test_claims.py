@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction import (
     Cell,
     Claim,
@@ -17,7 +18,16 @@ from mini_lib.reproduction import (
     printed,
     summary,
 )
-from mini_lib.reproduction.claims import Judgement, Value, expand, format_claims, measured, updates_to
+from mini_lib.reproduction.claims import (
+    Judgement,
+    Value,
+    expand,
+    format_claims,
+    judge_all,
+    measured,
+    readings_among,
+    updates_to,
+)
 from mini_lib.reproduction.cli import wings
 from mini_lib.reproduction.comparison import Comparison, Printed, _tables
 
@@ -395,6 +405,85 @@ def test_every_scale_is_judged_by_its_own_cells(tmp_path):
     assert str(judgements[1]).startswith("fails @tutorial (width=0.5; weakest: ")
     assert judgements[1].to_dict()["claim"] == "esbn.C99"
     assert judge([small], [rule]) == []
+
+
+def test_a_claim_is_judged_under_the_readings_that_have_all_its_cells():
+    """Each with the settings that differ from those of its scale, if it has cells there."""
+
+    def found(row, variant, value, **settings):
+        cell = Cell("esbn.table13", row, "m=0", {"m": 0} | settings, 10, "h", variant=variant)
+        return Comparison(cell, None, Measured((value,) * 3))
+
+    first, second = "Identity rules", "Distribution of three"
+    compared = [
+        found(row, variant, value, **settings)
+        for row in (first, second)
+        for variant, value, settings in (
+            ("", 99.0, {}),
+            ("tutorial", 10.0, {"width": 0.5}),
+            ("tutorial, no mask", 98.0, {"width": 0.5, "mask": "none"}),
+            ("half", 97.0, {"width": 0.25}),
+        )
+    ]
+    compared.append(found(first, "tutorial, short", 1.0))
+    assert readings_among(compared) == ["tutorial, no mask", "half", "tutorial, short"]
+    rule = claim("threshold", cells=[A, f"esbn.table13/{second}/m=0"], at_least=95)
+    usual = judge(compared, [rule])
+    assert [each.scale for each in usual] == ["paper", "tutorial"]
+    judged = judge(compared, [rule], ["half", "tutorial, short", "tutorial, no mask"])
+    assert judged[:2] == usual
+    assert [(each.scale, each.verdict, each.settings) for each in judged[2:]] == [
+        ("half", "holds", "width=0.25"),
+        ("tutorial, no mask", "holds", "mask=none"),
+    ]
+    assert str(judged[3]).startswith("holds @tutorial, no mask (mask=none; weakest: ")
+    with pytest.raises(
+        UsageError, match="unknown reading 'tutorial, no mark'; did you mean 'tutorial, no mask'"
+    ):
+        judge(compared, [rule], ["tutorial, no mark"])
+
+
+def test_all_readings_with_runs_are_judged_where_a_paper_prints_no_numbers():
+    def found(paper, variant, values):
+        cell = Cell(f"{paper}.fig2c", "k = 2", "loss", {}, 3, "h", variant=variant)
+        return Comparison(cell, None, Measured(values))
+
+    for paper, expected in (
+        ("kanerva", ["paper", "tutorial", "tutorial, even"]),
+        ("esbn", ["paper", "tutorial"]),
+    ):
+        compared = [
+            found(paper, variant, values)
+            for variant, values in (
+                ("", ()),
+                ("tutorial", (2.0,) * 3),
+                ("tutorial, even", (1.0,) * 3),
+                ("tutorial, long", ()),
+            )
+        ]
+        rule = {"kind": "threshold", "cells": [f"{paper}.fig2c/k = 2/loss"], "at_most": 1}
+        judged = judge_all(compared, [Claim(f"{paper}.fig2c.1", "It is.", "", rule)])
+        assert [each.scale for each in judged] == expected
+
+
+DECIDED = {  # by the readings under which machines are to divide the work
+    "balanced at first": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "unit prior": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "balanced at first, four times as long": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "small": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "small, balanced at first": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "even weights": "3b.1 3b.2 3b.3 3b.4 3b.5 3c.1 3c.2 3c.3 7.1 7.2 7.3 8.1 8.2 8.3",
+    "balanced": "4a.1 4d.1 4d.2 4d.4",
+}
+
+
+@pytest.mark.parametrize("reading", DECIDED)
+def test_readings_of_the_kanerva_paper_have_the_cells_of_these_claims(reading, tmp_path):
+    (wing,) = (wing for wing in WINGS if wing.PAPER == "kanerva")
+    variant = f"tutorial, {reading}"
+    judged = judge(compare(wing.CELLS, Records(tmp_path)), readings=[variant])
+    found = [each.claim.id for each in judged if each.scale == variant]
+    assert found == [f"kanerva.fig{number}" for number in DECIDED[reading].split()]
 
 
 @pytest.mark.parametrize(("values", "expected"), [((99.0,) * 3, "open"), ((10.0,) * 3, "fails")])

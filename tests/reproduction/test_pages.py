@@ -1,6 +1,7 @@
 """The generated pages say what the records and the ledger say, and link to what exists."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -128,6 +129,44 @@ def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
         "tutorial": f"{where}: 60 (1) instead of 99 (1).",
         "no mask": f"{where}: 98 (1) instead of 99 (1); {where}, tutorial scale: 50 (1) instead of 60 (1).",
     }
+
+
+def test_a_reading_of_a_reading_is_compared_with_that_and_nothing_with_the_same_runs(tmp_path):
+    store = Records(tmp_path)
+    settings = {"": 1, "small": 2, "small, even": 3, "long, even": 4, "alone": 1}
+    cells = [cell(variant=", ".join(filter(None, ("tutorial", name))), x=x) for name, x in settings.items()]
+    for x in (1, 2, 3, 4):
+        store.add(record(1, 10.0 * x, scale="tutorial", x=x), TABLE)
+    where = "ESBN + TCN, Table 11, m=95, tutorial scale"
+    assert measured_effects(compare(cells, store)) == {
+        "small": f"{where}: 20 (1) instead of 10 (1).",
+        "small, even": f"{where}, small: 30 (1) instead of 20 (1).",
+        "long, even": f"{where}: 40 (1) instead of 10 (1).",
+    }
+
+
+def test_another_number_of_the_same_runs_is_an_effect(tmp_path):
+    store = Records(tmp_path)
+    found = record(1, 10.0, scale="tutorial")
+    found["metrics"]["other"] = 20.0
+    store.add(found, TABLE)
+    cells = [cell(variant="tutorial"), replace(cell(variant="tutorial, sliding"), metric="other")]
+    effects = measured_effects(compare(cells, store))
+    assert effects == {"sliding": "ESBN + TCN, Table 11, m=95, tutorial scale: 20 (1) instead of 10 (1)."}
+
+
+def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
+    store = Records(tmp_path)
+    names = {"": 0, "tutorial": 1, "tutorial, balanced": 2, "tutorial, without runs": 3}
+    cells = [cell("kanerva.fig8", "k = 4", "new", variant=name, x=x) for name, x in names.items()]
+    for seed in (1, 2, 3):
+        store.add(record(seed, 0.0, scale="tutorial", x=1), "kanerva.fig8")
+        store.add(record(seed, 0.1, scale="tutorial", x=2), "kanerva.fig8")
+    text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
+    (row,) = (line for line in text.splitlines() if line.startswith("| kanerva.fig8.2"))
+    assert "[fails]" in row
+    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: kanerva.fig8/k = 4/new, 0.1 |" in row
+    assert "without runs" not in row
 
 
 def test_tables_have_the_papers_names():
