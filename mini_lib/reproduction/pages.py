@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction import ledger
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge_all
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -16,21 +17,24 @@ from mini_lib.reproduction.comparison import (
     caption,
     compare,
     counts,
+    counts_by_paper,
     reading_of,
     scale_of_variant,
 )
 from mini_lib.reproduction.records import Records
 
+COUNTS = "<!-- counts, written by `make pages` -->"  # stands above and below them in README.md
 HOW_TO_READ = """\
-Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
-verdict. Errors are what the paper prints, for its number and for ours: standard deviations over runs for SCAN,
-standard errors of the mean for the others. Nothing here is typed in: the page is computed from the records in
+Each entry has three lines: what the paper prints, what we measured and in how many runs, and a verdict. Errors are
+what the paper prints, for its number and for ours: standard deviations over runs for SCAN, standard errors of the
+mean for the others. Nothing here is typed in: the page is computed from the records in
 `mini_lib/reproduction/records`.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
   accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
 - *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
-- *partial*: we have fewer runs than the paper. With fewer than 3 the paper's spread stands in for ours.
+- *too few runs*: one or two, which have no spread to speak of. So there is no verdict, whatever the number is.
+- *partial*: a verdict, but on fewer runs than the paper's.
 - *not run*: no run yet. Every one of them can be made with the command above its table.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
   others.
@@ -61,6 +65,22 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
     return [folder / name for name in pages]
 
 
+def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
+    """A README with the tables of `counts_by_paper` and `claims_by_paper` between its two lines `COUNTS`.
+
+    UsageError if it does not have these lines.
+    """
+    parts = readme.split(COUNTS)
+    if len(parts) != 3:
+        raise UsageError(
+            f"the counts stand between two lines {COUNTS!r}, and this README has {len(parts) - 1}"
+        )
+    comparisons = list(comparisons)
+    tables = counts_by_paper(comparisons), claims_by_paper(judge(comparisons))
+    text = "\n\n".join(ledger.table(head, rows) for head, *rows in tables)
+    return f"{parts[0]}{COUNTS}\n\n{text}\n\n{COUNTS}{parts[2]}"
+
+
 def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
     """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
     parts = ["# Paper against ours", HOW_TO_READ]
@@ -89,8 +109,8 @@ def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
             scale, _, other = first.cell.variant.partition(", ")
             small = (f", {scale} scale" if scale else "") + (f", {other}" if other else "")
             effects.setdefault(reading, []).append(
-                f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
-                f"{first.ours} ({first.ours.n})"
+                f"{row}, {name(table)}, {column}{small}: {each.ours.with_runs} instead of "
+                f"{first.ours.with_runs}"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
 
@@ -172,10 +192,11 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
     notes = [f"({number}) {settings}" for settings, number in numbers.items()]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
-        "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
-        "runs, and no printed error, cannot tell. It is *not run* until every one "
-        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in "
-        "italics, stand other readings of a paper that prints no numbers; what they are is told in "
+        "comparison is within two standard errors, or a threshold missed by less, and *open* where it would hold, "
+        "had none of its runs diverged. There are *too few runs* where a cell that decides has fewer than three. "
+        "It is *not run* until every one "
+        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart. "
+        "Beneath them, in italics, stand other readings of a paper that prints no numbers; what they are is told in "
         "[](what_the_paper_does_not_say.md)."
     )
     table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
@@ -223,8 +244,8 @@ def _grid(comparisons: list[Comparison]) -> str:
 
 def _entry(each: Comparison) -> str:
     lines = ["-" if each.paper is None else str(each.paper)]
-    lines += [f"{each.ours} ({each.ours.n})"] if each.ours.n else []
-    lines.append(_coloured(each.verdict) + (", partial" if each.partial else ""))
+    lines += [each.ours.with_runs] if each.ours.n else []
+    lines.append(_coloured(each.verdict) + each.label.removeprefix(each.verdict))
     return "<br>".join(map(_solid, lines))
 
 

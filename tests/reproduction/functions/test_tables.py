@@ -37,7 +37,7 @@ def test_rows_hold_every_run_beside_the_paper_and_the_bounds(records):
     assert row == {
         **{"model": "one_d", "class": "lin", "name": "1d transformer", "seeds": [1, 2], "diverged": 1},
         **{"runs": [1.1, 1.2], "mean": pytest.approx(1.15), "sem": None, "paper": 0.109, "error": 0.005},
-        **{"verdict": "differs", "bounds": {"best": 0.002, "zero": 2.2}},
+        **{"verdict": "too few runs", "bounds": {"best": 0.002, "zero": 2.2}},
     }
     assert found[2]["bounds"] == {"best": 0.702}
     by_place = {(row["model"], row["class"]): row for row in found}
