@@ -52,7 +52,7 @@ UPSTAIRS = (
 UPPER_WING = (
     {"looped"},
     {"scaling"},
-    {"timing"},
+    {"timing", "starts"},
     {"cells", "authors", "gaussian_processes"},
     {"tables"},
     {"readings"},

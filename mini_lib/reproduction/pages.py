@@ -127,9 +127,12 @@ def _bases(variant: str) -> list[str]:
 
 
 def name(table: str) -> str:
-    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d"."""
-    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
-    return f"{'Figure' if kind == 'fig' else kind.capitalize()} {number.upper()}"
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d".
+
+    One of our own has no number: "Starts" for "scan.starts".
+    """
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table).groups()
+    return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
 
 
 # ----------------------------------------------------------------------------------------- parts of the page
@@ -166,7 +169,7 @@ def _measured_table(comparisons: list[Comparison]) -> str:
 
 def _order(table: str) -> tuple:
     """Tables before figures, each by number."""
-    kind, number = name(table).split(" ", 1)
+    kind, _, number = name(table).partition(" ")
     digits = re.match(r"\d+", number)
     return kind != "Table", int(digits[0]) if digits else 0, number
 
