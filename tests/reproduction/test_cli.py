@@ -96,7 +96,7 @@ def test_list_names_every_cell(run, tmp_path):
 
 def test_list_of_one_paper_or_table(run, tmp_path):
     _, out, _ = run("list", "scan", "--records", tmp_path)
-    assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2"]
+    assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2", "scan.starts"]
     _, out, _ = run("list", "scan.table2", "--records", tmp_path)
     assert [line.split(":")[0].strip() for line in out.splitlines()[:2]] == ["scan", "scan.table2"]
     assert "esbn" not in out
