@@ -40,11 +40,11 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "plotting", "launch", "notebooks"},
+    {"cells", "plotting", "launch", "cluster", "notebooks"},
     {"records"},
     {"comparison"},
     {"claims"},
-    {"ledger"},
+    {"ledger", "plan"},
     {"authors", "pages"},
     {"bench", "doctor"},
     {"cli"},
