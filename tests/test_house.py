@@ -45,6 +45,7 @@ UPSTAIRS = (
     {"comparison"},
     {"claims"},
     {"ledger", "plan"},
+    {"capacity"},
     {"authors", "pages"},
     {"bench", "doctor"},
     {"cli"},

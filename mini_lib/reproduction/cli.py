@@ -408,9 +408,12 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 def pages(folder: Annotated[Path, typer.Argument()] = Path("book/generated")) -> None:
     """Write the book's generated pages."""
     from mini_lib.reproduction import Records, write_pages
+    from mini_lib.reproduction.capacity import write_capacity
 
-    for path in write_pages(folder, wings(), Records()):
+    records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
+    for path in write_pages(folder, wings(), records):
         print(path)
+    print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
 
 
 @data_app.command("fetch")
