@@ -9,6 +9,7 @@ anew.
 import logging
 import os
 import signal
+import socket
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -90,19 +91,27 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     else:
         raise UsageError(f"the cluster at {address} has its own workers; leave out --workers")
     try:
+        _check_answers(address)
         with _sigterm_kept():
             ray.init(**how)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UsageError(
             f"no Ray cluster at {address or 'this machine'}: {reason}. `ray start --head` starts one and prints its "
-            "address; without --ray-address and RAY_ADDRESS a local one is started"
+            "address; all machines need its token (`ray get-auth-token`). Without an address a local one is started"
         ) from error
     try:
         resources = ray.cluster_resources()
         yield Cluster(int(resources.get("CPU", 0)), int(resources.get("GPU", 0)))
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str | None) -> None:
+    """OSError at once where nothing listens at host:port; Ray itself asks for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from contextlib import nullcontext
+from socket import socket
 from types import ModuleType
 
 import pytest
@@ -70,6 +71,7 @@ def asked(monkeypatch):
     fake.init, fake.cluster_resources = init, lambda: {"CPU": 3.0, "memory": 1.0}
     fake.shutdown = lambda: found.update(shut=True)
     monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr(clusters.socket, "create_connection", lambda *given, **named: socket())
     return found
 
 
@@ -101,6 +103,14 @@ def test_an_address_is_sent_this_package_and_no_address_starts_a_cluster_here(as
 def test_a_cluster_that_cannot_be_used_is_told_in_a_line(asked, address, workers, message):
     with pytest.raises(UsageError, match=message), connected(address, workers):
         pass
+
+
+def test_an_address_where_nothing_listens_is_told_at_once():
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UsageError, match=f"no Ray cluster at {address}: .*refused"), connected(address):
+            pass
 
 
 def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path):
