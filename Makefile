@@ -43,7 +43,7 @@ $(VENDOR)/.ready: package-lock.json
 
 pages: $(READY)
 	@mkdir -p book/generated
-	$(BIN)/mini-lib pages
+	$(BIN)/mini-lib pages --readme README.md
 
 book: $(READY) $(VENDOR)/.ready pages
 	@if [ -f $(VENDOR)/.ready ]; then cp book/_config.yml book/generated/config.yml; \

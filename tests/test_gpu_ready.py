@@ -46,6 +46,10 @@ FORMS = TINY | {
     "kanerva images from their own codes": PRODUCT | {"ae_weight": 1.0},
     "kanerva no gradient to r": PRODUCT | {"options": {"stop_grad_r": True}},
     "kanerva binding": PRODUCT | {"task": "rgb"},
+    "kanerva even weights": PRODUCT | {"options": {"assignment": "even"}},
+    "kanerva unit prior, balanced": PRODUCT
+    | {"options": {"assignment": "unit prior"}, "balance": 2.0, "balance_until": 5},
+    "kanerva mixture, balanced": TINY["kanerva mixture"] | {"balance": 2.0},
     "kanerva given": PRODUCT  # what is given has no divergence
     | {"task": "rgb", "kl": {"assignment": 0.0, "assignment_read": 0.0}, "options": {"assignment": "given"}},
 }

@@ -53,9 +53,10 @@ UPSTAIRS = (
 UPPER_WING = (
     {"looped"},
     {"scaling"},
-    {"timing"},
+    {"timing", "starts"},
     {"cells", "authors", "gaussian_processes"},
     {"tables"},
+    {"readings"},
     {"figures"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other

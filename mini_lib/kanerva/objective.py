@@ -63,8 +63,9 @@ class Loss:
     """Reconstruction plus weighted divergences, in nats per image; the score is the reconstruction alone.
 
     A batch holds "images" [B, T, C, H, W], 0 or 1, also as bytes, and may hold "queries" (by default the images),
-    "noise" (see `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), and for a mixture
-    "tau", its temperature; these two are one number or [B], one for each episode.
+    "noise" (see `Kanerva.noise_shapes`), "warm_up", a factor of all divergences (see `warm_up`), "balance", one of
+    the balance (see `fade`), and for a mixture "tau", its temperature; these three are one number or [B], one for
+    each episode.
     """
 
     #: which divergences count: "mean addresses", "full" or "mixture"; see `WEIGHTS`.
@@ -74,11 +75,12 @@ class Loss:
     #: (name, weight) of divergences that weigh something else than in the experiment.
     changed: tuple[tuple[str, float], ...] = ()
     hide_green: bool = False  #: queries are the images without their green channel, as in the binding task.
+    balance: float = 0.0  #: weight of the `unevenness` of the machines' use; ours, 0 in the paper.
 
     def __post_init__(self):
         check_names("experiment", [self.experiment], WEIGHTS)
         check_names("divergence", dict(self.changed), KL_TERMS)
-        for name, weight in (("ae_weight", self.ae_weight), *self.changed):
+        for name, weight in (("ae_weight", self.ae_weight), ("balance", self.balance), *self.changed):
             if not 0 <= weight < math.inf:
                 raise UsageError(f"the weight of {name} has to be at least 0, got {weight!r}")
 
@@ -103,6 +105,9 @@ class Loss:
         loss = score + (batch.get("warm_up", 1.0) * self.divergence(parts)).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:
             loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
+        if self.balance:
+            factor = torch.as_tensor(batch.get("balance", 1.0)).mean()
+            loss = loss + self.balance * factor * unevenness(trace.shares)
         return loss, score
 
     def divergence(self, parts: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
@@ -117,9 +122,23 @@ class Loss:
         return total
 
 
+def unevenness(shares: Float[Tensor, "B N K"]) -> Float[Tensor, ""]:
+    """KL(mean share || 1 / K) over all items of all episodes, in nats: 0 where machines are used equally; ours.
+
+    It looks at the mean alone, and leaves open whether every item is shared or each has a machine of its own.
+    """
+    mean = shares.mean(dim=(0, 1))  # [K]
+    return math.log(len(mean)) + (mean * mean.clamp(min=torch.finfo(mean.dtype).tiny).log()).sum()
+
+
 def warm_up(update: Int[Tensor, "*B"], over: int) -> Float[Tensor, "*B"]:
     """A factor that grows evenly from 0 at the first update to 1 after `over`; 1 throughout for 0."""
     return (update / over).clamp(max=1.0) if over else torch.ones_like(update, dtype=torch.float32)
+
+
+def fade(update: Int[Tensor, "*B"], over: int) -> Float[Tensor, "*B"]:
+    """A factor that falls evenly from 1 at the first update to 0 after `over`; 1 throughout for 0."""
+    return 1.0 - warm_up(update, over) if over else warm_up(update, 0)
 
 
 def temperature(update: Int[Tensor, "*B"], updates: int, last: float = 0.5) -> Float[Tensor, "*B"]:

@@ -12,13 +12,14 @@ from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, check_options
 from mini_lib.kanerva.models.noise import GIVEN
-from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, temperature, warm_up
+from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
+LEARNED = ("learned", "unit prior")  # assignments of which a network learns machines' weights
 UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twice
 
 
@@ -48,6 +49,8 @@ class Settings(RunSettings):
     kl_weight: float = 1.0  #: of all divergences, besides their own weights.
     warm_up: int = 0  #: updates over which that weight grows from 0.
     ae_weight: float = 0.0  #: of the images decoded from their own codes.
+    balance: float = 0.0  #: weight of the unevenness with which machines are used; ours, 0 in the paper.
+    balance_until: int = 0  #: updates over which that weight falls to 0; it stays as it is for 0.
     #: weights of single divergences that differ from the experiment's.
     kl: dict = field(default_factory=dict)
     test_episodes: int = 100  #: how many.
@@ -79,6 +82,7 @@ class Settings(RunSettings):
             )
         if self.warm_up < 0:
             raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
+        self._check_balance()
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
             raise UsageError(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
@@ -91,6 +95,15 @@ class Settings(RunSettings):
             raise UsageError("machines can be given by the red digit on the task 'rgb' only")
         self.loss()
         self.check_checks()
+
+    def _check_balance(self) -> None:
+        if self.balance_until < 0:
+            raise UsageError(f"balance_until is a whole number of updates from 0, got {self.balance_until!r}")
+        if self.balance_until and not self.balance:
+            raise UsageError("balance_until says when the balance has faded; give its weight, balance, too")
+        learned = self.options.get("assignment", "learned") in LEARNED and not self.options.get("stop_grad_r")
+        if self.balance and not (self.machines > 1 and learned):
+            raise UsageError("balance is for two or more machines whose weights are learned; leave it out")
 
     @property
     def given(self) -> bool:
@@ -105,7 +118,8 @@ class Settings(RunSettings):
     def loss(self) -> Loss:
         """What is minimised."""
         changed = tuple(sorted(self.kl.items()))
-        return Loss(self.experiment, self.ae_weight, changed, hide_green=self.task == "rgb")
+        hide_green = self.task == "rgb"
+        return Loss(self.experiment, self.ae_weight, changed, hide_green=hide_green, balance=self.balance)
 
     def network(self) -> Kanerva:
         """A fresh network, from torch's global generator."""
@@ -161,6 +175,18 @@ TUTORIALS = {
     "sprites": SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)},
 }
 
+# Binding on 8 x 8 pixels, with fewer items and columns and 3,000 updates: it trains in two minutes of a core, while
+# one reads. Changes of `tutorial_settings("binding", k)`.
+SMALL_TASK = {
+    "source": "digits",
+    "items": 12,
+    "total": 16,
+    "dim": 40,
+    "kl_weight": 8**2 / 28**2,
+    "ae_weight": 0.0,
+    "epochs": 300,
+}
+
 
 def paper_settings(name: str, machines: int, **changes) -> Settings:
     """The paper's settings of a memory, with changes, which are fields of `Settings`.
@@ -210,6 +236,8 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
     batch = {"images": episodes.images.byte(), "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
+    if s.balance:
+        batch["balance"] = fade(update, s.balance_until)
     if s.given:
         batch["labels"] = episodes.labels
     if s.model == "mixture":

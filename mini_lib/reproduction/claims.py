@@ -1,12 +1,16 @@
 """The papers' headline claims: small rules over cells in claims.json, judged on what we measured.
 
 From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
-means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict.
+means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict: a claim "holds" or
+"fails", or is a "tie" where chance can explain the difference. It is "open" where it would hold, had none of its
+runs diverged. There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"), or
+one of its cells has none ("not run").
 """
 
 import json
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,13 +19,27 @@ from textwrap import fill
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, VERDICTS, Comparison, counts, printed
+from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.reproduction.comparison import (
+    ENOUGH,
+    TOO_FEW,
+    TUTORIAL,
+    VERDICTS,
+    Comparison,
+    counts,
+    counts_by_paper,
+    in_columns,
+    printed,
+    prints_numbers,
+    reading_of,
+    scale_of_variant,
+)
 from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
-WORST_FIRST = ("fails", "open", "tie", "holds")
+JUDGED = ("holds", "tie", "fails", "open", TOO_FEW, "not run")  # what can be said of a claim
+WORST_FIRST = ("fails", TOO_FEW, "tie", "holds")
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
 SKEW_SE = math.sqrt(math.pi / 2 - 1)  # standard errors of a mean in that of median - mean, for normal values
@@ -31,7 +49,7 @@ class Value(NamedTuple):
     """What the runs of a cell give."""
 
     mean: float  #: over runs.
-    se: float  #: standard error of the mean, infinite where too few runs can tell.
+    se: float  #: standard error of the mean, infinite where there are too few runs to have one.
     #: the value of each run, by key, where it is one number a run.
     runs: Mapping[str, float] = MappingProxyType({})
     median: float = math.nan  #: over runs.
@@ -39,7 +57,7 @@ class Value(NamedTuple):
 
 Values = Mapping[str, Value]  # by the id of the cell
 Lookup = Callable[[str, str], Value | None]  # of a cell's id and a metric; None where there are no runs
-Verdict = tuple[str, str]  # "holds", "fails", "tie", "open" or "not run"; and the figure that decided it
+Verdict = tuple[str, str]  # a word of JUDGED, and the figure that decided it
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +81,7 @@ class Claim:
         return list(dict.fromkeys(expand([self.rule.get("cells", ()), self.rule.get("pairs", ())])))
 
     def judge(self, lookup: Lookup) -> Verdict:
-        """The verdict, "holds", "fails", "tie", "open" or "not run", and the figure that decided it."""
+        """The verdict, a word of `JUDGED`, and the figure that decided it."""
         values = {cell: lookup(cell, self.rule.get("metric", "")) for cell in self.cells()}
         missing = [cell for cell, value in values.items() if value is None]
         if missing:
@@ -73,13 +91,13 @@ class Claim:
 
 
 class Judgement(NamedTuple):
-    """What became of a claim at one scale."""
+    """What became of a claim at one scale, or under one reading."""
 
     claim: Claim  #: what was judged.
-    scale: str  #: "paper", or the name of a smaller one.
+    scale: str  #: "paper", the name of a smaller one, or a reading's, such as "tutorial, balanced at first".
     verdict: str  #: such as "holds" or "fails".
     detail: str  #: the numbers behind it.
-    settings: str = ""  #: those that differ from the paper's.
+    settings: str = ""  #: those that differ from the paper's; of a reading, from those of its scale.
 
     def __str__(self) -> str:
         """Such as "holds @tutorial (width=0.25; weakest: ...)"."""
@@ -100,9 +118,19 @@ def load_claims() -> tuple[Claim, ...]:
     return claims
 
 
-def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
-    """Judge every claim at every scale; those that name cells which are not given are left out."""
+def judge(
+    comparisons: Iterable[Comparison],
+    claims: Iterable[Claim] | None = None,
+    readings: Iterable[str] = (),
+) -> list[Judgement]:
+    """Judge every claim at every scale; those that name cells which are not given are left out.
+
+    They are judged under `readings` too, variants such as "tutorial, balanced at first", wherever one of these has
+    all cells of a claim. UsageError for a reading of which no cell is given.
+    """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
+    readings = list(readings)
+    check_names("reading", readings, readings_among(compared.values()))
     judgements = []
     for claim in load_claims() if claims is None else claims:
         full = {cell: compared.get(cell) for cell in claim.cells()}
@@ -112,7 +140,33 @@ def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = No
         judgements.append(_judge(claim, "paper", full))
         if any(small.values()):  # else nobody has declared this claim at the smaller scale
             judgements.append(_judge(claim, TUTORIAL, small)._replace(settings=_changed(full, small)))
+        for reading in readings:
+            own = {cell: compared.get(f"{cell}/{reading}") for cell in full}
+            if all(own.values()):
+                scale = small if scale_of_variant(reading) == TUTORIAL else full
+                bases = {cell: scale[cell] or full[cell] for cell in own}
+                judgements.append(_judge(claim, reading, own)._replace(settings=_changed(bases, own)))
     return judgements
+
+
+def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
+    """As `judge`; of a paper that prints no numbers also under every reading that decides something.
+
+    Where numbers are printed, a reading's own cells stand beside them. Where none are, nothing but the claims tells
+    what a reading achieves.
+    """
+    compared = list(comparisons)
+    return [
+        each
+        for each in judge(compared, claims, readings_among(compared))
+        if each.scale in SCALES or (each.verdict != "not run" and not prints_numbers(each.claim.paper))
+    ]
+
+
+def readings_among(comparisons: Iterable[Comparison]) -> list[str]:
+    """The variants among these that are no scale, such as "no mask" or "tutorial, no mask", in order."""
+    cells = {comparison.cell.variant: comparison.cell for comparison in comparisons}
+    return [variant for variant, cell in cells.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
 
 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:
@@ -129,33 +183,34 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
     return Judgement(claim, scale, verdict, detail)
 
 
-def _changed(full: Mapping[str, Comparison], small: Mapping[str, Comparison | None]) -> str:
-    """The settings of the small scale that differ from the paper's."""
+def _changed(bases: Mapping[str, Comparison], others: Mapping[str, Comparison | None]) -> str:
+    """The settings of other cells that differ from those of the cells that they are beside."""
     changes = {}
-    for cell, comparison in small.items():
+    for cell, comparison in others.items():
         if comparison is not None:
-            paper = full[cell].cell.settings
+            base = bases[cell].cell.settings
             own = comparison.cell.settings
-            changes |= {f"{name}={value}": None for name, value in own.items() if paper.get(name) != value}
+            changes |= {f"{name}={value}": None for name, value in own.items() if base.get(name) != value}
     return ", ".join(changes)
 
 
 def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
     """Mean, standard error and median of a cell's runs; None without any.
 
-    With fewer than 3 runs the paper's SD stands in, if it prints one. `metric` is the cell's own if empty;
+    With fewer than 3 finished runs the standard error is infinite. `metric` is the cell's own if empty;
     "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says, and infinite if
     a run never does.
     """
     if comparison is None or not comparison.ours.n:
         return None
-    values, sd = list(comparison.ours.values), comparison.paper.sd if comparison.paper else math.inf
+    values = list(comparison.ours.values)
     if metric:
         level = float(metric.removeprefix("updates_to_"))
-        values, sd = [updates_to(record, level) or math.inf for record in comparison.records], math.inf
+        values = [updates_to(record, level) or math.inf for record in comparison.records]
+    enough = (len(values) or comparison.ours.n) >= ENOUGH
     if not values or math.inf in values:
-        return Value(math.inf if values else math.nan, 0.0)
-    sd = statistics.stdev(values) if len(values) >= ENOUGH else sd
+        return Value(math.inf if values else math.nan, 0.0 if enough else math.inf)
+    sd = statistics.stdev(values) if enough else math.inf
     finished = [record["key"] for record in comparison.records if not record["diverged"]]
     runs = dict(zip(finished, values, strict=True)) if finished and not metric else {}
     return Value(statistics.fmean(values), sd / math.sqrt(len(values)), runs, statistics.median(values))
@@ -211,15 +266,28 @@ def _matching(wanted: str, ids: list[str]) -> list[str]:
     return matching
 
 
+def claims_by_paper(judgements: Iterable[Judgement]) -> list[tuple]:
+    """A table, its head first: how often each word of `JUDGED` was said of a paper's claims at a scale."""
+    count = Counter((each.claim.paper, each.scale, each.verdict) for each in judgements)
+    rows = dict.fromkeys(key[:2] for key in count)
+    return [
+        ("paper", "scale", *JUDGED),
+        *((*row, *(count[*row, word] for word in JUDGED)) for row in rows),
+    ]
+
+
 def summary(comparisons: list[Comparison]) -> str:
-    """How often each verdict was given, per table, and the verdicts on the claims that these cells decide."""
-    lines = ["table           " + "".join(f"{name:>14}" for name in (*VERDICTS, "partial"))]
-    for table, count in counts(comparisons).items():
-        lines.append(f"{table:16}" + "".join(f"{count[name]:14}" for name in (*VERDICTS, "partial")))
-    by_claim = _by_claim(judge(comparisons))
+    """How many printed numbers have runs and which verdicts they got, by paper and by table; and the claims."""
+    judgements = judge_all(comparisons)
+    names = (*VERDICTS, "partial")
+    tables = [("table", *names)]
+    tables += [(table, *map(count.get, names)) for table, count in counts(comparisons).items()]
+    parts = [counts_by_paper(comparisons), *([claims_by_paper(judgements)] if judgements else []), tables]
+    lines = ["\n\n".join(map(in_columns, parts))]
+    by_claim = _by_claim(judgements)
     lines += [""] if by_claim else []
-    for claim, judgements in by_claim.items():
-        lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judgements))}")
+    for claim, judged in by_claim.items():
+        lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judged))}")
     return "\n".join(lines)
 
 
@@ -270,14 +338,14 @@ def _worst(margins: Mapping[str, tuple[float | int, float | int]], strict: bool)
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
     A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
-    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie; where there are
-    too few runs for a standard error, and no printed one stands in, it is open.
+    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie. Where there are
+    too few runs for a standard error, that is all that is said.
     """
     verdicts = []
     for amount, se in margins.values():
         met = amount > 2 * se if strict else amount >= 0
-        between = "open" if math.isinf(se) else "tie"
-        verdicts.append("holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else between)
+        known = "holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie"
+        verdicts.append(TOO_FEW if math.isinf(se) else known)
     verdict = min(verdicts, key=WORST_FIRST.index)
     decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
     return verdict, min(decisive, key=lambda name: margins[name][0])
@@ -326,11 +394,10 @@ def _difference_se(a: Value, b: Value, times: int | float) -> float:
 def _more(rule: dict, values: Values) -> Verdict:
     """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said).
 
-    With `or_equal` it is enough that it is not below; without a standard error that is open.
+    With `or_equal` it is enough that it is not below.
     """
     margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
-    unsure = any(math.isinf(se) for _, se in margins.values())
-    return _worst(margins, strict=unsure or not rule.get("or_equal", False))
+    return _worst(margins, strict=not rule.get("or_equal", False))
 
 
 def _alike(rule: dict, values: Values) -> Verdict:
@@ -338,19 +405,23 @@ def _alike(rule: dict, values: Values) -> Verdict:
 
     They are alike where even a difference larger by 2 SE than the one measured would be no more than 25 % of their
     mean, or than the share `within` that the rule names; they are not where the difference exceeds 2 SE and 5 % of
-    their mean. In between nobody can tell: a tie, or open where there are too few runs for a standard error.
+    their mean. In between nobody can tell: a tie.
     """
     within = rule.get("within", UNLIKE)
     verdicts = []
     for a, b, se, words in _pairs(rule, values):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
-        known = "holds" if apart + 2 * se <= within * size else "open" if math.isinf(se) else "tie"
-        verdicts.append((known if apart <= max(2 * se, ALIKE * size) else "fails", words))
+        same = "holds" if apart + 2 * se <= within * size else "tie"
+        known = same if apart <= max(2 * se, ALIKE * size) else "fails"
+        verdicts.append((TOO_FEW if math.isinf(se) else known, words))
     return min(verdicts, key=lambda each: WORST_FIRST.index(each[0]))
 
 
 def _t_test(rule: dict, values: Values) -> Verdict:
-    """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to."""
+    """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to.
+
+    It takes the means alone, and every one of them has to be of enough runs.
+    """
     first, second = (
         [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
     )
@@ -358,6 +429,8 @@ def _t_test(rule: dict, values: Values) -> Verdict:
         raise ValueError(
             f"a paired test needs two equally long lists of 2 or more, got {len(first)} and {len(second)}"
         )
+    if few := [cell for cell, value in values.items() if math.isinf(value.se)]:
+        return TOO_FEW, few[0]
     if first == second:
         return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
     from scipy import stats  # here, since it takes most of a second

@@ -376,7 +376,8 @@ def compare(
     variant: VariantOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Verdicts counted per table, and the claims.")
+        bool,
+        typer.Option("--summary", help="Runs and verdicts counted, by paper and by table, and the claims."),
     ] = False,
     records: RecordsOption = None,
 ) -> None:
@@ -405,15 +406,25 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 
 
 @app.command()
-def pages(folder: Annotated[Path, typer.Argument()] = Path("book/generated")) -> None:
+def pages(
+    folder: Annotated[Path, typer.Argument()] = Path("book/generated"),
+    readme: Annotated[
+        Path | None, typer.Option("--readme", help="Bring the counts in this file up to date too.")
+    ] = None,
+) -> None:
     """Write the book's generated pages."""
-    from mini_lib.reproduction import Records, write_pages
+    from mini_lib.reproduction import Records, compare, write_pages
     from mini_lib.reproduction.capacity import write_capacity
+    from mini_lib.reproduction.pages import with_counts
 
     records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
     for path in write_pages(folder, wings(), records):
         print(path)
     print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
+    if readme is not None:
+        text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), records))
+        readme.write_text(text, encoding="utf-8")
+        print(readme)
 
 
 @data_app.command("fetch")

@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -13,11 +14,13 @@ from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.records import Records
 
 TABLES = Path(__file__).with_name("tables.json")
-VERDICTS = ("match", "close", "differs", "inconclusive", "not run", "not printed")
+ENOUGH = 3  # finished runs, from which there is a spread of our own, and so a verdict
+TOO_FEW = "too few runs"  # what is said below that: of a cell, and of a claim that such a cell decides
+VERDICTS = ("match", "close", "differs", "inconclusive", TOO_FEW, "not run", "not printed")
+DECIDED = VERDICTS[:4]  # those that take ENOUGH runs
 TUTORIAL = "tutorial"  # the scale of small settings, and the variant name of the cells that they fill
 FLOOR = {"%": 0.5}  # points of accuracy; for every other unit the floor is 5 % of the printed value
 LIMIT = {"%": 8.0}  # an SE above this decides nothing; for every other unit 25 % of the printed value
-ENOUGH = 3  # runs from which our own spread is used
 PARTS = ("id", "row", "column", "paper", "ours", "n", "verdict")  # of a line
 ROUNDING = 1e-9  # so that 99.7 against 99.2 is half a point, whatever binary fractions make of it
 
@@ -79,37 +82,40 @@ class Measured:
             return None
         return statistics.stdev(self.values) / math.sqrt(len(self.values))
 
+    @property
+    def with_runs(self) -> str:
+        """The mean and how many runs are behind it: "99.6 ± 0.1 (10 runs)", "2 runs: 4.7", "-" without any."""
+        return str(self) if self.sem is None else f"{self} ({self.n} runs)"
+
     def __str__(self) -> str:
+        """Such as "99.6 ± 0.1"; a mean without a spread says of how many runs it is: "1 run: 4.7"."""
         if not self.n:
             return "-"
+        lost = f", {self.diverged} diverged" if self.diverged else ""
         mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
-        spread = self.sem if self.error == "SEM" or self.sem is None else statistics.stdev(self.values)
-        spread = "" if spread is None else f" ± {spread:.2g}"
-        return mean + spread + (f", {self.diverged} diverged" if self.diverged else "")
-
-
-def standard_error(paper: Printed, ours: Measured) -> float:
-    """The combined standard error; with fewer than 3 runs the paper's SD stands in for ours."""
-    own = ours.sem
-    if own is None:
-        own = paper.sd / math.sqrt(max(1, len(ours.values)))
-    return math.hypot(paper.se, own)
+        if self.sem is None:
+            return f"{self.n} run{'s' * (self.n > 1)}: {mean}{lost}"
+        spread = self.sem if self.error == "SEM" else statistics.stdev(self.values)
+        return f"{mean} ± {spread:.2g}{lost}"
 
 
 def verdict(paper: Printed | None, ours: Measured) -> str:
     """One word of `VERDICTS`.
 
-    With d the difference of the means, SE the combined standard error and a floor of 0.5 points of accuracy (5 %
-    of an MSE or SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive"
-    where SE exceeds 8 points (25 %). Where every run diverged there is no mean, and that "differs" from any.
+    With fewer than 3 finished runs there is none: "too few runs". With d the difference of the means, SE the
+    combined standard error and a floor of 0.5 points of accuracy (5 % of an MSE or SD): "match" if
+    d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where SE exceeds 8 points (25 %).
+    Where 3 runs or more have all diverged there is no mean, and that "differs" from any.
     """
     if not ours.n:
         return "not run"
     if paper is None:
         return "not printed"
-    if ours.mean is None:
+    if ours.mean is None and ours.n >= ENOUGH:
         return "differs"
-    se = standard_error(paper, ours)
+    if ours.sem is None:
+        return TOO_FEW
+    se = math.hypot(paper.se, ours.sem)
     if se > paper.share(LIMIT, 0.25) + ROUNDING:
         return "inconclusive"
     difference = abs(ours.mean - paper.mean) - ROUNDING
@@ -138,8 +144,8 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """The verdict, with "partial" beside it."""
-        return f"{self.verdict}, partial" if self.partial else self.verdict
+        """The verdict, with "partial" beside it where that is not said already."""
+        return f"{self.verdict}, partial" if self.partial and self.verdict != TOO_FEW else self.verdict
 
     def to_dict(self) -> dict:
         """For JSON."""
@@ -185,6 +191,11 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     }
 
 
+def prints_numbers(paper: str) -> bool:
+    """Whether a paper prints numbers that ours can be compared with."""
+    return any(table.startswith(f"{paper}.") for table in _tables())
+
+
 def caption(table_id: str) -> str:
     """What a table shows, in our words; empty where its numbers are not printed."""
     return _tables().get(table_id, {}).get("caption", "")
@@ -225,7 +236,12 @@ def filter_cells(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> 
 
 def scale_of(cell: Cell) -> str:
     """The scale of the runs that fill a cell: "tutorial", for its readings ("tutorial, no mask") too, or "paper"."""
-    return TUTORIAL if cell.variant.split(", ")[0] == TUTORIAL else "paper"
+    return scale_of_variant(cell.variant)
+
+
+def scale_of_variant(variant: str) -> str:
+    """The same of a variant's name; that of no variant is empty."""
+    return TUTORIAL if variant.split(", ")[0] == TUTORIAL else "paper"
 
 
 def reading_of(cell: Cell) -> tuple[str, str]:
@@ -254,7 +270,12 @@ def _compare(cell: Cell, records: Records) -> Comparison:
 
 def listing(comparisons: Iterable[Comparison]) -> str:
     """One line a cell beneath one that names the parts, in columns with two or more spaces between them."""
-    lines = [PARTS, *(comparison.parts for comparison in comparisons)]
+    return in_columns([PARTS, *(comparison.parts for comparison in comparisons)])
+
+
+def in_columns(rows: Iterable[Iterable[object]]) -> str:
+    """A table in plain text, with two or more spaces between its columns."""
+    lines = [[str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
@@ -269,3 +290,22 @@ def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:
             count[comparison.verdict] += 1
             count["partial"] += comparison.partial
     return by_table
+
+
+def counts_by_paper(comparisons: Iterable[Comparison]) -> list[tuple]:
+    """A table, its head first: of each paper's printed numbers, how many have runs, and the verdicts there are.
+
+    Verdicts are counted where there are 3 runs or more; variants are not counted. The last row is of all papers.
+    """
+    groups: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        of_paper = groups.setdefault(comparison.cell.paper, [])
+        if comparison.paper is not None and not comparison.cell.variant:
+            of_paper.append(comparison)
+    groups["all"] = [comparison for of_paper in groups.values() for comparison in of_paper]
+    rows = [("paper", "printed numbers", "with a run", "with 3 runs or more", *DECIDED)]
+    for name, group in groups.items():
+        count = Counter(comparison.verdict for comparison in group)
+        decided = [count[verdict] for verdict in DECIDED]
+        rows.append((name, len(group), sum(decided) + count[TOO_FEW], sum(decided), *decided))
+    return rows

@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction import ledger
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -16,20 +17,24 @@ from mini_lib.reproduction.comparison import (
     caption,
     compare,
     counts,
+    counts_by_paper,
     reading_of,
+    scale_of_variant,
 )
 from mini_lib.reproduction.records import Records
 
+COUNTS = "<!-- counts, written by `make pages` -->"  # stands above and below them in README.md
 HOW_TO_READ = """\
-Each entry has three lines: what the paper prints, what we measured with the number of runs in brackets, and a
-verdict. Errors are what the paper prints, for its number and for ours: standard deviations over runs for SCAN,
-standard errors of the mean for the others. Nothing here is typed in: the page is computed from the records in
+Each entry has three lines: what the paper prints, what we measured and in how many runs, and a verdict. Errors are
+what the paper prints, for its number and for ours: standard deviations over runs for SCAN, standard errors of the
+mean for the others. Nothing here is typed in: the page is computed from the records in
 `mini_lib/reproduction/records`.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
   accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
 - *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
-- *partial*: we have fewer runs than the paper. With fewer than 3 the paper's spread stands in for ours.
+- *too few runs*: one or two, which have no spread to speak of. So there is no verdict, whatever the number is.
+- *partial*: a verdict, but on fewer runs than the paper's.
 - *not run*: no run yet. Every one of them can be made with the command above its table.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
   others.
@@ -60,6 +65,22 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
     return [folder / name for name in pages]
 
 
+def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
+    """A README with the tables of `counts_by_paper` and `claims_by_paper` between its two lines `COUNTS`.
+
+    UsageError if it does not have these lines.
+    """
+    parts = readme.split(COUNTS)
+    if len(parts) != 3:
+        raise UsageError(
+            f"the counts stand between two lines {COUNTS!r}, and this README has {len(parts) - 1}"
+        )
+    comparisons = list(comparisons)
+    tables = counts_by_paper(comparisons), claims_by_paper(judge(comparisons))
+    text = "\n\n".join(ledger.table(head, rows) for head, *rows in tables)
+    return f"{parts[0]}{COUNTS}\n\n{text}\n\n{COUNTS}{parts[2]}"
+
+
 def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
     """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
     parts = ["# Paper against ours", HOW_TO_READ]
@@ -71,25 +92,47 @@ def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]
 
 
 def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """What each variant measured beside the cells that it is another reading of, where both have runs."""
+    """What each variant measured beside the cells that it is another reading of, where both have runs.
+
+    "tutorial, small, balanced" stands beside "tutorial, small" where that is declared, else beside "tutorial". What
+    is the same number of the same runs is left out.
+    """
     at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in comparisons}
     effects: dict[str, list[str]] = {}
-    for (table, row, column, _), each in at.items():
-        base, reading = reading_of(each.cell)
-        first = at.get((table, row, column, base))
-        if reading and first is not None and each.ours.n and first.ours.n:
-            small = f", {base} scale" if base else ""
+    for (table, row, column, variant), each in at.items():
+        reading = reading_of(each.cell)[1]
+        beside = (at.get((table, row, column, base)) for base in _bases(variant))
+        first = next(filter(None, beside), None)
+        if not reading or first is None or _measure(first) == _measure(each):
+            continue
+        if each.ours.n and first.ours.n:
+            scale, _, other = first.cell.variant.partition(", ")
+            small = (f", {scale} scale" if scale else "") + (f", {other}" if other else "")
             effects.setdefault(reading, []).append(
-                f"{row}, {name(table)}, {column}{small}: {each.ours} ({each.ours.n}) instead of "
-                f"{first.ours} ({first.ours.n})"
+                f"{row}, {name(table)}, {column}{small}: {each.ours.with_runs} instead of "
+                f"{first.ours.with_runs}"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
 
 
+def _measure(comparison: Comparison) -> tuple[str, str]:
+    """Which number of which runs it compares."""
+    return comparison.cell.hash, comparison.cell.metric
+
+
+def _bases(variant: str) -> list[str]:
+    """What a variant may be another reading of, the nearest first: "a, b" and "a" and "" for "a, b, c"."""
+    parts = variant.split(", ")
+    return [", ".join(parts[:end]) for end in reversed(range(len(parts)))]
+
+
 def name(table: str) -> str:
-    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d"."""
-    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\w+)", table).groups()
-    return f"{'Figure' if kind == 'fig' else kind.capitalize()} {number.upper()}"
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d".
+
+    One of our own has no number: "Starts" for "scan.starts".
+    """
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table).groups()
+    return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
 
 
 # ----------------------------------------------------------------------------------------- parts of the page
@@ -126,7 +169,7 @@ def _measured_table(comparisons: list[Comparison]) -> str:
 
 def _order(table: str) -> tuple:
     """Tables before figures, each by number."""
-    kind, number = name(table).split(" ", 1)
+    kind, _, number = name(table).partition(" ")
     digits = re.match(r"\d+", number)
     return kind != "Table", int(digits[0]) if digits else 0, number
 
@@ -136,29 +179,28 @@ def _anchor(table: str) -> str:
 
 
 def _claims(comparisons: list[Comparison]) -> list[str]:
-    by_claim: dict[Claim, dict[str, Judgement]] = {}
-    for judgement in judge(comparisons):
-        by_claim.setdefault(judgement.claim, {})[judgement.scale] = judgement
+    by_claim: dict[Claim, list[Judgement]] = {}
+    for judgement in judge_all(comparisons):
+        by_claim.setdefault(judgement.claim, []).append(judgement)
     if not by_claim:
         return []
-    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_claim.values())]
-    changed = dict.fromkeys(each.settings for by_scale in by_claim.values() for each in by_scale.values())
+    judged = list(chain.from_iterable(by_claim.values()))
+    scales = [scale for scale in SCALES if any(each.scale == scale for each in judged)]
+    changed = dict.fromkeys(each.settings for each in judged if each.scale in SCALES)
     numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
     rows = [
-        (
-            claim.id,
-            claim.statement,
-            claim.source,
-            *(_judgement(by_scale[scale], numbers) if scale in by_scale else "" for scale in scales),
-        )
-        for claim, by_scale in by_claim.items()
+        (claim.id, claim.statement, claim.source, *(_at_scale(scale, own, numbers) for scale in scales))
+        for claim, own in by_claim.items()
     ]
     notes = [f"({number}) {settings}" for settings, number in numbers.items()]
     text = (
         "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
-        "comparison is within two standard errors, or a threshold missed by less, and *open* where fewer than three "
-        "runs, and no printed error, cannot tell. It is *not run* until every one "
-        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart."
+        "comparison is within two standard errors, or a threshold missed by less, and *open* where it would hold, "
+        "had none of its runs diverged. There are *too few runs* where a cell that decides has fewer than three. "
+        "It is *not run* until every one "
+        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart. "
+        "Beneath them, in italics, stand other readings of a paper that prints no numbers; what they are is told in "
+        "[](what_the_paper_does_not_say.md)."
     )
     table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
     return [text, table] + (
@@ -166,9 +208,17 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
     )
 
 
-def _judgement(judgement: Judgement, numbers: dict[str, int]) -> str:
-    settings = f" ({numbers[judgement.settings]})" if judgement.settings else ""
-    return f"{_coloured(judgement.verdict)}{settings}<br>{judgement.detail}"
+def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, int]) -> str:
+    """The verdict at a scale with the number of its note, and beneath it those of its readings."""
+    lines = []
+    for each in judgements:
+        if each.scale == scale:
+            note = f" ({numbers[each.settings]})" if each.settings else ""
+            lines.append(f"{_coloured(each.verdict)}{note}<br>{each.detail}")
+        elif scale_of_variant(each.scale) == scale and each.scale not in SCALES:
+            reading = each.scale.removeprefix(f"{scale}, ")
+            lines.append(f"*{reading}*: {_coloured(each.verdict)}<br>{each.detail}")
+    return "<br>".join(lines)
 
 
 def _coloured(verdict: str) -> str:
@@ -197,8 +247,8 @@ def _grid(comparisons: list[Comparison]) -> str:
 
 def _entry(each: Comparison) -> str:
     lines = ["-" if each.paper is None else str(each.paper)]
-    lines += [f"{each.ours} ({each.ours.n})"] if each.ours.n else []
-    lines.append(_coloured(each.verdict) + (", partial" if each.partial else ""))
+    lines += [each.ours.with_runs] if each.ours.n else []
+    lines.append(_coloured(each.verdict) + each.label.removeprefix(each.verdict))
     return "<br>".join(map(_solid, lines))
 
 

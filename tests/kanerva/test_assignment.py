@@ -8,7 +8,13 @@ from torch.distributions import kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import IDLE, AssignmentNetwork, GivenAssignment, History
+from mini_lib.kanerva.models.assignment import (
+    IDLE,
+    AssignmentNetwork,
+    EvenAssignment,
+    GivenAssignment,
+    History,
+)
 from mini_lib.kanerva.models.noise import GIVEN, Normal, draw_noise
 from mini_lib.seeding import seeded, torch_rng
 
@@ -98,6 +104,38 @@ def test_stop_grad_keeps_values_and_drops_gradients():
     assert not theirs.gamma.requires_grad
     assert not theirs.eta.requires_grad
     assert not stopped.divergence(stopped.features(z), h).any()
+
+
+def test_a_unit_prior_does_not_follow_what_is_inferred():
+    """Against PyTorch's divergence from N(0, 1), whatever h is; all else starts as with a prior that is learned."""
+    plain, unit = make(), make(prior="unit")
+    own = unit.state_dict()
+    assert set(plain.state_dict()) - set(own) == {
+        f"prior_{part}.{kind}" for part in ("mean", "sd") for kind in ("weight", "bias")
+    }
+    assert all(value.equal(plain.state_dict()[name]) for name, value in own.items())
+    features, h = normal(4, MACHINES), normal(4, SIZE, seed=1)
+    q = unit.posterior(features, h)
+    standard = Gaussian(torch.zeros(MACHINES).double(), torch.ones(MACHINES).double())
+    expected = kl_divergence(Gaussian(q.mean, q.sd), standard)
+    torch.testing.assert_close(unit.divergence(features, h), expected, **TIGHT)
+    assert not torch.allclose(plain.divergence(features, h), expected)
+    noise = normal(4, MACHINES, seed=2)
+    torch.testing.assert_close(unit.imagined_weights(h, noise), unit.weights_at(noise), **TIGHT)
+    with pytest.raises(UsageError, match="unknown prior of u 'unti'; did you mean 'unit'"):
+        make(prior="unti")
+
+
+def test_even_weights():
+    network, noise = EvenAssignment(4), normal(2, 5, 4).float()
+    for found in (
+        network.weights(network.features(normal(2, 5, DIM).float()), torch.zeros(2, 5, SIZE), noise),
+        network.imagined_weights(torch.zeros(2, 5, SIZE), noise),
+    ):
+        torch.testing.assert_close(found.gamma, torch.full((2, 5, 4), 0.25))
+        torch.testing.assert_close(found.eta, torch.full((2, 5, 4), np.log(2) + 1e-3))
+        assert found.eta.requires_grad
+    assert not network.divergence(noise, torch.zeros(2, 5, SIZE)).any()
 
 
 # ------------------------------------------------------------------------------------------------- history

@@ -157,6 +157,7 @@ NETWORKS = [
     *((lambda i=i: forget(NETWORK, NETWORK.empty(1), i), "machines 0 to 1") for i in (-1, 2)),
     (lambda: Loss("ful"), "unknown experiment 'ful'; did you mean 'full'"),
     (lambda: Loss(ae_weight=-1.0), "the weight of ae_weight has to be at least 0"),
+    (lambda: Loss(balance=math.nan), "the weight of balance has to be at least 0"),
     (lambda: Loss(changed=(("memry", 1.0),)), "unknown divergence 'memry'; did you mean 'memory'"),
     (lambda: Loss(changed=(("memory", math.nan),)), "the weight of memory has to be at least 0"),
     (
@@ -209,6 +210,15 @@ RUNS = [
     (run(kl_weight=-1.0), "kl_weight has to be above 0"),
     (run(warm_up=-1), "warm_up is a whole number of updates from 0, got -1"),
     (run(ae_weight=-0.1), "weight of ae_weight has to be at least 0"),
+    (run(balance=-1.0), "weight of balance has to be at least 0"),
+    (run(balance=math.inf), "balance has to be a finite number"),
+    (run(balance=1.0, balance_until=-1), "balance_until is a whole number of updates from 0, got -1"),
+    (run(balance_until=10), "balance_until says when the balance has faded; give its weight"),
+    (run(machines=1, balance=1.0), "balance is for two or more machines whose weights are learned"),
+    *(
+        (run(balance=1.0, options=options), "two or more machines whose weights are learned")
+        for options in ({"assignment": "even"}, {"stop_grad_r": True})
+    ),
     (run(kl={"memry": 1.0}), "unknown divergence 'memry'; did you mean 'memory'"),
     (run(model="mixture"), "a mixture, and only a mixture, is trained with experiment='mixture'"),
     (run(experiment="mixture"), "got model='product' and experiment='mixture'"),

@@ -28,10 +28,7 @@ def slow_image(network, R, omega, items, noise, settle=2, machines=None, **solve
     """One image of one memory: the path and the last z, eta, gamma. `solved` is how addresses are found."""
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     h = whole.history(p, omega, noise["history"])[0] if items else noise["history"]
-    mean = whole.linear(p, "assignment.prior_mean", h)
-    sd = whole.softplus(whole.linear(p, "assignment.prior_sd", h)) + 1e-4
-    eta = whole.softplus(mean + sd * noise["assignment"]) + 1e-3
-    gamma = oracles.gammas(eta)
+    eta, gamma = whole.imagine(p, h, noise["assignment"])
     looked_at = R if machines is None else machines
     z = sum(g * r @ w for g, r, w in zip(gamma, looked_at, noise["address"], strict=True))
     path = [np.round(1 / (1 + np.exp(-whole.decode(p, z))))]
@@ -47,11 +44,18 @@ def of_one(noise, b, n):
     return {name: each[b, n].numpy() for name, each in noise.items()}
 
 
-SOLVED = {"default": {}, "other lambda": {"strength": 0.5}}  # forms of `whole.make`
+SOLVED = {
+    "default": {},
+    "other lambda": {"strength": 0.5},
+    "unit prior": {},
+    "even": {},
+}  # forms of `whole.make`
 
 
 @pytest.mark.parametrize("draw", [False, True])
-@pytest.mark.parametrize(("form", "items"), [("default", 0), ("default", 4), ("other lambda", 4)])
+@pytest.mark.parametrize(
+    ("form", "items"), [("default", 0), ("default", 4), ("other lambda", 4), ("unit prior", 4), ("even", 4)]
+)
 def test_equals_numpy(form, items, draw):
     network = make(form)
     memory = filled(network) if items else network.empty(2)

@@ -9,7 +9,7 @@ from mini_lib.kanerva.memory import MachineWeights, gamma_from_eta
 from mini_lib.kanerva.models import build_network
 from mini_lib.kanerva.models.mixture import Choice, straight_through
 from mini_lib.kanerva.models.noise import draw_noise
-from mini_lib.kanerva.objective import Loss
+from mini_lib.kanerva.objective import Loss, unevenness
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -76,6 +76,33 @@ def test_stop_grad_leaves_the_choice_as_it_is(form):
     loss.backward()
     torch.testing.assert_close(loss, loss_of(make(form)), **TIGHT)
     assert all(p.grad is None or not p.grad.any() for p in network.assignment.parameters())
+
+
+@every_mixture
+@pytest.mark.parametrize("far", [20.0, 1e4])
+def test_balance_reaches_a_machine_that_is_never_chosen(form, far):
+    network = make(form)
+    with torch.no_grad():
+        network.assignment.logits.bias += torch.tensor([far, 0.0]).double()
+    images, queries = pictures()
+    trace = network(images, queries, noise_of(network))
+    assert (trace.written.gamma[..., 0] == 1).all()
+    assert (trace.weights.gamma[..., 0] == 1).all()
+    unevenness(trace.shares).backward()
+    slope = network.assignment.logits.bias.grad
+    assert slope.isfinite().all()
+    if far == 20.0:  # where the other machine's probability is a number above 0
+        assert slope[0] > 0 > slope[1]
+
+
+@every_mixture
+def test_balance_is_of_probabilities_whatever_the_temperature_and_nothing_passes_with_stop_grad(form):
+    network = make(form)
+    images, queries = pictures()
+    cold, warm = (network(images, queries, noise_of(network), tau=tau).shares for tau in (0.1, 1.0))
+    torch.testing.assert_close(cold[:, 0], warm[:, 0], **TIGHT)  # later items have another history
+    torch.testing.assert_close(cold.sum(-1), torch.ones(2, 8).double(), **TIGHT)
+    assert not make(form, stop_grad_r=True)(images).shares.requires_grad
 
 
 class AssignmentByHand(nn.Module):

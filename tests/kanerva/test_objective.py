@@ -6,7 +6,17 @@ import torch
 
 from kanerva import whole
 from kanerva.whole import make, noise_of, pictures
-from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, nats, temperature, terms, warm_up
+from mini_lib.kanerva.objective import (
+    KL_TERMS,
+    WEIGHTS,
+    Loss,
+    fade,
+    nats,
+    temperature,
+    terms,
+    unevenness,
+    warm_up,
+)
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 COUNTED = {  # what each experiment adds to the reconstruction
@@ -84,6 +94,40 @@ def test_the_autoencoder_adds_its_own_reconstruction():
     assert score.equal(same)
 
 
+@every_experiment
+def test_balance_adds_the_unevenness_of_all_items_written_and_asked_for(experiment):
+    """Against numpy; the factors of a batch's episodes count by their mean, and the score stays."""
+    network = make(FORM[experiment])
+    batch = batch_of(network, balance=torch.tensor([0.2, 0.6]).double())
+    shares = []
+    for b in range(2):
+        own = {name: each[b].numpy() for name, each in batch["noise"].items()}
+        images, queries = (batch[name][b].numpy() for name in ("images", "queries"))
+        shares += whole.forward(network, FORM[experiment], images, queries, own)["shares"]
+    assert np.shape(shares) == (16, 2)
+    expected = sum(each * np.log(2 * each) for each in np.mean(shares, axis=0))
+    plain, score = Loss(experiment)(network, batch)
+    even, same = Loss(experiment, balance=3.0)(network, batch)
+    np.testing.assert_allclose((even - plain).item(), 3.0 * 0.4 * expected, rtol=1e-7)
+    assert score.equal(same)
+    constant, _ = Loss(experiment, balance=3.0)(network, batch_of(network))
+    np.testing.assert_allclose((constant - plain).item(), 3.0 * expected, rtol=1e-7)
+
+
+def test_unevenness_is_of_the_mean_share():
+    """0 where machines are used equally, whether each item is shared or not; ln K where one does everything."""
+    alone = torch.eye(3, dtype=torch.float64).reshape(1, 3, 3)
+    torch.testing.assert_close(unevenness(alone), torch.tensor(0.0).double(), **TIGHT)
+    torch.testing.assert_close(unevenness(torch.full_like(alone, 1 / 3)), torch.tensor(0.0).double(), **TIGHT)
+    takes_over = alone[:, :1].clone().requires_grad_()
+    found = unevenness(takes_over)
+    torch.testing.assert_close(found, torch.tensor(3.0).double().log(), **TIGHT)
+    (slope,) = torch.autograd.grad(found, takes_over)
+    assert slope.isfinite().all()
+    assert slope[0, 0, 0] > slope[0, 0, 1]
+    assert unevenness(torch.ones(2, 5, 1)).item() == 0
+
+
 def test_nats_are_of_all_pixels_and_channels():
     logits, images = torch.zeros(2, 3, 3, 4, 4), torch.ones(2, 3, 3, 4, 4)
     torch.testing.assert_close(nats(logits, images), torch.full((2, 3), 48 * np.log(2.0)).float())
@@ -111,6 +155,8 @@ def test_schedules():
     update = torch.tensor([0, 1, 4, 5, 100])
     torch.testing.assert_close(warm_up(update, 5), torch.tensor([0.0, 0.2, 0.8, 1.0, 1.0]))
     assert warm_up(update, 0).equal(torch.ones(5))
+    torch.testing.assert_close(fade(update, 5), torch.tensor([1.0, 0.8, 0.2, 0.0, 0.0]))
+    assert fade(update, 0).equal(torch.ones(5))
     torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
     torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
 

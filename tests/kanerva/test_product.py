@@ -6,17 +6,18 @@ import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from kanerva import whole
-from kanerva.whole import FORMS, PRODUCTS, make, noise_of, pictures
+from kanerva.whole import EVEN, FORMS, PRODUCTS, make, noise_of, pictures
 from mini_lib.kanerva.objective import Loss
 from mini_lib.seeding import torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 every_form = pytest.mark.parametrize("form", FORMS)
+even_weights_too = pytest.mark.parametrize("form", [*FORMS, *EVEN])
 every_product = pytest.mark.parametrize("form", PRODUCTS)
 
 
 def loss_for(form, **options):
-    name, own = FORMS[form]
+    name, own = (FORMS | EVEN)[form]
     experiment = (
         "mixture" if name == "mixture" else "full" if own.get("sample") == "full" else "mean addresses"
     )
@@ -30,7 +31,7 @@ def close(ours, theirs):
 # ------------------------------------------------------------------------------------------------- numpy
 
 
-@every_form
+@even_weights_too
 def test_equals_the_numpy_forward_pass(form):
     network = make(form)
     images, queries = pictures()
@@ -45,7 +46,7 @@ def test_equals_the_numpy_forward_pass(form):
             "eta": trace.written.eta, "gamma": trace.written.gamma, "w": trace.written.w,
             "R": trace.written.state.R, "V": trace.written.state.V, "h_read": trace.h_read,
             "eta_read": trace.weights.eta, "gamma_read": trace.weights.gamma, "w_read": trace.reading.w,
-            "parts": trace.reading.parts,
+            "parts": trace.reading.parts, "shares": trace.shares,
         }  # fmt: skip
         for name, value in ours.items():
             close(value[b], slow[name])
@@ -114,7 +115,7 @@ def gradients(network, form, **options):
     return {name: p.grad for name, p in network.named_parameters()}
 
 
-@every_form
+@even_weights_too
 def test_gradient_reaches_every_parameter(form):
     without = {name for name, each in gradients(make(form), form).items() if each is None or not each.any()}
     assert without == set()
@@ -132,10 +133,10 @@ def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
     assert not torch.stack([stopped.kl["assignment"], stopped.kl["assignment_read"]]).any()
 
 
-@pytest.mark.parametrize("form", ["default", "full"])
+@pytest.mark.parametrize("form", ["default", "full", "unit prior"])
 def test_the_gradient_is_the_slope(form):
-    network = make(form)
-    found = gradients(network, form, ae_weight=0.5)
+    network, weights = make(form), {"ae_weight": 0.5, "balance": 2.0}
+    found = gradients(network, form, **weights)
     images, queries = pictures()
     batch = {"images": images, "queries": queries, "noise": noise_of(network)}
     generator = torch_rng(0, "direction")
@@ -144,26 +145,28 @@ def test_the_gradient_is_the_slope(form):
     @torch.no_grad()
     def at(step):
         moved = {k: v + step * way[k] for k, v in network.named_parameters()}
-        return loss_for(form, ae_weight=0.5)(lambda *a, **k: functional_call(network, moved, a, k), batch)[0]
+        return loss_for(form, **weights)(lambda *a, **k: functional_call(network, moved, a, k), batch)[0]
 
     slope = (at(1e-6) - at(-1e-6)) / 2e-6
     torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
 
 
-@every_form
+@even_weights_too
 def test_stacked_networks_equal_each_alone(form):
     networks, pairs = [make(form, seed) for seed in range(3)], [pictures(seed=seed) for seed in range(3)]
     noises = [noise_of(network, seed=seed) for seed, network in enumerate(networks)]
-    skeleton, loss_of = make(form), loss_for(form, ae_weight=0.3)
+    skeleton, loss_of = make(form), loss_for(form, ae_weight=0.3, balance=2.0)
 
     def loss(parameters, buffers, batch):
         return loss_of(lambda *a, **k: functional_call(skeleton, (parameters, buffers), a, k), batch)
 
     batches = [
-        {"images": pair[0], "queries": pair[1], "noise": noise, "warm_up": torch.tensor(0.2 * (seed + 1))}
+        {"images": pair[0], "queries": pair[1], "noise": noise}
+        | {"warm_up": torch.tensor(0.2 * (seed + 1)), "balance": torch.tensor([0.5, 0.2]) * seed}
         for seed, (pair, noise) in enumerate(zip(pairs, noises, strict=True))
     ]
-    batch = {name: torch.stack([each[name] for each in batches]) for name in ("images", "queries", "warm_up")}
+    names = ("images", "queries", "warm_up", "balance")
+    batch = {name: torch.stack([each[name] for each in batches]) for name in names}
     batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
     found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
     for i, network in enumerate(networks):

@@ -101,6 +101,18 @@ def test_divergences_grow_by_update():
     assert draw(small(kl_weight=0.5), 1, 4)["warm_up"].eq(0.5).all()
 
 
+def test_balance_fades_by_update_or_stays():
+    fading = small("binding", balance=5.0, balance_until=8, batch_size=3)
+    factors = [draw(fading, 1, epoch)["balance"].tolist() for epoch in (0, 1)]
+    expected = [max(1 - update / 8, 0) for update in range(20) for _ in range(3)]
+    assert factors[0] + factors[1] == pytest.approx(expected)
+    assert draw(small(balance=5.0), 1, 4)["balance"].eq(1).all()
+    assert fading.loss().balance == 5.0
+    told = fading.to_dict()
+    assert (told["balance"], told["balance_until"]) == (5.0, 8)
+    assert not {"balance", "balance_until"} & small().to_dict().keys()
+
+
 def test_noise_belongs_to_seed_and_update():
     one, other = (build(small("sprites"), seed) for seed in (1, 2))
     batch = {"images": one.epoch(0)["images"][:2]}
@@ -158,7 +170,7 @@ def test_a_run_is_what_the_settings_and_the_seed_say():
 @pytest.mark.slow
 @every_kind
 def test_a_stack_trains_as_each_network_alone(kind, short):
-    settings = small(kind, warm_up=2)
+    settings = small(kind, warm_up=2, balance=3.0, balance_until=4)
     made = [build(settings, seed) for seed in (1, 2)]
     assert made[0].stack_key() == made[1].stack_key()
     stack = TrainingStack(made, CPU, stacked=True)
@@ -173,7 +185,9 @@ def test_a_stack_trains_as_each_network_alone(kind, short):
 
 
 def test_other_settings_are_not_stacked():
-    changes = ({}, {"machines": 3}, {"ae_weight": 1.0}, {"clip": 1.0}, {"options": {"ridge": 0.1}})
+    changes = [{}, {"machines": 3}, {"ae_weight": 1.0}, {"clip": 1.0}, {"options": {"ridge": 0.1}}]
+    changes += [{"balance": 1.0}, {"balance": 2.0}]
+    changes += [{"options": {"assignment": each}} for each in ("unit prior", "even")]
     assert len({build(small(**each), 1).stack_key() for each in changes}) == len(changes)
 
 

@@ -13,16 +13,20 @@ FORMS = {
     "one machine": ("product", {"machines": 1, "total": 2}),
     "other lambda": ("product", {"ridge": 0.5}),
     "full": ("product", {"sample": "full"}),
+    "unit prior": ("product", {"assignment": "unit prior"}),
     "mixture": ("mixture", {}),
     "full mixture": ("mixture", {"sample": "full"}),
 }
+EVEN = {
+    "even": ("product", {"assignment": "even"})
+}  # nothing infers its weights, and noise does not reach them
 PRODUCTS = [form for form, (name, _) in FORMS.items() if name == "product"]
 MIXTURES = [form for form, (name, _) in FORMS.items() if name == "mixture"]
 
 
 def make(form="default", seed=0, **options):
     """A small network in float64 and evaluation mode, all of whose parameters matter."""
-    name, own = FORMS[form]
+    name, own = (FORMS | EVEN)[form]
     with seeded(seed, "test"):
         network = build_network(name, **({"machines": 2, "total": 4} | SIZES | own | options)).double()
     generator = torch_rng(seed, "weights")
@@ -97,14 +101,45 @@ def history(p, omega, noise):
 
 def assign(p, z, h, noise):
     """eta, gamma, and the divergence (None in a mixture)."""
+    if "assignment.u" in p:
+        return *even(p, len(noise)), 0.0
     both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
     if "assignment.logits.weight" in p:
         chosen = np.eye(len(noise))[np.argmax(linear(p, "assignment.logits", both) + noise)]
         return np.ones(len(noise)), chosen, None
     mean, sd = linear(p, "assignment.mean", both), softplus(linear(p, "assignment.sd", both)) + 1e-4
-    prior = linear(p, "assignment.prior_mean", h), softplus(linear(p, "assignment.prior_sd", h)) + 1e-4
     eta = softplus(mean + sd * noise) + 1e-3
-    return eta, oracles.gammas(eta), normal_kl(mean, sd, *prior)
+    return eta, oracles.gammas(eta), normal_kl(mean, sd, *assignment_prior(p, h))
+
+
+def even(p, machines):
+    """eta and gamma where all machines count alike."""
+    return np.full(machines, softplus(p["assignment.u"]) + 1e-3), np.full(machines, 1 / machines)
+
+
+def assignment_prior(p, h):
+    """Mean and standard deviation of p(u | h)."""
+    if "assignment.prior_mean.weight" not in p:
+        return 0.0, 1.0
+    return linear(p, "assignment.prior_mean", h), softplus(linear(p, "assignment.prior_sd", h)) + 1e-4
+
+
+def imagine(p, h, noise):
+    """eta and gamma from a draw of p(u | h)."""
+    if "assignment.u" in p:
+        return even(p, len(noise))
+    mean, sd = assignment_prior(p, h)
+    eta = softplus(mean + sd * noise) + 1e-3
+    return eta, oracles.gammas(eta)
+
+
+def share(p, z, h, gamma):
+    """What balance is measured on, of one item."""
+    if "assignment.logits.weight" not in p:
+        return gamma
+    both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
+    odds = np.exp(linear(p, "assignment.logits", both))
+    return odds / odds.sum()
 
 
 def address_kl(w, chi):
@@ -120,17 +155,18 @@ def memory_kl(before, after):
 
 def forward(network, form, images, queries, noise):
     """What happens in one episode; images [T, C, H, W], noise by name without the axis B."""
-    name, options = FORMS[form]
+    name, options = (FORMS | EVEN)[form]
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     drawn = "gumbel" if name == "mixture" else "assignment"
     solver = {"strength": options.get("ridge", 0.35)}
     chi, machines = np.exp(p["log_chi"]), len(p["log_chi"])
     codes, asked = ([encode(p, x) for x in each] for each in (images, queries))
-    omega, embedded, found = np.zeros(p["history.psi.bias"].shape), [], []
+    omega, embedded, found, shares = np.zeros(p["history.psi.bias"].shape), [], [], []
     kl = {"address": [], "history": [], "assignment": [], "address_read": [], "assignment_read": []}
     for t, z in enumerate(codes):
         h, cost = history(p, omega, noise["history"][t])
         found.append(assign(p, z, h, noise[drawn][t]))
+        shares.append(share(p, z, h, found[-1][1]))
         embedded.append(linear(p, "history.psi", np.concatenate([z, found[-1][1]])))
         omega = np.mean(embedded, axis=0)
         kl["history"].append(cost)
@@ -146,6 +182,7 @@ def forward(network, form, images, queries, noise):
     eta_read, gamma_read, w_read, parts, logits = [], [], [], [], []
     for t, z in enumerate(asked):
         noise_sd, weight, cost = assign(p, z, h, noise[f"{drawn}_read"][t])
+        shares.append(share(p, z, h, weight))
         w = [oracles.least_squares(done.R[i], z, **solver) for i in range(machines)]
         there = w if added is None else w + chi[:, None] * noise["address_read"][t]
         said = [done.R[i] @ there[i] for i in range(machines)]
@@ -157,6 +194,6 @@ def forward(network, form, images, queries, noise):
     return {
         "codes": codes, "queries": asked, "eta": eta, "gamma": gamma, "w": done.w, "R": done.R, "V": done.V,
         "omega": omega, "h_read": h, "eta_read": eta_read, "gamma_read": gamma_read, "w_read": w_read,
-        "parts": parts, "logits": np.reshape(logits, images.shape),
+        "parts": parts, "shares": shares, "logits": np.reshape(logits, images.shape),
         "kl": {key: value for key, value in kl.items() if np.all(np.not_equal(value, None))},
     }  # fmt: skip

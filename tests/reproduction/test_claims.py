@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction import (
     Cell,
     Claim,
@@ -17,9 +18,19 @@ from mini_lib.reproduction import (
     printed,
     summary,
 )
-from mini_lib.reproduction.claims import Judgement, Value, expand, format_claims, measured, updates_to
+from mini_lib.reproduction.claims import (
+    Judgement,
+    Value,
+    claims_by_paper,
+    expand,
+    format_claims,
+    judge_all,
+    measured,
+    readings_among,
+    updates_to,
+)
 from mini_lib.reproduction.cli import wings
-from mini_lib.reproduction.comparison import Comparison, Printed, _tables
+from mini_lib.reproduction.comparison import TOO_FEW, Comparison, Printed, _tables
 
 WINGS = wings()
 CELLS = [cell for wing in WINGS for cell in wing.CELLS]
@@ -111,20 +122,18 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("alike", PAIR, (10, 0.0), (10.6, 0.0), "fails"),
     ("alike", PAIR, (10, 3.0), (10, 0.0), "tie"),  # runs that could not have told
     ("alike", PAIR, (10, 3.0), (30, 0.0), "fails"),
-    ("alike", PAIR, (10, INF), (10, 0.0), "open"),
     ("alike", PAIR, (NAN, 0.0), (10, 0.0), "fails"),
     ("alike", PAIR, (0, 0.0), (0, 0.0), "holds"),
     # How alike they have to be is said by the rule.
     ("alike", PAIR | {"within": 0.05}, (10, 0.1), (10.2, 0.1), "holds"),
     ("alike", PAIR | {"within": 0.05}, (10, 0.1), (10.4, 0.1), "tie"),
     ("alike", PAIR | {"within": 0.05}, (10, 0.1), (10.7, 0.1), "fails"),
-    # Nothing can fail without a standard error, and only a lenient threshold be met.
-    ("threshold", AT_LEAST, (90, INF), None, "open"),
-    ("threshold", AT_LEAST, (99, INF), None, "holds"),
-    ("threshold", STRICT, (99, INF), None, "open"),
-    ("more", PAIR, (99, INF), (50, INF), "open"),
-    ("more", PAIR | {"or_equal": True}, (40, INF), (50, INF), "open"),
-    ("more", PAIR | {"or_equal": True}, (60, INF), (50, INF), "open"),
+    # Without a standard error there is no verdict, however large the difference.
+    *(("threshold", AT_LEAST, (mean, INF), None, TOO_FEW) for mean in (90, 99, INF, NAN)),
+    ("threshold", STRICT, (99, INF), None, TOO_FEW),
+    *(("more", PAIR, (99, se), (50, INF), TOO_FEW) for se in (INF, 1)),
+    *(("more", PAIR | {"or_equal": True}, (mean, INF), (50, INF), TOO_FEW) for mean in (40, 60, NAN)),
+    *(("alike", PAIR, (mean, INF), (10, 0.0), TOO_FEW) for mean in (10, 99, NAN)),
 ]
 
 
@@ -138,6 +147,8 @@ def test_one_cell_decides_for_all():
     assert verdict(rule, a=(99, 0), b=(96, 0)) == "holds"
     assert verdict(rule, a=(99, 0), b=(94, 1)) == "tie"
     assert verdict(rule, a=(94, 1), b=(10, 1)) == "fails"
+    assert verdict(rule, a=(99, INF), b=(96, 0)) == TOO_FEW
+    assert verdict(rule, a=(99, INF), b=(10, 1)) == "fails"  # whatever more runs of the other will say
     assert "m=50, 10" in rule.judge(lambda cell, metric: Value(94, 1) if cell == A else Value(10, 1))[1]
 
 
@@ -170,6 +181,13 @@ def test_t_tests(shift, differs, expected):
         return Value(90 + (shift + noise[column] if "Identity" in cell else 0.0), 0.0)
 
     assert rule.judge(lookup)[0] == expected
+
+
+def test_a_t_test_takes_enough_runs_of_every_condition():
+    rule = claim("t_test", differs=True, pairs=[["esbn.table13/Identity rules/*"] * 2])
+    values = {f"m={m}": Value(90.0 + m, INF if m == 85 else 1.0) for m in (0, 50, 85)}
+    found, detail = rule.judge(lambda cell, metric: values[cell.rsplit("/", 1)[1]])
+    assert (found, detail) == (TOO_FEW, "esbn.table13/Identity rules/m=85")
 
 
 def test_one_pair_of_conditions_decides_nothing():
@@ -238,8 +256,10 @@ def test_measured_values_and_their_errors():
     assert measured(compared((58.0, 60.0, 65.0))) == Value(61.0, pytest.approx(math.sqrt(13 / 3)), {}, 60.0)
     printed_sd = Printed(50.0, 3.0, "SD", 9, "%")
     found = measured(compared((58.0, 60.0), paper=printed_sd))
-    assert (found.mean, found.se) == (59.0, pytest.approx(3 / math.sqrt(2)))
-    assert measured(compared((58.0, 60.0))).se == math.inf
+    assert (found.mean, found.se) == (59.0, math.inf)  # the paper's spread is not ours
+    cell = Cell("esbn.table13", "r", "c", {}, 10, "h")
+    lost = [measured(Comparison(cell, None, Measured((), diverged))) for diverged in (2, 3)]
+    assert [(math.isnan(each.mean), each.se) for each in lost] == [(True, math.inf), (True, 0.0)]
 
 
 def test_skew_is_judged_on_the_runs_of_a_cell():
@@ -267,6 +287,8 @@ def test_updates_to_a_level():
     assert found.mean == pytest.approx((41 + 41 + 141) / 3)
     never = measured(compared((90.0,) * 3, [fast, fast, [50.0] * 20]), "updates_to_95")
     assert never[:3] == (math.inf, 0.0, {})
+    twice = measured(compared((90.0,) * 2, [fast, [50.0] * 20]), "updates_to_95")
+    assert twice[:3] == (math.inf, math.inf, {})
 
 
 # ----------------------------------------------------------------------------------------- the committed claims
@@ -397,14 +419,106 @@ def test_every_scale_is_judged_by_its_own_cells(tmp_path):
     assert judge([small], [rule]) == []
 
 
-@pytest.mark.parametrize(("values", "expected"), [((99.0,) * 3, "open"), ((10.0,) * 3, "fails")])
+def test_a_claim_is_judged_under_the_readings_that_have_all_its_cells():
+    """Each with the settings that differ from those of its scale, if it has cells there."""
+
+    def found(row, variant, value, **settings):
+        cell = Cell("esbn.table13", row, "m=0", {"m": 0} | settings, 10, "h", variant=variant)
+        return Comparison(cell, None, Measured((value,) * 3))
+
+    first, second = "Identity rules", "Distribution of three"
+    compared = [
+        found(row, variant, value, **settings)
+        for row in (first, second)
+        for variant, value, settings in (
+            ("", 99.0, {}),
+            ("tutorial", 10.0, {"width": 0.5}),
+            ("tutorial, no mask", 98.0, {"width": 0.5, "mask": "none"}),
+            ("half", 97.0, {"width": 0.25}),
+        )
+    ]
+    compared.append(found(first, "tutorial, short", 1.0))
+    assert readings_among(compared) == ["tutorial, no mask", "half", "tutorial, short"]
+    rule = claim("threshold", cells=[A, f"esbn.table13/{second}/m=0"], at_least=95)
+    usual = judge(compared, [rule])
+    assert [each.scale for each in usual] == ["paper", "tutorial"]
+    judged = judge(compared, [rule], ["half", "tutorial, short", "tutorial, no mask"])
+    assert judged[:2] == usual
+    assert [(each.scale, each.verdict, each.settings) for each in judged[2:]] == [
+        ("half", "holds", "width=0.25"),
+        ("tutorial, no mask", "holds", "mask=none"),
+    ]
+    assert str(judged[3]).startswith("holds @tutorial, no mask (mask=none; weakest: ")
+    with pytest.raises(
+        UsageError, match="unknown reading 'tutorial, no mark'; did you mean 'tutorial, no mask'"
+    ):
+        judge(compared, [rule], ["tutorial, no mark"])
+
+
+def test_all_readings_with_runs_are_judged_where_a_paper_prints_no_numbers():
+    def found(paper, variant, values):
+        cell = Cell(f"{paper}.fig2c", "k = 2", "loss", {}, 3, "h", variant=variant)
+        return Comparison(cell, None, Measured(values))
+
+    for paper, expected in (
+        ("kanerva", ["paper", "tutorial", "tutorial, even"]),
+        ("esbn", ["paper", "tutorial"]),
+    ):
+        compared = [
+            found(paper, variant, values)
+            for variant, values in (
+                ("", ()),
+                ("tutorial", (2.0,) * 3),
+                ("tutorial, even", (1.0,) * 3),
+                ("tutorial, long", ()),
+            )
+        ]
+        rule = {"kind": "threshold", "cells": [f"{paper}.fig2c/k = 2/loss"], "at_most": 1}
+        judged = judge_all(compared, [Claim(f"{paper}.fig2c.1", "It is.", "", rule)])
+        assert [each.scale for each in judged] == expected
+
+
+DECIDED = {  # by the readings under which machines are to divide the work
+    "balanced at first": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "unit prior": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "balanced at first, four times as long": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "small": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "small, balanced at first": "2a.1 2a.2 2a.3 2b.1 2b.2 2c.1 2c.3 2d.1 2d.2",
+    "even weights": "3b.1 3b.2 3b.3 3b.4 3b.5 3c.1 3c.2 3c.3 7.1 7.2 7.3 8.1 8.2 8.3",
+    "balanced": "4a.1 4d.1 4d.2 4d.4",
+}
+
+
+@pytest.mark.parametrize("reading", DECIDED)
+def test_readings_of_the_kanerva_paper_have_the_cells_of_these_claims(reading, tmp_path):
+    (wing,) = (wing for wing in WINGS if wing.PAPER == "kanerva")
+    variant = f"tutorial, {reading}"
+    judged = judge(compare(wing.CELLS, Records(tmp_path)), readings=[variant])
+    found = [each.claim.id for each in judged if each.scale == variant]
+    assert found == [f"kanerva.fig{number}" for number in DECIDED[reading].split()]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [((99.0,) * 3, "open"), ((10.0,) * 3, "fails"), ((99.0,) * 2, TOO_FEW)]
+)
 def test_a_claim_cannot_hold_where_runs_diverged(values, expected):
     cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
-    records = tuple({"key": f"x-s{n}", "diverged": n > 3} for n in range(1, 6))
+    runs = len(values)
+    records = tuple({"key": f"x-s{n}", "diverged": n > runs} for n in range(1, runs + 3))
     found = Comparison(cell, None, Measured(values, 2), records)
     (judged,) = judge([found], [claim("threshold", cells=[A], at_least=95)])
     assert judged.verdict == expected
-    assert judged.detail.endswith("; 2 of 5 runs diverged")
+    assert judged.detail.endswith(f"; 2 of {runs + 2} runs diverged")
+
+
+def test_what_became_of_the_claims_is_counted_by_paper_and_scale():
+    judged = [Judgement(each, "paper", "holds", "") for each in load_claims() if each.paper == "scan"]
+    judged[0] = judged[0]._replace(verdict=TOO_FEW)
+    head, row = claims_by_paper(judged)
+    assert dict(zip(head, row, strict=True)) == {
+        **{"paper": "scan", "scale": "paper", "holds": len(judged) - 1},
+        **{"tie": 0, "fails": 0, "open": 0, TOO_FEW: 1, "not run": 0},
+    }
 
 
 def test_the_summary_judges_the_claims_that_its_cells_decide(tmp_path):

@@ -96,7 +96,7 @@ def test_list_names_every_cell(run, tmp_path):
 
 def test_list_of_one_paper_or_table(run, tmp_path):
     _, out, _ = run("list", "scan", "--records", tmp_path)
-    assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2"]
+    assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2", "scan.starts"]
     _, out, _ = run("list", "scan.table2", "--records", tmp_path)
     assert [line.split(":")[0].strip() for line in out.splitlines()[:2]] == ["scan", "scan.table2"]
     assert "esbn" not in out
@@ -181,9 +181,14 @@ def test_compare_sees_the_runs(run, small, made):
     assert (found["row"], found["column"], found["n"]) == ("ESBN + TCN", "m=98", "2")
     listed = {row["id"]: row for row in json.loads(run("compare", "esbn.table9", "--json", *where)[1])}
     assert listed[found["id"]]["n"] == 2
-    assert found["verdict"] == f"{listed[found['id']]['verdict']}, partial"
+    assert found["verdict"] == listed[found["id"]]["verdict"] == "too few runs"
     assert listed["esbn.table9/LSTM + TCN/m=98"]["verdict"] == "not run"
-    assert "not run" in run("compare", "--summary", *where)[1]
+    summary = run("compare", "--summary", *where)[1].splitlines()
+    assert [re.split(r" {2,}", line)[:4] for line in summary if line.startswith(("paper ", "all "))] == [
+        ["paper", "printed numbers", "with a run", "with 3 runs or more"],
+        ["all", "50", "1", "0"],
+        ["paper", "scale", "holds", "tie"],
+    ]
 
 
 def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):

@@ -1,15 +1,17 @@
 """The generated pages say what the records and the ledger say, and link to what exists."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cli import wings
 from mini_lib.reproduction.kanerva import cells as kanerva
-from mini_lib.reproduction.pages import comparison_page, measured_effects, name
+from mini_lib.reproduction.pages import COUNTS, comparison_page, measured_effects, name, with_counts
 from reproduction.samples import HOME as TABLE
 from reproduction.samples import cell, record
 
@@ -56,9 +58,10 @@ def page(papers, store, tmp_path):
 
 
 def test_an_entry_says_paper_ours_and_verdict(page):
-    assert "99.7 ± 0.1<br>99.6 ± 0 (10)<br>[match]{.verdict-match} |" in page
+    assert "99.7 ± 0.1<br>99.6 ± 0 (10 runs)<br>[match]{.verdict-match} |" in page
     assert "98.7 ± 0.4<br>not run" in page
-    assert "99.5 ± 0.2<br>60 ± 0, 1 diverged (4)<br>[differs]{.verdict-differs}, partial" in page
+    assert "99.5 ± 0.2<br>60 ± 0, 1 diverged (4 runs)<br>[differs]{.verdict-differs}, partial" in page
+    assert "99.7 ± 0.1<br>1 run: 99<br>too few runs |" in page
 
 
 def test_a_cell_that_differs_is_named(page):
@@ -66,7 +69,7 @@ def test_a_cell_that_differs_is_named(page):
 
 
 def test_verdicts_are_counted_and_variants_stand_beneath(page):
-    assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  | 2 | 1 |" in page
+    assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  |  | 2 | 1 |" in page
     assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")
     assert page.index("Table 11: ") < page.index("Figure 8: Training accuracy")
     assert "`mini-lib reproduce esbn.table11`" in page
@@ -109,7 +112,9 @@ def test_without_records_the_page_says_so(papers, tmp_path):
 
 def test_what_a_variant_measured_reaches_the_details(papers, store, tmp_path):
     effects = measured_effects(compare(papers[0].CELLS, store))
-    assert effects == {"released images": "ESBN + TCN, Table 11, m=95: 99 (1) instead of 99.6 ± 0 (10)."}
+    assert effects == {
+        "released images": "ESBN + TCN, Table 11, m=95: 1 run: 99 instead of 99.6 ± 0 (10 runs)."
+    }
     text = write_pages(tmp_path, papers, store)[2].read_text(encoding="utf-8")
     assert f"- *Effect:* {effects['released images']}" in text
 
@@ -125,13 +130,71 @@ def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
     effects = measured_effects(compare(cells, store))
     where = "ESBN + TCN, Table 11, m=95"
     assert effects == {
-        "tutorial": f"{where}: 60 (1) instead of 99 (1).",
-        "no mask": f"{where}: 98 (1) instead of 99 (1); {where}, tutorial scale: 50 (1) instead of 60 (1).",
+        "tutorial": f"{where}: 1 run: 60 instead of 1 run: 99.",
+        "no mask": f"{where}: 1 run: 98 instead of 1 run: 99; "
+        f"{where}, tutorial scale: 1 run: 50 instead of 1 run: 60.",
     }
+
+
+def test_a_reading_of_a_reading_is_compared_with_that_and_nothing_with_the_same_runs(tmp_path):
+    store = Records(tmp_path)
+    settings = {"": 1, "small": 2, "small, even": 3, "long, even": 4, "alone": 1}
+    cells = [cell(variant=", ".join(filter(None, ("tutorial", name))), x=x) for name, x in settings.items()]
+    for x in (1, 2, 3, 4):
+        store.add(record(1, 10.0 * x, scale="tutorial", x=x), TABLE)
+    where = "ESBN + TCN, Table 11, m=95, tutorial scale"
+    assert measured_effects(compare(cells, store)) == {
+        "small": f"{where}: 1 run: 20 instead of 1 run: 10.",
+        "small, even": f"{where}, small: 1 run: 30 instead of 1 run: 20.",
+        "long, even": f"{where}: 1 run: 40 instead of 1 run: 10.",
+    }
+
+
+def test_another_number_of_the_same_runs_is_an_effect(tmp_path):
+    store = Records(tmp_path)
+    found = record(1, 10.0, scale="tutorial")
+    found["metrics"]["other"] = 20.0
+    store.add(found, TABLE)
+    cells = [cell(variant="tutorial"), replace(cell(variant="tutorial, sliding"), metric="other")]
+    effects = measured_effects(compare(cells, store))
+    assert effects == {
+        "sliding": "ESBN + TCN, Table 11, m=95, tutorial scale: 1 run: 20 instead of 1 run: 10."
+    }
+
+
+def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
+    store = Records(tmp_path)
+    names = {"": 0, "tutorial": 1, "tutorial, balanced": 2, "tutorial, without runs": 3}
+    cells = [cell("kanerva.fig8", "k = 4", "new", variant=name, x=x) for name, x in names.items()]
+    for seed in (1, 2, 3):
+        store.add(record(seed, 0.0, scale="tutorial", x=1), "kanerva.fig8")
+        store.add(record(seed, 0.1, scale="tutorial", x=2), "kanerva.fig8")
+    text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
+    (row,) = (line for line in text.splitlines() if line.startswith("| kanerva.fig8.2"))
+    assert "[fails]" in row
+    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: kanerva.fig8/k = 4/new, 0.1 |" in row
+    assert "without runs" not in row
 
 
 def test_tables_have_the_papers_names():
     assert [name(table) for table in ("esbn.table9", "kanerva.fig2c")] == ["Table 9", "Figure 2C"]
+
+
+def test_the_counts_in_the_readme_are_those_of_the_records():
+    """After new runs, or new claims, `make pages` writes them anew."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    every = [cell for wing in WINGS for cell in wing.CELLS]
+    assert text == with_counts(text, compare(every, Records())), "out of date: run `make pages` and commit"
+
+
+def test_counts_need_their_place_in_the_readme():
+    text = f"above\n{COUNTS}\nof last week\n{COUNTS}\nbelow\n"
+    written = with_counts(text, [])
+    assert written.startswith(f"above\n{COUNTS}\n\n| paper | printed numbers |")
+    assert written.endswith(f"|\n\n{COUNTS}\nbelow\n")
+    assert "last week" not in written
+    with pytest.raises(UsageError, match=r"stand between two lines '<!-- counts.*and this README has 0"):
+        with_counts("above\nbelow\n", [])
 
 
 @pytest.fixture(scope="module")

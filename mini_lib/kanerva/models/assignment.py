@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.memory import MachineWeights, gaussian_kl, weights_from_eta
 from mini_lib.kanerva.models.noise import GIVEN, Normal
 
@@ -18,6 +18,7 @@ HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
 LEAST_SD = 1e-4  # of what is drawn; the paper takes a linear layer's output for a standard deviation
 LEAST_NOISE = 1e-3  # of eta, so that 1 / eta^2 stays a number
 IDLE = 40.0  # noise multiplier of a machine that an item is not assigned to: a weight of 1 / 1,600
+PRIORS = ("learned", "unit")
 
 
 def perceptron(*sizes: int) -> nn.Sequential:
@@ -85,16 +86,22 @@ class AssignmentNetwork(FromCodes):
     which is followed here. A larger u is a smaller r.
 
     `dim` is D, `history` L. `stop_grad` keeps everything from learning through r, the ablation of Figure 2C; the
-    divergence is 0 then.
+    divergence is 0 then. With the `prior` "unit", p is N(0, 1) whatever h is, and there is no Linear_3 and Linear_4:
+    another reading, in which p cannot follow q.
     """
 
     noise_name = "assignment"
 
-    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
+    def __init__(
+        self, dim: int, machines: int, history: int, stop_grad: bool = False, *, prior: str = "learned"
+    ):
+        check_names("prior of u", [prior], PRIORS)
         super().__init__(dim, machines, stop_grad)
+        self.machines, self.learns_prior = machines, prior == "learned"
         self.mean, self.sd = (nn.Linear(machines + history, machines) for _ in range(2))  # Linear_1, Linear_2
-        self.prior_mean = nn.Linear(history, machines)  # Linear_3
-        self.prior_sd = nn.Linear(history, machines)  # Linear_4
+        if self.learns_prior:
+            self.prior_mean = nn.Linear(history, machines)  # Linear_3
+            self.prior_sd = nn.Linear(history, machines)  # Linear_4
 
     def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Normal:
         """q(r | z, h), of u."""
@@ -103,6 +110,9 @@ class AssignmentNetwork(FromCodes):
 
     def prior(self, h: Float[Tensor, "*B L"]) -> Normal:
         """p(r | h), of u."""
+        if not self.learns_prior:
+            zeros = h.new_zeros(*h.shape[:-1], self.machines)
+            return Normal(zeros, torch.ones_like(zeros))
         return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
 
     def weights(
@@ -113,6 +123,10 @@ class AssignmentNetwork(FromCodes):
     ) -> MachineWeights:
         """Noise eta and weight gamma from a draw of q; without noise, from its mean."""
         return self.weights_at(self.posterior(features, h).draw(noise))
+
+    def imagined_weights(self, h: Float[Tensor, "*B L"], noise: Float[Tensor, "*B K"]) -> MachineWeights:
+        """Noise eta and weight gamma from a draw of p, when generating."""
+        return self.weights_at(self.prior(h).draw(noise))
 
     def weights_at(self, u: Float[Tensor, "*B K"]) -> MachineWeights:
         """Noise eta and weight gamma at u."""
@@ -130,23 +144,35 @@ class AssignmentNetwork(FromCodes):
         return gaussian_kl(*self.posterior(features, h), *self.prior(h))  # Eq. 24
 
 
-class GivenAssignment(nn.Module):
-    """Weights that the caller has chosen, in the place of the assignment network; not the paper's.
+class AssignmentByRule(nn.Module):
+    """Weights that do not depend on codes, in the place of the assignment network; not the paper's.
+
+    What is learned is one number, from which the machines' noise comes.
+    """
+
+    def __init__(self, machines: int):
+        super().__init__()
+        self.machines = machines
+        self.u = nn.Parameter(torch.zeros(()))
+
+    @property
+    def eta(self) -> Float[Tensor, ""]:
+        """The noise of a machine that has an item."""
+        return F.softplus(self.u) + LEAST_NOISE
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+        """Nothing."""
+        return codes.new_zeros(*codes.shape[:-1], self.machines)
+
+
+class GivenAssignment(AssignmentByRule):
+    """Weights that the caller has chosen.
 
     A control: it shows what a memory could do if it knew which machine is to have an item. The network's noise then
     holds "given" and "given_read", each machine's share of each item and of each query. [B, T, K]
     """
 
     noise_name = GIVEN
-
-    def __init__(self, machines: int):
-        super().__init__()
-        self.machines = machines
-        self.u = nn.Parameter(torch.zeros(()))  # sets the noise of a machine that has an item
-
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
-        """Nothing: the choice does not depend on codes."""
-        return codes.new_zeros(*codes.shape[:-1], self.machines)
 
     def weights(
         self,
@@ -160,4 +186,32 @@ class GivenAssignment(nn.Module):
                 f"this network's machines are given: pass noise with {GIVEN!r} and '{GIVEN}_read', each machine's"
                 " share of each item and query [B, T, K]"
             )
-        return weights_from_eta((F.softplus(self.u) + LEAST_NOISE) * (shares + IDLE * (1 - shares)))
+        return weights_from_eta(self.eta * (shares + IDLE * (1 - shares)))
+
+
+class EvenAssignment(AssignmentByRule):
+    """The weight 1 / K for every machine and every item.
+
+    A control: r is fixed, as the paper finds it to be nearly on sprites, so that no machine can take over. All
+    machines share one noise. Nothing is drawn; noise is wanted under the assignment network's name, so that a run
+    has all its other noise in common with the run of the same seed that learns r.
+    """
+
+    noise_name = AssignmentNetwork.noise_name
+
+    def weights(
+        self,
+        features: Float[Tensor, "*B K"],
+        h: Float[Tensor, "*B L"],
+        noise: Float[Tensor, "*B K"] | None = None,
+    ) -> MachineWeights:
+        """The noise that all machines share, and 1 / K."""
+        return weights_from_eta(self.eta.expand_as(features))
+
+    def imagined_weights(self, h: Float[Tensor, "*B L"], noise: Float[Tensor, "*B K"]) -> MachineWeights:
+        """The same, when generating."""
+        return weights_from_eta(self.eta.expand_as(noise))
+
+    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Float[Tensor, "*B K"]:
+        """0, as r is no random variable."""
+        return torch.zeros_like(features)

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError, check_whole
 from mini_lib.kanerva.memory import MachineWeights, combine, draw_machines, read, readouts, write_episode
-from mini_lib.kanerva.models.assignment import AssignmentNetwork
 from mini_lib.kanerva.models.network import EpisodeMemory, Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
 
@@ -85,7 +84,7 @@ def imagine(
     h = noise["history"]  # [B, N, L]
     if memory.items:
         h = network.history(memory.omega[:, None].expand(-1, images, -1)).draw(h)
-    weights = network.assignment.weights_at(network.assignment.prior(h).draw(noise["assignment"]))  # p(u | h)
+    weights = network.assignment.imagined_weights(h, noise["assignment"])  # p(u | h)
     R = memory.state.R[:, None].expand(-1, images, -1, -1, -1)  # [B, N, K, D, M]
     if draw:
         R = draw_machines(memory.state, noise["machines"].transpose(0, 1)).transpose(0, 1)
@@ -138,7 +137,7 @@ def rounded(logits: Tensor) -> Tensor:
 
 
 def _check(network: Kanerva, noise: Noise) -> None:
-    if not isinstance(network.assignment, AssignmentNetwork):
+    if not hasattr(network.assignment, "imagined_weights"):
         raise UsageError(
             "a mixture learns no prior of its choice, and machines that are given have none: neither can imagine;"
             " take a ProductKanerva that learns its assignment"

@@ -34,6 +34,13 @@ class Choice(FromCodes):
         super().__init__(dim, machines, stop_grad)
         self.logits = nn.Linear(machines + history, machines)
 
+    def probabilities(
+        self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]
+    ) -> Float[Tensor, "*B K"]:
+        """Of each machine to be chosen, whatever the temperature; they pass no gradient with `stop_grad`."""
+        soft = torch.softmax(self.logits(torch.cat([features, h], dim=-1)), dim=-1)
+        return soft.detach() if self.stop_grad else soft
+
     def weights(
         self,
         features: Float[Tensor, "*B K"],
@@ -72,3 +79,9 @@ class MixtureKanerva(Kanerva):
 
     coupling = "mixture"
     assignments: ClassVar = {"learned": Choice}
+
+    def _shares(
+        self, weights: MachineWeights, features: Float[Tensor, "B N K"], h: Float[Tensor, "B N L"]
+    ) -> Float[Tensor, "B N K"]:
+        """The probabilities of the choice: they have a gradient also where a machine is never chosen."""
+        return self.assignment.probabilities(features, h)

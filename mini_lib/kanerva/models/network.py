@@ -39,10 +39,11 @@ class EpisodeMemory(NamedTuple):
 
 
 class EpisodeWrite(NamedTuple):
-    """What `Kanerva.write` returns: the memory, and the way to it; `h` and `kl` as in `KanervaTrace`."""
+    """What `Kanerva.write` returns: the memory, and the way to it; the rest as in `KanervaTrace`, of T items."""
 
     memory: EpisodeMemory
     written: WriteResult
+    shares: Float[Tensor, "B T K"]
     h: Float[Tensor, "B T L"]
     kl: dict[str, Tensor]
 
@@ -52,6 +53,7 @@ class EpisodeRead(NamedTuple):
 
     reading: ReadResult
     weights: MachineWeights
+    shares: Float[Tensor, "B N K"]
     h: Float[Tensor, "B L"]
     kl: dict[str, Tensor]
 
@@ -68,6 +70,8 @@ class KanervaTrace(NamedTuple):
     written: WriteResult
     reading: ReadResult  #: mu_z, each machine's answer, addresses; see `ReadResult`.
     weights: MachineWeights  #: eta and gamma at reading. [B, T, K] each
+    #: each machine's share of every item, written and then asked for: gamma, or a mixture's probabilities.
+    shares: Float[Tensor, "B 2*T K"]
     h: Float[Tensor, "B T L"]  #: the history variable that each item was written with.
     h_read: Float[Tensor, "B L"]  #: the one that all queries were read with.
     omega: Float[Tensor, "B Q"]  #: the mean of the whole episode.
@@ -103,8 +107,9 @@ class Kanerva(nn.Module):
         dim: D, features of a code, the paper's c.
         machines: K, the paper's k.
         columns: M, of each machine, the paper's m_i.
-        assignment: "learned", or in a product "given": the noise named "given" says which machine has an item; see
-            `GivenAssignment`.
+        assignment: "learned", or in a product "unit prior", learned against N(0, 1) as prior of u; "given": the
+            noise named "given" says which machine has an item; or "even": all machines always count alike. See
+            `AssignmentNetwork`, `GivenAssignment` and `EvenAssignment`.
         stop_grad_r: nothing is learned through r; the assignment network stays as it was initialised (Figure 2C).
         ridge: lambda of the addressing.
         sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
@@ -224,6 +229,7 @@ class Kanerva(nn.Module):
             written=write.written,
             reading=answer.reading,
             weights=answer.weights,
+            shares=torch.cat([write.shares, answer.shares], dim=1),
             h=write.h,
             h_read=answer.h,
             omega=write.memory.omega,
@@ -252,7 +258,8 @@ class Kanerva(nn.Module):
             "history": history_kl(*q),
         }
         after = EpisodeMemory(written.state, omega, memory.items + items)
-        return EpisodeWrite(after, written, h, kl | self._assignment_kl("assignment", features, h))
+        kl |= self._assignment_kl("assignment", features, h)
+        return EpisodeWrite(after, written, self._shares(weights, features, h), h, kl)
 
     def assign(
         self,
@@ -296,7 +303,8 @@ class Kanerva(nn.Module):
         added = self._address_noise(noise, queries, "address_read")
         reading = read(memory.state, queries, weights.gamma, noise=added, **self.solving)
         kl = {"address_read": address_kl(reading.w, self.chi).sum(-1), "history_read": history_kl(*q)}
-        return EpisodeRead(reading, weights, h, kl | self._assignment_kl("assignment_read", features, shared))
+        kl |= self._assignment_kl("assignment_read", features, shared)
+        return EpisodeRead(reading, weights, self._shares(weights, features, shared), h, kl)
 
     def machine_logits(
         self, reading: ReadResult, gamma: Float[Tensor, "B N K"]
@@ -314,6 +322,12 @@ class Kanerva(nn.Module):
         """Standard normal numbers times chi, or None where addresses are at their mean."""
         drawn = pick(noise, self.noise_shapes(*codes.shape[:2]), name)
         return None if drawn is None else self.chi[:, None] * drawn
+
+    def _shares(
+        self, weights: MachineWeights, features: Float[Tensor, "B N K"], h: Float[Tensor, "B N L"]
+    ) -> Float[Tensor, "B N K"]:
+        """Each machine's share of N items, on which their balance is measured."""
+        return weights.gamma
 
     def _assignment_kl(self, name: str, features: Tensor, h: Tensor) -> dict[str, Tensor]:
         """The assignment's divergence by its name, if it has one."""

@@ -1,8 +1,9 @@
 """The Product Kanerva Machine with its networks (Section 2 and A.4)."""
 
+from functools import partial
 from typing import ClassVar
 
-from mini_lib.kanerva.models.assignment import AssignmentNetwork, GivenAssignment
+from mini_lib.kanerva.models.assignment import AssignmentNetwork, EvenAssignment, GivenAssignment
 from mini_lib.kanerva.models.network import Kanerva
 
 
@@ -37,5 +38,7 @@ class ProductKanerva(Kanerva):
     coupling = "product"
     assignments: ClassVar = {
         "learned": AssignmentNetwork,
+        "unit prior": partial(AssignmentNetwork, prior="unit"),
         "given": lambda dim, machines, history, stop_grad: GivenAssignment(machines),
+        "even": lambda dim, machines, history, stop_grad: EvenAssignment(machines),
     }

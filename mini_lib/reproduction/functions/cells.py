@@ -36,11 +36,23 @@ WINDOWED = {
     "window learns 10 times faster": {"options": {"window_rate": 10.0}},
     "gate after the softmax": {"options": {"gate": "post"}},
 }
-EVERYWHERE = {
+# What the text leaves open about the training of every network, one by one and together.
+TRAININGS = {
     "strict mask": {"options": {"mask": "strict"}},
-    "no mask": {"options": {"mask": "none"}},
     "trained on every prefix": {"prefixes": True},
+    "strict mask, trained on every prefix": {"options": {"mask": "strict"}, "prefixes": True},
 }
+EVERYWHERE = TRAININGS | {"no mask": {"options": {"mask": "none"}}}
+SLIDING = "sliding context"  # another test of the same runs
+
+
+def variant_name(*parts: str) -> str:
+    """What a variant is called that is several things at once; parts that are empty do not count.
+
+    >>> variant_name("tutorial", "", "sliding context")
+    'tutorial, sliding context'
+    """
+    return ", ".join(filter(None, parts))
 
 
 def _declare() -> list[Cell]:
@@ -63,17 +75,20 @@ def _row(cells: CellTable, table: str, settings: Settings, measure: str, variant
 
 def _variants(cells: CellTable, model: str) -> None:
     own = paper_settings(model)
-    _row(cells, TABLE1, own, "sliding_mse", "sliding context")
+    _row(cells, TABLE1, own, "sliding_mse", SLIDING)
     _row(cells, TABLE1, own, "noisy_mse", "against observations")
-    _row(cells, TABLE1, tutorial_settings(model), "sliding_mse", f"{TUTORIAL}, sliding context")
+    _row(cells, TABLE1, tutorial_settings(model), "sliding_mse", variant_name(TUTORIAL, SLIDING))
     measures = {TABLE1: "mse"} | ({TABLE2: "spread"} if model in UNCERTAIN else {})
     for table, measure in measures.items():
         even = {"metric": f"{measure}_even", "variant": "classes count equally"}
         cells.add(table, ROWS[model], "all", own.to_dict(), RUNS, **even)
         _row(cells, table, tutorial_settings(model), measure, TUTORIAL)
     for variant, changes in (EVERYWHERE | (WINDOWED if MODELS[model][1] else {})).items():
-        _row(cells, TABLE1, paper_settings(model, **changes), "mse", variant)
-        _row(cells, TABLE1, tutorial_settings(model, **changes), "mse", f"{TUTORIAL}, {variant}")
+        for scale, settings_of in (("", paper_settings), (TUTORIAL, tutorial_settings)):
+            settings = settings_of(model, **changes)
+            _row(cells, TABLE1, settings, "mse", variant_name(scale, variant))
+            if variant in TRAININGS:
+                _row(cells, TABLE1, settings, "sliding_mse", variant_name(scale, variant, SLIDING))
     _row(cells, TABLE1, paper_settings(model, options={"scale": 1 / 20}), "mse", "x from 0 to 1.5")
 
 

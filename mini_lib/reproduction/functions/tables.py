@@ -7,10 +7,23 @@ from mini_lib.errors import UsageError, check_names
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction import Records, compare, printed
 from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS, TABLE1, TABLE2
+from mini_lib.reproduction.functions.cells import (
+    CELLS,
+    COLUMNS,
+    ROWS,
+    SLIDING,
+    TABLE1,
+    TABLE2,
+    variant_name,
+)
 
 SCALES = ("paper", TUTORIAL)
-MEASURES = {"mse": (TABLE1, ""), "sliding_mse": (TABLE1, "sliding context"), "spread": (TABLE2, "")}
+MEASURES = {"mse": (TABLE1, ""), "sliding_mse": (TABLE1, SLIDING), "spread": (TABLE2, "")}
+
+
+def check_scale(scale: str) -> None:
+    """UsageError unless this is one of `SCALES`."""
+    check_names("scale", [scale], SCALES)
 
 
 def rows(
@@ -31,10 +44,10 @@ def rows(
         "error", what the paper prints; "verdict"; and "bounds", name -> number. What is not there is None.
     """
     check_names("measure", [measure], MEASURES)
-    check_names("scale", [scale], SCALES)
+    check_scale(scale)
     check_names("class of curves", columns, (*COLUMNS, "even"))
     table, reading = MEASURES[measure]
-    variant = ", ".join(part for part in (scale.removeprefix("paper"), reading) if part)
+    variant = variant_name(scale.removeprefix("paper"), reading)
     # One cell of each network; its runs measure all columns, "even" too, which is no column of the table.
     own = [cell for cell in CELLS if (cell.table, cell.column, cell.variant) == (table, "lin", variant)]
     cells = [replace(cell, column=name, metric=f"{measure}_{name}") for cell in own for name in columns]

@@ -6,7 +6,7 @@ from functools import partial
 from mini_lib.kanerva import runs, tasks
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER
-from mini_lib.kanerva.runs import Settings, paper_settings, tutorial_settings
+from mini_lib.kanerva.runs import SMALL_TASK, Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
@@ -114,6 +114,64 @@ ROWS: dict[str, dict[str, dict[str, Settings]]] = {  # table -> row -> variant -
     "kanerva.fig8": FOUR,
 }
 
+# ------------------------------------------------------------------------------------------------ other readings
+
+Tables = dict[str, dict[str, Settings]]  # table -> row -> settings
+
+UNIT_PRIOR, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
+AT_FIRST = {"balance": 15.0, "balance_until": 2000}
+EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}  # updates, to see when machines divide the work
+LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
+
+
+def _figure_2(one: Settings, two: Settings) -> Tables:
+    """What Figure 2 shows of two machines, and beside them one."""
+    parts = {f"kanerva.fig2{part}": {"k = 2": two} for part in "abd"}
+    return parts | {"kanerva.fig2c": {"k = 1": one, "k = 2": two}}
+
+
+def _ways_to_divide() -> dict[str, Tables]:
+    """Readings under which machines are to divide the work, by name; at the small scale.
+
+    All but "unit prior", "small" and "four times as long" are additions of ours. A reading has a row for everything
+    that is compared with it, so that claims can be judged under it: one machine has nothing to balance, and the
+    product of Figure 1E is that of the mixture's claim; so both have the settings of the small scale here, too.
+    """
+    one, two = (BINDING[row][TUTORIAL] for row in ("k = 1", "k = 2"))
+    little = [tutorial_settings("binding", k, **SMALL_TASK) for k in (1, 2)]
+    sprites = {row: scales[TUTORIAL] for row, scales in SPRITES.items()}
+    single, four = sprites["k = 1, 20 columns each"], replace(sprites["k = 4, 5 columns each"], **EVEN)
+    mixtures = {row: MIXTURES[row][TUTORIAL] for row in ("k = 1", "k = 2", "k = 3")}
+    even_choice = {row: replace(mixtures[row], balance=3.0) for row in ("k = 2", "k = 3")}
+    return {
+        "balanced at first": _figure_2(one, replace(two, **AT_FIRST, **EVERY_1000)),
+        "unit prior": _figure_2(replace(one, **UNIT_PRIOR), replace(two, **UNIT_PRIOR, **EVERY_1000)),
+        "four times as long": {"kanerva.fig2c": {"k = 1": replace(one, **LONG)}},
+        "balanced at first, four times as long": _figure_2(
+            replace(one, **LONG), replace(two, **AT_FIRST, **LONG)
+        ),
+        "small": _figure_2(*little),
+        "small, balanced at first": _figure_2(little[0], replace(little[1], balance=5.0, balance_until=1500)),
+        "even weights": {
+            "kanerva.fig3b": {"k = 4": four, "k = 1": single},
+            "kanerva.fig3c": {
+                "k = 1, 20 columns each": single,
+                "k = 4, 5 columns each": four,
+                "k = 1, 5 columns each": sprites["k = 1, 5 columns each"],
+            },
+            "kanerva.fig7": {"k = 4": four},
+            "kanerva.fig8": {"k = 4": four},
+        },
+        "balanced": {
+            "kanerva.fig1e": {"k = 3": DIGITS["k = 3"][TUTORIAL]},
+            "kanerva.fig4a": even_choice,
+            "kanerva.fig4d": {"k = 1": mixtures["k = 1"]} | even_choice,
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------ cells
+
 
 class _Cells(CellTable):
     """Cells of this paper."""
@@ -142,6 +200,10 @@ def _declare() -> list[Cell]:
     long = {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
     for table, row in (("fig2a", "k = 2"), ("fig2c", "k = 1"), ("fig2c", "k = 2"), ("fig2d", "k = 2")):
         cells.row(f"kanerva.{table}", row, replace(small[row], **long), f"{TUTORIAL}, six times as long")
+    for reading, tables in _ways_to_divide().items():
+        for table, rows in tables.items():
+            for row, settings in rows.items():
+                cells.row(table, row, settings, f"{TUTORIAL}, {reading}")
     return list(cells)
 
 

@@ -2,6 +2,7 @@
 
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.reproduction.scan import starts
 from mini_lib.scan import runs
 from mini_lib.scan.models import MODELS
 from mini_lib.scan.runs import PAPER as PAPER
@@ -12,6 +13,11 @@ TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and S
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
 COLUMNS = {"add_jump": "Add jump", "add_turn_left": "Add turn left", "length": "Length", "simple": "Simple"}
 RUNS, STARRED_RUNS = 5, 25
+STARTS, LOOKS, STARTED = (
+    "scan.starts",
+    (300, 1500, 4000),
+    30,
+)  # ours: how many of 30 runs are trapped, and when
 
 
 class _Cells(CellTable):
@@ -63,6 +69,10 @@ def _declare() -> list[Cell]:
                 continue  # Table 1 leaves these empty
             cells.cell(TABLE1, name, paper_settings(split, model, options=options))
     _declare_variants(cells, row)
+    for look in LOOKS:
+        for name, metric in (("trapped", "trapped"), ("on an end", "on_an_end"), ("loss", "loss")):
+            column, settings = f"{name}, update {look:,}", starts.Start(LOOKS).to_dict()
+            cells.add(STARTS, row, column, settings, STARTED, metric=f"{metric}_{look}")
     return list(cells)
 
 
@@ -102,10 +112,14 @@ def bench_cases() -> list[BenchCase]:
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
-    """One run from the settings of a cell; see `runs.build`."""
+    """One run from the settings of a cell; see `runs.build` and `starts.build`."""
+    if "looks" in settings:
+        return starts.build(settings, seed)
     return runs.build(Settings.from_dict(settings), seed)
 
 
 def data_source(settings: dict) -> str:
     """Which commands a run saw, as its record says it."""
+    if "looks" in settings:
+        settings = paper_settings("add_jump").to_dict()
     return Settings.from_dict(settings).source

@@ -8,7 +8,16 @@ import pytest
 from mini_lib.functions import runs
 from mini_lib.functions.models import MODELS
 from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.reproduction.functions.cells import CELLS, COLUMNS, ROWS, bench_cases, build, data_source
+from mini_lib.reproduction.functions.cells import (
+    CELLS,
+    COLUMNS,
+    ROWS,
+    TABLE1,
+    bench_cases,
+    build,
+    data_source,
+)
+from mini_lib.reproduction.functions.readings import READINGS
 from mini_lib.training import train
 
 PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
@@ -40,6 +49,51 @@ def test_both_tables_share_their_runs():
     assert len(hashes) == 2
     assert len({hash for _, hash in hashes}) == 1
     assert {cell.home for cell in CELLS if not cell.variant} == {"functions.table1"}
+
+
+def test_hashes_stay_what_records_are_kept_by():
+    """A field or an option that changes its name or its default would leave the records of such runs behind."""
+    for row, variant, digest in (
+        ("one_d", "", "e4e340ff14c2"),
+        ("one_d", "tutorial", "454174d2465e"),
+        ("one_d", "strict mask", "13ee7219a638"),
+        ("one_d", "tutorial, strict mask", "bc47bba59204"),
+        ("one_d", "tutorial, no mask", "829221327c51"),
+        ("one_d", "tutorial, trained on every prefix", "9257457ef8c5"),
+        ("one_d", "x from 0 to 1.5", "ab9ed6e23858"),
+        ("relational_window", "trained on every prefix", "0af309e7f98e"),
+        ("relational_window", "tutorial, window starts at 3", "fa5f6b32ea33"),
+        ("relational_window", "tutorial, window learns 10 times faster", "79cf229ba288"),
+        ("relational_window", "tutorial, gate after the softmax", "51de963b63af"),
+    ):
+        here = [
+            cell for cell in CELLS if (cell.table, cell.row, cell.variant) == (TABLE1, ROWS[row], variant)
+        ]
+        assert [(cell.column, cell.hash) for cell in here] == [(column, digest) for column in COLUMNS]
+
+
+@pytest.mark.parametrize("scale", ["", TUTORIAL])
+def test_mask_training_and_context_make_eight_readings_of_every_network(scale):
+    """Two masks and two trainings are four sets of runs, each with a growing and a sliding test."""
+    for model, row in ROWS.items():
+        cells = {
+            (cell.variant, cell.column): cell for cell in CELLS if (cell.table, cell.row) == (TABLE1, row)
+        }
+        kinds = set()
+        for reading in READINGS:
+            cell = cells[", ".join(part for part in (scale, reading) if part), "rbf"]
+            options = dict(cell.settings.get("options", {}))
+            mask, prefixes = options.pop("mask", "causal"), cell.settings.get("prefixes", False)
+            assert (mask == "strict", prefixes) == ("strict mask" in reading, "every prefix" in reading)
+            assert (cell.metric == "sliding_mse_rbf") == ("sliding" in reading)
+            rest = {
+                name: value for name, value in cell.settings.items() if name not in ("options", "prefixes")
+            }
+            default = cells[scale, "rbf"].settings
+            assert (rest | ({"options": options} if options else {})) == default
+            kinds.add((mask, prefixes, cell.metric, cell.hash))
+        assert len(kinds) == len(READINGS) == 8
+        assert len({digest for *_, digest in kinds}) == 4, model
 
 
 def test_metrics_of_all_cells_are_measured(monkeypatch):

@@ -17,6 +17,7 @@ from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
 from mini_lib.reproduction.functions.figures.looks import ASKED, OTHERS, TRUTH, looks
+from mini_lib.reproduction.functions.readings import table1
 
 pytestmark = pytest.mark.usefixtures("headless")
 NAN = torch.nan
@@ -48,6 +49,15 @@ BY_DISTANCE = analysis.DistanceAttention(
     torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]]),
     torch.tensor([0.3, 0.25]),
 )
+# Runs over the printed errors: three, one, and none.
+THREE, NONE = np.full((4, 3, 3), np.nan), np.full((4, 3, 3), np.nan)
+THREE[:] = table1()[0][..., None] * [1.0, 2.0, 3.0]
+ONE = THREE.copy()
+ONE[..., 1:] = np.nan
+PART = NONE.copy()
+PART[0] = THREE[0]
+PART[1] = np.inf
+MEASURED = {"": THREE, "strict mask": ONE, "strict mask, sliding context": PART}
 HISTORY = analysis.MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
 WINDOW = analysis.MetricHistory([100], {"window": [9.0]})
 DRAWN = {  # what is drawn: the words at its axes
@@ -62,6 +72,7 @@ DRAWN = {  # what is drawn: the words at its axes
     },
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
+    lambda: figures.readings(MEASURED): {"ours / printed", "mean |ln ratio|", ""},
     lambda: figures.runs(RUNS): {"", "mean squared error"},
     lambda: figures.runs(RUNS, "SD", logarithmic=False): {"", "SD"},
     lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}): {
@@ -124,6 +135,8 @@ NOTHING = {
     lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
     lambda: figures.attention_by_distance({}): "network, by name",
     lambda: figures.runs([]): "row of `tables.rows`",
+    lambda: figures.readings({}): "run of a reading",
+    lambda: figures.readings({"": NONE}): "run of a reading",
     lambda: figures.by_step({}): "network or predictor, by name",
     lambda: figures.calibration({}, CALIBRATED[1]): "class of curves",
     lambda: figures.over_training({}, ""): "history of a run",
@@ -245,6 +258,47 @@ def test_runs_stand_beside_the_paper_and_the_bounds():
     level = [{line.get_ydata()[0]: line.get_linestyle() for line in ax.lines[-2:]} for ax in (lin, rbf)]
     assert (level[0][0.002], level[1][0.7], level[1][0.8]) == ("-", "-", "--")
     assert [[text.get_text() for text in ax.texts] for ax in (lin, rbf)] == [["not run"], ["2 diverged"]]
+
+
+def bars(ax):
+    """(x, y, filled, half the width to each side) of every mark with an error bar."""
+    marks = [line for line in ax.lines if line.get_marker() not in ("None", "", "|", None)]
+    widths = [segment[:, 0] for part in ax.collections for segment in part.get_segments()]
+    found = zip(marks, widths, strict=True)
+    return [
+        (*line.get_xydata()[0], line.get_fillstyle() == "full", *np.abs(width - line.get_xdata()[0]))
+        for line, width in found
+    ]
+
+
+def test_readings_stand_over_the_printed_errors():
+    *panels, distances = figures.readings(MEASURED).axes
+    names = [tick.get_text().replace("\n", " ") for tick in panels[0].get_yticklabels()]
+    assert names == ["in print", "by default", "strict mask", "strict mask, sliding context"]
+    mean, error = table1()
+    relative = 1 / np.sqrt(3) / 2  # of runs at 1, 2 and 3 times the paper's
+    for number, ax in enumerate(panels):
+        seen = bars(ax)
+        in_print, ours, one = seen[:3], seen[3:6], seen[6:9]
+        np.testing.assert_allclose([x for x, *_ in in_print + ours + one], [1] * 3 + [2] * 3 + [1] * 3)
+        np.testing.assert_allclose([y for _, y, *_ in ours], [0.78, 1, 1.22])
+        np.testing.assert_allclose([each[4] for each in in_print], np.expm1(error[number] / mean[number]))
+        np.testing.assert_allclose(
+            [each[3:] for each in ours], [[2 - 2 * np.exp(-relative), 2 * np.expm1(relative)]] * 3
+        )
+        assert [filled for _, _, filled, *_ in ours + one] == [True] * 3 + [False] * 3
+        assert [each[3:] for each in one] == [(0, 0)] * 3
+        assert ax.get_xlim() == panels[0].get_xlim()
+    words = [[text.get_text() for text in ax.texts] for ax in panels]
+    assert words == [[], ["diverged"], ["not run"], ["not run"]]
+    (two, _, known, _, _), (zero, _, unknown, *width) = bars(distances)
+    assert (two, known, zero, unknown, width) == (
+        pytest.approx(np.log(2)),
+        True,
+        pytest.approx(0),
+        False,
+        [0, 0],
+    )
 
 
 def test_calibration_stands_beside_a_calibrated_normal():

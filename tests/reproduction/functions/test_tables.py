@@ -6,31 +6,11 @@ from mini_lib.errors import UsageError
 from mini_lib.functions.bounds import Score
 from mini_lib.functions.evaluation import WEIGHTS
 from mini_lib.functions.models import MODELS
-from mini_lib.functions.runs import paper_settings, tutorial_settings
 from mini_lib.functions.tasks import KINDS
-from mini_lib.reproduction import Records, printed, settings_hash
+from mini_lib.reproduction import Records, printed
 from mini_lib.reproduction.functions import tables
 from mini_lib.reproduction.functions.cells import COLUMNS, ROWS
-from mini_lib.settings import run_key
-
-
-def record(model, seed=1, scale="paper", diverged=False, checks=(), value=0.5, **changes):
-    settings = {"paper": paper_settings, "tutorial": tutorial_settings}[scale](model, **changes).to_dict()
-    names = [f"{measure}_{kind}" for measure in ("mse", "spread") for kind in (*COLUMNS, "even")]
-    metrics = {} if diverged else {name: value + place for place, name in enumerate(names)}
-    if "window" in model and not diverged:
-        metrics["window"] = 7.5
-    curve = {"update": [1], "loss": [1.0], "score": [1.0]}
-    return {
-        **{
-            "key": run_key(settings, seed),
-            "hash": settings_hash(settings),
-            "seed": seed,
-            "paper": "functions",
-        },
-        **{"settings": settings, "scale": scale, "data": "drawn", "metrics": metrics, "diverged": diverged},
-        **{"curve": curve, "updates": 10_000, "checks": list(checks)},
-    }
+from reproduction.functions.samples import record
 
 
 @pytest.fixture
@@ -57,7 +37,7 @@ def test_rows_hold_every_run_beside_the_paper_and_the_bounds(records):
     assert row == {
         **{"model": "one_d", "class": "lin", "name": "1d transformer", "seeds": [1, 2], "diverged": 1},
         **{"runs": [1.1, 1.2], "mean": pytest.approx(1.15), "sem": None, "paper": 0.109, "error": 0.005},
-        **{"verdict": "differs", "bounds": {"best": 0.002, "zero": 2.2}},
+        **{"verdict": "too few runs", "bounds": {"best": 0.002, "zero": 2.2}},
     }
     assert found[2]["bounds"] == {"best": 0.702}
     by_place = {(row["model"], row["class"]): row for row in found}

@@ -1,6 +1,7 @@
 """The declared cells against the paper's figures: rows, columns, settings, and that every one of them runs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_a_tutorial_cell_stands_for_every_cell():
     assert {cell.id.removesuffix("/tutorial") for cell in TRAINED if cell.variant == TUTORIAL} == plain
     plain, given = f"{TUTORIAL}, no autoencoder term", f"{TUTORIAL}, machine given"
     long = f"{TUTORIAL}, six times as long"
-    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given, long}
+    assert {cell.variant for cell in TRAINED} == {"", TUTORIAL, plain, given, long, *WAYS_TO_DIVIDE}
     told = {cell.variant: Settings.from_dict(cell.settings) for cell in TRAINED}
     assert (told[plain].ae_weight, told[plain].given) == (0.0, False)
     assert (told[given].ae_weight, told[given].given) == (1.0, True)
@@ -148,6 +149,63 @@ def test_rows_are_those_of_the_figures(variant):
     assert {"k = 4, 5 columns each", "k = 1, 20 columns each"} <= danced.keys()
 
 
+# What differs from the small scale, by reading, figure and row; {} where nothing does.
+BALANCED = {"balance": 15.0, "balance_until": 2000}
+EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}
+LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
+LITTLE = {"source": "digits", "items": 12, "total": 16, "dim": 40, "kl_weight": 64 / 784, "ae_weight": 0.0}
+LITTLE |= {"epochs": 300}
+UNIT, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
+
+
+def figure_2(one, two):
+    return {f"fig2{part}": {"k = 2": two} for part in "abd"} | {"fig2c": {"k = 1": one, "k = 2": two}}
+
+
+WAYS_TO_DIVIDE = {
+    f"{TUTORIAL}, {reading}": figures
+    for reading, figures in {
+        "balanced at first": figure_2({}, BALANCED | EVERY_1000),
+        "unit prior": figure_2(UNIT, UNIT | EVERY_1000),
+        "four times as long": {"fig2c": {"k = 1": LONG}},
+        "balanced at first, four times as long": figure_2(LONG, BALANCED | LONG),
+        "small": figure_2(LITTLE, LITTLE),
+        "small, balanced at first": figure_2(LITTLE, LITTLE | {"balance": 5.0, "balance_until": 1500}),
+        "even weights": {
+            "fig3b": {"k = 4": EVEN, "k = 1": {}},
+            "fig3c": {
+                "k = 1, 20 columns each": {},
+                "k = 4, 5 columns each": EVEN,
+                "k = 1, 5 columns each": {},
+            },
+            "fig7": {"k = 4": EVEN},
+            "fig8": {"k = 4": EVEN},
+        },
+        "balanced": {
+            "fig1e": {"k = 3": {}},
+            "fig4a": {"k = 2": {"balance": 3.0}, "k = 3": {"balance": 3.0}},
+            "fig4d": {"k = 1": {}, "k = 2": {"balance": 3.0}, "k = 3": {"balance": 3.0}},
+        },
+    }.items()
+}
+
+
+@pytest.mark.parametrize("variant", WAYS_TO_DIVIDE)
+def test_ways_to_divide_the_work_differ_from_the_small_scale_in_what_their_name_says(variant):
+    found = {
+        cell.table.removeprefix("kanerva."): of_table(cell.table, variant)
+        for cell in TRAINED
+        if cell.variant == variant
+    }
+    assert found == {
+        figure: {
+            row: replace(of_table(f"kanerva.{figure}", TUTORIAL)[row], **changes)
+            for row, changes in rows.items()
+        }
+        for figure, rows in WAYS_TO_DIVIDE[variant].items()
+    }
+
+
 def test_columns_can_be_shared_and_records_have_one_home():
     homes = {}
     for cell in TRAINED:
@@ -168,7 +226,7 @@ def test_figures_of_one_network_share_its_runs(variant):
 
 METRICS = {}  # of one cell of each network: those that any cell of it names
 for cell in TRAINED:
-    of = tuple(str(cell.settings.get(name)) for name in ("task", "model", "machines"))
+    of = tuple(str(cell.settings.get(name)) for name in ("task", "model", "machines", "options"))
     METRICS.setdefault(of, (cell.settings, set()))[1].add(cell.metric)
 
 
@@ -185,7 +243,7 @@ def test_metrics_of_all_cells_are_measured(network):
 
 
 def test_every_small_cell_builds_and_has_a_loss():
-    seen = {cell.hash: cell.settings for cell in TRAINED if cell.variant == TUTORIAL}
+    seen = {cell.hash: cell.settings for cell in TRAINED if cell.variant}
     for settings in seen.values():
         run = build(settings | {"batch_size": 1, "items": 2}, 1)
         batch = run.epoch(0)

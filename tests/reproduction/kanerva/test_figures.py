@@ -357,7 +357,7 @@ def test_rows_are_told_with_their_runs():
     assert head.split() == ["loss", "loss,", "nothing", "written", "runs"]
     assert first.split() == ["k", "=", "1", "22", "±", "1.2", "27", "±", "0.58", "3"]
     assert second.split() == ["k", "=", "2", "-", "-", "not", "run"]
-    assert third.split() == ["k", "=", "3", "30", "31", "1"]
+    assert third.split() == ["k", "=", "3", "1", "run:", "30", "1", "run:", "31", "1"]
     assert len({len(line) for line in (head, first, second, third)}) == 1
 
 

@@ -1,5 +1,6 @@
-"""Figures of the function-learning chapters: problems, networks, continued curves, measurements."""
+"""Figures of the function-learning chapters: problems, networks, continued curves, measurements, readings."""
 
+from mini_lib.reproduction.functions.figures.beside_print import readings
 from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
@@ -38,6 +39,7 @@ __all__ = [
     "label",
     "masks",
     "over_training",
+    "readings",
     "runs",
     "shade",
     "token_sets",

@@ -42,7 +42,7 @@ def _of(columns: Mapping[str, Comparison], name: str) -> Comparison:
 
 
 def in_rows(comparisons: Iterable[Comparison], columns: Sequence[str] = (LOSS, EMPTY)) -> str:
-    """The cells as lines of text: means over runs, standard errors from 3 runs, and how many runs there are."""
+    """The cells as lines of text: means with standard errors, or "1 run: 4.7", and how many runs there are."""
     rows = by_row(comparisons)
     wide = max(map(len, rows)) + 2
     widths = [max(len(name), 14) + 3 for name in columns]

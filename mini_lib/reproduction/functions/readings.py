@@ -1,0 +1,197 @@
+"""Which reading of the paper its Table 1 speaks for: a rule that was written before the runs it decides on.
+
+Two things about training are open in the text. Whether a token sees itself: 1[x_i > x_j] is printed, and called the
+standard mask, which has the diagonal. And what a network learns to predict: y_{N+1} alone, or the next point of
+every prefix, as a "next-timestep prediction objective" may be understood. That makes four readings, one of them ours
+by default. Every run is tested with a growing and with a sliding context. `choose` is the rule; the ledger
+(`paper.toml`) says which results had been seen when it was written.
+"""
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from mini_lib.errors import UsageError, check_names
+from mini_lib.functions.tasks import KINDS
+from mini_lib.reproduction import Records, compare, printed
+from mini_lib.reproduction.comparison import TUTORIAL
+from mini_lib.reproduction.functions.cells import CELLS, ROWS, SLIDING, TABLE1, TRAININGS, variant_name
+from mini_lib.reproduction.functions.tables import check_scale
+
+Errors = Float[np.ndarray, "M K S"]  # of networks as in `ROWS`, classes as in `KINDS`, and runs
+Table = Float[np.ndarray, "M K"]
+
+DEFAULT = ""  # the name of the reading that the table's own cells are
+GROWING = (DEFAULT, *TRAININGS)  # what the text allows
+READINGS = (*GROWING, *(variant_name(training, SLIDING) for training in GROWING))
+SEEDS = (1, 2, 3)  # those that decide; a run that is added later changes no choice
+
+
+class Choice(NamedTuple):
+    """What the rule says, and by how much."""
+
+    reading: str  #: the one that is chosen.
+    nearest: str  #: the one of least distance, whether that is enough or not.
+    distances: dict[str, float]  #: of every candidate, from Table 1.
+    #: by how much each other candidate is nearer than the default, and the standard error of that.
+    gains: dict[str, tuple[float, float]]
+    rivals: tuple[str, ...]  #: those that are farther than the nearest by no more than 2 standard errors.
+
+
+def measure(records: Records, reading: str = DEFAULT, scale: str = TUTORIAL) -> Errors:
+    """The errors of a reading's runs with `SEEDS`, [M, K, S]: NaN where there is no run, infinite where it diverged.
+
+    The reading is one of `READINGS`, the scale "paper" or "tutorial".
+    """
+    check_names("reading", [reading], READINGS)
+    check_scale(scale)
+    variant = variant_name(scale.removeprefix("paper"), reading)
+    cells = [cell for cell in CELLS if (cell.table, cell.variant) == (TABLE1, variant)]
+    found = {
+        (each.cell.row, each.cell.column, record["seed"]): (
+            math.inf if record["diverged"] else record["metrics"][each.cell.metric]
+        )
+        for each in compare(cells, records, columns=KINDS)
+        for record in each.records
+    }
+    places = product(ROWS.values(), KINDS, SEEDS)
+    values = [found.get(place, math.nan) for place in places]
+    return np.reshape(values, (len(ROWS), len(KINDS), len(SEEDS)))
+
+
+def table1() -> tuple[Table, Table]:
+    """The 12 errors that are printed for classes of curves, and their standard errors, [M, K]."""
+    entries = printed(TABLE1)
+    means, errors = (
+        np.array([[getattr(entries[row, kind], name) for kind in KINDS] for row in ROWS.values()])
+        for name in ("mean", "err")
+    )
+    return means, errors
+
+
+# ------------------------------------------------------------------------------------------------ distance
+
+
+def log_ratios(errors: Errors, paper: Table) -> Table:
+    """Logarithms of our means over runs divided by the printed ones: above 0 where ours is larger, NaN without runs.
+
+    Infinite where a run diverged.
+    """
+    runs = (~np.isnan(errors)).sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.log(np.nansum(errors, axis=-1) / runs / paper)
+
+
+def distance(errors: Errors, paper: Table) -> float:
+    """The mean of |ln(ours / printed)| over networks and classes, each counting alike.
+
+    Logarithms, since the printed errors range from 0.056 to 1.501. Absolute, since a signed mean would be 0 for a
+    reading whose errors are twice the printed ones in one half of the table and half of them in the other. Ours is
+    the mean over runs, as the printed number is: the mean of each run's own distance would add the spread of the
+    runs. Errors below the paper's count like errors above it: the question is not which reading is best.
+
+    NaN where a network has no runs, infinite where a run diverged.
+    """
+    return float(np.abs(log_ratios(errors, paper)).mean())
+
+
+def standard_error(errors: Errors, paper: Table, other: Errors | None = None) -> float:
+    """The standard error of `distance` by bootstrap over seeds; that of a difference, if the same runs have `other`.
+
+    Every way of drawing S runs with replacement is gone through, so nothing is left to chance. A network's runs are
+    drawn together for its three classes (and for `other`), and apart from those of the other networks. The variance
+    among such draws is too small by the factor (S - 1) / S, which is put right.
+
+    NaN if a run is lacking or diverged, or if there is but one.
+    """
+    networks, _, runs = errors.shape
+    if runs < 2 or not np.isfinite(errors).all():
+        return math.nan
+    drawn = _drawn(errors, paper)
+    if other is not None:
+        drawn = drawn - _drawn(other, paper)
+    return float(np.sqrt(drawn.var(axis=-1).sum() * runs / (runs - 1))) / networks
+
+
+def _drawn(errors: Errors, paper: Table) -> Float[np.ndarray, "M D"]:
+    """Each network's own distance for every draw of its runs."""
+    runs = errors.shape[-1]
+    draws = np.array(list(product(range(runs), repeat=runs)))  # [D, S]
+    means = errors[..., draws].mean(axis=-1)  # [M, K, D]
+    return np.abs(np.log(means / paper[..., None])).mean(axis=1)
+
+
+def distance_of_a_repeat(paper: Table, paper_se: Table) -> float:
+    """How far the authors' own networks would be, trained once more, on average: about as near as one can come.
+
+    The difference of two normal means with the same standard error s has the mean size 2 s / sqrt(pi).
+    """
+    return float((2 / math.sqrt(math.pi) * paper_se / paper).mean())
+
+
+# ------------------------------------------------------------------------------------------------ the rule
+
+
+def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
+    """The rule: which reading of all four networks is the default from now on.
+
+    It is the candidate of least `distance` from the 12 errors that are printed for lines, RBF curves and sinusoids
+    ("all" is their weighted mean), if it is nearer than the present default by more than two standard errors of the
+    difference; else the default stays. Runs are those of the small scale with `SEEDS`. A reading in which a run
+    diverged cannot win.
+
+    Candidates are the four with a growing context (`GROWING`): the text makes each next input of "the original
+    observations" together with the prediction, so that a sliding context is no reading of it. The same rule over all
+    `READINGS` says whether a test that slides would be nearer still; that decides nothing.
+
+    Two readings have different runs, which are taken for independent, as everywhere in this project; growing and
+    sliding context of the same runs are compared run by run. The standard errors of the printed numbers are left
+    out, since all candidates are held against the same numbers.
+
+    Args:
+        measured: errors of every candidate, by reading (`measure`).
+        paper: the printed errors (`table1`).
+
+    Raises:
+        UsageError: some candidate lacks runs, or the default is none of them.
+    """
+    check_names("reading", measured, READINGS)
+    if DEFAULT not in measured:
+        raise UsageError(
+            "the default, '', has to be one of the candidates, since another is chosen in its place"
+        )
+    if lacking := [reading for reading, errors in measured.items() if np.isnan(errors).any()]:
+        variants = " ".join(f"--variant '{variant_name(TUTORIAL, reading)}'" for reading in lacking)
+        raise UsageError(
+            f"a choice needs runs of all networks with seeds {', '.join(map(str, SEEDS))} in every candidate; some "
+            f"are lacking, and `mini-lib reproduce {TABLE1} {variants}` trains them at the small scale"
+        )
+    distances = {reading: distance(errors, paper) for reading, errors in measured.items()}
+    nearest = min(distances, key=distances.__getitem__)
+
+    def ahead(first: str, second: str) -> tuple[float, float]:
+        own, others = measured[first], measured[second]
+        if _training(first) == _training(second):
+            error = standard_error(own, paper, others)
+        else:
+            error = math.hypot(standard_error(own, paper), standard_error(others, paper))
+        return distances[second] - distances[first], error
+
+    gains = {reading: ahead(reading, DEFAULT) for reading in measured if reading != DEFAULT}
+    wins = nearest != DEFAULT and _is_clear(*gains[nearest])
+    rivals = [each for each in measured if each != nearest and not _is_clear(*ahead(nearest, each))]
+    return Choice(nearest if wins else DEFAULT, nearest, distances, gains, tuple(rivals))
+
+
+def _training(reading: str) -> str:
+    """A reading without its context: those that share it share their runs."""
+    return reading.removesuffix(SLIDING).removesuffix(", ")
+
+
+def _is_clear(difference: float, error: float) -> bool:
+    """Whether a difference exceeds 2 standard errors; that from a reading in which a run diverged is infinite."""
+    return difference == math.inf or difference > 2 * error

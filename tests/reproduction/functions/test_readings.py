@@ -1,0 +1,203 @@
+"""The rule by which a reading is chosen, against sums written out and every draw of a bootstrap gone through."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from mini_lib.errors import UsageError
+from mini_lib.functions.models import MODELS
+from mini_lib.functions.tasks import KINDS
+from mini_lib.reproduction import Records, printed
+from mini_lib.reproduction.functions import readings
+from mini_lib.reproduction.functions.cells import ROWS
+from mini_lib.reproduction.functions.readings import GROWING, READINGS
+from reproduction.functions.samples import record
+
+PAPER, PAPER_SE = readings.table1()
+STRICT, PREFIXES, BOTH = GROWING[1:]
+
+
+def errors(factor, spread=0.0, seed=0):
+    """Runs of all networks whose mean is so many times the printed error, apart by a relative spread."""
+    noise = np.exp(spread * np.random.default_rng(seed).normal(size=(4, 3, 3)))
+    return PAPER[..., None] * factor * noise / noise.mean(axis=-1, keepdims=True)
+
+
+def far(own, paper):
+    """The distance, term by term."""
+    terms = [
+        abs(math.log(sum(own[m][k]) / len(own[m][k]) / paper[m][k]))
+        for m in range(len(own))
+        for k in range(len(own[m]))
+    ]
+    return sum(terms) / len(terms)
+
+
+# ------------------------------------------------------------------------------------------------ what is measured
+
+
+def test_the_printed_errors_are_twelve_and_none_of_them_is_all():
+    assert PAPER.shape == PAPER_SE.shape == (4, 3)
+    for (m, row), (k, kind) in itertools.product(enumerate(ROWS.values()), enumerate(KINDS)):
+        entry = printed("functions.table1")[row, kind]
+        assert (PAPER[m, k], PAPER_SE[m, k]) == (entry.mean, entry.err)
+    assert "all" not in KINDS
+
+
+def test_a_reading_is_measured_by_its_own_runs_of_the_seeds_that_decide(tmp_path):
+    records = Records(tmp_path)
+    strict = {"options": {"mask": "strict"}}
+    for run in (
+        record("one_d", seed=1, scale="tutorial", value=1.0),
+        record("one_d", seed=4, scale="tutorial", value=4.0),  # not one of the three
+        record("one_d", seed=1, value=7.0),  # another scale
+        record("one_d", seed=2, scale="tutorial", value=20.0, **strict),
+        record("one_d", seed=2, scale="tutorial", value=40.0, prefixes=True, **strict),
+        record("relational", seed=3, scale="tutorial", value=30.0, **strict),
+        record("relational", seed=1, scale="tutorial", diverged=True, **strict),
+    ):
+        records.add(run, "functions.table1")
+    nan = math.nan
+
+    def of(reading, model, scale="tutorial"):
+        return readings.measure(records, reading, scale)[list(MODELS).index(model)]
+
+    # The made-up metrics are 1, 2 and 3 more than the value, and 10 more where the context slides.
+    np.testing.assert_array_equal(of("", "one_d"), [[2, nan, nan], [3, nan, nan], [4, nan, nan]])
+    np.testing.assert_array_equal(of("", "one_d", "paper")[:, 0], [8, 9, 10])
+    np.testing.assert_array_equal(of(STRICT, "one_d")[:, 1], [21, 22, 23])
+    np.testing.assert_array_equal(of(f"{STRICT}, sliding context", "one_d")[:, 1], [31, 32, 33])
+    np.testing.assert_array_equal(of(BOTH, "one_d")[:, 1], [41, 42, 43])
+    np.testing.assert_array_equal(of(STRICT, "relational")[0], [math.inf, nan, 31])
+    assert np.isnan(of(PREFIXES, "one_d")).all()
+    with pytest.raises(UsageError, match="unknown reading 'strict'; did you mean 'strict mask'"):
+        readings.measure(records, "strict")
+    with pytest.raises(UsageError, match="unknown scale 'small'"):
+        readings.measure(records, STRICT, "small")
+
+
+# ------------------------------------------------------------------------------------------------ distance
+
+
+def test_the_distance_is_a_mean_of_absolute_log_ratios_of_means():
+    ours = errors(1.7, 0.3)
+    assert readings.distance(ours, PAPER) == pytest.approx(math.log(1.7))
+    ours = np.random.default_rng(1).uniform(0.1, 2, (4, 3, 3))
+    assert readings.distance(ours, PAPER) == pytest.approx(far(ours, PAPER))
+    np.testing.assert_allclose(readings.log_ratios(ours, PAPER)[2, 1], math.log(ours[2, 1].mean() / 1.109))
+
+
+def test_too_large_and_too_small_do_not_cancel_and_count_alike():
+    factors = np.where(np.arange(12).reshape(4, 3, 1) % 2, 2.0, 0.5)
+    assert readings.distance(errors(factors), PAPER) == pytest.approx(math.log(2))
+    assert readings.distance(errors(0.5), PAPER) == pytest.approx(readings.distance(errors(2.0), PAPER))
+
+
+def test_distance_of_what_is_not_whole():
+    ours = errors(1.5, 0.2)
+    ours[1, :, 2] = math.nan  # a mean is over the runs that there are
+    assert readings.log_ratios(ours, PAPER)[1, 0] == pytest.approx(math.log(ours[1, 0, :2].mean() / 0.368))
+    assert math.isnan(readings.standard_error(ours, PAPER))
+    ours[1] = math.nan
+    assert math.isnan(readings.distance(ours, PAPER))
+    ours[1] = math.inf
+    assert readings.distance(ours, PAPER) == math.inf
+    assert math.isnan(readings.standard_error(ours, PAPER))
+    assert math.isnan(readings.standard_error(errors(2.0)[..., :1], PAPER))
+
+
+@pytest.mark.parametrize("same_runs", [False, True])
+def test_the_standard_error_is_that_of_every_joint_draw(same_runs):
+    """All 27 draws of one network with all 27 of the other, each draw for all classes and both measures."""
+    rng = np.random.default_rng(2)
+    paper = rng.uniform(0.5, 1, (2, 2))
+    first, second = rng.uniform(0.2, 2, (2, 2, 2, 3))
+    draws = list(itertools.product(range(3), repeat=3))
+    found = []
+    for picks in itertools.product(draws, repeat=2):
+        drawn = [[[first[m][k][i] for i in picks[m]] for k in range(2)] for m in range(2)]
+        other = [[[second[m][k][i] for i in picks[m]] for k in range(2)] for m in range(2)]
+        found.append(far(drawn, paper) - (far(other, paper) if same_runs else 0))
+    variance = sum((each - sum(found) / len(found)) ** 2 for each in found) / len(found)
+    own = readings.standard_error(first, paper, second if same_runs else None)
+    assert own == pytest.approx(math.sqrt(1.5 * variance))
+
+
+def test_a_repeat_of_the_papers_runs_would_be_as_far_as_simulated():
+    rng = np.random.default_rng(3)
+    se = 0.05 * PAPER
+    two = rng.normal(PAPER, se, (2, 20_000, 4, 3))
+    simulated = np.abs(np.log(two[0] / two[1])).mean()
+    assert readings.distance_of_a_repeat(PAPER, se) == pytest.approx(simulated, rel=0.01)
+    assert 0 < readings.distance_of_a_repeat(PAPER, PAPER_SE) < readings.distance(errors(2.0), PAPER)
+
+
+# ------------------------------------------------------------------------------------------------ the rule
+
+
+def test_the_nearest_reading_wins_if_it_is_clearly_nearer_than_the_default():
+    measured = {"": errors(3.0, 0.1, 1), STRICT: errors(1.5, 0.1, 2), BOTH: errors(0.8, 0.1, 3)}
+    choice = readings.choose(measured, PAPER)
+    assert (choice.reading, choice.nearest, choice.rivals) == (BOTH, BOTH, ())
+    assert choice.distances == pytest.approx({"": math.log(3), STRICT: math.log(1.5), BOTH: -math.log(0.8)})
+    assert choice.gains.keys() == {STRICT, BOTH}
+    gain, error = choice.gains[BOTH]
+    parts = [readings.standard_error(measured[reading], PAPER) for reading in ("", BOTH)]
+    assert (gain, error) == pytest.approx((math.log(3) + math.log(0.8), math.hypot(*parts)))
+
+
+def test_the_default_stays_where_nothing_is_clearly_nearer():
+    """The same distances with more spread among runs: the nearest is named, and does not win."""
+    clear = {"": errors(2.0, 0.05, 1), PREFIXES: errors(1.7, 0.05, 2)}
+    assert readings.choose(clear, PAPER).reading == PREFIXES
+    choice = readings.choose({"": errors(2.0, 0.4, 1), PREFIXES: errors(1.7, 0.4, 2)}, PAPER)
+    assert (choice.reading, choice.nearest, choice.rivals) == ("", PREFIXES, ("",))
+    gain, error = choice.gains[PREFIXES]
+    assert 0 < gain < 2 * error
+    nearest = {"": errors(1.1, 0.1, 1), STRICT: errors(1.8, 0.1, 2)}
+    assert readings.choose(nearest, PAPER)[:2] == ("", "")
+
+
+def test_who_is_about_as_near_as_the_nearest_is_named():
+    measured = {"": errors(4.0, 0.2, 1), STRICT: errors(1.31, 0.2, 2), PREFIXES: errors(1.3, 0.2, 3)}
+    choice = readings.choose(measured, PAPER)
+    assert (choice.reading, choice.rivals) == (PREFIXES, (STRICT,))
+
+
+def test_a_reading_in_which_a_run_diverged_cannot_win():
+    lost = errors(1.0)
+    lost[3, :, 1] = math.inf
+    choice = readings.choose({"": errors(3.0, 0.1), STRICT: lost, BOTH: errors(2.0, 0.1)}, PAPER)
+    assert (choice.reading, choice.rivals) == (BOTH, ())
+    assert choice.distances[STRICT] == math.inf
+
+
+def test_two_tests_of_the_same_runs_are_compared_run_by_run():
+    """Runs that are far apart, each with a sliding error a tenth below its growing one."""
+    growing = errors(2.0, 0.3)
+    both = {"": growing, "sliding context": 0.9 * growing}
+    choice = readings.choose(both, PAPER)
+    assert choice.reading == "sliding context"
+    assert choice.gains["sliding context"] == pytest.approx((-math.log(0.9), 0), abs=1e-9)
+    other_runs = readings.choose({"": growing, STRICT: 0.9 * growing}, PAPER)
+    assert other_runs.reading == ""
+    pair = {STRICT: growing, f"{STRICT}, sliding context": 0.9 * growing}
+    assert readings.choose({"": errors(3.0)} | pair, PAPER).rivals == ()
+
+
+def test_only_readings_of_the_text_are_candidates():
+    assert GROWING == READINGS[:4]
+    assert all(("sliding" in reading) == (reading not in GROWING) for reading in READINGS)
+
+
+def test_a_choice_waits_until_every_run_is_there():
+    lacking = errors(1.0)
+    lacking[2, :, 2] = math.nan
+    with pytest.raises(UsageError, match=r"seeds 1, 2, 3 .* --variant 'tutorial, strict mask'` trains them"):
+        readings.choose({"": errors(2.0), STRICT: lacking, BOTH: errors(1.0)}, PAPER)
+    with pytest.raises(UsageError, match="the default, '', has to be one of the candidates"):
+        readings.choose({STRICT: errors(2.0)}, PAPER)
+    with pytest.raises(UsageError, match="unknown reading 'strict'"):
+        readings.choose({"": errors(2.0), "strict": errors(2.0)}, PAPER)
