@@ -151,3 +151,4 @@ class Run:
     checks: list[dict] = field(default_factory=list)
     device: torch.device = CPU  #: where it was trained and measured.
     precision: str = "fp32"  #: in which; see `devices.use_precision`.
+    device_name: str = ""  #: what `devices.describe` calls the device, where that is another machine's.

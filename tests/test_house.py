@@ -40,11 +40,12 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "plotting", "launch", "notebooks"},
+    {"cells", "plotting", "launch", "cluster", "notebooks"},
     {"records"},
     {"comparison"},
     {"claims"},
-    {"ledger"},
+    {"ledger", "plan"},
+    {"capacity"},
     {"authors", "pages"},
     {"bench", "doctor"},
     {"cli"},

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 import torch
@@ -18,22 +18,29 @@ HOW_MEASURED = """times faster: an update of the authors' code over one of ours 
 Both were timed once, side by side; this column is not measured again here."""
 
 
-def median_ms(work: Callable[[], object], device: torch.device, calls: int = TIMED) -> float:
+def median_ms(
+    work: Callable[[], object],
+    device: torch.device,
+    calls: int = TIMED,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Median milliseconds of so many calls, after 4 that do not count."""
     times = []
     for _ in range(WARM_UP + calls):
-        started = time.perf_counter()
+        started = clock()
         work()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        times.append(1000 * (time.perf_counter() - started))
+        times.append(1000 * (clock() - started))
     return statistics.median(times[WARM_UP:])
 
 
-def update_ms(runs: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED) -> float:
+def update_ms(
+    runs: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED, **how
+) -> float:
     """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
     stack, numbers = TrainingStack(runs, device, stacked), count()
-    return median_ms(lambda: stack.step(stack.batch(next(numbers))), device, updates)
+    return median_ms(lambda: stack.step(stack.batch(next(numbers))), device, updates, **how)
 
 
 def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, device: torch.device) -> None:
@@ -54,6 +61,16 @@ def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, devic
         for build, case in cases:
             if not models or case.network in models:
                 print(line(build, case, device), flush=True)
+
+
+def alone(cases: Iterable[BenchCase], build: Callable) -> Iterator[tuple[dict, float]]:
+    """The settings of each case, and the milliseconds of CPU time that an update of its network takes alone."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    for case in cases:
+        run = build(case.settings, 1)
+        ms = update_ms([run], torch.device("cpu"), False, case.updates, clock=time.process_time)
+        yield case.settings, ms
 
 
 def line(build: Callable, case: BenchCase, device: torch.device) -> str:

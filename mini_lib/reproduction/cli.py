@@ -1,26 +1,29 @@
 """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
 
 import json
+import math
 import shlex
 import signal
 import sys
 import time
-from contextlib import closing
-from functools import cache
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError, check_names
 
 if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command loads what it needs
     from mini_lib.reproduction.cells import Cell
     from mini_lib.reproduction.launch import Job
     from mini_lib.reproduction.records import Records
-    from mini_lib.training import Run
+    from mini_lib.training import Run, TrainingRun
 
 WINGS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
 
@@ -60,6 +63,11 @@ def wing(paper: str) -> ModuleType:
 def wings() -> list[ModuleType]:
     """The `cells` modules of all papers."""
     return [wing(paper) for paper in WINGS]
+
+
+def build_run(settings: dict, seed: int) -> "TrainingRun":
+    """The run of a cell's or a record's settings, of any paper."""
+    return wing(settings["paper"]).build(settings, seed)
 
 
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
@@ -151,13 +159,25 @@ def reproduce(
     ] = None,
     records: RecordsOption = None,
     checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.")] = Path("checkpoints"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the whole plan and train nothing.")
+    ] = False,
+    launcher: Annotated[
+        str, typer.Option(help="local, or ray: a Ray cluster trains; one on this machine without an address.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(envvar="RAY_ADDRESS", help="Of a running Ray cluster, such as 10.0.0.5:6379."),
+    ] = None,
 ) -> None:
     """Train what a table still lacks; what is on record is not trained again, what was stopped goes on.
 
-    The first line printed says where the records of these runs go.
+    The first line printed says where the records of these runs go. Then comes the plan, what is worth most first:
+    what claims without a verdict lack, then rows of tables, the cheap before the dear.
     """
     from mini_lib.devices import check_precision, describe, pick_device
-    from mini_lib.reproduction.launch import launch
+    from mini_lib.reproduction import cluster, plan
+    from mini_lib.reproduction.launch import default_workers, launch
     from mini_lib.reproduction.records import Records, code_version
     from mini_lib.storage import check_folder
 
@@ -167,39 +187,70 @@ def reproduce(
     chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
-    where = pick_device(device)
-    check_precision(precision, where)
+    check_names("launcher", [launcher], ("local", "ray"))
     store = Records(records)
-    store.check_writable()
-    code_version()
     jobs = unfinished(chosen, store, seeds)
-    if jobs:
-        check_folder(checkpoints, "checkpoints")
-    print(f"{len(jobs)} runs to make on {describe(where)}; records go to {store.folder}")
+    if not dry_run:
+        store.check_writable()
+        code_version()
+        if jobs:
+            check_folder(checkpoints, "checkpoints")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
-    runs = launch(
-        jobs, device=where, checkpoints=checkpoints, deadline=deadline, workers=workers, precision=precision
-    )
-    begun = finished = 0
-    with closing(runs):
-        for job, run in runs:
-            begun += 1
-            if not run.finished:
-                print(
-                    f"stopped    {run.name} after {run.updates} updates; the same command goes on from there"
-                )
-                continue
-            record = save_record(job, run, store, chosen, checkpoints)
-            finished += 1
-            figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
-            outcome = "DIVERGED" if record["diverged"] else figures
-            print(f"{finished:4}/{len(jobs)} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    with ExitStack() as ending:
+        if launcher == "ray" and jobs:
+            machines = ending.enter_context(cluster.connected(ray_address, workers))
+            where, words = machines.device(device), str(machines)
+            at_a_time, train = machines.workers(where), cluster.over_cluster
+        else:
+            where = pick_device(device)
+            at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
+            words, train = describe(where), partial(launch, workers=workers)
+        check_precision(precision, where)
+        print(f"{len(jobs)} runs to make on {words}; records go to {store.folder}")
+        known = chain(store, Records() if jobs and records else ())
+        costs = plan.Costs(known, where.type, build_run)
+        steps = plan.make_plan(jobs, chosen, store, costs, partial(plan.time_spent, checkpoints))
+        allowed = math.inf if deadline is None else max(0.0, deadline - time.time())
+        timetable = plan.schedule(steps, at_a_time, allowed)
+        if jobs:
+            print(plan.describe_plan(timetable, where.type, budget, len(steps) if dry_run else plan.SHOWN))
+        if dry_run:
+            return
+        ordered = [job for step in timetable.steps for job in step.jobs]
+        runs = train(ordered, device=where, checkpoints=checkpoints, deadline=deadline, precision=precision)
+        ending.enter_context(closing(runs))
+        begun, finished = keep_runs(runs, len(jobs), store, chosen, checkpoints)
     if jobs and not begun:
         print(
             f"the budget of {budget} was over before a training could begin (starting alone took "
             f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
         )
-    print(f"{finished} runs finished, {len(jobs) - finished} left")
+    print(f"{len(finished)} runs finished, {len(jobs) - len(finished)} left")
+    if finished:
+        expected = sum(costs.of(job.settings).seconds for job, _ in finished)
+        taken = sum(seconds for _, seconds in finished)
+        print(f"they took {plan.span(taken)} of training, where {plan.span(expected)} were expected")
+
+
+def keep_runs(
+    runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list["Cell"], checkpoints: Path
+) -> tuple[int, list[tuple["Job", float]]]:
+    """Put each finished run on record as it comes, and say so.
+
+    Returns how many came, and of those that finished the jobs and the seconds that they took.
+    """
+    begun, finished = 0, []
+    for job, run in runs:
+        begun += 1
+        if not run.finished:
+            print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
+            continue
+        record = save_record(job, run, store, chosen, checkpoints)
+        finished.append((job, run.seconds))
+        figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
+        outcome = "DIVERGED" if record["diverged"] else figures
+        print(f"{len(finished):4}/{total} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    return begun, finished
 
 
 def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], checkpoints: Path) -> dict:
@@ -219,7 +270,7 @@ def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], 
         paper=cell.paper,
         scale=scale_of(cell),
         data=wing(cell.paper).data_source(job.settings),
-        device=describe(run.device),
+        device=run.device_name or describe(run.device),
         precision=run.precision,
     )
     try:
@@ -363,12 +414,15 @@ def pages(
 ) -> None:
     """Write the book's generated pages."""
     from mini_lib.reproduction import Records, compare, write_pages
+    from mini_lib.reproduction.capacity import write_capacity
     from mini_lib.reproduction.pages import with_counts
 
-    for path in write_pages(folder, wings(), Records()):
+    records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
+    for path in write_pages(folder, wings(), records):
         print(path)
+    print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
     if readme is not None:
-        text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), Records()))
+        text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), records))
         readme.write_text(text, encoding="utf-8")
         print(readme)
 
@@ -400,13 +454,29 @@ def verify() -> None:
 def bench(
     models: Annotated[list[str] | None, typer.Option("--model", help="A network; all by default.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    store: Annotated[
+        bool,
+        typer.Option(
+            "--store", help="Keep this CPU's numbers for the plans of `mini-lib reproduce` instead."
+        ),
+    ] = False,
 ) -> None:
     """Milliseconds per update of every network on this machine, alone and stacked."""
-    from mini_lib.devices import pick_device
+    from mini_lib.devices import describe, pick_device
     from mini_lib.reproduction import bench as benchmark
+    from mini_lib.reproduction import plan
 
+    where = pick_device(device)
     cases = [(each.build, case) for each in wings() for case in each.bench_cases()]
-    benchmark.run(cases, models, pick_device(device))
+    if store and (models or where.type != "cpu"):
+        raise UsageError("--store keeps the numbers of all networks on a CPU; leave out --model and --device")
+    if store:
+        timed = benchmark.alone([case for _, case in cases if case.settings], build_run)
+        every = {cell.hash: cell.settings for cell in cells()}
+        plan.store_costs(every.values(), timed, build_run, describe(where))
+        print(f"{plan.STORED}: {len(every)} settings")
+    else:
+        benchmark.run(cases, models, where)
 
 
 @app.command()

@@ -77,10 +77,15 @@ def launch(
         runs = _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
     else:
         runs = _in_stacks(jobs, device, checkpoints, deadline, precision, progress)
+    yield from forget_checkpoints(runs, checkpoints)
+
+
+def forget_checkpoints(runs: Iterable[tuple[Job, Run]], folder: Path) -> Iterator[tuple[Job, Run]]:
+    """Hand the runs on, and delete the checkpoint of a finished one once the caller asks for the next."""
     for job, run in runs:
         yield job, run
         if run.finished:
-            (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
+            (folder / f"{run.key}.pt").unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------ CPU
@@ -181,20 +186,20 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                 if isinstance(error := future.exception(), BrokenProcessPool):
                     lost += 1
                 elif error is not None:
-                    failed.append(_failure(job, error))
+                    failed.append(failure_line(job, error))
                 elif (run := future.result()) is not None:
                     ended += run.finished
                     bar.set_description_str(f"{ended} of {len(jobs)} runs")
                     yield job, run
-    _raise_failures(failed, len(jobs), lost)
+    raise_failures(failed, len(jobs), lost)
 
 
-def _failure(job: Job, error: BaseException | str) -> str:
+def failure_line(job: Job, error: BaseException | str) -> str:
     """A line that names a job and says why it failed; an error without words is named by its type."""
     return f"{job.settings}, seed {job.seed}: {str(error) or type(error).__name__}"
 
 
-def _raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
+def raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
     """JobsFailed, if some of so many jobs failed or were lost with their worker process."""
     messages = []
     if failed:
@@ -215,8 +220,22 @@ Stack = list[tuple[Job, TrainingRun]]
 
 
 def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
-    most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     failed = []
+    yield from train_stacks(jobs, device, checkpoints, deadline, precision, progress, failed)
+    raise_failures(failed, len(jobs))
+
+
+def train_stacks(
+    jobs: list[Job],
+    device: torch.device,
+    checkpoints: Path,
+    deadline: float | None,
+    precision: str,
+    progress: bool,
+    failed: list[str],
+) -> Iterator[tuple[Job, Run]]:
+    """Train the jobs in this process, equal shapes as one stack; `failed` gets a line about each that cannot be."""
+    most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
         waiting = deque(stacks(in_time, failed))
@@ -245,8 +264,7 @@ def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iter
                 waiting.extendleft(reversed(stacks([job for job, _ in stack], failed)))
             else:
                 why = f"out of memory on {device}" if out_of_memory else error
-                failed += [_failure(job, why) for job, _ in stack]
-    _raise_failures(failed, len(jobs))
+                failed += [failure_line(job, why) for job, _ in stack]
 
 
 def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Exception | None]:
@@ -271,5 +289,5 @@ def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
             training_run = job.build(job.settings, job.seed)
             groups[training_run.stack_key()].append((job, training_run))
         except Exception as error:
-            failed.append(_failure(job, error))
+            failed.append(failure_line(job, error))
     return list(groups.values())

@@ -119,6 +119,8 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
         (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
         (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
+        (("reproduce", "esbn.table9", "--launcher", "slurm"), "unknown launcher 'slurm'; known: local, ray"),
+        (("bench", "--store", "--model", "lstm"), "leave out --model and --device"),
         (
             ("reproduce", "esbn.table9", "--device", "cpu", "--precision", "tf32"),
             "tf32 is a precision of GPUs",
@@ -227,6 +229,23 @@ def test_what_is_on_record_is_not_trained_again(run, small, made):
     assert code == 0
     assert out.startswith("0 runs to make")
     assert f"records go to {made / 'records'}" in out
+
+
+def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, small, tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "launch", lambda *given, **named: pytest.fail("it trained"))
+    code, out, _ = run(*REPRODUCE, "--seeds", 4, "--records", "none", "--budget", "9m", "--dry-run")
+    assert code == 0
+    assert out.startswith("4 runs to make on cpu: ")
+    assert re.search(r" 3  .*esbn\.table9, ESBN \+ TCN: 3 runs\n.* 1  .*: all runs\n", out)
+    assert re.search(r"in all 4 runs, ~\d+ s of one core, .*of them are expected within 9m", out)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
+    _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "records")
+    assert re.search(
+        r"\n1 runs finished, 0 left\nthey took \d+ s of training, where \d+ s were expected\n$", out
+    )
 
 
 @pytest.mark.parametrize(

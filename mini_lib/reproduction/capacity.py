@@ -1,0 +1,99 @@
+"""What the whole reproduction costs, on paper: hours of cores and of GPUs, on few workers and on many."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mini_lib.reproduction.cells import Cell
+from mini_lib.reproduction.ledger import table
+from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
+
+WORKERS = (1, 8, 64)
+
+
+def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Build) -> str:
+    """The generated part of the page "Where to run it", as MyST.
+
+    Args:
+        papers: each paper's title and cells; other readings of a cell are left out.
+        records: of the runs that were timed.
+        build: makes a run of settings; see `plan.Costs`.
+    """
+    records = list(records)
+    costs = Costs(records, "cpu", build)
+    by_paper = {title: list(_runs(cells, costs)) for title, cells in papers.items()}
+    every = [cost for runs in by_paper.values() for cost in runs]
+    rows = [(title, *_row(runs)) for title, runs in [*by_paper.items(), ("all four", every)]]
+    heads = ("", "runs", "of these estimated", "core-hours", "of these estimated", "longest run")
+    return "\n\n".join(
+        [table(heads, rows), _on_workers(every), _driver(records, every), _on_gpus(records, every, costs)]
+    )
+
+
+def write_capacity(path: Path, papers: dict[str, list[Cell]], records: Iterable[dict], build: Build) -> Path:
+    """Write what `capacity` says into a file; returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(capacity(papers, records, build) + "\n", encoding="utf-8")
+    return path
+
+
+def _runs(cells: list[Cell], costs: Costs) -> Iterator[Cost]:
+    """What each run of the paper's own settings takes; cells that share settings share runs."""
+    often = {}
+    for cell in cells:
+        if not cell.variant:
+            runs, settings = often.get(cell.hash, (0, cell.settings))
+            often[cell.hash] = max(runs, cell.runs), settings
+    for runs, settings in often.values():
+        yield from [costs.of(settings)] * runs
+
+
+def _hours(costs: Iterable[Cost]) -> str:
+    return f"{sum(cost.seconds for cost in costs) / 3600:,.0f}"
+
+
+def _row(costs: list[Cost]) -> tuple:
+    estimated = [cost for cost in costs if not cost.measured]
+    longest = max(costs)
+    about = "" if longest.measured else "about "
+    return len(costs), len(estimated), _hours(costs), _hours(estimated), about + span(longest.seconds)
+
+
+def _on_workers(costs: list[Cost]) -> str:
+    """How long it takes on each number of cores, the longest runs first, and what keeps it from being shorter."""
+    seconds = tuple(sorted((cost.seconds for cost in costs), reverse=True))
+    rows = []
+    for workers in WORKERS:
+        (end,) = schedule([Step("all", (), seconds, True)], workers).ends
+        limit = "the longest run" if seconds[0] > 0.9 * end else "the number of cores"
+        rows.append((workers, span(end), f"{sum(seconds) / end / workers:.0%}", limit))
+    return table(("cores", "time", "of them busy", "what limits it"), rows)
+
+
+def _driver(records: list[dict], costs: list[Cost]) -> str:
+    """How often a run ends, and how much is written, where there are most workers."""
+    size = sum(len(json.dumps(record)) for record in records) / max(1, len(records))
+    between = sum(cost.seconds for cost in costs) / max(WORKERS) / len(costs)
+    return (
+        f"One process writes the records, {size / 1000:.1f} kB each on average. On {max(WORKERS)} cores a run ends "
+        f"every {span(between)}; all {len(costs):,} records are {size * len(costs) / 1e6:.0f} MB."
+    )
+
+
+def _on_gpus(records: list[dict], costs: list[Cost], on_cpu: Costs) -> str:
+    """Hours of a GPU: an assumption, and what was measured of it, if anything was."""
+    seconds = sum(cost.seconds for cost in costs)
+    text = (
+        f"**GPU-hours are not measured.** If a GPU stands for {CORES_OF_A_GPU} cores, which is an assumption, all "
+        f"of it is {seconds / CORES_OF_A_GPU / 3600:,.0f} GPU-hours."
+    )
+    timed = [record for record in records if record["provenance"]["device"].startswith("cuda")]
+    if not timed:
+        return f"{text} No run on record was made on one."
+    spent = sum(record["provenance"]["seconds"] for record in timed)
+    cores = sum(on_cpu.of(record["settings"]).seconds for record in timed)
+    return (
+        f"{len(timed)} runs on record were made on a GPU, in {span(spent)}; a core takes {span(cores)} for them, "
+        f"{cores / spent:.0f} times as long. If that holds for the others, all of it is "
+        f"{seconds * spent / cores / 3600:,.0f} GPU-hours."
+    )

@@ -1,0 +1,197 @@
+"""Send trainings to a Ray cluster: one task a run on CPUs, one a stack on GPUs.
+
+The process that connects is the driver: it hands out the jobs, in order, and alone keeps what comes back, so that
+each record is written once. A task whose worker is lost is begun again elsewhere, `RETRIES` times. Where the
+machines share the folder of checkpoints the run goes on from its last one, a minute old at most; else it starts
+anew.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from mini_lib.devices import describe, pick_device
+from mini_lib.errors import UsageError
+from mini_lib.progress import open_bar
+from mini_lib.reproduction.launch import (
+    STACK,
+    Job,
+    default_workers,
+    failure_line,
+    forget_checkpoints,
+    raise_failures,
+    train_stacks,
+)
+from mini_lib.settings import settings_hash
+from mini_lib.training import Run
+
+RETRIES = 3  # of a task whose worker was lost
+OBJECT_STORE = 100 * 2**20  # bytes of a local cluster's; what comes back holds no weights
+PACKAGE = Path(__file__).parents[1]
+
+
+class Cluster(NamedTuple):
+    """What a cluster has."""
+
+    cpus: int  #: cores.
+    gpus: int  #: GPUs, as Ray counts them.
+
+    def device(self, name: str) -> torch.device:
+        """The device of that name ("auto" takes GPUs if there are some); UsageError if no machine has one."""
+        if name in ("auto", "cuda") and self.gpus:
+            return torch.device("cuda")
+        if name == "cuda":
+            raise UsageError("this cluster has no GPU; use --device cpu or auto")
+        return pick_device("cpu" if name == "auto" else name)
+
+    def workers(self, device: torch.device) -> int:
+        """How many tasks it trains at a time on such devices."""
+        return self.gpus if device.type == "cuda" else self.cpus
+
+    def __str__(self) -> str:
+        return f"a Ray cluster with {self.cpus} CPUs and {self.gpus} GPUs"
+
+
+def load_ray() -> ModuleType:
+    """The library; UsageError that says how to install it."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--launcher ray needs Ray: pip install 'mini_lib[cluster]'") from None
+    return ray
+
+
+@contextmanager
+def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
+    """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
+
+    This package is sent to the machines of an address; what it stands on has to be installed there. At the end the
+    connection is closed, and a cluster that was started is gone. UsageError where there is no cluster.
+    """
+    ray = load_ray()
+    how = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        how |= {"address": "local", "num_cpus": workers or default_workers(), "include_dashboard": False}
+        how |= {"object_store_memory": OBJECT_STORE}
+    elif workers is None:
+        how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
+    else:
+        raise UsageError(f"the cluster at {address} has its own workers; leave out --workers")
+    try:
+        _check_answers(address)
+        with _sigterm_kept():
+            ray.init(**how)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(
+            f"no Ray cluster at {address or 'this machine'}: {reason}. `ray start --head` starts one and prints its "
+            "address; all machines need its token (`ray get-auth-token`). Without an address a local one is started"
+        ) from error
+    try:
+        resources = ray.cluster_resources()
+        yield Cluster(int(resources.get("CPU", 0)), int(resources.get("GPU", 0)))
+    finally:
+        ray.shutdown()
+
+
+def _check_answers(address: str | None) -> None:
+    """OSError at once where nothing listens at host:port; Ray itself asks for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
+@contextmanager
+def _sigterm_kept() -> Iterator[None]:
+    """Keep what a SIGTERM does, since Ray takes it for itself."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def over_cluster(
+    jobs: Iterable[Job],
+    *,
+    device: torch.device,
+    checkpoints: Path | str,
+    deadline: float | None = None,
+    precision: str = "fp32",
+    progress: bool = True,
+) -> Iterator[tuple[Job, Run]]:
+    """Train the jobs on the cluster that is connected, and yield each as it ends, without its weights.
+
+    Arguments and errors are those of `launch.launch`. `checkpoints` is a folder by its absolute path on every
+    machine, and clocks have to agree where there is a `deadline`. An interrupt ends the tasks at once: what they
+    trained since their last checkpoint is trained again.
+    """
+    folder = Path(checkpoints).absolute()
+    yield from forget_checkpoints(
+        _over_cluster(list(jobs), device, folder, deadline, precision, progress), folder
+    )
+
+
+def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
+    ray = load_ray()
+    train = ray.remote(num_cpus=1, num_gpus=int(device.type == "cuda"), max_retries=RETRIES)(work)
+    waiting = {
+        train.remote(group, device.type, folder, deadline, precision): group for group in tasks(jobs, device)
+    }
+    failed: list[str] = []
+    with open_bar("on the cluster", len(jobs), " runs", leave=True, shown=progress) as bar:
+        while waiting:
+            done, _ = ray.wait(list(waiting), timeout=0.5)
+            bar.update(0)
+            for reference in done:
+                group = {job.key: job for job in waiting.pop(reference)}
+                try:
+                    runs, lines = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    why = getattr(error, "cause", None) or error
+                    failed += [failure_line(job, why) for job in group.values()]
+                    continue
+                failed += lines
+                bar.update(sum(run.finished for run in runs))
+                yield from ((group[run.key], run) for run in runs)
+    raise_failures(failed, len(jobs))
+
+
+def tasks(jobs: list[Job], device: torch.device) -> list[list[Job]]:
+    """The jobs of each task, in order: on a CPU one, on a GPU those of equal settings, as one stack."""
+    if device.type == "cpu":
+        return [[job] for job in jobs]
+    alike = defaultdict(list)
+    for job in jobs:
+        alike[settings_hash(job.settings)].append(job)
+    return [group[i : i + STACK] for group in alike.values() for i in range(0, len(group), STACK)]
+
+
+def work(
+    jobs: list[Job], kind: str, checkpoints: Path, deadline: float | None, precision: str
+) -> tuple[list[Run], list[str]]:
+    """What a worker does: train the jobs of a task on its device; returns the runs, and a line for each failure.
+
+    The runs come back without weights, so that they are small: Ray hands small results to the driver at once, and a
+    machine that is lost later takes none of them along.
+    """
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    failed: list[str] = []
+    ended = train_stacks(jobs, torch.device(kind), checkpoints, deadline, precision, False, failed)
+    runs = [replace(run, model=nn.Identity(), device_name=describe(run.device)) for _, run in ended]
+    return runs, failed

@@ -1,0 +1,77 @@
+"""What the whole reproduction costs, from the time that runs took."""
+
+import re
+
+import pytest
+
+from mini_lib.reproduction import Cell, cli, plan
+from mini_lib.reproduction.capacity import capacity, write_capacity
+from mini_lib.settings import settings_hash
+from reproduction.samples import HOME
+from reproduction.test_plan import BASE, build, timed
+
+
+def cell(m, runs, variant=""):
+    return Cell(HOME, "A", f"m={m}", BASE | {"m": m}, runs, home=HOME, variant=variant)
+
+
+@pytest.fixture
+def papers(monkeypatch):
+    """One paper of ten runs of an hour and one of eight; and one that shares its settings, and another reading."""
+    monkeypatch.setattr(plan, "_stored", lambda: {"sizes": {}, "timed": []})
+    again = Cell("esbn.table15", "B", "m=1", BASE | {"m": 1}, 5, home=HOME)
+    return {"One": [cell(1, 10), cell(2, 1), again, cell(3, 99, "another reading")]}
+
+
+HOURS = [timed(3600.0, m=1), timed(8 * 3600.0, m=2)]
+
+
+def rows(text):
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return {
+        each[0]: each[1:]
+        for each in ([part.strip() for part in line.strip("|").split("|")] for line in lines)
+    }
+
+
+def test_runs_are_counted_once_and_their_hours_added(papers):
+    found = rows(capacity(papers, HOURS, build))
+    assert found["One"] == found["all four"] == ["11", "0", "18", "0", "8.0 h"]
+
+
+def test_more_cores_help_until_the_longest_run_is_all_that_is_left(papers):
+    found = rows(capacity(papers, HOURS, build))
+    assert found["1"] == ["18.0 h", "100%", "the number of cores"]
+    assert found["8"] == ["8.0 h", "28%", "the longest run"]
+    assert found["64"] == ["8.0 h", "4%", "the longest run"]
+
+
+def test_what_was_never_run_is_said_to_be_estimated(papers):
+    found = rows(capacity(papers, HOURS[:1], build))
+    assert found["One"] == ["11", "1", "11", "1", "60 min"]
+
+
+def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
+    text = capacity(papers, HOURS, build)
+    assert "**GPU-hours are not measured.** If a GPU stands for 20 cores, which is an assumption" in text
+    assert "No run on record was made on one." in text
+    text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
+    assert (
+        "1 runs on record were made on a GPU, in 6 min; a core takes 60 min for them, 10 times as long"
+        in text
+    )
+    assert "all of it is 2 GPU-hours" in text
+
+
+def test_the_page_of_the_real_papers_is_written_from_the_records(tmp_path):
+    """Of one paper, for the time it takes; every number is finite."""
+    wing = cli.wing("functions")
+    timings = [timed(100.0) | {"settings": cell.settings, "hash": cell.hash} for cell in wing.CELLS[:1]]
+    path = write_capacity(
+        tmp_path / "generated" / "costs.md", {wing.TITLE: wing.CELLS}, timings, cli.build_run
+    )
+    text = path.read_text(encoding="utf-8")
+    assert not re.search("inf|nan|unknown", text)
+    own = {cell.hash for cell in wing.CELLS if not cell.variant}
+    assert rows(text)[wing.TITLE][0] == str(3 * len(own))
+    assert settings_hash(wing.CELLS[0].settings) in own
