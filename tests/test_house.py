@@ -44,7 +44,7 @@ UPSTAIRS = (
     {"records"},
     {"comparison"},
     {"claims"},
-    {"ledger"},
+    {"ledger", "glance", "mine"},
     {"authors", "pages"},
     {"bench", "doctor"},
     {"cli"},
