@@ -57,9 +57,20 @@ def test_one_main_heading_and_no_level_skipped(reader):
 
 
 def test_local_links_lead_somewhere(reader, book):
-    links = reader.page.eval_on_selector_all("article a[href]", "all => all.map(a => a.href)")
+    links = reader.page.eval_on_selector_all(
+        "article a[href]", "all => all.map(a => new URL(a.getAttribute('href'), document.baseURI).href)"
+    )
     here = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
     broken = [link for link in here if not (book / link.removeprefix(book.as_uri()).lstrip("/")).exists()]
+    assert not broken
+
+
+def test_links_within_the_page_lead_somewhere(reader):
+    broken = reader.page.eval_on_selector_all(
+        "article a[href^='#']",
+        "all => all.map(a => decodeURIComponent(a.getAttribute('href').slice(1)))"
+        ".filter(id => id && !document.getElementById(id))",
+    )
     assert not broken
 
 
@@ -114,6 +125,104 @@ def step(handle) -> None:
     at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
     handle.press("ArrowLeft" if at_end else "ArrowRight")
 
+
+# ------------------------------------------------------------------------- the comparison page at a glance
+
+COMPARISON = "book/generated/paper_against_ours.html"
+VERDICTS = ("match", "close", "differs", "inconclusive", "too-few-runs", "not-run")
+
+
+@pytest.fixture(scope="module")
+def comparison(open_page):
+    return open_page(COMPARISON).page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_squares_are_told_apart_and_their_signs_are_legible(comparison, theme):
+    comparison.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    looks = [
+        comparison.locator(f".glance-legend .mark-{verdict}").evaluate(
+            "e => { const s = getComputedStyle(e);"
+            " return [s.backgroundColor, s.borderStyle, s.borderColor, e.textContent].join(' ') }"
+        )
+        for verdict in VERDICTS
+    ]
+    signs = comparison.eval_on_selector_all(".square", CONTRAST)
+    words = comparison.eval_on_selector_all(".glance-legend li, table.glance th", CONTRAST)
+    comparison.evaluate("() => document.documentElement.dataset.theme = 'light'")
+    assert len(set(looks)) == len(VERDICTS)
+    assert min(signs) >= 4.5
+    assert min(words) >= 4.5
+
+
+@pytest.mark.parametrize("size", [DESK, {"width": 360, "height": 800}], ids=["wide", "narrow"])
+def test_no_column_is_clipped(comparison, size):
+    """What is wider than the text scrolls in a box of its own; what is folded is looked at unfolded."""
+    comparison.set_viewport_size(size)
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = true)")
+    comparison.wait_for_timeout(150)
+    clipped = comparison.evaluate(CLIPPED)
+    wide = comparison.evaluate(WIDER_THAN_THE_PAGE)
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = false)")
+    comparison.set_viewport_size(DESK)
+    assert not clipped
+    assert not wide
+
+
+def test_claims_and_runs_are_lists_on_a_phone(comparison):
+    def displays():
+        return set(
+            comparison.eval_on_selector_all(
+                ":is(.claims, .runs) td", "all => all.map(cell => getComputedStyle(cell).display)"
+            )
+        )
+
+    assert displays() == {"table-cell"}
+    comparison.set_viewport_size(PHONE)
+    narrow = displays()
+    comparison.set_viewport_size(DESK)
+    assert narrow == {"block"}
+
+
+@pytest.mark.parametrize("verdict", ["match", "not-run"])
+def test_a_square_leads_to_its_entry_folded_or_not(comparison, verdict):
+    square = comparison.locator(f"a.square.mark-{verdict}").first
+    entry = comparison.locator(square.get_attribute("href")).locator("xpath=ancestor::td")
+    square.click()
+    comparison.wait_for_timeout(300)
+    assert entry.is_visible()
+    assert 0 <= entry.bounding_box()["y"] < DESK["height"]
+
+
+def test_a_number_of_ours_leads_to_its_records_and_its_command(comparison, book):
+    link = comparison.locator("td a[href^='#runs-']").first
+    row = comparison.locator(link.get_attribute("href")).locator("xpath=ancestor::tr")
+    assert not row.is_visible()
+    link.click()
+    comparison.wait_for_timeout(300)
+    assert row.is_visible()
+    assert "mini-lib reproduce" in row.inner_text()
+    address = row.locator("a").first.evaluate("a => a.href")
+    file = book / address.removeprefix(book.as_uri()).lstrip("/")
+    assert file.suffix == ".jsonl"
+    assert file.is_file()
+
+
+# Tables and drawings that reach beyond the text, unless a box around them scrolls.
+CLIPPED = """() => {
+  const edge = document.querySelector('article').getBoundingClientRect().right + 1;
+  const scrolls = e => {
+    for (e = e.parentElement; e && e.tagName !== 'ARTICLE'; e = e.parentElement) {
+      if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) {
+        return e.getBoundingClientRect().right <= edge;
+      }
+    }
+    return false;
+  };
+  return [...document.querySelectorAll('article :is(td, th, svg)')]
+    .filter(e => e.getBoundingClientRect().right > edge && !scrolls(e))
+    .slice(0, 5).map(e => e.tagName + ' ' + e.textContent.slice(0, 60));
+}"""
 
 WIDER_THAN_THE_PAGE = """() => {
   const page = document.documentElement;
