@@ -44,7 +44,7 @@ UPSTAIRS = (
     {"records"},
     {"comparison"},
     {"claims"},
-    {"ledger", "plan"},
+    {"ledger", "glance", "mine", "plan"},
     {"capacity"},
     {"authors", "pages"},
     {"bench", "doctor"},

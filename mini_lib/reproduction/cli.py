@@ -145,6 +145,15 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default."),
     ] = None,
+    own_seeds: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            help="A seed of your own, such as 101; repeat for more. These runs go to ./records, or to the folder of "
+            "--records, and never among the stored ones; `mini-lib compare --mine` shows them.",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.")] = "fp32",
     budget: Annotated[
@@ -176,11 +185,15 @@ def reproduce(
     what claims without a verdict lack, then rows of tables, the cheap before the dear.
     """
     from mini_lib.devices import check_precision, describe, pick_device
-    from mini_lib.reproduction import cluster, plan
+    from mini_lib.reproduction import cluster, mine, plan
     from mini_lib.reproduction.launch import default_workers, launch
     from mini_lib.reproduction.records import Records, code_version
     from mini_lib.storage import check_folder
 
+    if own_seeds and seeds:
+        raise UsageError(
+            "--seeds asks for the seeds from 1 on, --seed for one of your own; give one of the two"
+        )
     deadline = deadline_of(budget, _began)
     if (table is None) != every:
         raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
@@ -188,8 +201,8 @@ def reproduce(
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
     check_names("launcher", [launcher], ("local", "ray"))
-    store = Records(records)
-    jobs = unfinished(chosen, store, seeds)
+    store = mine.own_records(chosen, own_seeds, records) if own_seeds else Records(records)
+    jobs = unfinished(chosen, store, own_seeds or seeds)
     if not dry_run:
         store.check_writable()
         code_version()
@@ -296,19 +309,25 @@ def rescue(record: dict, home: str, run: "Run", checkpoints: Path) -> str:
     )
 
 
-def unfinished(chosen: list["Cell"], store: "Records", seeds: int | None) -> list["Job"]:
-    """The runs that these cells lack, those that fill cells before other readings; UsageError above MOST_RUNS."""
+def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | None) -> list["Job"]:
+    """The runs that these cells lack, those that fill cells before other readings; UsageError above MOST_RUNS.
+
+    `seeds` are how many, or which ones; by default as many as the paper has.
+    """
     from mini_lib.reproduction.launch import Job
     from mini_lib.settings import run_key
 
-    asked = sum(seeds or cell.runs for cell in chosen)
+    def wanted(cell: "Cell") -> list[int] | range:
+        return seeds if isinstance(seeds, list) else range(1, (seeds or cell.runs) + 1)
+
+    asked = sum(len(wanted(cell)) for cell in chosen)
     if asked > MOST_RUNS:
         raise UsageError(
             f"that is {asked:,} runs, and {MOST_RUNS:,} can be asked for at once; take fewer seeds or cells"
         )
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
-        for seed in range(1, (seeds or cell.runs) + 1):
+        for seed in wanted(cell):
             key = run_key(cell.settings, seed)
             if key not in store:
                 jobs.setdefault(key, Job(wing(cell.paper).build, cell.settings, seed, key))
@@ -379,13 +398,20 @@ def compare(
         bool,
         typer.Option("--summary", help="Runs and verdicts counted, by paper and by table, and the claims."),
     ] = False,
+    own: Annotated[
+        bool, typer.Option("--mine", help="Each run of your own (`reproduce --seed`) beside the stored runs.")
+    ] = False,
     records: RecordsOption = None,
 ) -> None:
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     from mini_lib import reproduction
+    from mini_lib.reproduction import mine
 
-    if as_json and summary:
-        raise UsageError("--json and --summary are two outputs; ask for one")
+    if as_json + summary + own > 1:
+        raise UsageError("--json, --summary and --mine are outputs of their own; ask for one")
+    if own:
+        print(mine.listing(cells(table, rows, columns, variant), records))
+        return
     comparisons = reproduction.compare(cells(table, rows, columns, variant), to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))

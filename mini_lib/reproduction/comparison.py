@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable
@@ -83,6 +84,11 @@ class Measured:
         return statistics.stdev(self.values) / math.sqrt(len(self.values))
 
     @property
+    def spread(self) -> float | None:
+        """The error behind the mean, of the kind that the paper prints; None with fewer than 3 finished runs."""
+        return self.sem if self.error == "SEM" or self.sem is None else statistics.stdev(self.values)
+
+    @property
     def with_runs(self) -> str:
         """The mean and how many runs are behind it: "99.6 ± 0.1 (10 runs)", "2 runs: 4.7", "-" without any."""
         return str(self) if self.sem is None else f"{self} ({self.n} runs)"
@@ -93,10 +99,9 @@ class Measured:
             return "-"
         lost = f", {self.diverged} diverged" if self.diverged else ""
         mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
-        if self.sem is None:
+        if self.spread is None:
             return f"{self.n} run{'s' * (self.n > 1)}: {mean}{lost}"
-        spread = self.sem if self.error == "SEM" else statistics.stdev(self.values)
-        return f"{mean} ± {spread:.2g}{lost}"
+        return f"{mean} ± {self.spread:.2g}{lost}"
 
 
 def verdict(paper: Printed | None, ours: Measured) -> str:
@@ -136,6 +141,11 @@ class Comparison:
     def verdict(self) -> str:
         """One word of `VERDICTS`."""
         return verdict(self.paper, self.ours)
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether it is a printed number's own cell, and not another reading of it."""
+        return self.paper is not None and not self.cell.variant
 
     @property
     def partial(self) -> bool:
@@ -194,6 +204,22 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
 def prints_numbers(paper: str) -> bool:
     """Whether a paper prints numbers that ours can be compared with."""
     return any(table.startswith(f"{paper}.") for table in _tables())
+
+
+def table_name(table_id: str) -> str:
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d".
+
+    One of our own has no number: "Starts" for "scan.starts".
+    """
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table_id).groups()
+    return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
+
+
+def table_order(table_id: str) -> tuple:
+    """A key to sort tables by: tables before figures, each by number."""
+    kind, _, number = table_name(table_id).partition(" ")
+    digits = re.match(r"\d+", number)
+    return kind != "Table", int(digits[0]) if digits else 0, number
 
 
 def caption(table_id: str) -> str:
@@ -300,7 +326,7 @@ def counts_by_paper(comparisons: Iterable[Comparison]) -> list[tuple]:
     groups: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
         of_paper = groups.setdefault(comparison.cell.paper, [])
-        if comparison.paper is not None and not comparison.cell.variant:
+        if comparison.is_printed:
             of_paper.append(comparison)
     groups["all"] = [comparison for of_paper in groups.values() for comparison in of_paper]
     rows = [("paper", "printed numbers", "with a run", "with 3 runs or more", *DECIDED)]

@@ -1,6 +1,6 @@
 """The book's generated pages: paper against ours, index to the paper, what the paper does not say."""
 
-import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mini_lib.errors import UsageError
-from mini_lib.reproduction import ledger
+from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
@@ -20,24 +20,33 @@ from mini_lib.reproduction.comparison import (
     counts_by_paper,
     reading_of,
     scale_of_variant,
+    table_name,
+    table_order,
 )
 from mini_lib.reproduction.records import Records
 
+RECORDS = "mini_lib/reproduction/records"  # in the repository
 COUNTS = "<!-- counts, written by `make pages` -->"  # stands above and below them in README.md
-HOW_TO_READ = """\
-Each entry has three lines: what the paper prints, what we measured and in how many runs, and a verdict. Errors are
-what the paper prints, for its number and for ours: standard deviations over runs for SCAN, standard errors of the
-mean for the others. Nothing here is typed in: the page is computed from the records in
-`mini_lib/reproduction/records`.
+HOW_TO_READ = f"""\
+Nothing on this page is typed in: it is computed from the records in `{RECORDS}`. An entry has the paper's
+number, then ours and in how many runs, then a verdict. Errors are what the paper prints, for its number and for
+ours: standard deviations over runs for SCAN, standard errors of the mean for the others. Our number leads to its
+runs: their seeds, their records, and the command that trains them again.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
   accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
 - *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
 - *too few runs*: one or two, which have no spread to speak of. So there is no verdict, whatever the number is.
 - *partial*: a verdict, but on fewer runs than the paper's.
-- *not run*: no run yet. Every one of them can be made with the command above its table.
+- *not run*: no run yet. These cells are folded beneath their table, with the paper's number.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
   others.
+
+A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
+standard errors, or a threshold missed by less, and *open* where it would hold, had none of its runs diverged. There
+are *too few runs* where a cell that decides has fewer than three. It is *not run* until every one of these cells has
+runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in italics, stand other readings
+of a paper that prints no numbers.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
 authors' code does, one reading fills the table and the other is compared with the same printed numbers. See
@@ -83,10 +92,12 @@ def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
 
 def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]]) -> str:
     """The page "paper against ours", as MyST, of each (title, ledger, comparisons)."""
-    parts = ["# Paper against ours", HOW_TO_READ]
+    papers = list(papers)
+    parts = ["# Paper against ours", *glance.at_a_glance((title, own) for title, _, own in papers)]
+    parts += ["## How to read an entry", HOW_TO_READ]
     for title, book, comparisons in papers:
         parts += [f"## {title}", _counts_table(comparisons), *_claims(comparisons), *_provenance(comparisons)]
-        for table in sorted({each.cell.table for each in comparisons}, key=_order):
+        for table in sorted({each.cell.table for each in comparisons}, key=table_order):
             parts += _table([each for each in comparisons if each.cell.table == table], book)
     return "\n\n".join(parts) + "\n"
 
@@ -109,7 +120,7 @@ def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
             scale, _, other = first.cell.variant.partition(", ")
             small = (f", {scale} scale" if scale else "") + (f", {other}" if other else "")
             effects.setdefault(reading, []).append(
-                f"{row}, {name(table)}, {column}{small}: {each.ours.with_runs} instead of "
+                f"{row}, {table_name(table)}, {column}{small}: {each.ours.with_runs} instead of "
                 f"{first.ours.with_runs}"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
@@ -126,15 +137,6 @@ def _bases(variant: str) -> list[str]:
     return [", ".join(parts[:end]) for end in reversed(range(len(parts)))]
 
 
-def name(table: str) -> str:
-    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d".
-
-    One of our own has no number: "Starts" for "scan.starts".
-    """
-    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table).groups()
-    return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
-
-
 # ----------------------------------------------------------------------------------------- parts of the page
 
 
@@ -144,10 +146,10 @@ def _counts_table(comparisons: list[Comparison]) -> str:
     verdicts = [verdict for verdict in VERDICTS if verdict != "not printed"]
     rows = [
         (
-            f"[{_solid(name(table))}](#{_anchor(table)})",
+            f"[{_solid(table_name(table))}](#{glance.table_anchor(table)})",
             *(count[verdict] or "" for verdict in (*verdicts, "partial")),
         )
-        for table, count in sorted(counts(comparisons).items(), key=lambda item: _order(item[0]))
+        for table, count in sorted(counts(comparisons).items(), key=lambda item: table_order(item[0]))
     ]
     return ledger.table(("", *verdicts, "of these partial"), rows)
 
@@ -155,27 +157,16 @@ def _counts_table(comparisons: list[Comparison]) -> str:
 def _measured_table(comparisons: list[Comparison]) -> str:
     """Of a paper that prints no numbers, how many cells have runs, at each scale."""
     rows = []
-    for table in sorted({each.cell.table for each in comparisons}, key=_order):
+    for table in sorted({each.cell.table for each in comparisons}, key=table_order):
         here = [each for each in comparisons if each.cell.table == table]
         scales = [
             [each.ours.n > 0 for each in here if each.cell.variant == scale] for scale in ("", TUTORIAL)
         ]
         measured = (f"{sum(some)} of {len(some)}" if some else "" for some in scales)
-        rows.append((f"[{_solid(name(table))}](#{_anchor(table)})", *measured))
+        rows.append((f"[{_solid(table_name(table))}](#{glance.table_anchor(table)})", *measured))
     note = "The paper prints no numbers in its figures: nothing can match, and the claims below are what is judged."
     columns = ("", "cells measured at the paper's scale", "at the smaller scale")
     return f"{note}\n\n{ledger.table(columns, rows)}"
-
-
-def _order(table: str) -> tuple:
-    """Tables before figures, each by number."""
-    kind, _, number = name(table).partition(" ")
-    digits = re.match(r"\d+", number)
-    return kind != "Table", int(digits[0]) if digits else 0, number
-
-
-def _anchor(table: str) -> str:
-    return table.replace(".", "-")
 
 
 def _claims(comparisons: list[Comparison]) -> list[str]:
@@ -188,24 +179,28 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
     scales = [scale for scale in SCALES if any(each.scale == scale for each in judged)]
     changed = dict.fromkeys(each.settings for each in judged if each.scale in SCALES)
     numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
-    rows = [
-        (claim.id, claim.statement, claim.source, *(_at_scale(scale, own, numbers) for scale in scales))
-        for claim, own in by_claim.items()
-    ]
-    notes = [f"({number}) {settings}" for settings, number in numbers.items()]
-    text = (
-        "### Claims\n\nA claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a "
-        "comparison is within two standard errors, or a threshold missed by less, and *open* where it would hold, "
-        "had none of its runs diverged. There are *too few runs* where a cell that decides has fewer than three. "
-        "It is *not run* until every one "
-        "of these cells has runs. The paper's scale and the small one (tutorial) are judged apart. "
-        "Beneath them, in italics, stand other readings of a paper that prints no numbers; what they are is told in "
-        "[](what_the_paper_does_not_say.md)."
-    )
-    table = ledger.table(("", "claim", "in the paper", *(f"@{scale}" for scale in scales)), rows)
-    return [text, table] + (
-        ["What differs from the paper's settings: " + "; ".join(notes) + "."] if notes else []
-    )
+
+    def table(claims: list[Claim]) -> list[str]:
+        rows = [
+            (
+                claim.id,
+                _place(glance.claim_anchor(claim)) + claim.statement,
+                claim.source,
+                *(_at_scale(scale, by_claim[claim], numbers) for scale in scales),
+            )
+            for claim in claims
+        ]
+        head = ("", "claim", "in the paper", *(f"@{scale}" for scale in scales))
+        return ['<div class="claims">', ledger.table(head, rows), "</div>"] if rows else []
+
+    def has_runs(claim: Claim) -> bool:
+        return any(each.verdict != "not run" for each in by_claim[claim])
+
+    waiting = [claim for claim in by_claim if not has_runs(claim)]
+    parts = ["### Claims", *table(list(filter(has_runs, by_claim)))]
+    parts += _fold(f"{len(waiting)} claims that lack runs at every scale", table(waiting))
+    notes = [f"- ({number}) {settings}" for settings, number in numbers.items()]
+    return parts + _fold("What differs from the paper's settings", ["\n".join(notes)] if notes else [])
 
 
 def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, int]) -> str:
@@ -228,32 +223,89 @@ def _coloured(verdict: str) -> str:
 
 def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     table = comparisons[0].cell.table
-    title = caption(table) or next((row.what for row in book.rows if row.number == name(table)), "")
-    parts = [f"({_anchor(table)})=\n### {name(table)}: {title}", f"`mini-lib reproduce {table}`"]
-    parts.append(_grid([each for each in comparisons if not each.cell.variant]))
-    for variant in dict.fromkeys(each.cell.variant for each in comparisons if each.cell.variant):
-        parts.append(f"Other reading: *{variant}*.")
-        parts.append(_grid([each for each in comparisons if each.cell.variant == variant]))
-    return parts + _differences(comparisons)
+    title = caption(table) or next((row.what for row in book.rows if row.number == table_name(table)), "")
+    measured = [each for each in comparisons if each.ours.n]
+    waiting = [each for each in comparisons if not each.ours.n]
+    parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
+    parts += ["No runs yet."] * (not measured) + _grids(measured) + _differences(measured)
+    parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
+    missing = (
+        f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, another reading's."
+    )
+    grids = [missing, *_grids(waiting)] if waiting else []
+    return parts + _fold(f"{len(waiting)} cells without a run", grids)
 
 
-def _grid(comparisons: list[Comparison]) -> str:
-    columns = list(dict.fromkeys(each.cell.column for each in comparisons))
-    by_place = {(each.cell.row, each.cell.column): _entry(each) for each in comparisons}
-    rows = dict.fromkeys(each.cell.row for each in comparisons)
-    lines = [(row, *(by_place.get((row, column), "") for column in columns)) for row in rows]
-    return ledger.table(("", *columns), lines)
+def _fold(summary: str, parts: list[str]) -> list[str]:
+    """Parts that are out of sight until the reader unfolds them; nothing if there are none."""
+    return [f"<details>\n<summary>{summary}</summary>", *parts, "</details>"] if parts else []
 
 
-def _entry(each: Comparison) -> str:
-    lines = ["-" if each.paper is None else str(each.paper)]
-    lines += [each.ours.with_runs] if each.ours.n else []
-    lines.append(_coloured(each.verdict) + each.label.removeprefix(each.verdict))
-    return "<br>".join(map(_solid, lines))
+def _grids(comparisons: list[Comparison]) -> list[str]:
+    """A table of entries for each reading, that which fills the table first."""
+    parts = []
+    for variant in sorted({each.cell.variant: None for each in comparisons}, key=bool):
+        parts += [f"Other reading: *{variant}*."] if variant else []
+        rows, columns, at = glance.places(each for each in comparisons if each.cell.variant == variant)
+        lines = [(row, *(_entry(at.get((row, column))) for column in columns)) for row in rows]
+        parts.append(ledger.table(("", *columns), lines))
+    return parts
+
+
+def _entry(each: Comparison | None) -> str:
+    """The paper's number, ours with a link to its runs, and the verdict; without runs the paper's number alone."""
+    if each is None:
+        return ""
+    lines = [_place(glance.anchor(each.cell)) + _solid("-" if each.paper is None else str(each.paper))]
+    if each.ours.n:
+        ours = _solid(each.ours.with_runs).replace("\N{NO-BREAK SPACE}(", " (")
+        lines.append(f'<a href="#{glance.anchor(each.cell, "runs")}">{ours}</a>')
+        lines.append(_coloured(each.verdict) + _solid(each.label.removeprefix(each.verdict)))
+    return "<br>".join(lines)
+
+
+def _place(name: str) -> str:
+    """A place on the page that links lead to."""
+    return f'<span id="{name}"></span>'
 
 
 def _solid(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _runs(comparisons: list[Comparison]) -> list[str]:
+    """Of each cell with runs their seeds and range, their records, and the command that trains them again."""
+    rows = []
+    for each in comparisons:
+        cell, values = each.cell, each.ours.values
+        name = f"{cell.row}, {cell.column}{f', *{cell.variant}*' if cell.variant else ''}"
+        seeds = ", ".join(str(record["seed"]) for record in each.records)
+        between = f"<br>from {min(values):.4g} to {max(values):.4g}" if len(values) > 1 else ""
+        file = f"{cell.home}.jsonl"
+        rows.append(
+            (
+                _place(glance.anchor(cell, "runs")) + name,
+                f"{seeds}{between}",
+                f"[{file}](../../{RECORDS}/{file})<br>`{cell.hash}`",
+                f"`{command_again(each)}`",
+            )
+        )
+    if not rows:
+        return []
+    text = (
+        "Records are lines of a file, found by the hash of their settings. A command trains the same runs again, "
+        "into a folder of its own; `mini-lib compare --records again` then shows them."
+    )
+    head = ("", "seeds, and what they reached", "records", "again")
+    return [text, '<div class="runs">', ledger.table(head, rows), "</div>"]
+
+
+def command_again(each: Comparison) -> str:
+    """The command that trains a cell's runs again, into the folder `again`."""
+    cell, runs = each.cell, max(record["seed"] for record in each.records)
+    words = ["mini-lib", "reproduce", cell.table, "--rows", cell.row, "--columns", cell.column]
+    words += ["--variant", cell.variant] if cell.variant else []
+    return shlex.join([*words, "--seeds", str(runs), "--records", "again"])
 
 
 def _differences(comparisons: list[Comparison]) -> list[str]:
@@ -285,7 +337,8 @@ def _provenance(comparisons: list[Comparison]) -> list[str]:
         "made from": f"{min(each['date'] for each in provenances)} to {max(each['date'] for each in provenances)}",
     }
     lines = "\n".join(f"- {label}: {text}" for label, text in items.items())
-    return [f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core).\n\n{lines}"]
+    text = f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core)."
+    return [text, *_fold("Devices, versions and dates", [lines])]
 
 
 def _tally(values: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """Every page of the built book, read as a reader reads it: from the disk, with no network."""
 
-import hashlib
 from itertools import pairwise
 
 import pytest
@@ -11,16 +10,6 @@ pytestmark = pytest.mark.browser
 KNOWN = "Identifier 'THEBE_JS_URL' has already been declared"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
-
-
-@pytest.mark.usefixtures("carries_its_scripts")
-def test_no_error_in_the_console(reader):
-    assert not [complaint for complaint in reader.complaints if KNOWN not in complaint]
-
-
-@pytest.mark.usefixtures("carries_its_scripts")
-def test_nothing_is_asked_of_the_network(reader):
-    assert not reader.asked
 
 
 @pytest.mark.usefixtures("carries_its_scripts")
@@ -57,9 +46,20 @@ def test_one_main_heading_and_no_level_skipped(reader):
 
 
 def test_local_links_lead_somewhere(reader, book):
-    links = reader.page.eval_on_selector_all("article a[href]", "all => all.map(a => a.href)")
+    links = reader.page.eval_on_selector_all(
+        "article a[href]", "all => all.map(a => new URL(a.getAttribute('href'), document.baseURI).href)"
+    )
     here = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
     broken = [link for link in here if not (book / link.removeprefix(book.as_uri()).lstrip("/")).exists()]
+    assert not broken
+
+
+def test_links_within_the_page_lead_somewhere(reader):
+    broken = reader.page.eval_on_selector_all(
+        "article a[href^='#']",
+        "all => all.map(a => decodeURIComponent(a.getAttribute('href').slice(1)))"
+        ".filter(id => id && !document.getElementById(id))",
+    )
     assert not broken
 
 
@@ -74,39 +74,36 @@ def test_captions_are_legible(reader, theme):
 
 def test_no_sideways_scrolling_on_a_phone(reader):
     reader.page.set_viewport_size(PHONE)
-    reader.page.wait_for_timeout(150)
+    reader.page.evaluate(TWO_FRAMES)  # the page's own scripts hear of the new size, and it is laid out again
+    assert reader.page.evaluate("() => innerWidth") == PHONE["width"]
     wide = reader.page.evaluate(WIDER_THAN_THE_PAGE)
     reader.page.set_viewport_size(DESK)
     assert not wide
 
 
-def visible_picture(block) -> str:
-    """Hash of the picture that the reader sees in a widget."""
-    shown = [picture for picture in block.locator("img").all() if picture.is_visible()]
-    assert len(shown) == 1, f"{len(shown)} pictures are visible at once"
-    return hashlib.sha256(shown[0].screenshot()).hexdigest()
+SLIDER = "article .cell_output:has([role='slider']):has(img)"  # a box of `interact` moves with a kernel alone
 
 
-WIDGET = "article .cell_output:has([role='slider']):has(img)"  # a box of `interact` moves with a kernel alone
+def test_some_page_has_a_slider(book):
+    assert any(stores_sliders(book, path.relative_to(book)) for path in book.glob("notebooks/**/*.html"))
+
+
+def stores_sliders(book, name) -> bool:
+    """Whether a page holds the state of a slider, drawn or not."""
+    return '"IntSliderModel"' in (book / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("carries_its_scripts")
-def test_sliders_move_their_pictures(book, open_page):
-    names = [path.relative_to(book).as_posix() for path in sorted(book.glob("notebooks/**/*.html"))]
-    with_slider = [name for name in names if '"IntSliderModel"' in (book / name).read_text(encoding="utf-8")]
-    assert with_slider, "no page has a slider"
-    for name in with_slider:
-        page = open_page(name).page
-        blocks = page.locator(f"{WIDGET}:not(:has(.widget-interact))").all()
-        assert blocks, f"{name}: a slider is stored but not drawn"
-        for block in blocks:
-            handle = block.locator("[role='slider']").first
-            assert handle.get_attribute("aria-label"), f"{name}: a slider without a name"
-            before = visible_picture(block)
-            handle.focus()
-            step(handle)
-            page.wait_for_timeout(300)
-            assert visible_picture(block) != before, f"{name}: the slider moved, its picture did not"
+def test_sliders_move_their_pictures(reader, book, page_name):
+    sliders = reader.page.locator(f"{SLIDER}:not(:has(.widget-interact))").all()
+    assert bool(sliders) == stores_sliders(book, page_name), "a slider is stored but not drawn"
+    for slider in sliders:
+        handle = slider.locator("[role='slider']").first
+        assert handle.get_attribute("aria-label"), "a slider without a name"
+        before = slider.evaluate(PIXELS)
+        handle.focus()
+        step(handle)
+        reader.page.wait_for_function(MOVED, arg=[slider.element_handle(), before], timeout=5_000)
 
 
 def step(handle) -> None:
@@ -114,6 +111,136 @@ def step(handle) -> None:
     at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
     handle.press("ArrowLeft" if at_end else "ArrowRight")
 
+
+# After all others of its page, whatever they touched on it.
+
+
+@pytest.mark.usefixtures("carries_its_scripts")
+def test_no_error_in_the_console(reader):
+    assert not [complaint for complaint in reader.complaints if KNOWN not in complaint]
+
+
+@pytest.mark.usefixtures("carries_its_scripts")
+def test_nothing_is_asked_of_the_network(reader):
+    assert not reader.asked
+
+
+# ------------------------------------------------------------------------- the comparison page at a glance
+
+COMPARISON = "book/generated/paper_against_ours.html"
+VERDICTS = ("match", "close", "differs", "inconclusive", "too-few-runs", "not-run")
+
+
+@pytest.fixture(scope="module")
+def comparison(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / COMPARISON).as_uri())
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_squares_are_told_apart_and_their_signs_are_legible(comparison, theme):
+    comparison.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    looks = [
+        comparison.locator(f".glance-legend .mark-{verdict}").evaluate(
+            "e => { const s = getComputedStyle(e);"
+            " return [s.backgroundColor, s.borderStyle, s.borderColor, e.textContent].join(' ') }"
+        )
+        for verdict in VERDICTS
+    ]
+    signs = comparison.eval_on_selector_all(".square", CONTRAST)
+    words = comparison.eval_on_selector_all(".glance-legend li, table.glance th", CONTRAST)
+    comparison.evaluate("() => document.documentElement.dataset.theme = 'light'")
+    assert len(set(looks)) == len(VERDICTS)
+    assert min(signs) >= 4.5
+    assert min(words) >= 4.5
+
+
+@pytest.mark.parametrize("size", [DESK, {"width": 360, "height": 800}], ids=["wide", "narrow"])
+def test_no_column_is_clipped(comparison, size):
+    """What is wider than the text scrolls in a box of its own; what is folded is looked at unfolded."""
+    comparison.set_viewport_size(size)
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = true)")
+    comparison.wait_for_timeout(150)
+    clipped = comparison.evaluate(CLIPPED)
+    wide = comparison.evaluate(WIDER_THAN_THE_PAGE)
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = false)")
+    comparison.set_viewport_size(DESK)
+    assert not clipped
+    assert not wide
+
+
+def test_claims_and_runs_are_lists_on_a_phone(comparison):
+    def displays():
+        return set(
+            comparison.eval_on_selector_all(
+                ":is(.claims, .runs) td", "all => all.map(cell => getComputedStyle(cell).display)"
+            )
+        )
+
+    assert displays() == {"table-cell"}
+    comparison.set_viewport_size(PHONE)
+    narrow = displays()
+    comparison.set_viewport_size(DESK)
+    assert narrow == {"block"}
+
+
+@pytest.mark.parametrize("verdict", ["match", "not-run"])
+def test_a_square_leads_to_its_entry_folded_or_not(comparison, verdict):
+    square = comparison.locator(f"a.square.mark-{verdict}").first
+    entry = comparison.locator(square.get_attribute("href")).locator("xpath=ancestor::td")
+    square.click()
+    comparison.wait_for_timeout(300)
+    assert entry.is_visible()
+    assert 0 <= entry.bounding_box()["y"] < DESK["height"]
+
+
+def test_a_number_of_ours_leads_to_its_records_and_its_command(comparison, book):
+    link = comparison.locator("td a[href^='#runs-']").first
+    row = comparison.locator(link.get_attribute("href")).locator("xpath=ancestor::tr")
+    assert not row.is_visible()
+    link.click()
+    comparison.wait_for_timeout(300)
+    assert row.is_visible()
+    assert "mini-lib reproduce" in row.inner_text()
+    address = row.locator("a").first.evaluate("a => a.href")
+    file = book / address.removeprefix(book.as_uri()).lstrip("/")
+    assert file.suffix == ".jsonl"
+    assert file.is_file()
+
+
+# Tables and drawings that reach beyond the text, unless a box around them scrolls.
+CLIPPED = """() => {
+  const edge = document.querySelector('article').getBoundingClientRect().right + 1;
+  const scrolls = e => {
+    for (e = e.parentElement; e && e.tagName !== 'ARTICLE'; e = e.parentElement) {
+      if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) {
+        return e.getBoundingClientRect().right <= edge;
+      }
+    }
+    return false;
+  };
+  return [...document.querySelectorAll('article :is(td, th, svg)')]
+    .filter(e => e.getBoundingClientRect().right > edge && !scrolls(e))
+    .slice(0, 5).map(e => e.tagName + ' ' + e.textContent.slice(0, 60));
+}"""
+
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+
+# The pixels of the one picture that the reader sees in a widget.
+PIXELS = """widget => {
+  const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
+  if (seen.length !== 1) throw new Error(`${seen.length} pictures are visible at once`);
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [seen[0].naturalWidth, seen[0].naturalHeight];
+  canvas.getContext('2d').drawImage(seen[0], 0, 0);
+  return canvas.toDataURL();
+}"""
+MOVED = f"""([widget, before]) => {{
+  const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
+  return seen.length === 1 && seen[0].complete && ({PIXELS})(widget) !== before;
+}}"""
 
 WIDER_THAN_THE_PAGE = """() => {
   const page = document.documentElement;

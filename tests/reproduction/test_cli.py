@@ -17,10 +17,11 @@ from safetensors import SafetensorError
 from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import paper_settings
-from mini_lib.reproduction import Cell, Records, cli, launch
+from mini_lib.reproduction import Cell, Records, cli, launch, mine
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
+from mini_lib.reproduction.records import COMMITTED
 from mini_lib.training import train
 from mini_lib.weights import header
 
@@ -139,6 +140,16 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint,",
         ),
         (("compare", "--json", "--summary"), "ask for one"),
+        (("compare", "--mine", "--summary"), "ask for one"),
+        (
+            ("compare", "--mine"),
+            "no runs of your own in records; `mini-lib reproduce TABLE --seed 101` makes one",
+        ),
+        (("compare", "--mine", "--records", COMMITTED), "are the stored runs; name another folder"),
+        ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
+        ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "are the stored runs; name another folder"),
+        ((*REPRODUCE, "--seed", "1.5"), "Invalid value for '--seed'"),
+        ((*REPRODUCE, "--seed", -1), "Invalid value for '--seed'"),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
         (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),
         (("results", "merge", "empty", "--records", "empty"), "no record files"),
@@ -303,6 +314,31 @@ def test_what_is_lost_on_a_full_disk_is_said_to_be(made, tmp_path, monkeypatch, 
     told = cli.rescue(record, "esbn.table9", stopped, tmp_path)
     assert ("is lost; it is trained again" in told) != checkpoint
     assert (f"goes on from its last checkpoint in {tmp_path}" in told) == checkpoint
+
+
+def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_stored_ones(
+    run, small, made, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(mine, "COMMITTED", made / "records")  # seeds 1 and 2
+    before = (made / "records" / "esbn.table9.jsonl").read_text()
+    code, _, err = run(*REPRODUCE, "--seed", 101, "--seed", 2)
+    assert code == 2
+    assert "seed 2 of esbn.table9/ESBN + TCN/m=98 is stored already; take one from 3 on" in err
+    own = (*REPRODUCE, "--seed", 101, "--seed", 7_000, "--seed", 101)
+    code, out, _ = run(*own)
+    assert code == 0
+    assert out.startswith("2 runs to make")
+    assert "records go to records\n" in out
+    assert sorted(record["seed"] for record in Records(tmp_path / "records")) == [101, 7_000]
+    assert (made / "records" / "esbn.table9.jsonl").read_text() == before
+    assert run(*own)[1].startswith("0 runs to make")
+    code, out, _ = run("compare", "esbn.table9", "--mine")
+    assert code == 0
+    head, *lines = (re.split(r" {2,}", line) for line in out.splitlines())
+    found = [dict(zip(head, line, strict=True)) for line in lines]
+    assert [row["seed"] for row in found] == ["101", "7000"]
+    assert {(row["id"], row["stored runs"]) for row in found} == {("esbn.table9/ESBN + TCN/m=98", "2")}
+    assert {row["mine is"] for row in found} <= {"below", "within", "above"}
 
 
 # ------------------------------------------------------------------------------------------ budgets, interrupts

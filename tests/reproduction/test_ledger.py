@@ -7,8 +7,7 @@ import pytest
 
 from mini_lib.reproduction import ledger, load_claims
 from mini_lib.reproduction.cli import wings
-from mini_lib.reproduction.comparison import _tables, reading_of
-from mini_lib.reproduction.pages import name
+from mini_lib.reproduction.comparison import _tables, reading_of, table_name
 
 ROOT = Path(__file__).parents[2]
 WINGS = wings()
@@ -35,7 +34,7 @@ def required(paper):
     wing = next(wing for wing in WINGS if wing.PAPER == paper)
     tables = {*_tables(), *(cell.table for cell in wing.CELLS)}
     claims = [claim.id for claim in load_claims() if claim.paper == paper]
-    return [*(name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
+    return [*(table_name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
 
 
 # ----------------------------------------------------------------------------------------- the ledgers we have
@@ -73,7 +72,7 @@ def test_every_table_entry_and_network_of_the_function_paper_has_a_row():
     rows = {row.number: row for row in ledger.load("functions").rows}
     wing = next(wing for wing in WINGS if wing.PAPER == "functions")
     shown = {(cell.table, cell.row) for cell in wing.CELLS} | {("functions.table2", "optimal")}
-    assert {f"{name(table)}, {row}" for table, row in shown} <= set(rows)
+    assert {f"{table_name(table)}, {row}" for table, row in shown} <= set(rows)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -1,7 +1,9 @@
 """The generated pages say what the records and the ledger say, and link to what exists."""
 
 import re
+import shlex
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -9,9 +11,18 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
+from mini_lib.reproduction.cli import cells as named_cells
 from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.comparison import table_name
+from mini_lib.reproduction.glance import anchor
 from mini_lib.reproduction.kanerva import cells as kanerva
-from mini_lib.reproduction.pages import COUNTS, comparison_page, measured_effects, name, with_counts
+from mini_lib.reproduction.pages import (
+    COUNTS,
+    command_again,
+    comparison_page,
+    measured_effects,
+    with_counts,
+)
 from reproduction.samples import HOME as TABLE
 from reproduction.samples import cell, record
 
@@ -57,11 +68,51 @@ def page(papers, store, tmp_path):
     return paths[0].read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_an_entry_says_paper_ours_and_verdict(page):
-    assert "99.7 ± 0.1<br>99.6 ± 0 (10 runs)<br>[match]{.verdict-match} |" in page
-    assert "98.7 ± 0.4<br>not run" in page
-    assert "99.5 ± 0.2<br>60 ± 0, 1 diverged (4 runs)<br>[differs]{.verdict-differs}, partial" in page
-    assert "99.7 ± 0.1<br>1 run: 99<br>too few runs |" in page
+def linked(kind, column, variant=""):
+    """The name of a place on the page, of a cell of Table 11."""
+    return anchor(cell(column=column, variant=variant), kind)
+
+
+def test_an_entry_says_paper_ours_and_verdict_and_leads_to_its_runs(page):
+    def entry(column, variant=""):
+        start = re.escape(f'<span id="{linked("cell", column, variant)}"></span>')
+        (found,) = re.findall(rf"{start}(.*?) \|", page)
+        target = linked("runs", column, variant)
+        return found.replace(f'<a href="#{target}">', "<ours>").replace("</a>", "</ours>")
+
+    assert entry("m=95") == "99.7 ± 0.1<br><ours>99.6 ± 0 (10 runs)</ours><br>[match]{.verdict-match}"
+    assert entry("m=0") == "98.7 ± 0.4"
+    differs = "<br>[differs]{.verdict-differs}, partial"
+    assert entry("m=85") == f"99.5 ± 0.2<br><ours>60 ± 0, 1 diverged (4 runs)</ours>{differs}"
+    assert entry("m=95", "released images") == "99.7 ± 0.1<br><ours>1 run: 99</ours><br>too few runs"
+
+
+def folded(page):
+    """What stands inside of each <details>, by its summary."""
+    return re.findall(r"<details>\n<summary>(.*?)</summary>\n(.*?)</details>", page, re.DOTALL)
+
+
+def test_what_has_no_run_is_folded(page):
+    folds = dict(folded(page.split("(esbn-table11)=")[1].split("(esbn-figure8)=")[0]))
+    waiting = folds["2 cells without a run"]
+    assert re.findall(r'<span id="(cell-.+?)"', waiting) == [linked("cell", "m=0"), linked("cell", "m=50")]
+    open_page = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    assert linked("cell", "m=85") in open_page
+    assert f'<span id="{linked("cell", "m=50")}"' not in open_page
+    assert "No runs yet." in page.split("(esbn-figure8)=")[1]
+
+
+def test_the_runs_of_a_cell_are_folded_with_seeds_records_and_command(page):
+    folds = dict(folded(page.split("(esbn-table11)=")[1]))
+    (row,) = (
+        line
+        for line in folds["The runs behind these numbers, and how to repeat them"].splitlines()
+        if linked("runs", "m=85") in line
+    )
+    assert "| 1, 2, 3, 4<br>from 60 to 60 |" in row
+    assert "[esbn.table11.jsonl](../../mini_lib/reproduction/records/esbn.table11.jsonl)<br>" in row
+    again = "mini-lib reproduce esbn.table11 --rows 'ESBN + TCN' --columns m=85 --seeds 4 --records again"
+    assert f"`{again}`" in row
 
 
 def test_a_cell_that_differs_is_named(page):
@@ -72,7 +123,7 @@ def test_verdicts_are_counted_and_variants_stand_beneath(page):
     assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  |  | 2 | 1 |" in page
     assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")
     assert page.index("Table 11: ") < page.index("Figure 8: Training accuracy")
-    assert "`mini-lib reproduce esbn.table11`" in page
+    assert "`mini-lib reproduce esbn.table11` trains what is missing" in page
 
 
 def test_a_paper_without_printed_numbers_is_counted_by_what_was_measured(tmp_path):
@@ -88,13 +139,11 @@ def test_a_paper_without_printed_numbers_is_counted_by_what_was_measured(tmp_pat
 
 def test_settings_of_the_smaller_scale_stand_once_beneath_the_claims(tmp_path):
     text = write_pages(tmp_path, [kanerva], Records(tmp_path / "none"))[0].read_text(encoding="utf-8")
-    (line,) = (
-        line for line in text.splitlines() if line.startswith("What differs from the paper's settings")
-    )
-    notes = re.findall(r"\((.)\) [a-z_]+=", line)
+    lines = dict(folded(text))["What differs from the paper's settings"]
+    notes = re.findall(r"^- \((.)\) [a-z_]+=", lines, re.MULTILINE)
     assert notes == [str(number) for number in range(1, len(notes) + 1)] != []
     assert "not run (1)<br>no runs |" in text
-    assert text.count("source=distorted") == line.count("source=distorted")
+    assert text.count("source=distorted") == lines.count("source=distorted")
 
 
 def test_provenance_tells_devices_versions_and_hours(page):
@@ -177,14 +226,19 @@ def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
 
 
 def test_tables_have_the_papers_names():
-    assert [name(table) for table in ("esbn.table9", "kanerva.fig2c")] == ["Table 9", "Figure 2C"]
+    assert [table_name(table) for table in ("esbn.table9", "kanerva.fig2c")] == ["Table 9", "Figure 2C"]
 
 
-def test_the_counts_in_the_readme_are_those_of_the_records():
+@pytest.fixture(scope="module")
+def real_comparisons():
+    """All cells beside the committed records."""
+    return compare(list(chain.from_iterable(wing.CELLS for wing in WINGS)), Records())
+
+
+def test_the_counts_in_the_readme_are_those_of_the_records(real_comparisons):
     """After new runs, or new claims, `make pages` writes them anew."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    every = [cell for wing in WINGS for cell in wing.CELLS]
-    assert text == with_counts(text, compare(every, Records())), "out of date: run `make pages` and commit"
+    assert text == with_counts(text, real_comparisons), "out of date: run `make pages` and commit"
 
 
 def test_counts_need_their_place_in_the_readme():
@@ -223,3 +277,41 @@ def test_every_line_of_a_table_has_as_many_cells(real_pages, page):
         cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
         assert width in (0, cells) or cells == 0
         width = cells
+
+
+def test_every_link_within_the_comparison_page_leads_somewhere(real_pages):
+    text = real_pages[0].read_text(encoding="utf-8")
+    places = re.findall(r'<span id="(.+?)">', text)
+    assert len(places) == len(set(places)), "two places of one name"
+    places += re.findall(r"^\((.+)\)=$", text, re.M)
+    places += [title.lower().replace(" ", "-") for title in re.findall(r"^## (.+)$", text, re.M)]
+    links = set(re.findall(r'href="#(.+?)"', text))
+    assert len(links) > len(load_claims())
+    assert links <= set(places)
+
+
+def test_every_printed_number_has_a_square_and_every_one_with_runs_a_point(real_pages, real_comparisons):
+    text = real_pages[0].read_text(encoding="utf-8")
+    squares = re.findall(r'<a class="square mark-([\w-]+)" href="#(.+?)"', text)
+    printed = [each for each in real_comparisons if each.is_printed]
+    assert sorted(squares) == sorted((each.verdict.replace(" ", "-"), anchor(each.cell)) for each in printed)
+    points = re.findall(r'<a class="mark-[\w-]+" href="#(.+?)"', text)
+    assert sorted(points) == sorted(anchor(each.cell) for each in printed if each.ours.mean is not None)
+    assert [text.count(f"- **{word}.**") for word in ("Reproduced", "Contradicted", "Untested")] == [
+        len(WINGS)
+    ] * 3
+
+
+def test_a_cells_records_lie_in_the_file_that_is_linked_and_its_command_asks_for_that_cell(real_comparisons):
+    folder = ROOT / "mini_lib" / "reproduction" / "records"
+    measured = [each for each in real_comparisons if each.ours.n]
+    files = {home: (folder / f"{home}.jsonl").read_text() for home in {each.cell.home for each in measured}}
+    for each in measured:
+        assert [record["key"] for record in each.records if record["key"] not in files[each.cell.home]] == []
+        words = shlex.split(command_again(each))
+        assert words[:2] == ["mini-lib", "reproduce"]
+        options = dict(zip(words[3::2], words[4::2], strict=True))
+        variants = [options["--variant"]] if "--variant" in options else None
+        found = named_cells(words[2], [options["--rows"]], [options["--columns"]], variants)
+        assert [cell for cell in found if variants or not cell.variant] == [each.cell]
+        assert int(options["--seeds"]) >= len(each.records)

@@ -87,7 +87,7 @@ def log_ratios(errors: Errors, paper: Table) -> Table:
 
 
 def distance(errors: Errors, paper: Table) -> float:
-    """The mean of |ln(ours / printed)| over networks and classes, each counting alike.
+    """The mean of `|ln(ours / printed)|` over networks and classes, each counting alike.
 
     Logarithms, since the printed errors range from 0.056 to 1.501. Absolute, since a signed mean would be 0 for a
     reading whose errors are twice the printed ones in one half of the table and half of them in the other. Ours is

@@ -1,0 +1,82 @@
+"""A reader's own runs: they stay in a folder of their own, and are shown beside the stored ones."""
+
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction.cells import Cell
+from mini_lib.reproduction.comparison import ENOUGH, compare, in_columns
+from mini_lib.reproduction.records import COMMITTED, READERS, Records
+from mini_lib.settings import run_key
+
+PARTS = ("id", "seed", "mine", "stored runs", "mean", "SD", "smallest", "largest", "below mine", "mine is")
+
+
+def own_folder(folder: Path | None) -> Path:
+    """The folder of a reader's own runs, `./records` by default; UsageError if it is that of the stored ones."""
+    chosen = READERS if folder is None else folder
+    if chosen.resolve() == COMMITTED.resolve():
+        raise UsageError(f"the records in {chosen} are the stored runs; name another folder for your own")
+    return chosen
+
+
+def own_records(cells: Iterable[Cell], seeds: Iterable[int], folder: Path | None) -> Records:
+    """The records that a reader's runs of these cells and seeds go to; UsageError if one of the runs is stored."""
+    own, stored, seeds = Records(own_folder(folder)), Records(COMMITTED), list(seeds)
+    for cell in cells:
+        for seed in seeds:
+            if run_key(cell.settings, seed) in stored:
+                free = max(record["seed"] for record in stored) + 1
+                raise UsageError(f"seed {seed} of {cell.id} is stored already; take one from {free} on")
+    return own
+
+
+def listing(cells: Iterable[Cell], folder: Path | None) -> str:
+    """Each own run of these cells beside the stored runs, a line each; UsageError without any."""
+    own = Records(own_folder(folder))
+    rows = beside_stored(cells, own, Records(COMMITTED)) if len(own) else []
+    if not rows:
+        where = f"{own.folder}{' of what you ask for' if len(own) else ''}"
+        raise UsageError(f"no runs of your own in {where}; `mini-lib reproduce TABLE --seed 101` makes one")
+    return in_columns([PARTS, *rows])
+
+
+def beside_stored(cells: Iterable[Cell], own: Records, stored: Records) -> list[tuple]:
+    """What `PARTS` names, of each own run that is not stored too, in each cell that it fills.
+
+    A run that diverged has no value to place; the stored ones that did are left out of the band.
+    """
+    cells = list(cells)
+    rows = []
+    for mine, theirs in zip(compare(cells, own), compare(cells, stored), strict=True):
+        cell, band = mine.cell, theirs.ours.values
+        for record in mine.records:
+            if record["key"] not in stored:
+                value = None if record["diverged"] else record["metrics"][cell.metric]
+                rows.append((cell.id, record["seed"], *_placed(value, band)))
+    return rows
+
+
+def _placed(value: float | None, band: tuple[float, ...]) -> tuple[str, ...]:
+    """A value, the band of stored runs, and where in it the value lies."""
+    numbers = ["-"] * 4
+    if band:
+        sd = statistics.stdev(band) if len(band) >= ENOUGH else None
+        numbers = [_figure(number) for number in (statistics.fmean(band), sd, min(band), max(band))]
+    if value is None:
+        below, place = "-", "diverged"
+    else:
+        below = str(sum(stored < value for stored in band))
+        place = _place(value, band)
+    return _figure(value), str(len(band)), *numbers, below, place
+
+
+def _place(value: float, band: tuple[float, ...]) -> str:
+    if not band:
+        return "no stored runs"
+    return "below" if value < min(band) else "above" if value > max(band) else "within"
+
+
+def _figure(number: float | None) -> str:
+    return "-" if number is None else f"{number:.4g}"
