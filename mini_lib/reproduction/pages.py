@@ -26,6 +26,7 @@ from mini_lib.reproduction.comparison import (
 from mini_lib.reproduction.records import Records
 
 RECORDS = "mini_lib/reproduction/records"  # in the repository
+MOST_COLUMNS = 5  # of the papers' tables; what has more, and fewer rows, is laid on its side
 COUNTS = "<!-- counts, written by `make pages` -->"  # stands above and below them in README.md
 HOW_TO_READ = f"""\
 Nothing on this page is typed in: it is computed from the records in `{RECORDS}`. An entry has the paper's
@@ -207,12 +208,13 @@ def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, in
     """The verdict at a scale with the number of its note, and beneath it those of its readings."""
     lines = []
     for each in judgements:
+        detail = each.detail.replace(f"{each.claim.paper}.", "")
         if each.scale == scale:
             note = f" ({numbers[each.settings]})" if each.settings else ""
-            lines.append(f"{_coloured(each.verdict)}{note}<br>{each.detail}")
+            lines.append(f"{_coloured(each.verdict)}{note}<br>{detail}")
         elif scale_of_variant(each.scale) == scale and each.scale not in SCALES:
             reading = each.scale.removeprefix(f"{scale}, ")
-            lines.append(f"*{reading}*: {_coloured(each.verdict)}<br>{each.detail}")
+            lines.append(f"*{reading}*: {_coloured(each.verdict)}<br>{detail}")
     return "<br>".join(lines)
 
 
@@ -248,7 +250,10 @@ def _grids(comparisons: list[Comparison]) -> list[str]:
         parts += [f"Other reading: *{variant}*."] if variant else []
         rows, columns, at = glance.places(each for each in comparisons if each.cell.variant == variant)
         lines = [(row, *(_entry(at.get((row, column))) for column in columns)) for row in rows]
-        parts.append(ledger.table(("", *columns), lines))
+        table = [("", *columns), *lines]
+        if len(columns) > max(MOST_COLUMNS, len(rows)):
+            table = list(zip(*table, strict=True))
+        parts += ['<div class="entries">', ledger.table(table[0], table[1:]), "</div>"]
     return parts
 
 
@@ -279,13 +284,15 @@ def _runs(comparisons: list[Comparison]) -> list[str]:
     for each in comparisons:
         cell, values = each.cell, each.ours.values
         name = f"{cell.row}, {cell.column}{f', *{cell.variant}*' if cell.variant else ''}"
-        seeds = ", ".join(str(record["seed"]) for record in each.records)
-        between = f"<br>from {min(values):.4g} to {max(values):.4g}" if len(values) > 1 else ""
+        seeds = [record["seed"] for record in each.records]
+        whole = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1))
+        named = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+        between = f"<br>{min(values):.4g} ... {max(values):.4g}" if len(values) > 1 else ""
         file = f"{cell.home}.jsonl"
         rows.append(
             (
                 _place(glance.anchor(cell, "runs")) + name,
-                f"{seeds}{between}",
+                f"{named}{between}",
                 f"[{file}](../../{RECORDS}/{file})<br>`{cell.hash}`",
                 f"`{command_again(each)}`",
             )
@@ -296,7 +303,7 @@ def _runs(comparisons: list[Comparison]) -> list[str]:
         "Records are lines of a file, found by the hash of their settings. A command trains the same runs again, "
         "into a folder of its own; `mini-lib compare --records again` then shows them."
     )
-    head = ("", "seeds, and what they reached", "records", "again")
+    head = ("", "seeds; least, most", "records", "again")
     return [text, '<div class="runs">', ledger.table(head, rows), "</div>"]
 
 

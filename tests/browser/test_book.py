@@ -171,6 +171,16 @@ def test_no_column_is_clipped(comparison, size):
     assert not wide
 
 
+def test_every_table_fits_a_desk_without_scrolling(comparison):
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = true)")
+    wide = comparison.eval_on_selector_all(
+        "article :is(.pst-scrollable-table-container, .glance-table)",
+        "all => all.filter(t => t.scrollWidth > t.clientWidth + 1).map(t => t.textContent.slice(0, 200))",
+    )
+    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = false)")
+    assert not wide
+
+
 def test_claims_and_runs_are_lists_on_a_phone(comparison):
     def displays():
         return set(

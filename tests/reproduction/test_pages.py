@@ -102,6 +102,20 @@ def test_what_has_no_run_is_folded(page):
     assert "No runs yet." in page.split("(esbn-figure8)=")[1]
 
 
+def test_a_wide_table_is_laid_on_its_side(tmp_path):
+    """Six measures of two machines; of six machines they stay as they are."""
+
+    def heads(machines):
+        cells = [
+            cell("kanerva.fig8", f"k = {k}", f"measure {m}", x=k) for k in range(machines) for m in range(6)
+        ]
+        text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, Records(tmp_path)))])
+        return re.findall(r"^\|  \| ((?:k|measure) .+) \|$", text, re.MULTILINE)
+
+    assert heads(2) == ["k = 0 | k = 1"]
+    assert heads(6) == [" | ".join(f"measure {m}" for m in range(6))]
+
+
 def test_the_runs_of_a_cell_are_folded_with_seeds_records_and_command(page):
     folds = dict(folded(page.split("(esbn-table11)=")[1]))
     (row,) = (
@@ -109,7 +123,7 @@ def test_the_runs_of_a_cell_are_folded_with_seeds_records_and_command(page):
         for line in folds["The runs behind these numbers, and how to repeat them"].splitlines()
         if linked("runs", "m=85") in line
     )
-    assert "| 1, 2, 3, 4<br>from 60 to 60 |" in row
+    assert "| 1 to 4<br>60 ... 60 |" in row
     assert "[esbn.table11.jsonl](../../mini_lib/reproduction/records/esbn.table11.jsonl)<br>" in row
     again = "mini-lib reproduce esbn.table11 --rows 'ESBN + TCN' --columns m=85 --seeds 4 --records again"
     assert f"`{again}`" in row
@@ -221,7 +235,7 @@ def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
     text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
     (row,) = (line for line in text.splitlines() if line.startswith("| kanerva.fig8.2"))
     assert "[fails]" in row
-    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: kanerva.fig8/k = 4/new, 0.1 |" in row
+    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: fig8/k = 4/new, 0.1 |" in row
     assert "without runs" not in row
 
 
