@@ -1,8 +1,9 @@
 """A browser with no network, and the built book to read in it."""
 
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 BOOK = Path(__file__).parents[2] / "_build" / "html"
 PLAYER = BOOK / "_static" / "vendor" / "embed.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NOT_LOCAL = re.compile("^(?!file:|data:|blob:)")
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
 
 
@@ -51,45 +53,67 @@ def browser(book: Path) -> Iterator:
         opened.close()
 
 
+@pytest.fixture(scope="session")
+def window(browser):
+    """The one window in which all pages are read: the scripts that they share are compiled once."""
+    return browser.new_page(viewport={"width": 1280, "height": 900})
+
+
 class Reader:
     """One page, with everything it complained about or asked the network for."""
 
-    def __init__(self, browser, name: str):
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
-        self.context.route("**/*", self.only_local)
-        self.page = self.context.new_page()
+    def __init__(self, window, name: str):
+        self.page = window
         self.asked: list[str] = []
         self.complaints: list[str] = []
-        self.page.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.route(NOT_LOCAL, self.refuse)
+        self.page.on("console", self.hear)
+        self.page.on("pageerror", self.hear_error)
         self.page.goto((BOOK / name).as_uri(), wait_until="load")
-        self.settle()
+        if PLAYER.exists():
+            self.settle()
 
-    def only_local(self, route) -> None:
-        if route.request.url.startswith(("file:", "data:", "blob:")):
-            route.continue_()
-        else:
-            self.asked.append(route.request.url)
-            route.abort()
+    def close(self) -> None:
+        """Leave the window to the next page, which has complaints of its own."""
+        self.page.remove_listener("console", self.hear)
+        self.page.remove_listener("pageerror", self.hear_error)
+        self.page.unroute(NOT_LOCAL, self.refuse)
+
+    def hear(self, message) -> None:
+        """Note what stands in the console as an error."""
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def hear_error(self, error) -> None:
+        """Note what a script raised."""
+        self.complaints.append(str(error))
+
+    def refuse(self, route) -> None:
+        """Nothing comes from the network; what was asked for is noted."""
+        self.asked.append(route.request.url)
+        route.abort()
 
     def settle(self) -> None:
         """Wait until formulas are typeset and widgets are drawn, or for ten seconds."""
-        self.page.wait_for_timeout(200)
-        if not PLAYER.exists():
-            return
-        if self.page.locator("article .math").count():
-            self.wait("() => document.querySelector('article .math mjx-container')")
-        if self.page.locator("script[type='application/vnd.jupyter.widget-view+json']").count():
-            self.wait("() => document.querySelector('article .jupyter-widgets')")
+        self.wait(TYPESET)
+        self.wait(DRAWN)
 
     def wait(self, condition: str) -> None:
+        """Wait until a condition of the page holds; if it never does, that is a complaint."""
         from playwright.sync_api import TimeoutError as TooLong
 
         try:
             self.page.wait_for_function(condition, timeout=10_000)
-            self.page.wait_for_timeout(300)
         except TooLong:
             self.complaints.append(f"never came true: {condition}")
+
+
+TYPESET = (
+    """() => [...document.querySelectorAll('article .math')].every(e => e.querySelector('mjx-container'))"""
+)
+DRAWN = """() => [...document.querySelectorAll("script[type='application/vnd.jupyter.widget-view+json']")]
+  .every(view => view.parentElement.querySelector('.jupyter-widgets'))
+  && [...document.querySelectorAll('article img')].every(picture => picture.complete)"""
 
 
 @pytest.fixture
@@ -102,20 +126,7 @@ def carries_its_scripts() -> None:
 
 
 @pytest.fixture(scope="module")
-def open_page(browser) -> Iterator[Callable[[str], Reader]]:
-    opened: list[Reader] = []
-
-    def open_one(name: str) -> Reader:
-        opened.append(Reader(browser, name))
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        each.context.close()
-
-
-@pytest.fixture(scope="module")
-def reader(browser, page_name: str) -> Iterator[Reader]:
-    opened = Reader(browser, page_name)
+def reader(window, page_name: str) -> Iterator[Reader]:
+    opened = Reader(window, page_name)
     yield opened
-    opened.context.close()
+    opened.close()

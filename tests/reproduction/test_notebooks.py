@@ -108,18 +108,27 @@ def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
 
 
 @pytest.mark.slow
-def test_captions_are_compared_and_pictures_are_not(tmp_path):
-    drawn = (
-        "from mini_lib.reproduction import plotting\n"
-        "plotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
-    )
-    path = write(tmp_path / "picture.ipynb", drawn)
-    assert notebooks.execute([path]) == []
-    stored = path.read_text()
-    path.write_text(stored.replace("base64,", "base64,0000").replace("mini-figure", "mini-figure wide"))
-    caption = tmp_path / "caption.ipynb"
-    caption.write_text(stored.replace("<strong>There are 12 runs", "<strong>There are 11 runs"))
-    assert len({stored, path.read_text(), caption.read_text()}) == 3
+def test_captions_are_compared_and_pictures_are_not(tmp_path, monkeypatch):
+    """Two cells draw the figure that is drawn here; one has another picture in store, one another caption."""
+    from mini_lib.reproduction import plotting
+
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    plotting.show(plotting.figure(size=(2, 1))[0], "There are 12 runs.")
+    (figure,) = (each.data for each in shown)
+    picture = figure.replace("base64,", "base64,0000").replace("mini-figure", "mini-figure wide")
+    caption = figure.replace("<strong>There are 12 runs", "<strong>There are 11 runs")
+    assert len({figure, picture, caption}) == 3
+    draw = "plotting.show(plotting.figure(size=(2, 1))[0], 'There are 12 runs.')"
+    cells = [new_code_cell(f"from mini_lib.reproduction import plotting\n{draw}"), new_code_cell(draw)]
+    for number, (cell, stored) in enumerate(zip(cells, (picture, caption), strict=True), start=1):
+        data = {"text/html": stored, "text/plain": "<IPython.core.display.HTML object>"}
+        cell.update(
+            outputs=[nbformat.v4.new_output("display_data", data=data)],
+            execution_count=number,
+            metadata={"tags": ["nbval-check-output"]},
+        )
+    nbformat.write(new_notebook(cells=cells), tmp_path / "figures.ipynb")
     shutil.copy(CHECKS / "conftest.py", tmp_path)
     checks = ["--nbval-lax", "--nbval-current-env", "--nbval-sanitize-with", CHECKS / "nbval_sanitize.cfg"]
     done = subprocess.run(
@@ -129,4 +138,4 @@ def test_captions_are_compared_and_pictures_are_not(tmp_path):
         cwd=tmp_path,
     )
     assert "1 failed, 1 passed" in done.stdout
-    assert "caption.ipynb::Cell 0 - " in done.stdout
+    assert "figures.ipynb::Cell 1 - " in done.stdout
