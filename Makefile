@@ -67,12 +67,13 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# With the doctests, which need the same imports.
 unit: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow and not browser" tests
-	$(ALONE) $(BIN)/pytest -q --doctest-modules mini_lib
+	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow" --doctest-modules --ignore=tests/browser tests mini_lib
 
+# Of the files that mark a test so: to load all of them takes longer than many a test.
 slow: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m slow tests
+	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py')
 
 # Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it twice.
 stress: $(READY)
