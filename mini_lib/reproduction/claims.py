@@ -204,15 +204,16 @@ def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
     if comparison is None or not comparison.ours.n:
         return None
     values = list(comparison.ours.values)
+    finished = [record for record in comparison.records if not record["diverged"]]
     if metric:
         level = float(metric.removeprefix("updates_to_"))
-        values = [updates_to(record, level) or math.inf for record in comparison.records]
+        values = [updates_to(record, level) or math.inf for record in finished]
     enough = (len(values) or comparison.ours.n) >= ENOUGH
     if not values or math.inf in values:
         return Value(math.inf if values else math.nan, 0.0 if enough else math.inf)
     sd = statistics.stdev(values) if enough else math.inf
-    finished = [record["key"] for record in comparison.records if not record["diverged"]]
-    runs = dict(zip(finished, values, strict=True)) if finished and not metric else {}
+    keys = [record["key"] for record in finished]
+    runs = dict(zip(keys, values, strict=True)) if keys and not metric else {}
     return Value(statistics.fmean(values), sd / math.sqrt(len(values)), runs, statistics.median(values))
 
 

@@ -150,8 +150,8 @@ def reproduce(
         typer.Option(
             "--seed",
             min=0,
-            help="A seed of your own, such as 101; repeat for more. These runs go to ./records, or to the folder of "
-            "--records, and never among the stored ones; `mini-lib compare --mine` shows them.",
+            help="A seed of your own, such as 101; repeat for more. These runs go to ./own_records, or to the "
+            "folder of --records, and never among the stored ones; `mini-lib compare --mine` shows them.",
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

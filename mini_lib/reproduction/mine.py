@@ -7,17 +7,18 @@ from pathlib import Path
 from mini_lib.errors import UsageError
 from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.comparison import ENOUGH, compare, in_columns
-from mini_lib.reproduction.records import COMMITTED, READERS, Records
+from mini_lib.reproduction.records import COMMITTED, Records, home_folder
 from mini_lib.settings import run_key
 
+OWN = Path("own_records")  # in the current directory; nothing but this module reads it
 PARTS = ("id", "seed", "mine", "stored runs", "mean", "SD", "smallest", "largest", "below mine", "mine is")
 
 
 def own_folder(folder: Path | None) -> Path:
-    """The folder of a reader's own runs, `./records` by default; UsageError if it is that of the stored ones."""
-    chosen = READERS if folder is None else folder
-    if chosen.resolve() == COMMITTED.resolve():
-        raise UsageError(f"the records in {chosen} are the stored runs; name another folder for your own")
+    """The folder of a reader's own runs, `./own_records` by default; UsageError if verdicts are read from it."""
+    chosen = OWN if folder is None else folder
+    if chosen.resolve() in (COMMITTED.resolve(), home_folder().resolve()):
+        raise UsageError(f"verdicts are judged on the records in {chosen}; name another folder for your own")
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -289,6 +290,10 @@ def test_updates_to_a_level():
     assert never[:3] == (math.inf, 0.0, {})
     twice = measured(compared((90.0,) * 2, [fast, [50.0] * 20]), "updates_to_95")
     assert twice[:3] == (math.inf, math.inf, {})
+    lost = compared((90.0,) * 2, [fast] * 3)
+    lost.records[2]["diverged"] = True
+    found = measured(replace(lost, ours=Measured((90.0,) * 2, diverged=1)), "updates_to_95")
+    assert (found.mean, found.se) == (41.0, math.inf)  # two finished runs are too few, whatever the third did
 
 
 # ----------------------------------------------------------------------------------------- the committed claims

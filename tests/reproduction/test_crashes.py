@@ -5,6 +5,7 @@ Twice here, and fifty times in `make stress`.
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -58,10 +59,10 @@ def start(folder, first=""):
 
 
 def end(command):
-    """Let it come to its end; returns its exit status, and what it said is an error if that is not 0."""
+    """Let it come to its end; returns its exit status and the seeds of the runs that it said are finished."""
     out, err = command.communicate(timeout=300)
     assert command.returncode in (0, -9), out + err
-    return command.returncode
+    return command.returncode, {int(seed) for seed in re.findall(r"/\d+ .*, seed (\d+): ", out)}
 
 
 def on_record(folder):
@@ -99,12 +100,13 @@ def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
             if killed < KILLS:
                 time.sleep(moments.uniform(0, whole))
                 command.kill()
-            if end(command) == 0:
+            status, announced = end(command)
+            if status == 0:
                 whole = min(whole, time.monotonic() - began)
             else:
                 killed += 1
             now = on_record(folder)
-            assert known <= now, f"lost: {known - now}"
+            assert known | announced <= now, f"lost: {(known | announced) - now}"
             known = now
         assert not list((folder / "checkpoints").glob("*.pt"))
         check_results(folder)
@@ -112,8 +114,10 @@ def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
 
 def test_two_commands_in_one_folder_double_nothing(tmp_path):
     first, second = start(tmp_path), start(tmp_path)
-    assert [end(first), end(second)] == [0, 0]
-    assert on_record(tmp_path) == set(range(1, RUNS + 1))
+    ended, told = zip(end(first), end(second), strict=True)
+    assert ended == (0, 0)
+    assert set.union(*told) == on_record(tmp_path) == set(range(1, RUNS + 1))
+    check_results(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files as Unix does")
@@ -127,6 +131,6 @@ def test_a_full_disk_stops_the_command_in_a_line_and_what_was_finished_stays(tmp
     assert "its record is safe in checkpoints/unrecorded" in err
     assert "Traceback" not in err
     assert len(on_record(tmp_path)) == 2
-    assert end(start(tmp_path)) == 0
+    assert end(start(tmp_path))[0] == 0
     assert on_record(tmp_path) == set(range(1, RUNS + 1))
     check_results(tmp_path)

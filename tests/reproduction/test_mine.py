@@ -76,12 +76,24 @@ def test_a_run_that_is_stored_too_and_one_of_another_scale_are_left_out(tmp_path
 
 
 def test_own_runs_never_go_to_the_stored_ones(tmp_path, monkeypatch):
-    assert mine.own_folder(None) == READERS
+    """Nor, where the package is installed, to the folder that its runs are added to."""
+    assert mine.own_folder(None) == mine.OWN
     assert mine.own_folder(tmp_path) == tmp_path
-    monkeypatch.chdir(COMMITTED.parent)
-    for folder in (COMMITTED, None):  # from there, ./records are the stored ones
-        with pytest.raises(UsageError, match="are the stored runs; name another folder for your own"):
+    monkeypatch.setattr(mine, "home_folder", lambda: READERS)
+    monkeypatch.chdir(tmp_path)
+    for folder in (COMMITTED, READERS, tmp_path / "records"):
+        with pytest.raises(UsageError, match=r"verdicts are judged on .*; name another folder for your own"):
             mine.own_folder(folder)
+
+
+def test_verdicts_are_not_judged_on_own_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("mini_lib.reproduction.records.home_folder", lambda: READERS)
+    monkeypatch.chdir(tmp_path)
+    key = record(101, 30.0)["key"]
+    Records(mine.own_folder(None)).add(record(101, 30.0), HOME)
+    assert key not in Records()
+    Records(READERS).add(record(101, 30.0), HOME)
+    assert key in Records()
 
 
 def test_a_seed_that_is_stored_is_refused_for_its_cell_alone(tmp_path, stored):

@@ -13,11 +13,9 @@ TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and S
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
 COLUMNS = {"add_jump": "Add jump", "add_turn_left": "Add turn left", "length": "Length", "simple": "Simple"}
 RUNS, STARRED_RUNS = 5, 25
-STARTS, LOOKS, STARTED = (
-    "scan.starts",
-    (300, 1500, 4000),
-    30,
-)  # ours: how many of 30 runs are trapped, and when
+STARTS = "scan.starts"  # a table of ours: how many runs are trapped, after how many updates
+LOOKS = (300, 1500, 4000)  # updates
+STARTED = 30  # runs
 
 
 class _Cells(CellTable):
@@ -69,10 +67,10 @@ def _declare() -> list[Cell]:
                 continue  # Table 1 leaves these empty
             cells.cell(TABLE1, name, paper_settings(split, model, options=options))
     _declare_variants(cells, row)
+    start = starts.Start(LOOKS).to_dict()
     for look in LOOKS:
         for name, metric in (("trapped", "trapped"), ("on an end", "on_an_end"), ("loss", "loss")):
-            column, settings = f"{name}, update {look:,}", starts.Start(LOOKS).to_dict()
-            cells.add(STARTS, row, column, settings, STARTED, metric=f"{metric}_{look}")
+            cells.add(STARTS, row, f"{name}, update {look:,}", start, STARTED, metric=f"{metric}_{look}")
     return list(cells)
 
 
