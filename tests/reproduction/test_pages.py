@@ -235,8 +235,23 @@ def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
     text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
     (row,) = (line for line in text.splitlines() if line.startswith("| kanerva.fig8.2"))
     assert "[fails]" in row
-    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: fig8/k = 4/new, 0.1 |" in row
+    assert "<br>*balanced* (addition): [holds]{.verdict-match}<br>weakest: fig8/k = 4/new, 0.1 |" in row
     assert "without runs" not in row
+
+
+def test_a_table_is_headed_by_what_its_variant_is(tmp_path):
+    headings = {
+        "tutorial": "Smaller task",
+        "tutorial, unit prior": "Other reading",
+        "tutorial, balanced at first": "Addition of ours",
+        "tutorial, machine given": "Control",
+        "tutorial, small": "Smaller task",
+    }
+    cells = [cell("kanerva.fig8", "k = 4", "new", variant=name, x=x) for x, name in enumerate(headings)]
+    text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, Records(tmp_path)))])
+    assert re.findall(r"^([\w ]+): \*(tutorial.*)\*\.$", text, re.MULTILINE) == [
+        (heading, name) for name, heading in headings.items()
+    ]
 
 
 def test_tables_have_the_papers_names():
