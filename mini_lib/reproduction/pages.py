@@ -10,7 +10,7 @@ from types import ModuleType
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge, judge_all
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -89,7 +89,7 @@ def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
             f"the counts stand between two lines {COUNTS!r}, and this README has {len(parts) - 1}"
         )
     comparisons = list(comparisons)
-    tables = counts_by_paper(comparisons), claims_by_paper(judge(comparisons))
+    tables = counts_by_paper(comparisons), claims_by_paper(judge_all(comparisons))
     text = "\n\n".join(ledger.table(head, rows) for head, *rows in tables)
     return f"{parts[0]}{COUNTS}\n\n{text}\n\n{COUNTS}{parts[2]}"
 
