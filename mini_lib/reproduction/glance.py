@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
 
+from mini_lib.reproduction import ledger
 from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.claims import SCALES, Claim, judge_all
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, judge_all
 from mini_lib.reproduction.comparison import (
     TOO_FEW,
     TUTORIAL,
@@ -25,6 +26,10 @@ from mini_lib.reproduction.comparison import (
 # What stands in a square beside its colour; where runs are too few, their number does.
 SIGNS = {"match": "=", "close": "≈", "differs": "≠", "inconclusive": "?", TOO_FEW: "1", "not run": ""}
 SCALE_WORDS = {"paper": "at the paper's scale", TUTORIAL: "at the small scale"}
+SAVING = {
+    "reading": "under another reading",
+    "addition": "with an addition of ours",
+}  # kinds that may save a claim
 WIDTH, HEIGHT = 340, 320  # of a drawing
 LEFT, BOTTOM, EDGE = 52, 44, 12  # the room around its frame
 Places = tuple[list[str], list[str], dict[tuple[str, str], Comparison]]
@@ -250,16 +255,26 @@ def three_lines(comparisons: Iterable[Comparison]) -> tuple[str, str, str]:
     return tuple(f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items())
 
 
-def _saved(judgements: list) -> list[str]:
-    """A sentence on the claims that fail and hold all the same under another reading of the same scale."""
+def _saved(judgements: list[Judgement]) -> list[str]:
+    """A sentence for each other reading, or addition of ours, under which claims hold that fail at its scale.
+
+    What holds in a control, or in a smaller task, says nothing of a claim that fails.
+    """
     fails = {
         (each.claim, each.scale) for each in judgements if each.verdict == "fails" and each.scale in SCALES
     }
-    held = [each for each in judgements if each.verdict == "holds" and each.scale not in SCALES]
-    saved = dict.fromkeys(each.claim for each in held if (each.claim, scale_of_variant(each.scale)) in fails)
-    if not saved:
-        return []
-    return [f"Of these hold under another reading of the paper: {', '.join(map(_claim_link, saved))}."]
+    saved: dict[tuple[str, str], dict[Claim, None]] = {}
+    for each in judgements:
+        scale = scale_of_variant(each.scale)
+        if each.scale not in SCALES and each.verdict == "holds" and (each.claim, scale) in fails:
+            name = each.scale.removeprefix(f"{scale}, ")
+            kind = ledger.kind_of(each.claim.paper, name)
+            if kind in SAVING:
+                saved.setdefault((kind, name), {})[each.claim] = None
+    return [
+        f"Of these hold {SAVING[kind]} (*{name}*): {', '.join(map(_claim_link, saved[kind, name]))}."
+        for kind, name in sorted(saved, key=lambda each: list(SAVING).index(each[0]))
+    ]
 
 
 def _claim_link(claim: Claim) -> str:

@@ -16,13 +16,20 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from mini_lib.errors import unknown_name_error
+from mini_lib.errors import check_names, unknown_name_error
 from mini_lib.reproduction.claims import load_claims
 
 PARTS = ("row", "detail", "renaming", "claims_test")
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
 CLAIMS_PAGE = "book/generated/paper_against_ours.md"
+# What a variant can be, and what its tables are headed: other words for the paper, or something that is ours.
+KINDS = {
+    "reading": "Other reading",
+    "addition": "Addition of ours",
+    "control": "Control",
+    "task": "Smaller task",
+}
 TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 
 
@@ -48,9 +55,15 @@ class Detail:
     released: str  #: what the authors' code does.
     ours: str  #: what fills the cells here.
     why: str  #: why that.
-    option: str = ""  #: how to get the other reading here, if one can.
-    variant: str = ""  #: the name of the cells that measure the other reading, if there are any.
+    option: str = ""  #: how to get the variant here, if one can.
+    variant: str = ""  #: the name of the cells that measure it, if there are any.
+    #: what the variant is: another "reading" of the paper, an "addition" of ours, a "control" (what an oracle or
+    #: longer training would bring), or a smaller and easier "task".
+    kind: str = "reading"
     effect: str = ""  #: what it changes, where that needs no run.
+
+    def __post_init__(self):
+        check_names("kind of variant", [self.kind], KINDS)
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,19 @@ def load(paper: str) -> Ledger:
     if not file.is_file():
         raise unknown_name_error("paper", paper, papers())
     return read(paper, file.read_text(encoding="utf-8"))
+
+
+@cache
+def _kinds(paper: str) -> dict[str, str]:
+    return {detail.variant: detail.kind for detail in load(paper).details if detail.variant}
+
+
+def kind_of(paper: str, variant: str) -> str:
+    """What a paper's variant is, a key of `KINDS`; `variant` without its scale, such as "balanced at first".
+
+    One that the ledger does not name counts as a reading.
+    """
+    return _kinds(paper).get(variant, "reading")
 
 
 def papers() -> list[str]:
@@ -231,7 +257,8 @@ def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: dict[str, str])
         "A paper cannot say everything, and a released program sometimes does something else. Here is every "
         "such place that we know of: what the paper says, what its authors' code does, what fills the tables "
         "of this book, and why. Where the other reading can be run, its option is named, and what it changes "
-        "is computed from our records.",
+        "is computed from our records. Additions of ours, controls and smaller tasks stand here too, under these "
+        "names.",
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
@@ -247,7 +274,7 @@ def _detail(detail: Detail, effects: dict[str, str]) -> str:
         ("Authors' code", detail.released),
         ("Here", f"{detail.ours} {detail.why}"),
     ]
-    items += [("The other reading", detail.option)] if detail.option else []
+    items += [(KINDS[detail.kind], detail.option)] if detail.option else []
     return f"### {detail.about}\n\n" + "\n".join(
         f"- *{name}:* {text}" for name, text in [*items, ("Effect", effect)]
     )

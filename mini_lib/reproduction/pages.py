@@ -9,7 +9,8 @@ from types import ModuleType
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge, judge_all
+from mini_lib.reproduction.cells import Cell
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -46,12 +47,14 @@ runs: their seeds, their records, and the command that trains them again.
 A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
 standard errors, or a threshold missed by less, and *open* where it would hold, had none of its runs diverged. There
 are *too few runs* where a cell that decides has fewer than three. It is *not run* until every one of these cells has
-runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in italics, stand other readings
-of a paper that prints no numbers.
+runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in italics, stands what else was
+run of a paper that prints no numbers, and in brackets what that is: another *reading* of the paper, an *addition* of
+ours, a *control* or a smaller *task*.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
-authors' code does, one reading fills the table and the other is compared with the same printed numbers. See
-[](what_the_paper_does_not_say.md)."""
+authors' code does, one reading fills the table and the other is compared with the same printed numbers. An *addition
+of ours* stands nowhere in the paper, so what it brings is not the paper's. A *control* tells what an oracle, or more
+training, would bring, and a *smaller task* is an easier one. See [](what_the_paper_does_not_say.md)."""
 
 
 def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Records) -> list[Path]:
@@ -86,7 +89,7 @@ def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
             f"the counts stand between two lines {COUNTS!r}, and this README has {len(parts) - 1}"
         )
     comparisons = list(comparisons)
-    tables = counts_by_paper(comparisons), claims_by_paper(judge(comparisons))
+    tables = counts_by_paper(comparisons), claims_by_paper(judge_all(comparisons))
     text = "\n\n".join(ledger.table(head, rows) for head, *rows in tables)
     return f"{parts[0]}{COUNTS}\n\n{text}\n\n{COUNTS}{parts[2]}"
 
@@ -205,7 +208,7 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
 
 
 def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, int]) -> str:
-    """The verdict at a scale with the number of its note, and beneath it those of its readings."""
+    """The verdict at a scale with the number of its note, and beneath it those of its variants."""
     lines = []
     for each in judgements:
         detail = each.detail.replace(f"{each.claim.paper}.", "")
@@ -214,7 +217,8 @@ def _at_scale(scale: str, judgements: Iterable[Judgement], numbers: dict[str, in
             lines.append(f"{_coloured(each.verdict)}{note}<br>{detail}")
         elif scale_of_variant(each.scale) == scale and each.scale not in SCALES:
             reading = each.scale.removeprefix(f"{scale}, ")
-            lines.append(f"*{reading}*: {_coloured(each.verdict)}<br>{detail}")
+            kind = ledger.kind_of(each.claim.paper, reading)
+            lines.append(f"*{reading}* ({kind}): {_coloured(each.verdict)}<br>{detail}")
     return "<br>".join(lines)
 
 
@@ -232,7 +236,7 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     parts += ["No runs yet."] * (not measured) + _grids(measured) + _differences(measured)
     parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
     missing = (
-        f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, another reading's."
+        f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, that of a variant."
     )
     grids = [missing, *_grids(waiting)] if waiting else []
     return parts + _fold(f"{len(waiting)} cells without a run", grids)
@@ -244,17 +248,23 @@ def _fold(summary: str, parts: list[str]) -> list[str]:
 
 
 def _grids(comparisons: list[Comparison]) -> list[str]:
-    """A table of entries for each reading, that which fills the table first."""
+    """A table of entries for each variant, that which fills the table first."""
     parts = []
     for variant in sorted({each.cell.variant: None for each in comparisons}, key=bool):
-        parts += [f"Other reading: *{variant}*."] if variant else []
-        rows, columns, at = glance.places(each for each in comparisons if each.cell.variant == variant)
+        own = [each for each in comparisons if each.cell.variant == variant]
+        parts += [f"{_heading(own[0].cell)}: *{variant}*."] if variant else []
+        rows, columns, at = glance.places(own)
         lines = [(row, *(_entry(at.get((row, column))) for column in columns)) for row in rows]
         table = [("", *columns), *lines]
         if len(columns) > max(MOST_COLUMNS, len(rows)):
             table = list(zip(*table, strict=True))
         parts += ['<div class="entries">', ledger.table(table[0], table[1:]), "</div>"]
     return parts
+
+
+def _heading(cell: Cell) -> str:
+    """What the variant of a cell is, such as "Other reading"."""
+    return ledger.KINDS[ledger.kind_of(cell.paper, reading_of(cell)[1])]
 
 
 def _entry(each: Comparison | None) -> str:

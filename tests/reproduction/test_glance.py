@@ -181,9 +181,27 @@ def test_claims_are_named_by_what_became_of_them_at_each_scale(tmp_path):
     assert lines == [
         "**Reproduced.** Claims that hold at the small scale: 1 of 2 (<3>).",
         "**Contradicted.** Claims that fail at the small scale: 1 of 2 (<2>). "
-        "Of these hold under another reading of the paper: <2>.",
+        "Of these hold with an addition of ours (*balanced*): <2>.",
         "**Untested.** Claims that lack runs at the paper's scale: 2 of 2.",
     ]
+
+
+def test_only_readings_and_additions_save_a_claim_and_each_is_named(tmp_path):
+    variants = ["tutorial", "balanced at first", "unit prior", "machine given", "six times as long", "small"]
+    cells = [
+        cell(*NEW, variant=name if name == "tutorial" else f"tutorial, {name}", x=x)
+        for x, name in enumerate(variants, start=1)
+    ]
+    store = Records(tmp_path)
+    for seed in (1, 2, 3):
+        for x in range(1, len(variants) + 1):
+            store.add(record(seed, 0.1 * (x > 1), scale="tutorial", x=x), "kanerva.fig8")
+    contradicted = glance.three_lines(compare([cell(*NEW, x=0), *cells], store))[1]
+    assert re.findall(r"Of these hold (.+?): <a href=\"#claim-kanerva-fig8-2\"", contradicted) == [
+        "under another reading (*unit prior*)",
+        "with an addition of ours (*balanced at first*)",
+    ]
+    assert contradicted.count("Of these") == 2
 
 
 def test_a_paper_with_nothing_left_says_so(tmp_path):

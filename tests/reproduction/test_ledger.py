@@ -198,10 +198,27 @@ def test_claims_can_be_tested_elsewhere():
     assert {row.test for row in ledger.read("scan", "").rows} == {ledger.CLAIMS_TEST}
 
 
+def test_a_variant_is_a_reading_unless_the_ledger_says_what_else():
+    entry = 'detail = [{about = "A", paper = "p", released = "r", ours = "o", why = "w", variant = "v"%s}]'
+    assert ledger.read("scan", entry % "").details[0].kind == "reading"
+    ours = ledger.read("scan", entry % ', option = "`x`", kind = "addition"')
+    assert "- *Addition of ours:* `x`\n" in ledger.details_page([("T", ours)], {})
+    with pytest.raises(ValueError, match="unknown kind of variant 'adition'; did you mean 'addition'"):
+        ledger.read("scan", entry % ', kind = "adition"')
+    kinds = {
+        name: ledger.kind_of("kanerva", name) for name in ("unit prior", "balanced", "machine given", "small")
+    }
+    assert list(kinds.values()) == ["reading", "addition", "control", "task"]
+    assert ledger.kind_of("scan", "nobody has named it") == "reading"
+    for paper in PAPERS:
+        given = [each for each in ledger.load(paper).details if each.kind != "reading"]
+        assert all(each.variant for each in given), "a kind is a variant's"
+
+
 def test_details_tell_what_was_measured_or_that_nothing_was():
     detail = ledger.Detail("A", "p", "r", "o.", "w.", option="`x`", variant="v")
     page = ledger.details_page([("T", book(details=[detail]))], {"v": "1 instead of 2."})
-    assert "- *The other reading:* `x`\n- *Effect:* 1 instead of 2." in page
+    assert "- *Other reading:* `x`\n- *Effect:* 1 instead of 2." in page
     assert "- *Effect:* not measured yet." in ledger.details_page([("T", book(details=[detail]))], {})
     for paper in PAPERS:
         book_of = ledger.load(paper)

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from mini_lib.errors import UsageError
-from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
+from mini_lib.reproduction import Records, compare, ledger, load_claims, summary, write_pages
 from mini_lib.reproduction.cli import cells as named_cells
 from mini_lib.reproduction.cli import wings
 from mini_lib.reproduction.comparison import table_name
@@ -235,8 +235,23 @@ def test_readings_stand_beneath_the_scale_that_they_are_of(tmp_path):
     text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, store))])
     (row,) = (line for line in text.splitlines() if line.startswith("| kanerva.fig8.2"))
     assert "[fails]" in row
-    assert "<br>*balanced*: [holds]{.verdict-match}<br>weakest: fig8/k = 4/new, 0.1 |" in row
+    assert "<br>*balanced* (addition): [holds]{.verdict-match}<br>weakest: fig8/k = 4/new, 0.1 |" in row
     assert "without runs" not in row
+
+
+def test_a_table_is_headed_by_what_its_variant_is(tmp_path):
+    headings = {
+        "tutorial": "Smaller task",
+        "tutorial, unit prior": "Other reading",
+        "tutorial, balanced at first": "Addition of ours",
+        "tutorial, machine given": "Control",
+        "tutorial, small": "Smaller task",
+    }
+    cells = [cell("kanerva.fig8", "k = 4", "new", variant=name, x=x) for x, name in enumerate(headings)]
+    text = comparison_page([("T", ledger.Ledger("kanerva", ()), compare(cells, Records(tmp_path)))])
+    assert re.findall(r"^([\w ]+): \*(tutorial.*)\*\.$", text, re.MULTILINE) == [
+        (heading, name) for name, heading in headings.items()
+    ]
 
 
 def test_tables_have_the_papers_names():
@@ -253,6 +268,26 @@ def test_the_counts_in_the_readme_are_those_of_the_records(real_comparisons):
     """After new runs, or new claims, `make pages` writes them anew."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text == with_counts(text, real_comparisons), "out of date: run `make pages` and commit"
+
+
+def test_the_readme_has_the_tables_of_the_summary(tmp_path):
+    store = Records(tmp_path)
+    for seed in (1, 2, 3):
+        store.add(record(seed, 0.1, scale="tutorial", x=1), "kanerva.fig8")
+    cells = [cell("kanerva.fig8", "k = 4", "new", x=0)]
+    cells += [
+        cell("kanerva.fig8", "k = 4", "new", variant=f"tutorial{name}", x=1) for name in ("", ", small")
+    ]
+    compared = compare(cells, store)
+    written = with_counts(f"{COUNTS}{COUNTS}", compared)
+    in_readme = [line.strip("| ").split(" | ") for line in written.splitlines() if line.startswith("| ")]
+    printed = [re.split(r"  +", line.strip()) for line in summary(compared).splitlines()]
+    assert [row for row in in_readme if row[0] != "---" and row not in printed] == []
+    assert [row[1] for row in in_readme if row[0] == "kanerva"][1:] == [
+        "paper",
+        "tutorial",
+        "tutorial, small",
+    ]
 
 
 def test_counts_need_their_place_in_the_readme():

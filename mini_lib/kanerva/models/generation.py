@@ -140,7 +140,7 @@ def _check(network: Kanerva, noise: Noise) -> None:
     if not hasattr(network.assignment, "imagined_weights"):
         raise UsageError(
             "a mixture learns no prior of its choice, and machines that are given have none: neither can imagine;"
-            " take a ProductKanerva that learns its assignment"
+            " take a ProductKanerva whose assignment is learned, has a unit prior, or is even"
         )
     if "address" not in noise:
         raise UsageError("noise lacks 'address'; it needs what generation.noise_shapes names")

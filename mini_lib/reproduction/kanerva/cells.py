@@ -16,6 +16,7 @@ from mini_lib.training import TrainingRun
 
 TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
+MORE_RUNS = 5  # where machines of the binding task or of a mixture are to divide the work
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
@@ -93,10 +94,11 @@ DIVISORS = (1, 2, 3, 5, 6, 10, 15)  # of 30, the machines of Figure 1E
 SPLITS = ((1, 20), (2, 10), (4, 5), (1, 5))  # machines and columns of each for sprites
 DIGITS = {f"k = {k}": _scales("digits", k) for k in DIVISORS}
 MIXTURES = {f"k = {k}": _scales("mixture", k) for k in (1, 2, 3, 5)}
+STOPPED = {"options": {"stop_grad_r": True}}
 BINDING = {
     "k = 1": _scales("binding", 1),
     "k = 2": _scales("binding", 2),
-    "k = 2, no gradient to r": _scales("binding", 2, options={"stop_grad_r": True}),
+    "k = 2, no gradient to r": _scales("binding", 2, **STOPPED),
 }
 SPRITES = {f"k = {k}, {m} columns each": _scales("sprites", k, total=k * m) for k, m in SPLITS}
 TWO, FOUR = {"k = 2": BINDING["k = 2"]}, {"k = 4": SPRITES["k = 4, 5 columns each"]}
@@ -124,34 +126,42 @@ EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}  # updates, to see when ma
 LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
 
 
-def _figure_2(one: Settings, two: Settings) -> Tables:
-    """What Figure 2 shows of two machines, and beside them one."""
+def _figure_2(one: Settings, two: Settings, stopped: Settings) -> Tables:
+    """What Figure 2 shows of two machines, and beside them one, and two that learn nothing through r."""
     parts = {f"kanerva.fig2{part}": {"k = 2": two} for part in "abd"}
-    return parts | {"kanerva.fig2c": {"k = 1": one, "k = 2": two}}
+    return parts | {"kanerva.fig2c": {"k = 1": one, "k = 2": two, "k = 2, no gradient to r": stopped}}
 
 
 def _ways_to_divide() -> dict[str, Tables]:
     """Readings under which machines are to divide the work, by name; at the small scale.
 
     All but "unit prior", "small" and "four times as long" are additions of ours. A reading has a row for everything
-    that is compared with it, so that claims can be judged under it: one machine has nothing to balance, and the
-    product of Figure 1E is that of the mixture's claim; so both have the settings of the small scale here, too.
+    that is compared with it, so that claims can be judged under it. One machine has nothing to balance; where no
+    gradient reaches r, neither a balance nor a prior of r has anything to act on; and the products of Figure 1E are
+    those of the mixtures' claims. So all of these have the settings of the small scale here, too, but for longer
+    training and for the small task, which concern every row.
     """
-    one, two = (BINDING[row][TUTORIAL] for row in ("k = 1", "k = 2"))
-    little = [tutorial_settings("binding", k, **SMALL_TASK) for k in (1, 2)]
+    one, two, stopped = (scales[TUTORIAL] for scales in BINDING.values())
+    little = [
+        tutorial_settings("binding", k, **SMALL_TASK, **more) for k, more in ((1, {}), (2, {}), (2, STOPPED))
+    ]
     sprites = {row: scales[TUTORIAL] for row, scales in SPRITES.items()}
     single, four = sprites["k = 1, 20 columns each"], replace(sprites["k = 4, 5 columns each"], **EVEN)
-    mixtures = {row: MIXTURES[row][TUTORIAL] for row in ("k = 1", "k = 2", "k = 3")}
-    even_choice = {row: replace(mixtures[row], balance=3.0) for row in ("k = 2", "k = 3")}
+    single_mixture, *mixtures = (scales[TUTORIAL] for scales in MIXTURES.values())
+    balanced = {f"k = {each.machines}": replace(each, balance=3.0) for each in mixtures}
     return {
-        "balanced at first": _figure_2(one, replace(two, **AT_FIRST, **EVERY_1000)),
-        "unit prior": _figure_2(replace(one, **UNIT_PRIOR), replace(two, **UNIT_PRIOR, **EVERY_1000)),
+        "balanced at first": _figure_2(one, replace(two, **AT_FIRST, **EVERY_1000), stopped),
+        "unit prior": _figure_2(
+            replace(one, **UNIT_PRIOR), replace(two, **UNIT_PRIOR, **EVERY_1000), stopped
+        ),
         "four times as long": {"kanerva.fig2c": {"k = 1": replace(one, **LONG)}},
         "balanced at first, four times as long": _figure_2(
-            replace(one, **LONG), replace(two, **AT_FIRST, **LONG)
+            replace(one, **LONG), replace(two, **AT_FIRST, **LONG), replace(stopped, **LONG)
         ),
         "small": _figure_2(*little),
-        "small, balanced at first": _figure_2(little[0], replace(little[1], balance=5.0, balance_until=1500)),
+        "small, balanced at first": _figure_2(
+            little[0], replace(little[1], balance=5.0, balance_until=1500), little[2]
+        ),
         "even weights": {
             "kanerva.fig3b": {"k = 4": four, "k = 1": single},
             "kanerva.fig3c": {
@@ -163,9 +173,9 @@ def _ways_to_divide() -> dict[str, Tables]:
             "kanerva.fig8": {"k = 4": four},
         },
         "balanced": {
-            "kanerva.fig1e": {"k = 3": DIGITS["k = 3"][TUTORIAL]},
-            "kanerva.fig4a": even_choice,
-            "kanerva.fig4d": {"k = 1": mixtures["k = 1"]} | even_choice,
+            "kanerva.fig1e": {row: DIGITS[row][TUTORIAL] for row in ("k = 3", "k = 5")},
+            "kanerva.fig4a": {row: balanced[row] for row in ("k = 2", "k = 3")},
+            "kanerva.fig4d": {"k = 1": single_mixture} | balanced,
         },
     }
 
@@ -176,10 +186,10 @@ def _ways_to_divide() -> dict[str, Tables]:
 class _Cells(CellTable):
     """Cells of this paper."""
 
-    def row(self, table: str, row: str, settings: RunSettings, variant: str = "") -> None:
+    def row(self, table: str, row: str, settings: RunSettings, variant: str = "", runs: int = RUNS) -> None:
         """A cell for every column."""
         for column, metric in COLUMNS[table].items():
-            self.add(table, row, column, settings.to_dict(), RUNS, metric=metric, variant=variant)
+            self.add(table, row, column, settings.to_dict(), runs, metric=metric, variant=variant)
 
 
 def _declare() -> list[Cell]:
@@ -203,7 +213,8 @@ def _declare() -> list[Cell]:
     for reading, tables in _ways_to_divide().items():
         for table, rows in tables.items():
             for row, settings in rows.items():
-                cells.row(table, row, settings, f"{TUTORIAL}, {reading}")
+                runs = RUNS if settings.task == "dsprites" else MORE_RUNS
+                cells.row(table, row, settings, f"{TUTORIAL}, {reading}", runs)
     return list(cells)
 
 
