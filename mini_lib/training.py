@@ -207,14 +207,19 @@ class TrainingStack:
                 report(self.update)
                 return [self.result(i, finished=False) for i in range(len(self.runs))]
             results = [self.result(i, finished=True) for i in range(len(self.runs))]
-            share = (before + time.perf_counter() - started) / len(results)
+            self.seconds = before + time.perf_counter() - started
             for result in results:
-                result.seconds = share
+                result.seconds = self.share
             return results
         finally:
             if self.drawer is not None:  # nobody waits for an epoch that nobody needs
                 self.drawer.shutdown(wait=False, cancel_futures=True)
                 self.drawer, self.ahead = None, {}
+
+    @property
+    def share(self) -> float:
+        """The seconds that count for each run."""
+        return self.seconds / len(self.runs)
 
     def batch(self, update: int) -> Batch:
         """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
@@ -330,7 +335,7 @@ class TrainingStack:
             metrics,
             curve,
             updates,
-            self.seconds,
+            self.share,
             model,
             self.checks[i],
             self.device,
@@ -346,7 +351,7 @@ class TrainingStack:
                 "params": self.of_one(i, params),
                 "optimiser": {name: self.of_one(i, values) for name, values in optimiser.items()},
                 "update": self.update,
-                "seconds": self.seconds,
+                "seconds": self.share,
                 "alive": self.alive[i],
                 "curve": self.curves[i],
                 "checks": self.checks[i],
@@ -373,7 +378,7 @@ class TrainingStack:
             if remembered:
                 moved = {k: v.to(self.device) for k, v in remembered.items()}
                 self.optimiser.state[value] = {"step": step.clone()} | moved
-        self.update, self.seconds = states[0]["update"], states[0]["seconds"]
+        self.update, self.seconds = states[0]["update"], sum(state["seconds"] for state in states)
         self.alive = [state["alive"] for state in states]
         self.curves = [list(map(tuple, state["curve"])) for state in states]
         self.checks = [list(state["checks"]) for state in states]

@@ -544,6 +544,30 @@ def test_a_checkpoint_of_a_stack_holds_one_network(tmp_path):
     assert sizes[1] == pytest.approx(sizes[0], rel=0.1)
 
 
+def test_the_time_of_a_stack_is_shared_among_its_runs_and_added_up_again(tmp_path):
+    """Two runs are trained together for 10 s, and then one of them alone for 4 s."""
+
+    def stack(*seeds):
+        return TrainingStack([noisy(seed) for seed in seeds], CPU, stacked=len(seeds) > 1)
+
+    def states(*seeds):
+        return [torch.load(tmp_path / f"toy-{seed}.pt") for seed in seeds]
+
+    both = stack(0, 1)
+    both.seconds = 10.0
+    both.save(tmp_path)
+    assert [state["seconds"] for state in states(0, 1)] == [5.0, 5.0]
+    assert [both.result(i, finished=False).seconds for i in range(2)] == [5.0, 5.0]
+    alone = stack(0)
+    alone.load(states(0))
+    assert alone.seconds == 5.0
+    alone.seconds += 4.0
+    alone.save(tmp_path)
+    again = stack(0, 1)
+    again.load(states(0, 1))
+    assert again.seconds == 9.0 + 5.0
+
+
 def test_a_stack_is_copied_once_for_all_checkpoints(tmp_path, monkeypatch):
     stack, copies = TrainingStack([toy(s) for s in (1, 2, 3)], CPU, stacked=True), []
     stack.step(stack.batch(0))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mini_lib.reproduction.cells import Cell
+from mini_lib.reproduction.comparison import is_papers
 from mini_lib.reproduction.ledger import table
 from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
 
@@ -15,7 +16,7 @@ def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Buil
     """The generated part of the page "Where to run it", as MyST.
 
     Args:
-        papers: each paper's title and cells; other readings of a cell are left out.
+        papers: each paper's title and cells; other readings of a cell are left out, and tables of our own.
         records: of the runs that were timed.
         build: makes a run of settings; see `plan.Costs`.
     """
@@ -23,8 +24,8 @@ def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Buil
     costs = Costs(records, "cpu", build)
     by_paper = {title: list(_runs(cells, costs)) for title, cells in papers.items()}
     every = [cost for runs in by_paper.values() for cost in runs]
-    rows = [(title, *_row(runs)) for title, runs in [*by_paper.items(), ("all four", every)]]
-    heads = ("", "runs", "of these estimated", "core-hours", "of these estimated", "longest run")
+    rows = [(title, *_row(runs)) for title, runs in [*by_paper.items(), ("all", every)]]
+    heads = ("", "runs", "runs estimated", "core-hours", "core-hours estimated", "longest run")
     return "\n\n".join(
         [table(heads, rows), _on_workers(every), _driver(records, every), _on_gpus(records, every, costs)]
     )
@@ -41,7 +42,7 @@ def _runs(cells: list[Cell], costs: Costs) -> Iterator[Cost]:
     """What each run of the paper's own settings takes; cells that share settings share runs."""
     often = {}
     for cell in cells:
-        if not cell.variant:
+        if not cell.variant and is_papers(cell.table):
             runs, settings = often.get(cell.hash, (0, cell.settings))
             often[cell.hash] = max(runs, cell.runs), settings
     for runs, settings in often.values():
@@ -92,8 +93,9 @@ def _on_gpus(records: list[dict], costs: list[Cost], on_cpu: Costs) -> str:
         return f"{text} No run on record was made on one."
     spent = sum(record["provenance"]["seconds"] for record in timed)
     cores = sum(on_cpu.of(record["settings"]).seconds for record in timed)
+    made = "1 run on record was" if len(timed) == 1 else f"{len(timed)} runs on record were"
     return (
-        f"{len(timed)} runs on record were made on a GPU, in {span(spent)}; a core takes {span(cores)} for them, "
+        f"{made} made on a GPU, in {span(spent)}; a core takes {span(cores)} for that, "
         f"{cores / spent:.0f} times as long. If that holds for the others, all of it is "
         f"{seconds * spent / cores / 3600:,.0f} GPU-hours."
     )

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.comparison import (
     ENOUGH,
     TOO_FEW,
@@ -130,7 +131,7 @@ def judge(
     """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
     readings = list(readings)
-    check_names("reading", readings, readings_among(compared.values()))
+    check_names("reading", readings, readings_among(each.cell for each in compared.values()))
     judgements = []
     for claim in load_claims() if claims is None else claims:
         full = {cell: compared.get(cell) for cell in claim.cells()}
@@ -158,15 +159,15 @@ def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None 
     compared = list(comparisons)
     return [
         each
-        for each in judge(compared, claims, readings_among(compared))
+        for each in judge(compared, claims, readings_among(each.cell for each in compared))
         if each.scale in SCALES or (each.verdict != "not run" and not prints_numbers(each.claim.paper))
     ]
 
 
-def readings_among(comparisons: Iterable[Comparison]) -> list[str]:
+def readings_among(cells: Iterable[Cell]) -> list[str]:
     """The variants among these that are no scale, such as "no mask" or "tutorial, no mask", in order."""
-    cells = {comparison.cell.variant: comparison.cell for comparison in comparisons}
-    return [variant for variant, cell in cells.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
+    by_variant = {cell.variant: cell for cell in cells}
+    return [variant for variant, cell in by_variant.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
 
 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:

@@ -211,7 +211,10 @@ def reproduce(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
     with ExitStack() as ending:
         if launcher == "ray" and jobs:
-            machines = ending.enter_context(cluster.connected(ray_address, workers))
+            if dry_run and ray_address is None:
+                machines = cluster.here(workers)
+            else:
+                machines = ending.enter_context(cluster.connected(ray_address, workers))
             where, words = machines.device(device), str(machines)
             at_a_time, train = machines.workers(where), cluster.over_cluster
         else:
@@ -220,9 +223,10 @@ def reproduce(
             words, train = describe(where), partial(launch, workers=workers)
         check_precision(precision, where)
         print(f"{len(jobs)} runs to make on {words}; records go to {store.folder}")
-        known = chain(store, Records() if jobs and records else ())
+        known = chain(store, Records() if jobs and (records or own_seeds) else ())
         costs = plan.Costs(known, where.type, build_run)
-        steps = plan.make_plan(jobs, chosen, store, costs, partial(plan.time_spent, checkpoints))
+        spent = partial(plan.time_spent, checkpoints)
+        steps = plan.make_plan(jobs, chosen, store, costs, spent, own=bool(own_seeds))
         allowed = math.inf if deadline is None else max(0.0, deadline - time.time())
         timetable = plan.schedule(steps, at_a_time, allowed)
         if jobs:

@@ -31,6 +31,7 @@ from mini_lib.reproduction.launch import (
     default_workers,
     failure_line,
     forget_checkpoints,
+    past,
     raise_failures,
     train_stacks,
 )
@@ -74,6 +75,11 @@ def load_ray() -> ModuleType:
     return ray
 
 
+def here(workers: int | None = None) -> Cluster:
+    """What a cluster would have that `connected` starts on this machine; none is started."""
+    return Cluster(workers or default_workers(), torch.cuda.device_count())
+
+
 @contextmanager
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
     """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
@@ -84,7 +90,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     ray = load_ray()
     how = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        how |= {"address": "local", "num_cpus": workers or default_workers(), "include_dashboard": False}
+        how |= {"address": "local", "num_cpus": here(workers).cpus, "include_dashboard": False}
         how |= {"object_store_memory": OBJECT_STORE}
     elif workers is None:
         how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
@@ -137,7 +143,8 @@ def over_cluster(
     """Train the jobs on the cluster that is connected, and yield each as it ends, without its weights.
 
     Arguments and errors are those of `launch.launch`. `checkpoints` is a folder by its absolute path on every
-    machine, and clocks have to agree where there is a `deadline`. An interrupt ends the tasks at once: what they
+    machine, and clocks have to agree where there is a `deadline`: after it what has not begun is cancelled, also
+    what waits for a machine that is gone. An interrupt ends the tasks at once: what they
     trained since their last checkpoint is trained again.
     """
     folder = Path(checkpoints).absolute()
@@ -153,14 +160,21 @@ def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterat
         train.remote(group, device.type, folder, deadline, precision): group for group in tasks(jobs, device)
     }
     failed: list[str] = []
+    ended = False
     with open_bar("on the cluster", len(jobs), " runs", leave=True, shown=progress) as bar:
         while waiting:
             done, _ = ray.wait(list(waiting), timeout=0.5)
             bar.update(0)
+            if not ended and past(deadline):
+                ended = True
+                for reference in waiting.keys() - done:
+                    ray.cancel(reference)  # what runs does not hear it, see `work`
             for reference in done:
                 group = {job.key: job for job in waiting.pop(reference)}
                 try:
                     runs, lines = ray.get(reference)
+                except ray.exceptions.TaskCancelledError:
+                    continue  # it had not begun
                 except ray.exceptions.RayError as error:
                     why = getattr(error, "cause", None) or error
                     failed += [failure_line(job, why) for job in group.values()]
@@ -187,8 +201,10 @@ def work(
     """What a worker does: train the jobs of a task on its device; returns the runs, and a line for each failure.
 
     The runs come back without weights, so that they are small: Ray hands small results to the driver at once, and a
-    machine that is lost later takes none of them along.
+    machine that is lost later takes none of them along. A task that runs is deaf to Ray's cancelling, which is an
+    interrupt: it ends by itself after the deadline, with checkpoints.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     failed: list[str] = []

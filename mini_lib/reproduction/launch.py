@@ -116,7 +116,7 @@ def _count(updates: int) -> None:
 
 def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     def stop(update: int) -> bool:
-        return bool(_halt.value) or _past(deadline)
+        return bool(_halt.value) or past(deadline)
 
     if stop(0):
         return None
@@ -124,7 +124,8 @@ def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     return train([training_run], checkpoints=checkpoints, stop=stop, progress=_count)[0]
 
 
-def _past(deadline: float | None) -> bool:
+def past(deadline: float | None) -> bool:
+    """Whether there is a deadline, and it is over."""
     return deadline is not None and time.time() > deadline
 
 
@@ -160,7 +161,7 @@ def _shut(pool: ProcessPoolExecutor) -> None:
 
 
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
-    if _past(deadline):
+    if past(deadline):
         return
     spawn = multiprocessing.get_context("spawn")
     # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
@@ -237,9 +238,9 @@ def train_stacks(
     """Train the jobs in this process, equal shapes as one stack; `failed` gets a line about each that cannot be."""
     most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     for start in range(0, len(jobs), WINDOW):
-        in_time = takewhile(lambda job: not _past(deadline), jobs[start : start + WINDOW])
+        in_time = takewhile(lambda job: not past(deadline), jobs[start : start + WINDOW])
         waiting = deque(stacks(in_time, failed))
-        while waiting and not _past(deadline):
+        while waiting and not past(deadline):
             stack = waiting.popleft()
             shape = stack[0][1].stack_key()
             if len(stack) > (fitting := most.get(shape, STACK)):
@@ -250,7 +251,7 @@ def train_stacks(
                 device=device,
                 stacked=len(stack) > 1,
                 checkpoints=checkpoints,
-                stop=lambda update: _past(deadline),
+                stop=lambda update: past(deadline),
                 progress=progress,
                 precision=precision,
             )

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.claims import load_claims
-from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL
+from mini_lib.reproduction.claims import load_claims, readings_among
+from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, prints_numbers, scale_of
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.records import Records
 from mini_lib.settings import settings_hash
@@ -185,15 +185,23 @@ class Step:
 class _Missing:
     """The jobs that are in no step yet."""
 
-    def __init__(self, jobs: Iterable[Job], store: Records):
+    def __init__(self, jobs: Iterable[Job], cells: Iterable[Cell], store: Records):
         self.jobs: dict[str, list[Job]] = defaultdict(list)
         for job in jobs:
             self.jobs[settings_hash(job.settings)].append(job)
+        self.scales = {cell.hash: scale_of(cell) for cell in cells}
         self.store, self.taken = store, Counter()
 
     def runs(self, digest: str) -> int:
-        """How many runs these settings have, on record or in a step."""
-        return len(self.store.of(digest)) + self.taken[digest]
+        """How many runs of these settings count, on record or in a step.
+
+        One that diverged does not, since a verdict rests on finished runs. But where three or more runs all
+        diverged, more would hardly help: they count as they are.
+        """
+        recorded = [record for record in self.store.of(digest) if record["scale"] == self.scales[digest]]
+        finished = sum(not record["diverged"] for record in recorded)
+        hopeless = not finished and len(recorded) >= ENOUGH
+        return (len(recorded) if hopeless else finished) + self.taken[digest]
 
     def up_to(self, runs: int, hashes: Iterable[str]) -> list[Job]:
         """What these settings lack for so many runs each."""
@@ -217,6 +225,7 @@ def make_plan(
     store: Records,
     costs: Costs,
     spent: Callable[[Job], float] = lambda job: 0.0,
+    own: bool = False,
 ) -> list[Step]:
     """All the jobs in steps, by value.
 
@@ -226,9 +235,10 @@ def make_plan(
         store: the runs on record.
         costs: what runs take.
         spent: seconds that a stopped run was trained already.
+        own: whether these are a reader's own runs. They fill no cells, so they are a single step.
     """
-    jobs = list(jobs)
-    missing, steps = _Missing(jobs, store), []
+    jobs, cells = list(jobs), list(cells)
+    missing, steps = _Missing(jobs, cells, store), []
     cost = {job.key: costs.of(job.settings) for job in jobs}
     left = {job.key: max(0.0, cost[job.key].seconds - spent(job)) for job in jobs}
 
@@ -241,6 +251,10 @@ def make_plan(
         estimated = not all(cost[job.key].measured for job in wanted)
         steps.append(Step(purpose, tuple(wanted), tuple(left[job.key] for job in wanted), estimated))
 
+    if own:
+        if jobs:
+            add("runs of your own", jobs)
+        return steps
     waiting = _claims(cells)
     while waiting:
         lacks = {name: missing.up_to(ENOUGH, hashes) for name, hashes in waiting.items()}
@@ -267,14 +281,18 @@ def make_plan(
 
 
 def _claims(cells: list[Cell]) -> dict[str, list[str]]:
-    """The settings' hashes of every claim, at each scale, whose cells are all among these, by its name."""
+    """The settings' hashes of every claim whose cells are all among these, by its name.
+
+    At each scale; and of a paper that prints no numbers under each reading, as `claims.judge_all` judges them.
+    """
     hashes = {cell.id: cell.hash for cell in cells}
+    readings = readings_among(cells)
     found = {}
     for claim in load_claims():
-        for scale, ending in (("", ""), (f" @{TUTORIAL}", f"/{TUTORIAL}")):
-            ids = [f"{cell}{ending}" for cell in claim.cells()]
+        for variant in ("", TUTORIAL, *([] if prints_numbers(claim.paper) else readings)):
+            ids = [f"{cell}/{variant}" if variant else cell for cell in claim.cells()]
             if all(cell in hashes for cell in ids):
-                found[f"{claim.id}{scale}"] = [hashes[cell] for cell in ids]
+                found[f"{claim.id} @{variant}" if variant else claim.id] = [hashes[cell] for cell in ids]
     return found
 
 
@@ -362,8 +380,14 @@ def _in_all(table: Timetable, unit: str, budget: str | None) -> str:
     runs = sum(len(step.jobs) for step in table.steps)
     about = "~" if any(step.estimated for step in table.steps) else ""
     total, last = sum(sum(step.seconds) for step in table.steps), max(table.ends, default=0.0)
-    text = f"in all {runs} runs, {about}{span(total)} of one {unit}, {about}{span(last)} on {table.workers}"
+    text = f"in all {_counted(runs, 'run')}, {about}{span(total)} of one {unit}, "
+    text += f"{about}{span(last)} on {_counted(table.workers, unit)}"
     if budget is not None:
         inside = sum(len(step.jobs) for step in table.steps[: table.inside])
-        text += f"; {inside} of them are expected within {budget}"
+        text += f"; expected within {budget}: {_counted(inside, 'run')}"
     return f"{text} (~ is estimated from other settings)" if about else text
+
+
+def _counted(number: int, word: str) -> str:
+    """Such as "1 run" or "2,000 runs"."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -36,7 +36,13 @@ def rows(text):
 
 def test_runs_are_counted_once_and_their_hours_added(papers):
     found = rows(capacity(papers, HOURS, build))
-    assert found["One"] == found["all four"] == ["11", "0", "18", "0", "8.0 h"]
+    assert found["One"] == found["all"] == ["11", "0", "18", "0", "8.0 h"]
+
+
+def test_a_table_of_our_own_is_no_part_of_the_papers(papers):
+    ours = Cell("scan.starts", "A", "m=1", BASE | {"m": 5}, 30, home="scan.starts")
+    found = rows(capacity({"One": [*papers["One"], ours]}, HOURS, build))
+    assert found["One"][0] == "11"
 
 
 def test_more_cores_help_until_the_longest_run_is_all_that_is_left(papers):
@@ -57,10 +63,11 @@ def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     assert "No run on record was made on one." in text
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
     assert (
-        "1 runs on record were made on a GPU, in 6 min; a core takes 60 min for them, 10 times as long"
-        in text
+        "1 run on record was made on a GPU, in 6 min; a core takes 60 min for that, 10 times as long" in text
     )
     assert "all of it is 2 GPU-hours" in text
+    twice = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
+    assert "2 runs on record were made on a GPU, in 12 min" in capacity(papers, [*HOURS, *twice], build)
 
 
 def test_the_page_of_the_real_papers_is_written_from_the_records(tmp_path):

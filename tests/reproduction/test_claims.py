@@ -443,7 +443,7 @@ def test_a_claim_is_judged_under_the_readings_that_have_all_its_cells():
         )
     ]
     compared.append(found(first, "tutorial, short", 1.0))
-    assert readings_among(compared) == ["tutorial, no mask", "half", "tutorial, short"]
+    assert readings_among(each.cell for each in compared) == ["tutorial, no mask", "half", "tutorial, short"]
     rule = claim("threshold", cells=[A, f"esbn.table13/{second}/m=0"], at_least=95)
     usual = judge(compared, [rule])
     assert [each.scale for each in usual] == ["paper", "tutorial"]

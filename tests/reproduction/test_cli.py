@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import paper_settings
-from mini_lib.reproduction import Cell, Records, cli, launch, mine
+from mini_lib.reproduction import Cell, Records, cli, launch, mine, records
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
@@ -248,7 +248,7 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
     assert code == 0
     assert out.startswith("4 runs to make on cpu: ")
     assert re.search(r" 3  .*esbn\.table9, ESBN \+ TCN: 3 runs\n.* 1  .*: all runs\n", out)
-    assert re.search(r"in all 4 runs, ~\d+ s of one core, .*of them are expected within 9m", out)
+    assert re.search(r"in all 4 runs, ~\d+ s of one core, .* cores?; expected within 9m: \d runs?", out)
     assert not list(tmp_path.iterdir())
 
 
@@ -339,6 +339,14 @@ def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_store
     assert [row["seed"] for row in found] == ["101", "7000"]
     assert {(row["id"], row["stored runs"]) for row in found} == {("esbn.table9/ESBN + TCN/m=98", "2")}
     assert {row["mine is"] for row in found} <= {"below", "within", "above"}
+
+
+def test_the_plan_of_a_run_of_ones_own_rests_on_the_stored_runs(run, small, made, monkeypatch):
+    for module in (mine, records):
+        monkeypatch.setattr(module, "COMMITTED", made / "records")
+    _, out, _ = run(*REPRODUCE, "--seed", 101, "--dry-run")
+    assert re.search(r"\n +\d+ s +\d+ s +1  runs of your own\nin all 1 run, ", out)
+    assert "~" not in out
 
 
 # ------------------------------------------------------------------------------------------ budgets, interrupts

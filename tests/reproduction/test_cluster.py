@@ -1,11 +1,12 @@
-"""A Ray cluster trains the same queue; a worker that is killed costs nothing that was finished."""
+"""A Ray cluster trains the same runs; a worker that is killed costs nothing that was finished."""
 
 import os
+import re
 import signal
 import sys
-from contextlib import nullcontext
+import time
 from socket import socket
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -15,9 +16,9 @@ from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import Cell, Records, cli
 from mini_lib.reproduction import cluster as clusters
-from mini_lib.reproduction.cluster import PACKAGE, Cluster, connected, tasks, work
+from mini_lib.reproduction.cluster import PACKAGE, Cluster, connected, over_cluster, tasks, work
 from mini_lib.reproduction.esbn import cells as esbn
-from mini_lib.reproduction.launch import Job
+from mini_lib.reproduction.launch import Job, JobsFailed
 from mini_lib.settings import run_key
 
 SMALL = paper_settings("same_different", 98, "rn", epochs=3, width=0.125, test_size=32).to_dict()
@@ -113,7 +114,83 @@ def test_an_address_where_nothing_listens_is_told_at_once():
             pass
 
 
-def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path):
+class FakeRay(ModuleType):
+    """Has so many machines: their tasks begin at once, end when Ray is asked again, and are deaf to cancelling."""
+
+    class RayError(Exception):
+        pass
+
+    class TaskCancelledError(RayError):
+        pass
+
+    def __init__(self, machines, lost=()):
+        super().__init__("ray")
+        self.exceptions, self.machines, self.lost = self, machines, lost
+        self.tasks, self.cancelled, self.asked = [], set(), 0
+
+    def remote(self, **resources):
+        def start(jobs, *rest):
+            self.tasks += jobs
+            return len(self.tasks) - 1
+
+        return lambda function: SimpleNamespace(remote=start)
+
+    def wait(self, waiting, timeout):
+        self.asked += 1
+        ended = [
+            task for task in waiting if task in self.cancelled or (self.asked > 1 and task < self.machines)
+        ]
+        assert ended or self.asked == 1, "it waits for what never begins"
+        return ended, [task for task in waiting if task not in ended]
+
+    def get(self, task):
+        if task in self.cancelled:
+            raise self.TaskCancelledError
+        if self.tasks[task].seed in self.lost:
+            raise self.RayError("its machine is gone")
+        return [SimpleNamespace(key=self.tasks[task].key, finished=False)], []
+
+    def cancel(self, task):
+        if task >= self.machines:
+            self.cancelled.add(task)
+
+
+def seeds_of(ray, monkeypatch, folder, deadline=None):
+    """Three runs over a fake Ray; the seed of each that comes back."""
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    jobs = [job(seed) for seed in (1, 2, 3)]
+    runs = over_cluster(jobs, device=CPU, checkpoints=folder, deadline=deadline, progress=False)
+    yield from (made.seed for made, _ in runs)
+
+
+def test_what_has_not_begun_at_the_deadline_is_cancelled_and_what_runs_is_waited_for(tmp_path, monkeypatch):
+    ray = FakeRay(machines=1)
+    assert list(seeds_of(ray, monkeypatch, tmp_path, deadline=time.time() - 1)) == [1]
+    assert ray.cancelled == {1, 2}
+
+
+def test_before_the_deadline_nothing_is_cancelled(tmp_path, monkeypatch):
+    ray = FakeRay(machines=3)
+    assert list(seeds_of(ray, monkeypatch, tmp_path, deadline=time.time() + 99)) == [1, 2, 3]
+    assert not ray.cancelled
+
+
+def test_a_run_whose_machine_is_gone_is_named_and_the_others_are_kept(tmp_path, monkeypatch):
+    kept = []
+    with pytest.raises(JobsFailed, match=r"1 of 3 runs failed:\n.*seed 2: its machine is gone$"):
+        kept.extend(seeds_of(FakeRay(3, lost=[2]), monkeypatch, tmp_path))
+    assert kept == [1, 3]
+
+
+@pytest.fixture
+def interrupts_heard_again():
+    """A worker is deaf to interrupts; this process is not, once the test is over."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path, interrupts_heard_again):
     def broken(settings, seed):
         raise ValueError("no such data")
 
@@ -121,6 +198,7 @@ def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path
     assert [(run.key, run.finished, list(run.model.parameters())) for run in runs] == [(job(1).key, True, [])]
     assert runs[0].device_name.startswith("cpu: ")
     assert failed == ["{'a': 1}, seed 7: no such data"]
+    signal.raise_signal(signal.SIGINT)  # Ray's cancelling
 
 
 # ------------------------------------------------------------------------------------------ with Ray
@@ -154,9 +232,7 @@ def killed_once(folder):
 
 
 @pytest.mark.slow
-def test_a_worker_is_killed_and_the_queue_finishes_with_nothing_lost_or_doubled(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_worker_is_killed_and_all_runs_finish_with_nothing_lost_or_doubled(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cell = Cell("esbn.table9", "ESBN + TCN", "m=98", SMALL, 4, home="esbn.table9")
     monkeypatch.setattr(esbn, "CELLS", [cell])
@@ -180,10 +256,26 @@ def test_a_worker_is_killed_and_the_queue_finishes_with_nothing_lost_or_doubled(
 
 def test_nothing_is_connected_where_nothing_is_to_be_made(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 0, home="esbn.table9")])
-    monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected") or nullcontext())
+    monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
     words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", [*words, "--records", str(tmp_path / "records")])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 0
     assert "0 runs finished, 0 left" in capsys.readouterr().out
+
+
+def test_a_dry_run_starts_no_cluster_here_and_plans_for_the_one_that_would_be_started(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 3, home="esbn.table9")])
+    monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
+    words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu", "--dry-run"]
+    monkeypatch.setattr(sys, "argv", [*words, "--workers", "3", "--records", str(tmp_path / "records")])
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3 runs to make on a Ray cluster with 3 CPUs and ")
+    assert re.search(r"in all 3 runs, .* on 3 cores", out)

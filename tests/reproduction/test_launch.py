@@ -116,7 +116,7 @@ def test_regimes_of_one_task_share_a_stack():
 def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path, monkeypatch):
     jobs = [job(1), job(2), job(1, tcn=False)]
     asked = iter([*[False] * 3, False, True])  # before each is built, before the first stack, after an update
-    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    monkeypatch.setattr(launching, "past", lambda deadline: next(asked, True))
     halted = list(in_stacks(jobs, tmp_path, 0.0))
     assert [run.finished for _, run in halted] == [False, False]
     assert sorted(path.stem for path in tmp_path.glob("*.pt")) == sorted(j.key for j in jobs[:2])
@@ -128,7 +128,7 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
 
 def test_no_run_is_built_for_a_stack_after_the_deadline(tmp_path, monkeypatch):
     asked, built = iter([False]), []
-    monkeypatch.setattr(launching, "_past", lambda deadline: next(asked, True))
+    monkeypatch.setattr(launching, "past", lambda deadline: next(asked, True))
     watched = Job(lambda *given: built.append(given) or build(*given), job(1).settings, 1, "watched")
     assert list(in_stacks([watched, watched], tmp_path, 0.0)) == []
     assert len(built) == 1

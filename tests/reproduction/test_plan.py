@@ -1,5 +1,6 @@
 """The plan of `mini-lib reproduce`: what is worth most first, and what it takes."""
 
+import dataclasses
 import json
 import math
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from mini_lib.reproduction import Cell, Claim, Records, plan
+from mini_lib.reproduction import Cell, Claim, Records, cli, plan
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.plan import Cost, Costs, Step, describe_plan, make_plan, schedule, span, time_spent
 from mini_lib.settings import run_key, settings_hash
@@ -113,8 +114,6 @@ def test_what_is_stored_is_read_again(tmp_path, monkeypatch):
 
 
 def test_the_sizes_that_come_along_are_those_of_the_runs(monkeypatch):
-    from mini_lib.reproduction import cli
-
     monkeypatch.undo()
     sizes = plan._stored()["sizes"]
     small = [
@@ -123,6 +122,12 @@ def test_the_sizes_that_come_along_are_those_of_the_runs(monkeypatch):
     for cell in small[:4]:
         run = cli.build_run(cell.settings, 1)
         assert sizes[cell.hash] == [run.updates, min(run.batch_size, run.examples)]
+
+
+def test_the_size_of_every_run_comes_along(monkeypatch):
+    """Else `mini-lib bench --store` was not run after cells were added."""
+    monkeypatch.undo()
+    assert {cell.hash for cell in cli.cells()} <= plan._stored()["sizes"].keys()
 
 
 # ------------------------------------------------------------------------------------------ the order
@@ -157,9 +162,9 @@ def taking(**seconds):
     return Known("m", {int(name[1:]): each for name, each in seconds.items()})
 
 
-def add_runs(store, of, seeds):
+def add_runs(store, of, seeds, **changes):
     for seed in seeds:
-        made = record(seed)
+        made = record(seed, **changes)
         own = {"settings": of.settings, "hash": of.hash, "key": run_key(of.settings, seed)}
         store.add(made | own, HOME)
 
@@ -205,6 +210,27 @@ def test_claims_without_a_verdict_come_first_and_the_cheapest_of_them_before_oth
     assert [each.settings["m"] for each in steps[-1].jobs] == [95] * 7 + [50] * 7 + [0] * 7
 
 
+def test_runs_that_diverged_and_those_of_another_scale_do_not_count_towards_three(claimed, store):
+    some, other_scale, hopeless = (cell("A", m, runs=9) for m in (1, 2, 3))
+    add_runs(store, some, [1])
+    add_runs(store, some, [2, 3], diverged=True)
+    add_runs(store, other_scale, [1, 2], scale="tutorial")
+    add_runs(store, hopeless, [1, 2, 3], diverged=True)
+    cells = [some, other_scale, hopeless]
+    claimed(*(claim(f"esbn.C{number}", each) for number, each in enumerate(cells, 1)))
+    steps = make_plan(jobs_of(cells, store), cells, store, taking(m1=1, m2=2, m3=3))
+    assert purposes(steps) == [("claim esbn.C1", 2), ("claim esbn.C2", 3), (f"{HOME}, A: all runs", 14)]
+
+
+def test_runs_of_ones_own_are_a_single_step(claimed, store):
+    cells = [cell("A", 1), cell("B", 2)]
+    claimed(claim("esbn.C1", cells[0]))
+    steps = make_plan(jobs_of(cells, store, seeds=4), cells, store, taking(m1=9, m2=1), own=True)
+    assert purposes(steps) == [("runs of your own", 8)]
+    assert [each.settings["m"] for each in steps[0].jobs] == [2] * 4 + [1] * 4
+    assert make_plan([], cells, store, taking(), own=True) == []
+
+
 def test_what_two_claims_need_is_made_once_and_makes_the_second_cheaper(claimed, store):
     a, b, c = (cell("A", m, runs=3) for m in (1, 2, 3))
     claimed(claim("esbn.C1", c), claim("esbn.C2", a, b), claim("esbn.C3", a))
@@ -221,6 +247,26 @@ def test_a_claim_at_the_small_scale_is_planned_where_its_cells_are_asked_for(cla
     steps = make_plan(jobs_of([full, small], store), [full, small], store, costs)
     assert purposes(steps) == [("claim esbn.C1 @tutorial", 3), ("claim esbn.C1", 3)]
     assert purposes(make_plan(jobs_of([full], store), [full], store, costs)) == [("claim esbn.C1", 3)]
+
+
+def test_a_claim_is_planned_under_the_readings_that_it_is_judged_under(claimed, store):
+    """Only of a paper that prints no numbers: elsewhere a reading's cells stand beside the numbers."""
+
+    def twice(table, m):
+        return [cell("A", m, 3, table=table), cell("A", m + 1, 3, "tutorial, no mask", table)]
+
+    cells = [
+        dataclasses.replace(each, column="m")
+        for each in (*twice("kanerva.fig2c", 1), *twice("esbn.table11", 3))
+    ]
+    claimed(claim("kanerva.C1", cells[0]), claim("esbn.C1", cells[2]))
+    steps = make_plan(jobs_of(cells, store), cells, store, taking(m1=4, m2=1, m3=2, m4=3))
+    assert purposes(steps) == [
+        ("claim kanerva.C1 @tutorial, no mask", 3),
+        ("claim esbn.C1", 3),
+        ("claim kanerva.C1", 3),
+        ("esbn.table11, A (tutorial, no mask): 3 runs", 3),
+    ]
 
 
 def test_rows_nearly_whole_come_first_then_cheap_ones_then_other_readings(claimed, store):
@@ -300,7 +346,7 @@ def test_a_plan_in_words_says_what_is_estimated_and_where_the_budget_ends():
     assert "beyond the budget of 1m" in beyond
     assert long.split() == ["~2.0", "h", "~2.0", "h", "1", "long"]
     assert total.startswith(
-        "in all 2 runs, ~2.0 h of one core, ~2.0 h on 1; 1 of them are expected within 1m"
+        "in all 2 runs, ~2.0 h of one core, ~2.0 h on 1 core; expected within 1m: 1 run ("
     )
 
 
@@ -308,7 +354,7 @@ def test_a_long_plan_is_cut_and_says_so():
     text = describe_plan(schedule([step(f"s{i}", 1.0) for i in range(9)], workers=3), "cuda", shown=2)
     assert "... and 7 more; --dry-run prints them all" in text
     assert text.count("\n") == 4
-    assert "9 s of one GPU, 3 s on 3" in text
+    assert text.endswith("in all 9 runs, 9 s of one GPU, 3 s on 3 GPUs")
 
 
 @pytest.mark.parametrize(
