@@ -143,11 +143,11 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("compare", "--mine", "--summary"), "ask for one"),
         (
             ("compare", "--mine"),
-            "no runs of your own in records; `mini-lib reproduce TABLE --seed 101` makes one",
+            "no runs of your own in own_records; `mini-lib reproduce TABLE --seed 101` makes one",
         ),
-        (("compare", "--mine", "--records", COMMITTED), "are the stored runs; name another folder"),
+        (("compare", "--mine", "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
-        ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "are the stored runs; name another folder"),
+        ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", "1.5"), "Invalid value for '--seed'"),
         ((*REPRODUCE, "--seed", -1), "Invalid value for '--seed'"),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
@@ -328,8 +328,8 @@ def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_store
     code, out, _ = run(*own)
     assert code == 0
     assert out.startswith("2 runs to make")
-    assert "records go to records\n" in out
-    assert sorted(record["seed"] for record in Records(tmp_path / "records")) == [101, 7_000]
+    assert "records go to own_records\n" in out
+    assert sorted(record["seed"] for record in Records(tmp_path / "own_records")) == [101, 7_000]
     assert (made / "records" / "esbn.table9.jsonl").read_text() == before
     assert run(*own)[1].startswith("0 runs to make")
     code, out, _ = run("compare", "esbn.table9", "--mine")
