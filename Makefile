@@ -73,7 +73,7 @@ unit: $(READY)
 
 # Of the files that mark a test so: to load all of them takes longer than many a test.
 slow: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py')
+	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py' | sort)
 
 # Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it twice.
 stress: $(READY)
