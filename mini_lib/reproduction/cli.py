@@ -293,12 +293,15 @@ def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], 
     try:
         store.add(record, cell.home)
     except OSError as error:
-        raise OSError(f"{error}. {rescue(record, cell.home, run, checkpoints)}") from error
+        raise OSError(f"{error}. {rescue(record, cell.home, run, checkpoints, store.folder)}") from error
     return record
 
 
-def rescue(record: dict, home: str, run: "Run", checkpoints: Path) -> str:
-    """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on."""
+def rescue(record: dict, home: str, run: "Run", checkpoints: Path, folder: Path) -> str:
+    """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on.
+
+    `folder` is where the record belongs.
+    """
     from mini_lib.reproduction.records import Records
 
     try:
@@ -307,10 +310,9 @@ def rescue(record: dict, home: str, run: "Run", checkpoints: Path) -> str:
         if (checkpoints / f"{run.key}.pt").exists():
             return f"{run.name} had just finished; it goes on from its last checkpoint in {checkpoints}"
         return f"{run.name} had just finished and is lost; it is trained again"
-    return (
-        f"{run.name} had just finished; its record is safe in {checkpoints / UNRECORDED}, and `mini-lib results "
-        f"merge {checkpoints / UNRECORDED}` takes it over"
-    )
+    safe = checkpoints / UNRECORDED
+    merge = shlex.join(["mini-lib", "results", "merge", str(safe), "--records", str(folder)])
+    return f"{run.name} had just finished; its record is safe in {safe}, and `{merge}` takes it over"
 
 
 def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | None) -> list["Job"]:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -296,8 +297,9 @@ def test_a_finished_run_that_cannot_be_recorded_is_kept_beside_the_checkpoints(
         code, _, err = run(*REPRODUCE, "--seeds", 1, *where)
     assert code == 1
     assert "its record is safe in checkpoints/unrecorded" in err
-    merged = run("results", "merge", "checkpoints/unrecorded", *where)[1]
-    assert merged == "1 records merged, 0 were known\n"
+    program, *merge = shlex.split(re.search(r"`(.+)` takes it over", err)[1])
+    assert (program, merge[-1]) == ("mini-lib", str(tmp_path / "records"))
+    assert run(*merge)[1] == "1 records merged, 0 were known\n"
     assert run(*REPRODUCE, "--seeds", 1, *where)[1].startswith("0 runs to make")
 
 
@@ -311,7 +313,7 @@ def test_what_is_lost_on_a_full_disk_is_said_to_be(made, tmp_path, monkeypatch, 
     if checkpoint:
         (tmp_path / f"{stopped.key}.pt").touch()
     monkeypatch.setattr(os, "fsync", full)
-    told = cli.rescue(record, "esbn.table9", stopped, tmp_path)
+    told = cli.rescue(record, "esbn.table9", stopped, tmp_path, made / "records")
     assert ("is lost; it is trained again" in told) != checkpoint
     assert (f"goes on from its last checkpoint in {tmp_path}" in told) == checkpoint
 
