@@ -4,6 +4,7 @@ What is loaded by a name that somebody asks for is no import: the files that do 
 """
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import mini_lib
 
 ROOT = Path(mini_lib.__file__).parent
+PYTEST = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 WINGS = ("esbn", "scan", "functions", "kanerva")
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 DOOR = Path("__main__.py")  # where the command begins: the one file below that looks up
@@ -134,6 +136,15 @@ def test_only_the_files_that_are_named_load_by_name():
         if loaders & {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}:
             by_name.add(path.as_posix())
     assert by_name == BY_NAME
+
+
+def test_shapes_are_checked_wherever_they_are_written():
+    (option,) = [each for each in PYTEST["addopts"] if each.startswith("--jaxtyping-packages=")]
+    checked = option.partition("=")[2].split(",")
+    for path in FILES:
+        module = ".".join(("mini_lib", *path.with_suffix("").parts))
+        if "from jaxtyping import" in (ROOT / path).read_text():
+            assert any(f"{module}.".startswith(f"{each}.") for each in checked), f"{module}: add it to {option}"
 
 
 def test_every_wing_stands_on_both_floors():
