@@ -144,7 +144,9 @@ def test_shapes_are_checked_wherever_they_are_written():
     for path in FILES:
         module = ".".join(("mini_lib", *path.with_suffix("").parts))
         if "from jaxtyping import" in (ROOT / path).read_text():
-            assert any(f"{module}.".startswith(f"{each}.") for each in checked), f"{module}: add it to {option}"
+            assert any(f"{module}.".startswith(f"{each}.") for each in checked), (
+                f"{module}: add it to {option}"
+            )
 
 
 def test_every_wing_stands_on_both_floors():
