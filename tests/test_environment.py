@@ -1,14 +1,17 @@
 """pyproject.toml, constraints.txt, environment.yml and the running environment say the same."""
 
+import json
 import re
 import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -112,3 +115,39 @@ def test_tables_of_notices_are_whole():
 
 def test_the_package_shows_the_readme():
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["readme"] == "README.md"
+
+
+def shown_to_readers() -> list[Path]:
+    folders = (("*.md", ROOT), ("*.md", ROOT / "book"), ("**/*.py", ROOT / "mini_lib"))
+    return [path for pattern, folder in folders for path in sorted(folder.glob(pattern))]
+
+
+def test_nobody_is_told_to_install_the_package_from_an_index_that_does_not_have_it():
+    asks = re.compile(r"pip install [^\n`]*\bmini[_-]lib\b")
+    assert not [path.name for path in shown_to_readers() if asks.search(path.read_text(encoding="utf-8"))]
+
+
+def test_the_pytorch_that_readme_names_is_the_pinned_one():
+    named = re.findall(r"(?:PyTorch |torch==)(\d[\d.]*\d)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(named) >= 2
+    assert {Version(version) for version in named} == {pins()["torch"]}
+
+
+def cluster_file() -> dict:
+    """The cluster.yaml of the page "Where to run it"."""
+    page = (ROOT / "book" / "where_to_run.md").read_text(encoding="utf-8")
+    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+
+
+def test_ray_accepts_the_cluster_file_of_the_book():
+    """By Ray's own rules for such files; to load Ray itself takes seconds."""
+    (rules,) = (file for file in metadata.files("ray") if file.name == "ray-schema.json")
+    jsonschema.validate(cluster_file(), json.loads(rules.locate().read_text(encoding="utf-8")))
+
+
+def test_machines_of_a_cloud_have_the_ray_and_the_python_that_the_book_needs():
+    image = cluster_file()["docker"]["image"]
+    ray, major, minor = re.fullmatch(r"rayproject/ray:([\d.]+)-py(\d)(\d+)", image).groups()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert Version(ray) == pins()["ray"]
+    assert SpecifierSet(project["requires-python"]).contains(f"{major}.{minor}")

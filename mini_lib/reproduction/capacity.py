@@ -1,4 +1,4 @@
-"""What the whole reproduction costs, on paper: hours of cores and of GPUs, on few workers and on many."""
+"""What the page "Where to run it" computes: what was trained on GPUs, and what the whole reproduction costs."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,10 +10,11 @@ from mini_lib.reproduction.ledger import table
 from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
 
 WORKERS = (1, 8, 64)
+COSTS = "<!-- costs -->"  # a line: the page shows what stands before it and what comes after in two places
 
 
 def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Build) -> str:
-    """The generated part of the page "Where to run it", as MyST.
+    """The generated parts of the page "Where to run it", as MyST: a sentence on GPUs, the line `COSTS`, the costs.
 
     Args:
         papers: each paper's title and cells; other readings of a cell are left out, and tables of our own.
@@ -26,9 +27,9 @@ def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Buil
     every = [cost for runs in by_paper.values() for cost in runs]
     rows = [(title, *_row(runs)) for title, runs in [*by_paper.items(), ("all", every)]]
     heads = ("", "runs", "runs estimated", "core-hours", "core-hours estimated", "longest run")
-    return "\n\n".join(
-        [table(heads, rows), _on_workers(every), _driver(records, every), _on_gpus(records, every, costs)]
-    )
+    timed = [record for record in records if record["provenance"]["device"].startswith("cuda")]
+    parts = [_trained_on_gpus(timed, records), COSTS, table(heads, rows), _on_workers(every)]
+    return "\n\n".join([*parts, _driver(records, every), _on_gpus(timed, every, costs)])
 
 
 def write_capacity(path: Path, papers: dict[str, list[Cell]], records: Iterable[dict], build: Build) -> Path:
@@ -81,21 +82,31 @@ def _driver(records: list[dict], costs: list[Cost]) -> str:
     )
 
 
-def _on_gpus(records: list[dict], costs: list[Cost], on_cpu: Costs) -> str:
-    """Hours of a GPU: an assumption, and what was measured of it, if anything was."""
-    seconds = sum(cost.seconds for cost in costs)
-    text = (
-        f"**GPU-hours are not measured.** If a GPU stands for {CORES_OF_A_GPU} cores, which is an assumption, all "
-        f"of it is {seconds / CORES_OF_A_GPU / 3600:,.0f} GPU-hours."
-    )
-    timed = [record for record in records if record["provenance"]["device"].startswith("cuda")]
+def _trained_on_gpus(timed: list[dict], records: list[dict]) -> str:
+    """How many of the runs on record were made on a GPU."""
     if not timed:
-        return f"{text} No run on record was made on one."
+        return "No run on record was made on a GPU yet."
+    return f"{len(timed):,} of the {len(records):,} runs on record {_was(timed)} made on a GPU."
+
+
+def _was(records: list[dict]) -> str:
+    return "was" if len(records) == 1 else "were"
+
+
+def _on_gpus(timed: list[dict], costs: list[Cost], on_cpu: Costs) -> str:
+    """Hours of a GPU: what the runs that were timed on one make of it, and an assumption without any."""
+    seconds = sum(cost.seconds for cost in costs)
+    if not timed:
+        return (
+            f"**GPU-hours are not measured**, since no run on record was made on one. If a GPU stands for "
+            f"{CORES_OF_A_GPU} cores, which is an assumption, all of it is "
+            f"{seconds / CORES_OF_A_GPU / 3600:,.0f} GPU-hours."
+        )
     spent = sum(record["provenance"]["seconds"] for record in timed)
     cores = sum(on_cpu.of(record["settings"]).seconds for record in timed)
-    made = "1 run on record was" if len(timed) == 1 else f"{len(timed)} runs on record were"
+    runs = "1 run" if len(timed) == 1 else f"{len(timed)} runs"
     return (
-        f"{made} made on a GPU, in {span(spent)}; a core takes {span(cores)} for that, "
+        f"{runs} on record {_was(timed)} made on a GPU, in {span(spent)}; a core takes {span(cores)} for that, "
         f"{cores / spent:.0f} times as long. If that holds for the others, all of it is "
         f"{seconds * spent / cores / 3600:,.0f} GPU-hours."
     )

@@ -71,7 +71,9 @@ def load_ray() -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise UsageError("--launcher ray needs Ray: pip install 'mini_lib[cluster]'") from None
+        raise UsageError(
+            "--launcher ray needs Ray: pip install -e '.[cluster]' in a checkout of the book"
+        ) from None
     return ray
 
 

@@ -1,14 +1,17 @@
 """What the whole reproduction costs, from the time that runs took."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from mini_lib.reproduction import Cell, cli, plan
-from mini_lib.reproduction.capacity import capacity, write_capacity
+from mini_lib.reproduction.capacity import COSTS, capacity, write_capacity
 from mini_lib.settings import settings_hash
 from reproduction.samples import HOME
 from reproduction.test_plan import BASE, build, timed
+
+ROOT = Path(__file__).parents[2]
 
 
 def cell(m, runs, variant=""):
@@ -59,8 +62,10 @@ def test_what_was_never_run_is_said_to_be_estimated(papers):
 
 def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     text = capacity(papers, HOURS, build)
-    assert "**GPU-hours are not measured.** If a GPU stands for 20 cores, which is an assumption" in text
-    assert "No run on record was made on one." in text
+    assert (
+        "**GPU-hours are not measured**, since no run on record was made on one. If a GPU stands for 20"
+        in text
+    )
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
     assert (
         "1 run on record was made on a GPU, in 6 min; a core takes 60 min for that, 10 times as long" in text
@@ -68,6 +73,29 @@ def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     assert "all of it is 2 GPU-hours" in text
     twice = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
     assert "2 runs on record were made on a GPU, in 12 min" in capacity(papers, [*HOURS, *twice], build)
+
+
+def test_the_page_says_first_what_was_trained_on_a_gpu(papers):
+    """The page shows what stands before the line of its own where GPUs are, and the rest at its end."""
+
+    def said(*more):
+        sentence, costs = capacity(papers, [*HOURS, *more], build).split("\n\n<!-- costs -->\n\n")
+        assert costs.startswith("|")
+        return sentence
+
+    on_gpus = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
+    assert said() == "No run on record was made on a GPU yet."
+    assert said(on_gpus[0]) == "1 of the 3 runs on record was made on a GPU."
+    assert said(*on_gpus) == "2 of the 4 runs on record were made on a GPU."
+    page = (ROOT / "book" / "where_to_run.md").read_text(encoding="utf-8")
+    before, after = (page.index(f":{option}: {COSTS}\n") for option in ("end-before", "start-after"))
+    assert (
+        page.index("## One GPU")
+        < before
+        < page.index("## Slurm")
+        < page.index("## What all of it costs")
+        < after
+    )
 
 
 def test_the_page_of_the_real_papers_is_written_from_the_records(tmp_path):

@@ -53,7 +53,7 @@ def test_devices_are_those_of_the_cluster():
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"pip install 'mini_lib\[cluster\]'"), connected():
+    with pytest.raises(UsageError, match=r"pip install -e '\.\[cluster\]' in a checkout"), connected():
         pass
 
 
