@@ -123,6 +123,7 @@ TRAINED = {
     "relational_window": ("functions", "relational_window"),
     "kanerva_digits": ("kanerva", "digits"),
     "kanerva_binding": ("kanerva", "binding"),
+    "kanerva_binding_balanced": ("kanerva", "binding_balanced"),  # balanced at first: an addition of ours
     "kanerva_sprites": ("kanerva", "sprites"),
     "kanerva_mixture": ("kanerva", "mixture"),
 }

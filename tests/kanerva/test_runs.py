@@ -9,6 +9,7 @@ from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.runs import (
     PAPERS,
+    Settings,
     build,
     data_source,
     draw,
@@ -240,11 +241,25 @@ def test_they_are_the_first_seed_of_the_small_scale(name):
     assert not network.training
 
 
+EVERY_1000 = tuple(range(100, 1000, 100))  # updates; an epoch has ten
+BALANCED = {"binding_balanced": {"balance": 15.0, "balance_until": 2000, "checks": EVERY_1000}}
+
+
+@pytest.mark.parametrize("name", BALANCED)
+def test_those_that_were_balanced_are_the_first_seed_of_their_variant(name):
+    _, about = trained(f"kanerva_{name}")
+    plain = name.removesuffix("_balanced")
+    assert about["settings"] == tutorial_settings(plain, MACHINES[plain], **BALANCED[name]).to_dict()
+    assert about["seed"] == 1
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in MACHINES if name != "sprites"])  # which takes a minute
+@pytest.mark.parametrize(
+    "name", [*(name for name in MACHINES if name != "sprites"), *BALANCED]
+)  # sprites take a minute
 def test_they_do_what_their_files_say(name):
     network, about = trained(f"kanerva_{name}")
-    s = tutorial_settings(name, MACHINES[name])
+    s = Settings.from_dict(about["settings"])
     metrics = evaluate(network, evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
     for metric in ("nll", "nll_empty", "largest"):
         assert metrics[metric] == pytest.approx(about["metrics"][metric], rel=0.02)
