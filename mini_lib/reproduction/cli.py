@@ -595,7 +595,7 @@ def main(started: float | None = None) -> None:
     global _began
     _began = time.time() if started is None else started
     try:
-        status = app(prog_name="mini-lib", standalone_mode=False)
+        status = app(prog_name="mini-lib", standalone_mode=False) or 0
         if status == INTERRUPTED_STATUS:
             print(INTERRUPTED, file=sys.stderr)
         sys.exit(status)
@@ -604,8 +604,8 @@ def main(started: float | None = None) -> None:
         sys.exit(2)
     except REFUSED as error:
         if message := error.format_message().rstrip("."):  # else it has shown the whole help
-            help_ = f"`{error.ctx.command_path} --help` says what it takes"
-            print(f"mini-lib: {message}; {help_}", file=sys.stderr)
+            where = f"`{error.ctx.command_path} --help` says what it takes"
+            print(f"mini-lib: {message}; {where}", file=sys.stderr)
         sys.exit(2)
     except (CorruptFileError, OSError, RuntimeError) as error:
         if not foreseen(error):
