@@ -1,10 +1,10 @@
-"""The papers' headline claims: small rules over cells in claims.json, judged on what we measured.
+"""The papers' headline claims, and our controls to them: rules over cells in claims.json, judged on our runs.
 
 From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
 means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict: a claim "holds" or
 "fails", or is a "tie" where chance can explain the difference. It is "open" where it would hold, had none of its
-runs diverged. There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"), or
-one of its cells has none ("not run").
+runs diverged. There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"),
+where some of its cells have none ("incomplete"), or all ("not run").
 """
 
 import json
@@ -33,13 +33,15 @@ from mini_lib.reproduction.comparison import (
     printed,
     prints_numbers,
     reading_of,
+    repeated,
     scale_of_variant,
 )
 from mini_lib.training import LOG_EVERY
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
-JUDGED = ("holds", "tie", "fails", "open", TOO_FEW, "not run")  # what can be said of a claim
+LACKING = ("incomplete", "not run")  # some of a claim's cells have no runs, or all
+JUDGED = ("holds", "tie", "fails", "open", TOO_FEW, *LACKING)  # what can be said of a claim
 WORST_FIRST = ("fails", TOO_FEW, "tie", "holds")
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
@@ -63,14 +65,15 @@ Verdict = tuple[str, str]  # a word of JUDGED, and the figure that decided it
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim of a paper."""
+    """A claim of a paper, or a control of ours to one."""
 
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
-    source: str  #: where the paper says so.
+    source: str  #: where the paper says so; of a control, to what it is one.
     #: its `kind` (a key of `KINDS`), the cells it names ("table/row/column", or "*" for every column that the
     #: paper prints) and its numbers; `metric` where it is not the cells' own.
     rule: dict
+    control: bool = False  #: whether it is a control of ours: the paper does not say so.
 
     @property
     def paper(self) -> str:
@@ -87,7 +90,7 @@ class Claim:
         missing = [cell for cell, value in values.items() if value is None]
         if missing:
             some = f"{len(missing)} of {len(values)} cells have no runs"
-            return "not run", "no runs" if len(missing) == len(values) else some
+            return ("not run", "no runs") if len(missing) == len(values) else ("incomplete", some)
         return KINDS[self.rule["kind"]](self.rule, values)
 
 
@@ -127,7 +130,8 @@ def judge(
     """Judge every claim at every scale; those that name cells which are not given are left out.
 
     They are judged under `readings` too, variants such as "tutorial, balanced at first", wherever one of these has
-    all cells of a claim. UsageError for a reading of which no cell is given.
+    all cells of a claim, and not just the numbers and runs that it was judged on before. UsageError for a reading of
+    which no cell is given.
     """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
     readings = list(readings)
@@ -141,9 +145,11 @@ def judge(
         judgements.append(_judge(claim, "paper", full))
         if any(small.values()):  # else nobody has declared this claim at the smaller scale
             judgements.append(_judge(claim, TUTORIAL, small)._replace(settings=_changed(full, small)))
+        before = [_numbers(full), _numbers(small)]
         for reading in readings:
             own = {cell: compared.get(f"{cell}/{reading}") for cell in full}
-            if all(own.values()):
+            if all(own.values()) and _numbers(own) not in before:
+                before.append(_numbers(own))
                 scale = small if scale_of_variant(reading) == TUTORIAL else full
                 bases = {cell: scale[cell] or full[cell] for cell in own}
                 judgements.append(_judge(claim, reading, own)._replace(settings=_changed(bases, own)))
@@ -160,7 +166,7 @@ def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None 
     return [
         each
         for each in judge(compared, claims, readings_among(each.cell for each in compared))
-        if each.scale in SCALES or (each.verdict != "not run" and not prints_numbers(each.claim.paper))
+        if each.scale in SCALES or (each.verdict not in LACKING and not prints_numbers(each.claim.paper))
     ]
 
 
@@ -170,13 +176,18 @@ def readings_among(cells: Iterable[Cell]) -> list[str]:
     return [variant for variant, cell in by_variant.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
 
 
+def _numbers(compared: Mapping[str, Comparison | None]) -> list[tuple[str, str] | None]:
+    """Which numbers of which runs decide a claim."""
+    return [each and each.number for each in compared.values()]
+
+
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:
     """Judge a claim on the comparisons of its cells at one scale.
 
     A claim cannot hold where runs diverged, since what the others did says nothing of these.
     """
     verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
-    if verdict != "not run":
+    if verdict not in LACKING:
         runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
         if lost := sum(runs.values()):
             verdict = "open" if verdict == "holds" else verdict
@@ -269,8 +280,13 @@ def _matching(wanted: str, ids: list[str]) -> list[str]:
 
 
 def claims_by_paper(judgements: Iterable[Judgement]) -> list[tuple]:
-    """A table, its head first: how often each word of `JUDGED` was said of a paper's claims at a scale."""
-    count = Counter((each.claim.paper, each.scale, each.verdict) for each in judgements)
+    """A table, its head first: how often each word of `JUDGED` was said of a paper's claims at a scale.
+
+    Our controls to these claims are counted in rows of their own, below all papers: "kanerva, our controls".
+    """
+    judged = sorted(judgements, key=lambda each: each.claim.control)
+    names = [each.claim.paper + ", our controls" * each.claim.control for each in judged]
+    count = Counter((name, each.scale, each.verdict) for name, each in zip(names, judged, strict=True))
     rows = dict.fromkeys(key[:2] for key in count)
     return [
         ("paper", "scale", *JUDGED),
@@ -284,8 +300,9 @@ def summary(comparisons: list[Comparison]) -> str:
     names = (*VERDICTS, "partial")
     tables = [("table", *names)]
     tables += [(table, *map(count.get, names)) for table, count in counts(comparisons).items()]
-    parts = [counts_by_paper(comparisons), *([claims_by_paper(judgements)] if judgements else []), tables]
-    lines = ["\n\n".join(map(in_columns, parts))]
+    parts = [in_columns(counts_by_paper(comparisons)), repeated(comparisons)]
+    parts += [in_columns(claims_by_paper(judgements)) if judgements else "", in_columns(tables)]
+    lines = ["\n\n".join(filter(None, parts))]
     by_claim = _by_claim(judgements)
     lines += [""] if by_claim else []
     for claim, judged in by_claim.items():

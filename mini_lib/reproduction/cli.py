@@ -27,10 +27,10 @@ if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command lo
 
 WINGS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
 
-MOST_RUNS = 100_000  # asked for at once; all tables together have a tenth of that
 UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
 STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
 _began = 0.0  # when the command did; `main` says so
+REFUSED = typer.BadParameter.__base__  # what the parser raises; typer has no public name for it
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
@@ -96,14 +96,18 @@ def to_read(folder: Path | None) -> "Records":
 @app.command("list")
 def list_(
     table: Annotated[
-        str | None, typer.Argument(help="Such as scan.table1, or a paper's, such as scan; all without one.")
+        str | None,
+        typer.Argument(help="Such as scan.table1, or a paper's, such as scan: every cell of it."),
     ] = None,
     records: RecordsOption = None,
 ) -> None:
-    """Papers, tables, cells, and how many runs each has."""
-    from mini_lib.reproduction.comparison import filter_cells
+    """Tables, a line each, and how many runs they have of those wanted; of a table or a paper every cell."""
+    from mini_lib.reproduction.comparison import filter_cells, in_columns
 
     chosen, store = cells(table), to_read(records)
+    if table is None:
+        print(in_columns(overview(chosen, store)))
+        return
     for paper in dict.fromkeys(cell.paper for cell in chosen):
         own = [cell for cell in chosen if cell.paper == paper]
         print(f"{paper}: {wing(paper).TITLE}")
@@ -112,6 +116,33 @@ def list_(
             for cell in filter_cells(own, "table", [name]):
                 label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
                 print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
+
+
+def overview(chosen: list["Cell"], store: "Records") -> list[tuple]:
+    """A line a table, beneath its head: its name, what it shows, its cells, and how many runs there are of wanted.
+
+    Cells of one run count that run once. Variants, such as the small scale, are counted apart.
+    """
+    from mini_lib.reproduction.ledger import load
+
+    books = {paper: load(paper) for paper in {cell.paper for cell in chosen}}
+
+    def runs(cells: list["Cell"]) -> str:
+        wanted: dict[str, int] = {}
+        for cell in cells:
+            wanted[cell.hash] = max(cell.runs, wanted.get(cell.hash, 0))
+        there = sum(min(len(store.of(digest)), most) for digest, most in wanted.items())
+        return f"{there:,} of {sum(wanted.values()):,}"
+
+    lines = [("table", "cells", "runs", "runs of variants", "what it shows")]
+    tables: dict[str, list[Cell]] = {}
+    for cell in chosen:
+        tables.setdefault(cell.table, []).append(cell)
+    for table, own in tables.items():
+        main, variants = ([cell for cell in own if bool(cell.variant) == other] for other in (False, True))
+        title = books[own[0].paper].title(table)
+        lines.append((table, len(main), runs(main), runs(variants) if variants else "", title))
+    return lines
 
 
 def seconds(budget: str) -> float:
@@ -135,6 +166,7 @@ def deadline_of(budget: str | None, started: float) -> float | None:
 
 @app.command()
 def reproduce(
+    context: typer.Context,
     table: Annotated[str | None, typer.Argument(help="Such as esbn.table11.")] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
@@ -143,14 +175,13 @@ def reproduce(
     variant: VariantOption = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs a cell, seeds 1 to this; the paper's number by default."),
+        typer.Option(min=1, help="Runs a cell, seeds 1 to this, 100 at most; the paper's number by default."),
     ] = None,
     own_seeds: Annotated[
         list[int] | None,
         typer.Option(
             "--seed",
-            min=0,
-            help="A seed of your own, such as 101; repeat for more. These runs go to ./own_records, or to the "
+            help="A seed of your own, from 101 on; repeat for more. These runs go to ./own_records, or to the "
             "folder of --records, and never among the stored ones; `mini-lib compare --mine` shows them.",
         ),
     ] = None,
@@ -186,6 +217,7 @@ def reproduce(
     """
     from mini_lib.devices import check_precision, describe, pick_device
     from mini_lib.reproduction import cluster, mine, plan
+    from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.launch import default_workers, launch
     from mini_lib.reproduction.records import Records, code_version
     from mini_lib.storage import check_folder
@@ -195,22 +227,32 @@ def reproduce(
             "--seeds asks for the seeds from 1 on, --seed for one of your own; give one of the two"
         )
     deadline = deadline_of(budget, _began)
-    if (table is None) != every:
+    if table and every:
+        raise UsageError("--all asks for every table, and you name one; give one of the two")
+    if not table and not every:
         raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
+    check_stored_seeds(seeds)
     chosen = cells(table, rows, columns, variant)
     if not variant and not variants:
         chosen = [cell for cell in chosen if not cell.variant]
     check_names("launcher", [launcher], ("local", "ray"))
-    store = mine.own_records(chosen, own_seeds, records) if own_seeds else Records(records)
+    source = context.get_parameter_source("ray_address")  # the environment may name one for other programs
+    if launcher != "ray" and source is not None and source.name == "COMMANDLINE":
+        raise UsageError("--ray-address is for a Ray cluster: add --launcher ray")
+    store = mine.own_records(own_seeds, records) if own_seeds else Records(records)
     jobs = unfinished(chosen, store, own_seeds or seeds)
+    if not jobs:
+        see = ["mini-lib", "compare", *([table] if table else []), *(["--mine"] if own_seeds else [])]
+        shown = shlex.join([*see, *(["--records", str(records)] if records else [])])
+        print(f"nothing to train: all of it is on record in {store.folder}; `{shown}` shows it")
+        return
     if not dry_run:
         store.check_writable()
         code_version()
-        if jobs:
-            check_folder(checkpoints, "checkpoints")
+        check_folder(checkpoints, "checkpoints")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
     with ExitStack() as ending:
-        if launcher == "ray" and jobs:
+        if launcher == "ray":
             if dry_run and ray_address is None:
                 machines = cluster.here(workers)
             else:
@@ -222,31 +264,41 @@ def reproduce(
             at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
         check_precision(precision, where)
-        print(f"{len(jobs)} runs to make on {words}; records go to {store.folder}")
-        known = chain(store, Records() if jobs and (records or own_seeds) else ())
+        print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
+        known = chain(store, Records() if records or own_seeds else ())
         costs = plan.Costs(known, where.type, build_run)
         spent = partial(plan.time_spent, checkpoints)
         steps = plan.make_plan(jobs, chosen, store, costs, spent, own=bool(own_seeds))
         allowed = math.inf if deadline is None else max(0.0, deadline - time.time())
         timetable = plan.schedule(steps, at_a_time, allowed)
-        if jobs:
-            print(plan.describe_plan(timetable, where.type, budget, len(steps) if dry_run else plan.SHOWN))
+        print(plan.describe_plan(timetable, where.type, budget, len(steps) if dry_run else plan.SHOWN))
         if dry_run:
             return
         ordered = [job for step in timetable.steps for job in step.jobs]
         runs = train(ordered, device=where, checkpoints=checkpoints, deadline=deadline, precision=precision)
         ending.enter_context(closing(runs))
         begun, finished = keep_runs(runs, len(jobs), store, chosen, checkpoints)
-    if jobs and not begun:
+    if not begun:
         print(
             f"the budget of {budget} was over before a training could begin (starting alone took "
             f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
         )
-    print(f"{len(finished)} runs finished, {len(jobs) - len(finished)} left")
+    print(f"{counted(len(finished), 'run')} finished, {len(jobs) - len(finished)} left")
     if finished:
         expected = sum(costs.of(job.settings).seconds for job, _ in finished)
         taken = sum(seconds for _, seconds in finished)
         print(f"they took {plan.span(taken)} of training, where {plan.span(expected)} were expected")
+
+
+def check_stored_seeds(highest: int | None) -> None:
+    """UsageError if runs up to this seed are asked for that would be readers' own."""
+    from mini_lib.reproduction.records import OWN_SEEDS
+
+    if highest is not None and highest >= OWN_SEEDS:
+        raise UsageError(
+            f"seeds from {OWN_SEEDS} on are for runs of your own (`mini-lib reproduce TABLE --seed {OWN_SEEDS}`); "
+            f"take {OWN_SEEDS - 1} at most"
+        )
 
 
 def keep_runs(
@@ -316,7 +368,7 @@ def rescue(record: dict, home: str, run: "Run", checkpoints: Path, folder: Path)
 
 
 def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | None) -> list["Job"]:
-    """The runs that these cells lack, those that fill cells before other readings; UsageError above MOST_RUNS.
+    """The runs that these cells lack, those that fill cells before other readings.
 
     `seeds` are how many, or which ones; by default as many as the paper has.
     """
@@ -326,11 +378,6 @@ def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | 
     def wanted(cell: "Cell") -> list[int] | range:
         return seeds if isinstance(seeds, list) else range(1, (seeds or cell.runs) + 1)
 
-    asked = sum(len(wanted(cell)) for cell in chosen)
-    if asked > MOST_RUNS:
-        raise UsageError(
-            f"that is {asked:,} runs, and {MOST_RUNS:,} can be asked for at once; take fewer seeds or cells"
-        )
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in wanted(cell):
@@ -363,6 +410,7 @@ def weights(
     from mini_lib.training import train
     from mini_lib.weights import load_weights, save_weights
 
+    check_stored_seeds(seed)
     if table in WINGS:
         raise UsageError(
             f"weights are of one table's cell, and {table!r} is a paper; `mini-lib list {table}` shows its tables"
@@ -429,12 +477,17 @@ def compare(
 
 @results_app.command("merge")
 def merge(folder: Path, records: RecordsOption = None) -> None:
-    """Take over records made elsewhere; none is doubled."""
-    from mini_lib.reproduction.records import Records
+    """Take over records made elsewhere; none is doubled, and readers' own runs are left out.
+
+    They are taken over into a folder of --records that holds no stored runs.
+    """
+    from mini_lib.reproduction.comparison import counted
+    from mini_lib.reproduction.records import OWN_SEEDS, Records
 
     homes = {cell.hash: cell.home for cell in cells()}
-    new, known = Records(records).merge(folder, homes)
-    print(f"{new} records merged, {known} were known")
+    new, known, own = Records(records).merge(folder, homes)
+    left_out = f", {own} left out: seeds from {OWN_SEEDS} on are readers' own runs" if own else ""
+    print(f"{counted(new, 'record')} merged, {known} known already{left_out}")
 
 
 @app.command()
@@ -542,14 +595,18 @@ def main(started: float | None = None) -> None:
     global _began
     _began = time.time() if started is None else started
     try:
-        app()
+        status = app(prog_name="mini-lib", standalone_mode=False) or 0
+        if status == INTERRUPTED_STATUS:
+            print(INTERRUPTED, file=sys.stderr)
+        sys.exit(status)
     except UsageError as error:
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(2)
-    except SystemExit as end:
-        if end.code == INTERRUPTED_STATUS:
-            print(INTERRUPTED, file=sys.stderr)
-        raise
+    except REFUSED as error:
+        if message := error.format_message().rstrip("."):  # else it has shown the whole help
+            where = f"`{error.ctx.command_path} --help` says what it takes"
+            print(f"mini-lib: {message}; {where}", file=sys.stderr)
+        sys.exit(2)
     except (CorruptFileError, OSError, RuntimeError) as error:
         if not foreseen(error):
             raise

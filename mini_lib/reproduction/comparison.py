@@ -100,26 +100,27 @@ class Measured:
         lost = f", {self.diverged} diverged" if self.diverged else ""
         mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
         if self.spread is None:
-            return f"{self.n} run{'s' * (self.n > 1)}: {mean}{lost}"
+            return f"{counted(self.n, 'run')}: {mean}{lost}"
         return f"{mean} ± {self.spread:.2g}{lost}"
 
 
 def verdict(paper: Printed | None, ours: Measured) -> str:
     """One word of `VERDICTS`.
 
-    With fewer than 3 finished runs there is none: "too few runs". With d the difference of the means, SE the
-    combined standard error and a floor of 0.5 points of accuracy (5 % of an MSE or SD): "match" if
-    d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where SE exceeds 8 points (25 %).
-    Where 3 runs or more have all diverged there is no mean, and that "differs" from any.
+    With fewer than 3 finished runs there is none: "too few runs", with or without a printed number. With d the
+    difference of the means, SE the combined standard error and a floor of 0.5 points of accuracy (5 % of an MSE or
+    SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where SE exceeds
+    8 points (25 %). Where 3 runs or more have all diverged there is no mean, and that "differs" from any.
     """
     if not ours.n:
         return "not run"
+    all_diverged = ours.mean is None and ours.n >= ENOUGH
+    if ours.sem is None and not all_diverged:
+        return TOO_FEW
     if paper is None:
         return "not printed"
-    if ours.mean is None and ours.n >= ENOUGH:
+    if all_diverged:
         return "differs"
-    if ours.sem is None:
-        return TOO_FEW
     se = math.hypot(paper.se, ours.sem)
     if se > paper.share(LIMIT, 0.25) + ROUNDING:
         return "inconclusive"
@@ -149,13 +150,18 @@ class Comparison:
 
     @property
     def partial(self) -> bool:
-        """Whether there are runs, but fewer than the paper's."""
-        return 0 < self.ours.n < (self.paper.runs if self.paper else self.cell.runs)
+        """Whether it is a verdict, but on fewer runs than the paper's."""
+        return self.verdict in DECIDED and self.ours.n < self.paper.runs
+
+    @property
+    def number(self) -> tuple[str, str]:
+        """Which number of which runs it compares: the hash of their settings, and the metric."""
+        return self.cell.hash, self.cell.metric
 
     @property
     def label(self) -> str:
-        """The verdict, with "partial" beside it where that is not said already."""
-        return f"{self.verdict}, partial" if self.partial and self.verdict != TOO_FEW else self.verdict
+        """The verdict, with "partial" beside it if it is that."""
+        return f"{self.verdict}, partial" if self.partial else self.verdict
 
     def to_dict(self) -> dict:
         """For JSON."""
@@ -312,6 +318,11 @@ def in_columns(rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(line.rstrip() for line in padded)
 
 
+def counted(number: int, word: str) -> str:
+    """Such as "1 run" or "2,000 runs"."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:
     """How often each verdict was given, per table; variants are not counted."""
     by_table: dict[str, dict[str, int]] = {}
@@ -340,3 +351,19 @@ def counts_by_paper(comparisons: Iterable[Comparison]) -> list[tuple]:
         decided = [count[verdict] for verdict in DECIDED]
         rows.append((name, len(group), sum(decided) + count[TOO_FEW], sum(decided), *decided))
     return rows
+
+
+def repeated(comparisons: Iterable[Comparison]) -> str:
+    """A sentence, to stand beneath `counts_by_paper`: how many printed numbers rest on runs that another has too.
+
+    Empty if there are none. The ESBN paper, say, prints a row of its Table 11 in its Table 17 again.
+    """
+    numbers: dict[str, list[tuple[str, str]]] = {}
+    for each in comparisons:
+        if each.is_printed and each.ours.n:
+            numbers.setdefault(each.cell.paper, []).append(each.number)
+    again = {paper: (len(own) - len(set(own)), len(own)) for paper, own in numbers.items()}
+    named = ", ".join(f"{paper} {some} of {own}" for paper, (some, own) in again.items() if some)
+    if not named:
+        return ""
+    return f"A number that stands in two tables counts twice, on the same runs. Of those with a run: {named}."

@@ -1,4 +1,4 @@
-"""The top of the page "paper against ours": a square for every printed number, our numbers over theirs, three lines.
+"""The top of the page "paper against ours": a square for every printed number, our numbers over theirs, few lines.
 
 All of it is plain HTML and SVG without blank lines, so that Markdown passes it on. Its colours stand in the book's
 style sheet, book/_static/style.css.
@@ -42,7 +42,7 @@ def at_a_glance(papers: Iterable[tuple[str, list[Comparison]]]) -> list[str]:
     grids = [f"{_paper(title)}\n{squares(own)}" for title, own in papers]
     drawings = "\n".join(scatter(unit, every) for unit in dict.fromkeys(each.paper.unit for each in every))
     lines = [
-        f"{_paper(title)}\n\n" + "\n".join(f"- {line}" for line in three_lines(own)) for title, own in papers
+        f"{_paper(title)}\n\n" + "\n".join(f"- {line}" for line in what_became(own)) for title, own in papers
     ]
     return [
         "## At a glance",
@@ -213,35 +213,25 @@ def _point(each: Comparison, x: Callable[[float], str], y: Callable[[float], str
     return f'<a class="{_mark(each.verdict)}" href="#{anchor(each.cell)}">{words}{path}{point}</a>'
 
 
-# ----------------------------------------------------------------------------------------- three lines
+# ----------------------------------------------------------------------------------------- lines in words
 
 
-def three_lines(comparisons: Iterable[Comparison]) -> tuple[str, str, str]:
-    """What is reproduced of a paper, what is contradicted, and what is untested: from its cells and its claims."""
+def what_became(comparisons: Iterable[Comparison]) -> list[str]:
+    """What is reproduced of a paper, what is contradicted, and what is untested: from its cells and its claims.
+
+    Our controls to the claims, which the paper does not make, have a line of their own if there are any.
+    """
     comparisons = list(comparisons)
     count = Counter(each.verdict for each in comparisons if each.is_printed)
-    judgements = judge_all(comparisons)
-    judged = {scale: [each for each in judgements if each.scale == scale] for scale in SCALES}
-
-    def claims(verdict: str, words: str) -> list[str]:
-        """A sentence a scale that names its claims of this verdict."""
-        sentences = []
-        for scale, own in judged.items():
-            found = [each.claim for each in own if each.verdict == verdict]
-            if found:
-                named = ", ".join(map(_claim_link, found))
-                number = f"{len(found)} of {len(own)}"
-                sentences.append(f"Claims that {words} {SCALE_WORDS[scale]}: {number} ({named}).")
-        return sentences
-
-    holds, fails = claims("holds", "hold"), claims("fails", "fail")
-    reproduced = holds or ["No claim holds so far."]
-    contradicted = (fails or ["No claim fails so far."]) + _saved(judgements)
-    untested = claims("tie", "end in a tie") + claims("open", "are open, as runs diverged,")
-    for scale, own in judged.items():
-        undecided = sum(each.verdict in (TOO_FEW, "not run") for each in own)
-        if undecided:
-            untested.append(f"Claims that lack runs {SCALE_WORDS[scale]}: {undecided} of {len(own)}.")
+    judged = judge_all(comparisons)
+    judgements = [each for each in judged if not each.claim.control]
+    controls = [each for each in judged if each.claim.control]
+    reproduced = _named(judgements, "holds", "Claims that hold") or ["No claim holds so far."]
+    contradicted = _named(judgements, "fails", "Claims that fail") or ["No claim fails so far."]
+    contradicted += _saved(judgements)
+    untested = _named(judgements, "tie", "Claims that end in a tie")
+    untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
+    untested += _lacking(judgements, "Claims")
     if printed := count.total():
         few = f", {count[TOO_FEW]} have one or two" if count[TOO_FEW] else ""
         reproduced.insert(
@@ -252,7 +242,35 @@ def three_lines(comparisons: Iterable[Comparison]) -> tuple[str, str, str]:
         if unclear := count["inconclusive"]:
             untested.insert(1, f"{unclear} are inconclusive: their runs differ too much to tell.")
     lines = {"Reproduced": reproduced, "Contradicted": contradicted, "Untested": untested or ["Nothing."]}
-    return tuple(f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items())
+    if controls:
+        words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
+        sentences = [sentence for each in words.items() for sentence in _named(controls, *each)]
+        lines["Controls of ours"] = sentences + _lacking(controls, "Controls")
+    return [f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items()]
+
+
+def _named(judgements: list[Judgement], verdict: str, words: str) -> list[str]:
+    """A sentence a scale that counts and names the claims of this verdict."""
+    sentences = []
+    for scale in SCALES:
+        own = [each for each in judgements if each.scale == scale]
+        found = [each.claim for each in own if each.verdict == verdict]
+        if found:
+            number, named = f"{len(found)} of {len(own)}", ", ".join(map(_claim_link, found))
+            sentences.append(f"{words} {SCALE_WORDS[scale]}: {number} ({named}).")
+    return sentences
+
+
+def _lacking(judgements: list[Judgement], what: str) -> list[str]:
+    """A sentence a scale on the claims without a verdict that have some runs, and one on those that have none."""
+    sentences = []
+    for scale in SCALES:
+        count = Counter(each.verdict for each in judgements if each.scale == scale)
+        some = {"that lack some of their runs": (TOO_FEW, "incomplete"), "without a run": ("not run",)}
+        for words, verdicts in some.items():
+            if number := sum(count[verdict] for verdict in verdicts):
+                sentences.append(f"{what} {words} {SCALE_WORDS[scale]}: {number} of {count.total()}.")
+    return sentences
 
 
 def _saved(judgements: list[Judgement]) -> list[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mini_lib.errors import check_names, unknown_name_error
 from mini_lib.reproduction.claims import load_claims
+from mini_lib.reproduction.comparison import caption, table_name
 
 PARTS = ("row", "detail", "renaming", "claims_test")
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
@@ -87,6 +88,11 @@ class Ledger:
     rows: tuple[Row, ...]
     details: tuple[Detail, ...] = ()
     renamings: Mapping[str, tuple[Renaming, ...]] = field(default_factory=dict)
+
+    def title(self, table: str) -> str:
+        """What a table or figure such as "esbn.table9" shows, in our words; empty where nothing says so."""
+        named = (row.what for row in self.rows if row.number == table_name(table))
+        return caption(table) or next(named, "")
 
 
 def load(paper: str) -> Ledger:

@@ -7,8 +7,7 @@ from pathlib import Path
 from mini_lib.errors import UsageError
 from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.comparison import ENOUGH, compare, in_columns
-from mini_lib.reproduction.records import COMMITTED, Records, home_folder
-from mini_lib.settings import run_key
+from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, Records, is_judged
 
 OWN = Path("own_records")  # in the current directory; nothing but this module reads it
 PARTS = ("id", "seed", "mine", "stored runs", "mean", "SD", "smallest", "largest", "below mine", "mine is")
@@ -17,20 +16,17 @@ PARTS = ("id", "seed", "mine", "stored runs", "mean", "SD", "smallest", "largest
 def own_folder(folder: Path | None) -> Path:
     """The folder of a reader's own runs, `./own_records` by default; UsageError if verdicts are read from it."""
     chosen = OWN if folder is None else folder
-    if chosen.resolve() in (COMMITTED.resolve(), home_folder().resolve()):
+    if is_judged(chosen):
         raise UsageError(f"verdicts are judged on the records in {chosen}; name another folder for your own")
     return chosen
 
 
-def own_records(cells: Iterable[Cell], seeds: Iterable[int], folder: Path | None) -> Records:
-    """The records that a reader's runs of these cells and seeds go to; UsageError if one of the runs is stored."""
-    own, stored, seeds = Records(own_folder(folder)), Records(COMMITTED), list(seeds)
-    for cell in cells:
-        for seed in seeds:
-            if run_key(cell.settings, seed) in stored:
-                free = max(record["seed"] for record in stored) + 1
-                raise UsageError(f"seed {seed} of {cell.id} is stored already; take one from {free} on")
-    return own
+def own_records(seeds: Iterable[int], folder: Path | None) -> Records:
+    """The records that a reader's runs of these seeds go to; UsageError for a seed that stored runs may have."""
+    for seed in seeds:
+        if seed < OWN_SEEDS:
+            raise UsageError(f"seed {seed} is kept for the stored runs; take one from {OWN_SEEDS} on")
+    return Records(own_folder(folder))
 
 
 def listing(cells: Iterable[Cell], folder: Path | None) -> str:

@@ -15,11 +15,12 @@ from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
     Comparison,
-    caption,
     compare,
+    counted,
     counts,
     counts_by_paper,
     reading_of,
+    repeated,
     scale_of_variant,
     table_name,
     table_order,
@@ -39,6 +40,7 @@ runs: their seeds, their records, and the command that trains them again.
   accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
 - *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
 - *too few runs*: one or two, which have no spread to speak of. So there is no verdict, whatever the number is.
+- *not printed*: three runs or more, and no number of the paper beside them.
 - *partial*: a verdict, but on fewer runs than the paper's.
 - *not run*: no run yet. These cells are folded beneath their table, with the paper's number.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
@@ -46,10 +48,11 @@ runs: their seeds, their records, and the command that trains them again.
 
 A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
 standard errors, or a threshold missed by less, and *open* where it would hold, had none of its runs diverged. There
-are *too few runs* where a cell that decides has fewer than three. It is *not run* until every one of these cells has
-runs. The paper's scale and the small one (tutorial) are judged apart. Beneath them, in italics, stands what else was
-run of a paper that prints no numbers, and in brackets what that is: another *reading* of the paper, an *addition* of
-ours, a *control* or a smaller *task*.
+are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells have
+no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart. Beneath
+them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is: another
+*reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not claim, and we
+ask all the same, is called *a control of ours* and counted apart.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
 authors' code does, one reading fills the table and the other is compared with the same printed numbers. An *addition
@@ -79,7 +82,7 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
 
 
 def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
-    """A README with the tables of `counts_by_paper` and `claims_by_paper` between its two lines `COUNTS`.
+    """A README with `counts_by_paper`, `repeated` and `claims_by_paper` between its two lines `COUNTS`.
 
     UsageError if it does not have these lines.
     """
@@ -90,7 +93,8 @@ def with_counts(readme: str, comparisons: Iterable[Comparison]) -> str:
         )
     comparisons = list(comparisons)
     tables = counts_by_paper(comparisons), claims_by_paper(judge_all(comparisons))
-    text = "\n\n".join(ledger.table(head, rows) for head, *rows in tables)
+    numbers, claims = (ledger.table(head, rows) for head, *rows in tables)
+    text = "\n\n".join(filter(None, (numbers, repeated(comparisons), claims)))
     return f"{parts[0]}{COUNTS}\n\n{text}\n\n{COUNTS}{parts[2]}"
 
 
@@ -118,7 +122,7 @@ def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
         reading = reading_of(each.cell)[1]
         beside = (at.get((table, row, column, base)) for base in _bases(variant))
         first = next(filter(None, beside), None)
-        if not reading or first is None or _measure(first) == _measure(each):
+        if not reading or first is None or first.number == each.number:
             continue
         if each.ours.n and first.ours.n:
             scale, _, other = first.cell.variant.partition(", ")
@@ -128,11 +132,6 @@ def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
                 f"{first.ours.with_runs}"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
-
-
-def _measure(comparison: Comparison) -> tuple[str, str]:
-    """Which number of which runs it compares."""
-    return comparison.cell.hash, comparison.cell.metric
 
 
 def _bases(variant: str) -> list[str]:
@@ -189,7 +188,7 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
             (
                 claim.id,
                 _place(glance.claim_anchor(claim)) + claim.statement,
-                claim.source,
+                f"a control of ours, to {claim.source}" if claim.control else claim.source,
                 *(_at_scale(scale, by_claim[claim], numbers) for scale in scales),
             )
             for claim in claims
@@ -202,7 +201,7 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
 
     waiting = [claim for claim in by_claim if not has_runs(claim)]
     parts = ["### Claims", *table(list(filter(has_runs, by_claim)))]
-    parts += _fold(f"{len(waiting)} claims that lack runs at every scale", table(waiting))
+    parts += _fold(f"{counted(len(waiting), 'claim')} without a run at any scale", table(waiting))
     notes = [f"- ({number}) {settings}" for settings, number in numbers.items()]
     return parts + _fold("What differs from the paper's settings", ["\n".join(notes)] if notes else [])
 
@@ -229,7 +228,7 @@ def _coloured(verdict: str) -> str:
 
 def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     table = comparisons[0].cell.table
-    title = caption(table) or next((row.what for row in book.rows if row.number == table_name(table)), "")
+    title = book.title(table)
     measured = [each for each in comparisons if each.ours.n]
     waiting = [each for each in comparisons if not each.ours.n]
     parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
@@ -239,7 +238,7 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
         f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, that of a variant."
     )
     grids = [missing, *_grids(waiting)] if waiting else []
-    return parts + _fold(f"{len(waiting)} cells without a run", grids)
+    return parts + _fold(f"{counted(len(waiting), 'cell')} without a run", grids)
 
 
 def _fold(summary: str, parts: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.claims import load_claims, readings_among
-from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, prints_numbers, scale_of
+from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, counted, prints_numbers, scale_of
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.records import Records
 from mini_lib.settings import settings_hash
@@ -351,28 +351,36 @@ def _after(free: list[float], step: Step) -> tuple[list[float], float]:
 # ----------------------------------------------------------------------------------------- in words
 
 
-def span(seconds: float) -> str:
-    """A time in words: "40 s", "12 min", "2.5 h", or "unknown"."""
+def span(seconds: float, like: float | None = None) -> str:
+    """A time in words: "40 s", "12 min", "2.5 h", or "unknown"; in the unit of the time `like`, if that is given."""
+    size = seconds if like is None else like
     if math.isinf(seconds):
         return "unknown"
-    if seconds < 99.5:
+    if size < 99.5:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:,.1f} h"
+    return f"{seconds / 60:.0f} min" if size < 99.5 * 60 else f"{seconds / 3600:,.1f} h"
 
 
 def describe_plan(table: Timetable, kind: str, budget: str | None = None, shown: int = SHOWN) -> str:
-    """A line a step: when it ends, what it takes, how many runs, what for; and a line on all of them."""
+    """A line a step: when it ends, what it takes, how many runs, what for; and a line on all of them.
+
+    Steps stand in the order in which they end, so that those beyond the budget come last. All ends are in the unit
+    of the last one that is shown.
+    """
     unit = "core" if kind == "cpu" else "GPU"
+    timed = sorted(zip(table.ends, table.steps, strict=True), key=lambda each: each[0])
+    last = max((end for end, _ in timed[:shown] if math.isfinite(end)), default=0.0)
     lines = [f"{'ends after':>12}{f'{unit} time':>14}{'runs':>7}  what for"]
-    for number, (step, end) in enumerate(zip(table.steps, table.ends, strict=True)):
-        if number == shown:
-            lines.append(f"... and {len(table.steps) - shown} more; --dry-run prints them all")
-            break
+    for number, (end, step) in enumerate(timed[:shown]):
         if budget is not None and number == table.inside:
-            lines.append(f"  beyond the budget of {budget}, begun as far as time goes:")
+            lines.append(
+                f"  would not be finished within {budget}; what is begun is kept, and goes on next time:"
+            )
         about = "~" if step.estimated else ""
         taken = about + span(sum(step.seconds))
-        lines.append(f"{about + span(end):>12}{taken:>14}{len(step.jobs):7}  {step.purpose}")
+        lines.append(f"{about + span(end, last):>12}{taken:>14}{len(step.jobs):7}  {step.purpose}")
+    if len(timed) > shown:
+        lines.append(f"... and {len(timed) - shown} more; --dry-run prints them all")
     return "\n".join([*lines, _in_all(table, unit, budget)])
 
 
@@ -380,14 +388,9 @@ def _in_all(table: Timetable, unit: str, budget: str | None) -> str:
     runs = sum(len(step.jobs) for step in table.steps)
     about = "~" if any(step.estimated for step in table.steps) else ""
     total, last = sum(sum(step.seconds) for step in table.steps), max(table.ends, default=0.0)
-    text = f"in all {_counted(runs, 'run')}, {about}{span(total)} of one {unit}, "
-    text += f"{about}{span(last)} on {_counted(table.workers, unit)}"
+    text = f"in all {counted(runs, 'run')}, {about}{span(total)} of one {unit}, "
+    text += f"{about}{span(last)} on {counted(table.workers, unit)}"
     if budget is not None:
         inside = sum(len(step.jobs) for step in table.steps[: table.inside])
-        text += f"; expected within {budget}: {_counted(inside, 'run')}"
+        text += f"; expected within {budget}: {counted(inside, 'run')}"
     return f"{text} (~ is estimated from other settings)" if about else text
-
-
-def _counted(number: int, word: str) -> str:
-    """Such as "1 run" or "2,000 runs"."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

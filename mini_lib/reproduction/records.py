@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from filelock import FileLock
@@ -20,6 +21,7 @@ from mini_lib.storage import check_folder, not_written
 from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
+OWN_SEEDS = 101  # from here on seeds are for readers' own runs; those of the stored runs lie below
 READERS = Path("records")  # in the current directory: where an installed package, which others share, writes
 REQUIRED = {
     "key": str,
@@ -96,6 +98,11 @@ def home_folder() -> Path:
     return COMMITTED if own else READERS
 
 
+def is_judged(folder: Path) -> bool:
+    """Whether verdicts are judged on the records of a folder: those that come along, and those added by default."""
+    return folder.resolve() in (COMMITTED.resolve(), home_folder().resolve())
+
+
 @cache
 def code_version() -> str:
     """The package's version, with the commit where the package lies in its git checkout, as first asked for.
@@ -115,6 +122,14 @@ def code_version() -> str:
         return __version__
     dirty = "" if git("diff", "--quiet", "HEAD", "--", "*.py").returncode == 0 else "-dirty"
     return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD').stdout.strip()}{dirty}"
+
+
+class Merged(NamedTuple):
+    """What became of the records that were to be taken over."""
+
+    new: int  #: taken over.
+    known: int  #: there already.
+    own: int  #: a reader's own, left out.
 
 
 class Records:
@@ -158,22 +173,28 @@ class Records:
         """Raise OSError now, rather than after hours of training, if no record can be written to the folder."""
         check_folder(self.folder, "records")
 
-    def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> tuple[int, int]:
-        """Take over records that lie in a folder, at any depth; returns how many were new and how many were known.
+    def merge(self, folder: Path | str, homes: dict[str, str] | None = None) -> "Merged":
+        """Take over records that lie in a folder, at any depth.
 
-        `homes` gives the file that records of a settings hash belong to; others keep their file's name. On a key
-        with other results nothing at all is merged: RecordConflict.
+        `homes` gives the file that records of a settings hash belong to; others keep their file's name. A reader's
+        own runs are left out where verdicts are judged. On a key with other results nothing at all is merged:
+        RecordConflict.
         """
+        if not Path(folder).is_dir():
+            raise UsageError(f"no folder of records at {folder}")
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
             raise UsageError(f"no record files (*.jsonl) in {folder}")
-        found, known = defaultdict(list), dict(self._by_key)
+        found, known, own, judged = defaultdict(list), dict(self._by_key), 0, is_judged(self.folder)
         for path in paths:
             for record in read_records(path):
+                if judged and record["seed"] >= OWN_SEEDS:
+                    own += 1
+                    continue
                 self._check(record, known.setdefault(record["key"], record), path)
                 found[(homes or {}).get(record["hash"], path.stem)].append(record)
         new = sum(self._append(records, home) for home, records in found.items())
-        return new, sum(map(len, found.values())) - new
+        return Merged(new, sum(map(len, found.values())) - new, own)
 
     def _append(self, records: list[dict], home: str) -> int:
         path = self.folder / f"{home}.jsonl"

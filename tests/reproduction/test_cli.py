@@ -89,14 +89,22 @@ def made(tmp_path_factory):
 # ------------------------------------------------------------------------------------------ list, compare, merge
 
 
-def test_list_names_every_cell(run, tmp_path):
-    code, out, _ = run("list", "--records", tmp_path)
+def test_list_has_a_line_a_table_with_the_runs_there_are_of_those_wanted(run, small, made):
+    """Of table 9 two cells of ten runs each, of which two are there."""
+    code, out, _ = run("list", "--records", made / "records")
     assert code == 0
-    assert out.count(" of 10 runs") == len(esbn.CELLS)
-    assert {"esbn.table20", "scan.table2"} < set(re.findall(r"^  (\S+)$", out, re.MULTILINE))
+    head, *lines = (re.split(r" {2,}", line) for line in out.splitlines())
+    assert head == ["table", "cells", "runs", "runs of variants", "what it shows"]
+    assert [line[0] for line in lines] == list(dict.fromkeys(cell.table for cell in cli.cells()))
+    assert lines[0][:3] == ["esbn.table9", "2", "2 of 20"]
+    figure = next(line for line in lines if line[0] == "kanerva.fig7")  # six numbers of the same runs
+    assert figure[1:3] == ["6", "0 of 3"]
+    assert figure[4].startswith("What machines are tuned to")
 
 
 def test_list_of_one_paper_or_table(run, tmp_path):
+    _, out, _ = run("list", "esbn", "--records", tmp_path)
+    assert out.count(" of 10 runs") == len(esbn.CELLS)
     _, out, _ = run("list", "scan", "--records", tmp_path)
     assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2", "scan.starts"]
     _, out, _ = run("list", "scan.table2", "--records", tmp_path)
@@ -109,7 +117,13 @@ def test_list_of_one_paper_or_table(run, tmp_path):
     ("arguments", "message"),
     [
         (("reproduce",), "name a table, such as esbn.table11, or --all"),
-        (("reproduce", "esbn.table11", "--all"), "name a table, such as esbn.table11, or --all"),
+        (("reproduce", "esbn.table11", "--all"), "--all asks for every table, and you name one; give one of"),
+        (
+            ("reproduce", "esbn.table11", "esbn.table9"),
+            "extra argument(s) (esbn.table9); `mini-lib reproduce --help`",
+        ),
+        (("reproduce", "esbn.table11", "--ray-address", "x:1"), "add --launcher ray"),
+        (("frobnicate",), "No such command 'frobnicate'; `mini-lib --help` says what it takes"),
         (("reproduce", "esbn.tabel11"), "unknown table 'esbn.tabel11'; did you mean 'esbn.table11'"),
         (
             ("reproduce", "esbn.table9", "--rows", "LSTM+TCN"),
@@ -128,8 +142,8 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             "tf32 is a precision of GPUs",
         ),
         (
-            (*REPRODUCE, "--records", "empty", "--seeds", 30_000_000, "--budget", "5s"),
-            "30,000,000 runs, and 100,000 can be asked",
+            (*REPRODUCE, "--records", "empty", "--seeds", 101, "--budget", "5s"),
+            "seeds from 101 on are for runs of your own (`mini-lib reproduce TABLE --seed 101`); take 100 at most",
         ),
         (("list", "scan.table9"), "unknown table 'scan.table9'; did you mean"),
         (("list", "--records", "nowhere"), "no folder of records at nowhere"),
@@ -150,10 +164,15 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
         ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", "1.5"), "Invalid value for '--seed'"),
-        ((*REPRODUCE, "--seed", -1), "Invalid value for '--seed'"),
+        ((*REPRODUCE, "--seed", -1), "seed -1 is kept for the stored runs; take one from 101 on"),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
         (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),
-        (("results", "merge", "empty", "--records", "empty"), "no record files"),
+        (("results", "merge", ".", "--records", "empty"), "no record files"),
+        (("results", "merge", "nowhere"), "no folder of records at nowhere"),
+        (
+            ("weights", "esbn.table9", "ESBN + TCN", "m=98", "o.safetensors", "--seed", 101),
+            "seeds from 101 on are for runs of your own",
+        ),
         (
             ("weights", "esbn", "Same/different", "m=98", "o.safetensors"),
             "'esbn' is a paper; `mini-lib list esbn`",
@@ -164,7 +183,7 @@ def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
     code, _, err = run(*arguments)
     assert code == 2
     assert message in err
-    assert "Traceback" not in err
+    assert re.fullmatch(r"mini-lib: .+\n", err), "one line"
 
 
 def test_a_damaged_record_exits_with_1(run, tmp_path):
@@ -216,8 +235,8 @@ def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
 
 def test_merge_takes_records_over_once(run, made, tmp_path):
     merge = ("results", "merge", made / "records", "--records", tmp_path / "there")
-    assert run(*merge)[1] == "2 records merged, 0 were known\n"
-    assert run(*merge)[1] == "0 records merged, 2 were known\n"
+    assert run(*merge)[1] == "2 records merged, 0 known already\n"
+    assert run(*merge)[1] == "0 records merged, 2 known already\n"
 
 
 # ------------------------------------------------------------------------------------------ reproduce
@@ -239,8 +258,8 @@ def test_reproduce_leaves_records_and_no_checkpoints(made):
 def test_what_is_on_record_is_not_trained_again(run, small, made):
     code, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", made / "records")
     assert code == 0
-    assert out.startswith("0 runs to make")
-    assert f"records go to {made / 'records'}" in out
+    see = f"mini-lib compare esbn.table9 --records {made / 'records'}"
+    assert out == f"nothing to train: all of it is on record in {made / 'records'}; `{see}` shows it\n"
 
 
 def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, small, tmp_path, monkeypatch):
@@ -256,7 +275,9 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
 def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
     _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "records")
     assert re.search(
-        r"\n1 runs finished, 0 left\nthey took \d+ s of training, where \d+ s were expected\n$", out
+        r"^1 run to make .*\n1 run finished, 0 left\nthey took \d+ s of training, where \d+ s were expected\n$",
+        out,
+        re.DOTALL,
     )
 
 
@@ -299,8 +320,8 @@ def test_a_finished_run_that_cannot_be_recorded_is_kept_beside_the_checkpoints(
     assert "its record is safe in checkpoints/unrecorded" in err
     program, *merge = shlex.split(re.search(r"`(.+)` takes it over", err)[1])
     assert (program, merge[-1]) == ("mini-lib", str(tmp_path / "records"))
-    assert run(*merge)[1] == "1 records merged, 0 were known\n"
-    assert run(*REPRODUCE, "--seeds", 1, *where)[1].startswith("0 runs to make")
+    assert run(*merge)[1] == "1 record merged, 0 known already\n"
+    assert run(*REPRODUCE, "--seeds", 1, *where)[1].startswith("nothing to train")
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])
@@ -325,7 +346,7 @@ def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_store
     before = (made / "records" / "esbn.table9.jsonl").read_text()
     code, _, err = run(*REPRODUCE, "--seed", 101, "--seed", 2)
     assert code == 2
-    assert "seed 2 of esbn.table9/ESBN + TCN/m=98 is stored already; take one from 3 on" in err
+    assert "seed 2 is kept for the stored runs" in err
     own = (*REPRODUCE, "--seed", 101, "--seed", 7_000, "--seed", 101)
     code, out, _ = run(*own)
     assert code == 0
@@ -333,7 +354,13 @@ def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_store
     assert "records go to own_records\n" in out
     assert sorted(record["seed"] for record in Records(tmp_path / "own_records")) == [101, 7_000]
     assert (made / "records" / "esbn.table9.jsonl").read_text() == before
-    assert run(*own)[1].startswith("0 runs to make")
+    told = "nothing to train: all of it is on record in own_records; `mini-lib compare esbn.table9 --mine` shows it"
+    assert run(*own)[1] == f"{told}\n"
+    monkeypatch.setattr(records, "COMMITTED", tmp_path / "stored")
+    said = run("results", "merge", "own_records", "--records", "stored")[1]
+    assert said.startswith(
+        "0 records merged, 0 known already, 2 left out: seeds from 101 on are readers' own"
+    )
     code, out, _ = run("compare", "esbn.table9", "--mine")
     assert code == 0
     head, *lines = (re.split(r" {2,}", line) for line in out.splitlines())

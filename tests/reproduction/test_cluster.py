@@ -262,7 +262,7 @@ def test_nothing_is_connected_where_nothing_is_to_be_made(tmp_path, monkeypatch,
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 0
-    assert "0 runs finished, 0 left" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("nothing to train")
 
 
 def test_a_dry_run_starts_no_cluster_here_and_plans_for_the_one_that_would_be_started(

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import Measured, Printed, Records, compare, printed, verdict
-from mini_lib.reproduction.comparison import PARTS, TOO_FEW, _tables, counts, counts_by_paper, listing
+from mini_lib.reproduction.comparison import (
+    PARTS,
+    TOO_FEW,
+    _tables,
+    counts,
+    counts_by_paper,
+    listing,
+    repeated,
+)
 from reproduction.samples import HOME, cell, record
 
 
@@ -24,7 +32,8 @@ def paper(mean, err, error="SEM", runs=10, unit="%"):
     ("printed", "values", "word"),
     [
         (paper(99.7, 0.1), (), "not run"),
-        (None, (99.0,), "not printed"),
+        (None, (99.0,) * 3, "not printed"),
+        (None, (99.0,) * 2, TOO_FEW),
         # No spread anywhere: the floor of half a point decides, and twice that.
         (paper(99.0, 0.0), (99.5,) * 10, "match"),
         (paper(99.0, 0.0), (99.51,) * 10, "close"),
@@ -67,6 +76,7 @@ def test_verdicts_worked_out_by_hand(printed, values, word):
 
 def test_all_runs_diverged_differs_from_any_number():
     assert verdict(paper(99.0, 8.0), Measured((), diverged=3)) == "differs"
+    assert verdict(None, Measured((), diverged=3)) == "not printed"
 
 
 def test_runs_that_diverged_do_not_make_up_for_those_that_are_missing():
@@ -160,7 +170,7 @@ def test_variants_stand_beneath_their_cell_and_against_its_number(store):
 
 def test_a_point_of_a_figure_has_no_printed_number(store):
     found = compare([cell("esbn.figure8", "RMTS", "m=0")], store)[0]
-    assert (found.paper, found.verdict, found.partial) == (None, "not printed", True)
+    assert (found.paper, found.label) == (None, "not printed")
     assert found.parts[3] == "-"
 
 
@@ -190,6 +200,7 @@ def test_one_or_two_runs_are_shown_as_such_and_as_nothing_more(tmp_path):
     (found,) = compare([cell()], store)
     assert found.parts[3:] == ("99.7 ± 0.1", "1 run: 99.7", "1", "too few runs")
     assert found.ours.with_runs == "1 run: 99.7"
+    assert not found.partial, "it is no verdict on fewer runs"
     store.add(record(2, diverged=True), HOME)
     (found,) = compare([cell()], store)
     assert (found.ours.with_runs, found.label) == ("2 runs: 99.7, 1 diverged", "too few runs")
@@ -218,6 +229,16 @@ def test_a_paper_is_counted_by_its_printed_numbers_those_with_runs_and_those_wit
         ("kanerva", 0, 0, 0, 0, 0, 0, 0),
         ("all", 3, 2, 1, 1, 0, 0, 0),
     ]
+
+
+def test_numbers_of_the_same_runs_are_told(store):
+    """Table 17 prints a row of Table 11 again; a variant and what has no run are no second number."""
+    again = cell("esbn.table17", "ESBN (conv)")
+    other = [cell(column="m=85", m=85), cell("esbn.table17", "ESBN (conv)", "m=85", m=85), cell(variant="x")]
+    assert repeated(compare([cell(), *other], store)) == ""
+    told = repeated(compare([cell(), again, *other], store))
+    assert told.endswith("counts twice, on the same runs. Of those with a run: esbn 1 of 2.")
+    assert told in results.summary(compare([cell(), again, *other], store))
 
 
 def test_counts_leave_variants_out(store):

@@ -145,11 +145,11 @@ def test_a_cell_without_a_mean_has_no_point_and_a_unit_without_points_says_so(tm
     assert glance.scatter("%", diverged) == glance.scatter("%", []) == "<p>No printed % has a run yet.</p>"
 
 
-# ----------------------------------------------------------------------------------------- three lines
+# ----------------------------------------------------------------------------------------- lines in words
 
 
 def test_three_lines_count_cells_by_their_verdicts(table_11):
-    reproduced, contradicted, untested = glance.three_lines(table_11)
+    reproduced, contradicted, untested = glance.what_became(table_11)
     assert reproduced == "**Reproduced.** 1 of 4 printed numbers match, 0 are close. No claim holds so far."
     assert contradicted == "**Contradicted.** 1 of 4 printed numbers differ. No claim fails so far."
     assert untested == "**Untested.** 1 of 4 printed numbers have no run, 1 have one or two."
@@ -157,7 +157,7 @@ def test_three_lines_count_cells_by_their_verdicts(table_11):
 
 def test_inconclusive_numbers_are_told(tmp_path):
     unclear = compared(tmp_path, [cell(x=1)], {1: [20.0, 60.0, 99.0]})
-    assert "1 are inconclusive: their runs differ too much to tell." in glance.three_lines(unclear)[2]
+    assert "1 are inconclusive: their runs differ too much to tell." in glance.what_became(unclear)[2]
 
 
 NEW = (
@@ -176,14 +176,31 @@ def test_claims_are_named_by_what_became_of_them_at_each_scale(tmp_path):
             store.add(record(seed, value, scale="tutorial", x=x), "kanerva.fig8")
     lines = [
         re.sub(r'<a href="#claim-kanerva-fig8-(\d)" title=".+?">fig8\.\1</a>', r"<\1>", line)
-        for line in glance.three_lines(compare(cells, store))
+        for line in glance.what_became(compare(cells, store))
     ]
     assert lines == [
         "**Reproduced.** Claims that hold at the small scale: 1 of 2 (<3>).",
         "**Contradicted.** Claims that fail at the small scale: 1 of 2 (<2>). "
         "Of these hold with an addition of ours (*balanced*): <2>.",
-        "**Untested.** Claims that lack runs at the paper's scale: 2 of 2.",
+        "**Untested.** Claims without a run at the paper's scale: 2 of 2.",
     ]
+
+
+def test_our_controls_have_a_line_of_their_own_and_what_has_some_runs_is_not_without(tmp_path):
+    """Of claim fig3c.1 and two controls: of four machines three runs, of one machine two, or none."""
+    columns = ("loss", "loss, nothing written")
+    rows = {"k = 4, 5 columns each": 3, "k = 1, 20 columns each": 2, "k = 1, 5 columns each": 0}
+    store, cells = Records(tmp_path), []
+    for row, runs in rows.items():
+        cells += [cell("kanerva.fig3c", row, column, x=row) for column in columns]
+        for seed in range(1, runs + 1):
+            store.add(record(seed, 10.0, x=row), "kanerva.fig3c")
+    *_, untested, controls = glance.what_became(compare(cells, store))
+    assert untested == "**Untested.** Claims that lack some of their runs at the paper's scale: 1 of 1."
+    assert re.sub("<.+?>", "", controls) == (
+        "**Controls of ours.** Fail at the paper's scale: 1 of 2 (fig3c.2). "
+        "Controls that lack some of their runs at the paper's scale: 1 of 2."
+    )
 
 
 def test_only_readings_and_additions_save_a_claim_and_each_is_named(tmp_path):
@@ -196,7 +213,7 @@ def test_only_readings_and_additions_save_a_claim_and_each_is_named(tmp_path):
     for seed in (1, 2, 3):
         for x in range(1, len(variants) + 1):
             store.add(record(seed, 0.1 * (x > 1), scale="tutorial", x=x), "kanerva.fig8")
-    contradicted = glance.three_lines(compare([cell(*NEW, x=0), *cells], store))[1]
+    contradicted = glance.what_became(compare([cell(*NEW, x=0), *cells], store))[1]
     assert re.findall(r"Of these hold (.+?): <a href=\"#claim-kanerva-fig8-2\"", contradicted) == [
         "under another reading (*unit prior*)",
         "with an addition of ours (*balanced at first*)",
@@ -210,7 +227,7 @@ def test_a_paper_with_nothing_left_says_so(tmp_path):
     for seed in (1, 2, 3):
         for x, scale in ((0, "paper"), (1, "tutorial")):
             store.add(record(seed, 0.1, scale=scale, x=x), "kanerva.fig8")
-    reproduced, contradicted, untested = glance.three_lines(compare(cells, store))
+    reproduced, contradicted, untested = glance.what_became(compare(cells, store))
     assert "Claims that hold at the paper's scale: 2 of 2 (" in reproduced
     assert "Claims that hold at the small scale: 2 of 2 (" in reproduced
     assert contradicted == "**Contradicted.** No claim fails so far."

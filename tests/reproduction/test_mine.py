@@ -1,7 +1,5 @@
 """A reader's own runs: where they may go, and how they are shown beside stored ones."""
 
-import re
-
 import pytest
 
 from mini_lib.errors import UsageError
@@ -79,7 +77,7 @@ def test_own_runs_never_go_to_the_stored_ones(tmp_path, monkeypatch):
     """Nor, where the package is installed, to the folder that its runs are added to."""
     assert mine.own_folder(None) == mine.OWN
     assert mine.own_folder(tmp_path) == tmp_path
-    monkeypatch.setattr(mine, "home_folder", lambda: READERS)
+    monkeypatch.setattr("mini_lib.reproduction.records.home_folder", lambda: READERS)
     monkeypatch.chdir(tmp_path)
     for folder in (COMMITTED, READERS, tmp_path / "records"):
         with pytest.raises(UsageError, match=r"verdicts are judged on .*; name another folder for your own"):
@@ -96,12 +94,10 @@ def test_verdicts_are_not_judged_on_own_runs(tmp_path, monkeypatch):
     assert key in Records()
 
 
-def test_a_seed_that_is_stored_is_refused_for_its_cell_alone(tmp_path, stored):
-    said = "seed 3 of esbn.table11/ESBN + TCN/m=95 is stored already; take one from 6 on"
-    with pytest.raises(UsageError, match=re.escape(said)):
-        mine.own_records([cell(x=2), cell()], [101, 3], tmp_path / "own")
-    assert mine.own_records([cell(x=2)], [3], tmp_path / "own").folder == tmp_path / "own"
-    assert mine.own_records([cell()], [6, 101], tmp_path / "own").folder == tmp_path / "own"
+def test_seeds_of_stored_runs_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="seed 100 is kept for the stored runs; take one from 101 on"):
+        mine.own_records([101, 100], tmp_path / "own")
+    assert mine.own_records([101, 7000], tmp_path / "own").folder == tmp_path / "own"
 
 
 def test_a_list_without_own_runs_says_how_to_make_one(tmp_path, stored):

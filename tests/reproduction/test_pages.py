@@ -273,12 +273,12 @@ def test_the_counts_in_the_readme_are_those_of_the_records(real_comparisons):
 def test_the_readme_has_the_tables_of_the_summary(tmp_path):
     store = Records(tmp_path)
     for seed in (1, 2, 3):
-        store.add(record(seed, 0.1, scale="tutorial", x=1), "kanerva.fig8")
-    cells = [cell("kanerva.fig8", "k = 4", "new", x=0)]
-    cells += [
-        cell("kanerva.fig8", "k = 4", "new", variant=f"tutorial{name}", x=1) for name in ("", ", small")
-    ]
-    compared = compare(cells, store)
+        for x in (1, 2):
+            store.add(record(seed, 0.1, scale="tutorial", x=x), "kanerva.fig8")
+        store.add(record(seed, 99.0), TABLE)
+    variants = ("", "tutorial", "tutorial, small")
+    cells = [cell("kanerva.fig8", "k = 4", "new", variant=name, x=x) for x, name in enumerate(variants)]
+    compared = compare([*cells, cell(), cell("esbn.table17", "ESBN (conv)")], store)
     written = with_counts(f"{COUNTS}{COUNTS}", compared)
     in_readme = [line.strip("| ").split(" | ") for line in written.splitlines() if line.startswith("| ")]
     printed = [re.split(r"  +", line.strip()) for line in summary(compared).splitlines()]
@@ -288,6 +288,7 @@ def test_the_readme_has_the_tables_of_the_summary(tmp_path):
         "tutorial",
         "tutorial, small",
     ]
+    assert "esbn 1 of 2." in written
 
 
 def test_counts_need_their_place_in_the_readme():

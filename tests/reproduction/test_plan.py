@@ -342,12 +342,22 @@ def test_a_plan_in_words_says_what_is_estimated_and_where_the_budget_ends():
     table = schedule([step("a", 30.0), step("long", 7200.0, estimated=True)], workers=1, budget=60.0)
     head, a, beyond, long, total = describe_plan(table, "cpu", "1m").splitlines()
     assert head.split() == ["ends", "after", "core", "time", "runs", "what", "for"]
-    assert a.split() == ["30", "s", "30", "s", "1", "a"]
-    assert "beyond the budget of 1m" in beyond
+    assert a.split() == ["0.0", "h", "30", "s", "1", "a"]
+    assert "would not be finished within 1m" in beyond
     assert long.split() == ["~2.0", "h", "~2.0", "h", "1", "long"]
     assert total.startswith(
         "in all 2 runs, ~2.0 h of one core, ~2.0 h on 1 core; expected within 1m: 1 run ("
     )
+
+
+def test_steps_of_a_plan_stand_as_they_end_in_one_unit():
+    steps = [step("dear", 3000.0, 7200.0), step("cheap", 60.0), step("unknown", math.inf)]
+    _, *lines, _ = describe_plan(schedule(steps, workers=2), "cpu").splitlines()
+    assert [line.split()[:2] + line.split()[-1:] for line in lines] == [
+        ["0.8", "h", "cheap"],
+        ["2.0", "h", "dear"],
+        ["unknown", "unknown", "unknown"],
+    ]
 
 
 def test_a_long_plan_is_cut_and_says_so():

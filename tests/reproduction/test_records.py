@@ -11,7 +11,7 @@ from torch import nn
 from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import RecordConflict, Records
-from mini_lib.reproduction.records import COMMITTED, home_folder, read_records, record_of
+from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of
 from mini_lib.training import Run
 from reproduction.samples import HOME, cell, record
 
@@ -75,9 +75,23 @@ def test_merging_doubles_nothing(tmp_path):
         elsewhere.add(record(seed=seed), HOME)
     here = Records(tmp_path / "here")
     here.add(record(seed=2), HOME)
-    assert here.merge(tmp_path / "elsewhere") == (2, 1)
-    assert here.merge(tmp_path / "elsewhere") == (0, 3)
+    assert here.merge(tmp_path / "elsewhere") == (2, 1, 0)
+    assert here.merge(tmp_path / "elsewhere") == (0, 3, 0)
     assert len(read_records(tmp_path / "here" / f"{HOME}.jsonl")) == 3
+
+
+def test_readers_own_runs_are_merged_only_where_no_verdict_is_judged(tmp_path, monkeypatch):
+    made = Records(tmp_path / "own_records")
+    for seed in (100, 101, 7000):
+        made.add(record(seed=seed), HOME)
+    monkeypatch.setattr("mini_lib.reproduction.records.COMMITTED", tmp_path / "stored")
+    assert Records(tmp_path / "stored").merge(tmp_path / "own_records") == (1, 0, 2)
+    assert [each["seed"] for each in Records(tmp_path / "stored")] == [100]
+    assert Records(tmp_path / "other").merge(tmp_path / "own_records") == (3, 0, 0)
+
+
+def test_committed_runs_have_seeds_that_no_reader_takes():
+    assert {each["seed"] for each in Records(COMMITTED)} <= set(range(1, OWN_SEEDS))
 
 
 @pytest.mark.parametrize("with_whom", ["ours", "each other"])
@@ -95,6 +109,8 @@ def test_a_conflict_merges_nothing_at_all(tmp_path, with_whom):
 def test_a_folder_without_records_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"no record files \(\*\.jsonl\) in"):
         Records(tmp_path).merge(tmp_path)
+    with pytest.raises(ValueError, match=r"no folder of records at .*nowhere"):
+        Records(tmp_path).merge(tmp_path / "nowhere")
 
 
 SCORES, METRICS = "[50.0, 100.0]", '{"test_accuracy": 99.0}'
@@ -157,8 +173,8 @@ def test_a_diverged_run_is_json_on_disk_and_nan_once_it_is_read(tmp_path):
     assert math.isnan(again["curve"]["loss"][1])
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / f"{HOME}.jsonl").write_text(json.dumps(lost))  # with NaN, as it used to be written
-    assert store.merge(tmp_path / "old") == (0, 1)
-    assert Records(tmp_path / "merged").merge(tmp_path / "old") == (1, 0)
+    assert store.merge(tmp_path / "old") == (0, 1, 0)
+    assert Records(tmp_path / "merged").merge(tmp_path / "old") == (1, 0, 0)
     text = (tmp_path / "merged" / f"{HOME}.jsonl").read_text()
     assert json.loads(text, parse_constant=refuse_constant)["curve"]["score"] == [50.0, None]
 

@@ -49,7 +49,7 @@ def test_rows_hold_every_run_beside_the_paper_and_the_bounds(records):
 def test_rows_of_the_tutorial_and_of_uncertainty(records):
     small = tables.rows(records, scale="tutorial", columns=("rbf", "even"))
     assert [row["runs"] for row in small[:2]] == [[7.0], [9.0]]
-    assert (small[1]["paper"], small[1]["verdict"]) == (None, "not printed")
+    assert (small[1]["paper"], small[1]["verdict"]) == (None, "too few runs")
     spread = tables.rows(records, "spread", columns=("lin",))
     assert [row["name"] for row in spread] == [ROWS["relational"], ROWS["relational_window"]]
     assert (spread[0]["runs"], spread[0]["paper"], spread[0]["error"]) == ([6.3], 0.068, 0.015)
