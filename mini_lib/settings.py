@@ -104,7 +104,7 @@ class RunSettings:
 
     def training_run(self, seed: int, model: nn.Module, **parts) -> TrainingRun:
         """A run of these settings, to be trained; `parts` are what `TrainingRun` takes besides, or takes instead."""
-        own = {"batch_size": self.batch_size, "epochs": self.epochs, "lr": self.lr}
+        own = {part: getattr(self, part) for part in ("batch_size", "epochs", "lr") if part not in parts}
         name = f"{self.describe()}, seed {seed}"
         return TrainingRun(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
 

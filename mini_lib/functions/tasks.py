@@ -57,30 +57,34 @@ def covariance(points: int, length_scale: float = LENGTH_SCALE) -> Float[Tensor,
 
 
 @cache
-def _root(points: int) -> Tensor:
+def _root(points: int, length_scale: float = LENGTH_SCALE) -> Tensor:
     """L with L L^T = C, on the CPU."""
-    return torch.linalg.cholesky(covariance(points) + JITTER * torch.eye(points, dtype=torch.float64))
+    jitter = JITTER * torch.eye(points, dtype=torch.float64)
+    return torch.linalg.cholesky(covariance(points, length_scale) + jitter)
 
 
 def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
     return low + (high - low) * torch.rand(count, 1, generator=generator, dtype=torch.float64)
 
 
-def lines(count: int, points: int, generator: torch.Generator, intercept: float = 0.0) -> Tensor:
+def lines(
+    count: int, points: int, generator: torch.Generator, intercept: float = 0.0, slower: float = 1.0
+) -> Tensor:
     """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [B, T]"""
     slope = _uniform(-SLOPE, SLOPE, count, generator)
     start = _uniform(-intercept, intercept, count, generator)
-    return start + slope * positions(points)
+    return start + slope * (positions(points) / slower)
 
 
-def rbf_curves(count: int, points: int, generator: torch.Generator) -> Tensor:
+def rbf_curves(count: int, points: int, generator: torch.Generator, slower: float = 1.0) -> Tensor:
     """Draws of a Gaussian process with mean 0 and `covariance`. [B, T]"""
-    return torch.randn(count, points, generator=generator, dtype=torch.float64) @ _root(points).T
+    root = _root(points, LENGTH_SCALE * slower)
+    return torch.randn(count, points, generator=generator, dtype=torch.float64) @ root.T
 
 
-def sines(count: int, points: int, generator: torch.Generator) -> Tensor:
+def sines(count: int, points: int, generator: torch.Generator, slower: float = 1.0) -> Tensor:
     """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [B, T]"""
-    period = _uniform(*PERIODS, count, generator)
+    period = _uniform(*PERIODS, count, generator) * slower
     amplitude = _uniform(*AMPLITUDES, count, generator)
     phase = _uniform(0.0, 2 * math.pi, count, generator)
     return amplitude * torch.sin(2 * math.pi * positions(points) / period + phase)
@@ -94,11 +98,13 @@ def sample(
     kind: str | None = None,
     noise: float = NOISE,
     intercept: float = 0.0,
+    slower: float = 1.0,
 ) -> Curves:
     """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
     `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
-    standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0.
+    standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0. With
+    `slower` the function is f(x / slower), 1 in the paper.
 
     >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
@@ -108,12 +114,14 @@ def sample(
     for name, value in (("noise", noise), ("intercept", intercept)):
         if not value >= 0 or math.isinf(value):
             raise UsageError(f"{name} has to be 0 or more, got {value!r}")
+    if not 0 < slower < math.inf:
+        raise UsageError(f"slower is a factor above 0, got {slower!r}")
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
     makers: dict[str, Callable[[], Tensor]] = {
-        "lin": lambda: lines(count, points, generator, intercept),
-        "rbf": lambda: rbf_curves(count, points, generator),
-        "sine": lambda: sines(count, points, generator),
+        "lin": lambda: lines(count, points, generator, intercept, slower),
+        "rbf": lambda: rbf_curves(count, points, generator, slower),
+        "sine": lambda: sines(count, points, generator, slower),
     }
     if kind is None:
         kinds = torch.randint(len(KINDS), (count,), generator=generator)
@@ -127,7 +135,7 @@ def sample(
 
 
 @cache
-def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves:
+def evaluation_curves(count: int, points: int, intercept: float = 0.0, slower: float = 1.0) -> Curves:
     """The B curves of T points on which every network and every predictor is tested, evenly split among the classes.
 
     What three does not divide goes to the first classes. T counts observed points and those to extrapolate.
@@ -138,7 +146,7 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0) -> Curves
     for number, kind in enumerate(KINDS):
         share = count // len(KINDS) + (number < count % len(KINDS))
         generator = torch_rng(0, "test curves", kind)
-        parts.append(sample(share, points, generator, kind=kind, intercept=intercept))
+        parts.append(sample(share, points, generator, kind=kind, intercept=intercept, slower=slower))
     return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 

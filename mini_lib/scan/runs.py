@@ -71,7 +71,7 @@ class Settings(RunSettings):
 
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
-        vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if self.split == "add_dax" else {}
+        vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if "dax" in self.split else {}
         return build_network(self.model, **vocabulary, **self.options)
 
 

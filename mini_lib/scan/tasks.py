@@ -159,23 +159,37 @@ def _length() -> Split:
     return Split(tuple(c for c in ordered if lengths[c] <= 22), tuple(c for c in ordered if lengths[c] > 22))
 
 
-def _without(primitive: str, order: Sequence[str] | None = None) -> Split:
-    """Test on what holds the primitive, but for itself alone; train on the rest, a tenth of it the primitive.
+def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
+    """Test on what holds a primitive, but for itself alone; train on the rest, a tenth of it each primitive.
 
-    The released training files are in a random order; so is this, in one of our own.
+    What holds two of them is in neither part. The released training files are in a random order; so is this, in one
+    of our own.
     """
     order = simple_order() if order is None else order
-    rest = [command for command in order if not has(command, primitive)]
-    test = [command for command in order if has(command, primitive) and command != primitive]
-    train = rest + [primitive] * (len(rest) // PRIMITIVE_SHARE)
-    mixed = numpy_rng(0, "order", primitive).permutation(len(train))
+    held = {command: sum(has(command, primitive) for primitive in primitives) for command in order}
+    rest = [command for command in order if not held[command]]
+    test = [command for command in order if held[command] == 1 and command not in primitives]
+    train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
+    mixed = numpy_rng(0, "order", *primitives).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
+
+
+def _with_dax() -> tuple[str, ...]:
+    """All of SCAN, and all that can be said with a fifth verb."""
+    return (
+        *simple_order(),
+        *(command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)),
+    )
 
 
 def _add_dax() -> Split:
     """A fifth verb shown alone, beside all of SCAN; tested in every other construction."""
-    new = [command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)]
-    return _without(NEW_VERB, (*simple_order(), *new))
+    return _without(NEW_VERB, order=_with_dax())
+
+
+def _add_jump_and_dax() -> Split:
+    """Two verbs shown alone, one of SCAN's and a fifth."""
+    return _without("jump", NEW_VERB, order=_with_dax())
 
 
 def has(command: str, words: str) -> bool:
@@ -217,6 +231,7 @@ SPLITS: dict[str, Callable[[], Split]] = {
     "add_jump": partial(_without, "jump"),
     "add_turn_left": partial(_without, "turn left"),
     "add_dax": _add_dax,
+    "add_jump_and_dax": _add_jump_and_dax,
     "template_right": partial(_template, "right", VERBS),
     "template_opposite_right": partial(_template, "opposite right", VERBS),
     "template_around_right": partial(_template, "around right", VERBS),

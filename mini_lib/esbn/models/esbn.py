@@ -144,6 +144,10 @@ class ESBN(nn.Module):
         confidences = torch.sigmoid(self.confidence_gain * similarity + self.confidence_bias)
         return weights, confidences * held
 
+    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T _"]:
+        """What comes back from memory at each step, all that the controller knows of it; see `ESBNTrace`."""
+        return self.trace(z).keys_retrieved[:, :-1]
+
     def trace(self, z: Float[Tensor, "B T D"]) -> ESBNTrace:
         """Run the network and keep what it wrote, read and weighed at every step."""
         steps = []

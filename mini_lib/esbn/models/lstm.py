@@ -1,5 +1,6 @@
 """The LSTM baseline (A.3.4): the embeddings go straight into the controller."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -24,9 +25,14 @@ class LSTM(nn.Module):
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """The answer to each problem, as logits."""
-        state = self.lstm.initial_state(z)
+    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T H"]:
+        """The hidden state after each step."""
+        state, hidden = self.lstm.initial_state(z), []
         for projected in self.lstm.project(z).unbind(dim=1):
             state = self.lstm.step(projected, state)
-        return self.answer(state[0])
+            hidden.append(state[0])
+        return torch.stack(hidden, dim=1)
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        return self.answer(self.states(z)[:, -1])

@@ -55,9 +55,13 @@ class Transformer(nn.Module):
         weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(dim=-1)
         return self.out_proj((weights @ v).transpose(1, 2).flatten(2)), weights
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """The answer to each problem, as logits."""
+    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """What the layer makes of each step."""
         x = z + self.positions
         x = self.norm1(x + self.attention(x)[0])
         x = self.norm2(x + self.contract(F.relu(self.expand(x))))
-        return self.answer(F.relu(self.hidden(self.final_norm(x).mean(dim=1))))
+        return self.final_norm(x)
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        return self.answer(F.relu(self.hidden(self.states(z).mean(dim=1))))
