@@ -41,6 +41,9 @@ _FACE = {
     "ProductKanerva": ".kanerva.models",
     "ProductMemory": ".kanerva.memory",
     "sample_episodes": (".kanerva.tasks", "sample"),
+    # One grid: mechanisms of others, Altabaa et al. (2024) and Kerg et al. (2022)
+    "Abstractor": ".grid.models",
+    "CoRelNet": ".grid.models",
 }
 
 __all__ = [*_FACE]

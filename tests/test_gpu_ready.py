@@ -15,6 +15,7 @@ from scan.runs import small
 from mini_lib.esbn.models import ENCODERS
 from mini_lib.esbn.models import MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
+from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
@@ -25,6 +26,14 @@ from mini_lib.training import TrainingRun, TrainingStack
 
 CPU = torch.device("cpu")
 LSTM, PRODUCT = TINY["esbn lstm"], TINY["kanerva product"]
+GRID_CURVES = {
+    "paper": "grid",
+    "task": "curves",
+    "model": "differences",
+    "lr": 1e-3,
+    "updates": 1,
+    "batch_size": 4,
+}
 FORMS = TINY | {
     **{f"esbn {encoder}": LSTM | {"encoder": encoder} for encoder in ENCODERS if encoder != "conv"},
     "esbn raw embeddings": LSTM | {"tcn": False},
@@ -50,6 +59,16 @@ FORMS = TINY | {
     "kanerva unit prior, balanced": PRODUCT
     | {"options": {"assignment": "unit prior"}, "balance": 2.0, "balance_until": 5},
     "kanerva mixture, balanced": TINY["kanerva mixture"] | {"balance": 2.0},
+    **{
+        f"grid {model}": {"paper": "grid", "task": "recall", "lr": 1e-3, "updates": 1, "batch_size": 4}
+        | {"model": model}
+        for model in GRID
+        if not model.endswith("fixed, open") and model not in ESBN
+    },
+    "grid curves": GRID_CURVES,
+    "grid curves as they are": GRID_CURVES | {"normalised": False},
+    "grid commands": {"paper": "grid", "task": "commands", "lr": 1e-3, "updates": 1, "batch_size": 4}
+    | {"model": "abstractor learned"},
     "kanerva given": PRODUCT  # what is given has no divergence
     | {"task": "rgb", "kl": {"assignment": 0.0, "assignment_read": 0.0}, "options": {"assignment": "given"}},
 }

@@ -10,7 +10,7 @@ from torch import nn
 
 import mini_lib
 
-WINGS = ("esbn", "scan", "functions", "kanerva")
+WINGS = ("esbn", "scan", "functions", "kanerva", "grid")
 FOUNDATIONS = {"Kanerva", "FunctionTransformer"}  # what others derive from; nobody makes one
 
 

@@ -1,0 +1,77 @@
+"""CoRelNet (Kerg et al. 2022): all that reaches the answer is how alike the vectors of a sequence are."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mini_lib.errors import check_names, check_whole
+from mini_lib.layers import linear
+
+RELATIONS = ("fixed", "learned")
+
+
+class CoRelNet(nn.Module):
+    """R = softmax(Z Z'), row by row over the vectors up to each one's own; then two linear layers.
+
+    z is a sequence [B, T, D]; R_tj, for j <= t, says how alike z_t and z_j are. The T (T + 1) / 2 numbers below and
+    on the diagonal go through one rectified layer to the answer. The relation is not scaled (Kerg et al. 2022,
+    section 3).
+
+    Args:
+        features: D.
+        classes: C.
+        length: T.
+        hidden: units of the rectified layer, 256 in the paper.
+        relation: "fixed" compares the vectors themselves, as the paper does; "learned" compares W_q z with W_k z,
+            its asymmetric variant.
+        content: the answer sees the vectors too, beside their relations: the same network without its wall.
+
+    >>> from torch.nn import functional as F
+    >>> network, z = CoRelNet(features=8, classes=2, length=5), torch.randn(16, 5, 8)
+    >>> F.cross_entropy(network(z), torch.arange(16) % 2).backward()
+    >>> network(z).shape, network.relate(z).shape
+    (torch.Size([16, 2]), torch.Size([16, 5, 5]))
+    """
+
+    def __init__(
+        self,
+        features: int = 128,
+        classes: int = 4,
+        length: int = 9,
+        hidden: int = 256,
+        relation: str = "fixed",
+        content: bool = False,
+    ):
+        super().__init__()
+        check_whole(features=features, classes=classes, length=length, hidden=hidden)
+        check_names("relation", [relation], RELATIONS)
+        self.content = content
+        self.maps = learned_maps(features, features) if relation == "learned" else None
+        self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
+        self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
+        inputs = length * (length + 1) // 2 + (length * features if content else 0)
+        self.hidden = nn.Linear(inputs, hidden)  # PyTorch's own initial weights, as in the authors' code
+        self.answer = nn.Linear(hidden, classes)
+
+    def relate(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T T"]:
+        """R, with zeros above the diagonal."""
+        queries, keys = (z, z) if self.maps is None else (each(z) for each in self.maps)
+        alike = queries @ keys.mT  # Z Z' [B, T, T]
+        return alike.masked_fill(self.later, -torch.inf).softmax(dim=-1)
+
+    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T K"]:
+        """What is known of each vector: its row of R."""
+        relations = self.relate(z)
+        return torch.cat([relations, z], dim=-1) if self.content else relations
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits."""
+        seen = self.relate(z)[:, self.places[0], self.places[1]]  # [B, T (T + 1) / 2]
+        if self.content:
+            seen = torch.cat([seen, z.flatten(1)], dim=-1)
+        return self.answer(torch.relu(self.hidden(seen)))
+
+
+def learned_maps(features: int, size: int) -> nn.ModuleList:
+    """W_q and W_k, for a relation that is learned."""
+    return nn.ModuleList(linear(features, size, "xavier", bias=False) for _ in range(2))

@@ -1,0 +1,158 @@
+"""The tasks of the study: rules, recall of a hidden part, curves, commands; each with familiar and new content.
+
+Rules are the ESBN's own problems, curves and commands those of the other papers. Content is *familiar* where a
+network has met it in training, though not this problem, and *new* where it has not.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from mini_lib.errors import check_whole
+from mini_lib.esbn.tasks import IMAGES, make_problems
+from mini_lib.functions.tasks import STEPS, evaluation_curves, rows_by_kind
+from mini_lib.scan.grammar import NEW_VERB
+from mini_lib.scan.tasks import Examples, encode, get_split, has
+from mini_lib.seeding import numpy_rng
+
+HIDDEN = IMAGES  # the number of the glyph that is not shown
+ITEMS = 8  # to be recalled, of three glyphs each
+RECALL_GLYPHS = 15  # in training
+HELD_OUT = 5  # one problem in so many is kept from training, to ask about familiar content
+RULES = ("distribution_of_three", "rmts")
+OBSERVED = 12  # points of a curve that are seen
+LIFT, STRETCH, SLOWER = 2.0, 2.0, 1.5  # what is done to curves in the test
+
+
+class Problems(NamedTuple):
+    """N problems: sequences of T steps with P glyphs each, and a right answer."""
+
+    ids: Int[Tensor, "N T P"]  #: numbers of glyphs, 0..99, or `HIDDEN`.
+    answers: Int[Tensor, "N"]  #: 0..C-1.
+
+    def __getitem__(self, which) -> "Problems":
+        """Index by slice or by integers."""
+        return Problems(self.ids[which], self.answers[which])
+
+
+class TaskData(NamedTuple):
+    """What a run learns from and is asked."""
+
+    train: Problems  #: to learn from.
+    familiar: Problems  #: other problems, of glyphs met in training.
+    new: Problems  #: problems of glyphs not met in training.
+    images: tuple[Int[Tensor, "P"], Int[Tensor, "Q"]]  #: the glyphs of training, and the others.
+
+
+def rules(task: str, m: int, seed: int) -> TaskData:
+    """Problems of the ESBN paper, "distribution_of_three" or "rmts", with m of the 100 glyphs kept for the test.
+
+    A fifth of the paper's training problems is kept from training, to ask about familiar glyphs. With RMTS as many
+    problems are *same* as are *different*.
+
+    >>> data = rules("distribution_of_three", m=95, seed=1)
+    >>> len(data.train.answers), len(data.familiar.answers), data.new.ids.shape
+    (288, 72, torch.Size([10000, 9, 1]))
+    """
+    data = make_problems(task, m, seed, balance="paper")
+    cut = len(data.train.answers) // HELD_OUT
+    every = Problems(data.train.ids[..., None], data.train.answers)
+    new = Problems(data.test.ids[..., None], data.test.answers)
+    return TaskData(every[cut:], every[:cut], new, (data.train_images, data.test_images))
+
+
+def recall(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator) -> Problems:
+    """Eight items of three glyphs, (a, b, c), and then one of them without c: which of the eight is it?
+
+    Glyphs are drawn from the pool. Of two items of a problem a and b are never both the same, so that a part says
+    which item it is of; a alone, or b alone, need not.
+
+    >>> problems = recall(4, torch.arange(15), np.random.default_rng(0))
+    >>> problems.ids.shape, problems.ids[0, 8, 2].item() == HIDDEN
+    (torch.Size([4, 9, 3]), True)
+    """
+    check_whole(count=count)
+    glyphs = len(pool)
+    pairs = rng.permuted(np.tile(np.arange(glyphs**2), (count, 1)), axis=1)[
+        :, :ITEMS
+    ]  # all different: [N, 8]
+    items = np.stack([pairs // glyphs, pairs % glyphs, rng.integers(glyphs, size=(count, ITEMS))], axis=-1)
+    answers = rng.integers(ITEMS, size=count)
+    asked = items[np.arange(count), answers]  # [N, 3]
+    ids = pool[torch.from_numpy(np.concatenate([items, asked[:, None]], axis=1))]
+    ids[:, -1, 2] = HIDDEN
+    return Problems(ids, torch.from_numpy(answers))
+
+
+def recall_pools(seed: int) -> tuple[Int[Tensor, "P"], Int[Tensor, "Q"]]:
+    """The glyphs of a run's training, and the others."""
+    order = torch.from_numpy(numpy_rng(seed, "recall glyphs").permutation(IMAGES))
+    return order[:RECALL_GLYPHS], order[RECALL_GLYPHS:]
+
+
+def recall_tests(seed: int, count: int) -> tuple[Problems, Problems]:
+    """A run's familiar and new problems."""
+    familiar, new = recall_pools(seed)
+    return (
+        recall(count, familiar, numpy_rng(seed, "recall, familiar")),
+        recall(count, new, numpy_rng(seed, "recall, new")),
+    )
+
+
+class Transformed(NamedTuple):
+    """B curves to go on with."""
+
+    y: Float[Tensor, "B N"]  #: what is observed, with noise.
+    truth: Float[Tensor, "B S"]  #: the ten points that follow, without.
+    kinds: dict[str, Bool[Tensor, "B"]]  #: which curves are lines, sines and so on.
+
+
+def transformed_curves(count: int) -> dict[str, Transformed]:
+    """The test curves of the function paper as they are ("familiar"), "lifted", "stretched" and "slowed".
+
+    Lifted: 2 is added to all values. Stretched: all values are doubled, their noise with them. Slowed: f(x / 1.5),
+    which a network has to take from the points themselves, since it sees as many as ever.
+
+    >>> parts = transformed_curves(9)
+    >>> (parts["stretched"].y / parts["familiar"].y).unique().tolist(), parts["slowed"].truth.shape
+    ([2.0], torch.Size([9, 10]))
+    """
+    own, slow = (evaluation_curves(count, OBSERVED + STEPS, slower=slower) for slower in (1.0, SLOWER))
+    kinds = rows_by_kind(own.kinds)
+    changed = {
+        "familiar": (own.y, own.truth),
+        "lifted": (own.y + LIFT, own.truth + LIFT),
+        "stretched": (own.y * STRETCH, own.truth * STRETCH),
+        "slowed": (slow.y, slow.truth),
+    }
+    return {
+        name: Transformed(y[:, :OBSERVED], truth[:, OBSERVED:], kinds) for name, (y, truth) in changed.items()
+    }
+
+
+class CommandData(NamedTuple):
+    """Commands of SCAN to learn from, and those to be asked, by name."""
+
+    train: Examples  #: *jump* and *dax* among them, alone.
+    tests: dict[str, Examples]  #: "familiar": with other verbs; "jump" and "dax": with one of the two.
+
+
+def command_data(seed: int) -> CommandData:
+    """Two verbs are shown alone, one training and two tests; a tenth of the other commands is kept from training.
+
+    >>> data = command_data(seed=1)
+    >>> {name: len(part.lengths) for name, part in data.tests.items()}
+    {'familiar': 1320, 'jump': 7706, 'dax': 7706}
+    """
+    train, test = get_split("add_jump_and_dax")
+    known = sorted({command for command in train if command not in ("jump", NEW_VERB)})
+    drawn = numpy_rng(seed, "familiar commands").choice(len(known), len(known) // 10, replace=False)
+    kept = {known[number] for number in drawn}
+    tests = {"familiar": sorted(kept)} | {
+        verb: [command for command in test if has(command, verb)] for verb in ("jump", NEW_VERB)
+    }
+    shown = [command for command in train if command not in kept]
+    return CommandData(encode(shown), {name: encode(part) for name, part in tests.items()})

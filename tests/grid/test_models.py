@@ -1,0 +1,251 @@
+"""The mechanisms: each against its numpy twin, its size, its wall, and what its twin differs in."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from esbn import oracles as esbn_oracles
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from grid import oracles
+from mini_lib.errors import UsageError
+from mini_lib.grid import models
+from mini_lib.grid.models import MODELS, SIZES, STREAMS, Abstractor, CoRelNet, Pointer, build_core
+from mini_lib.grid.models.commands import CommandNetwork
+from mini_lib.grid.runs import TASKS, Settings, mechanisms
+from mini_lib.scan.tasks import encode
+from mini_lib.training_run import plain_attributes
+
+SHAPE = {"features": 16, "classes": 4, "length": 5}
+SMALL = {
+    "abstractor": {"size": 16, "heads": 2, "head_size": 6, "hidden": 10, "answer_hidden": 7},
+    "esbn": {"hidden": 12, "key_size": 6},
+    "differences": {"size": 8, "hidden": 9, "answer_hidden": 7},
+    "pointer": {"syntax": 6, "semantics": 5, "places": (1, 2, 3, 4)},
+    "kanerva": {"columns": 10, "hidden": 7},
+    "lstm": {"hidden": 9},
+    "transformer": {"hidden": 9, "answer_hidden": 7},
+}
+
+
+def small(name, seed=0, **changes):
+    """A mechanism of its kind, small, in double precision, with no parameter at zero."""
+    torch.manual_seed(seed)
+    kind, _, how = name.partition(" ")
+    options = SMALL.get(kind, {"hidden": 7}) if how == "" else {"hidden": 7}
+    if how and kind == "abstractor":
+        options = options | {"size": 16, "head_size": 16}
+    shape = {k: v for k, v in SHAPE.items() if k != "length" or kind not in ("esbn", "lstm")}
+    if kind == "differences" or kind == "transformer" or kind not in ("esbn", "lstm"):
+        shape = SHAPE
+    network = MODELS[name](**shape, **options | changes).double()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return network
+
+
+def vectors(count=3, length=5, features=16, seed=1):
+    return torch.randn(
+        count, length, features, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
+
+
+def by_numpy(name, network, z):
+    p = {key: value.detach().numpy() for key, value in network.state_dict().items()}
+    kind = name.split(" ")[0].rstrip(",")
+    if kind == "corelnet":
+        return oracles.corelnet(p, z, network.content)
+    if kind == "abstractor":
+        return oracles.abstractor(p, z, network.heads, network.content)
+    if kind == "kanerva":
+        return oracles.kanerva(p, z)
+    if kind == "pointer":
+        return oracles.pointer(p, z, network.places.tolist())
+    theirs = {
+        "qkv": "transformer_encoder.layers.0.self_attn.in_proj_",
+        "out_proj": "transformer_encoder.layers.0.self_attn.out_proj.",
+        "norm1": "transformer_encoder.layers.0.norm1.",
+        "norm2": "transformer_encoder.layers.0.norm2.",
+        "expand": "transformer_encoder.layers.0.linear1.",
+        "contract": "transformer_encoder.layers.0.linear2.",
+        "final_norm": "transformer_encoder.norm.",
+        "hidden": "out_hidden.",
+        "answer": "y_out.",
+    }
+    renamed = {}
+    for key, value in p.items():
+        part, _, what = key.removeprefix("transformer.").rpartition(".")
+        if part in theirs:
+            renamed[theirs[part] + what] = value
+    return oracles.differences(p, z, partial(esbn_oracles.transformer, renamed))
+
+
+OWN = [name for name in MODELS if name not in ("esbn", "lstm", "transformer")]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_mechanism_is_its_numpy_twin(name):
+    network, z = small(name), vectors()
+    ours = network(z).detach().numpy()
+    tolerance = 1e-6 if name == "differences" else 1e-9  # its places are constants in single precision
+    for answer, each in zip(ours, z.numpy(), strict=True):
+        np.testing.assert_allclose(answer, by_numpy(name, network, each), rtol=0, atol=tolerance)
+    assert np.abs(ours[0] - ours[1]).max() > 1e-4
+
+
+def test_a_pointer_without_places_says_what_it_finds():
+    network, z = small("pointer", places=()), vectors()
+    for answer, each in zip(network(z).detach().numpy(), z.numpy(), strict=True):
+        np.testing.assert_allclose(answer, by_numpy("pointer", network, each), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_reach_every_parameter_and_stacked_networks_equal_each_alone(name):
+    networks, z = [small(name, seed) for seed in (0, 1)], vectors()
+    target = torch.tensor([0, 3, 1])
+
+    def loss(parameters, buffers, z):
+        return torch.nn.functional.cross_entropy(
+            functional_call(networks[0], (parameters, buffers), (z,)), target
+        )
+
+    parameters, buffers = stack_module_state(networks)
+    stacked = vmap(grad(loss), in_dims=(0, 0, None))(parameters, buffers, z)
+    for i, network in enumerate(networks):
+        torch.nn.functional.cross_entropy(network(z), target).backward()
+        for key, parameter in network.named_parameters():
+            assert parameter.grad.abs().max() > 0, key
+            torch.testing.assert_close(stacked[key][i], parameter.grad, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_mechanisms_of_a_task_are_of_one_size(task):
+    """Numbers to learn of the mechanism alone; of commands, of the stream of syntax."""
+    wanted = 83_000 if task == "commands" else 110_000
+    exempt = {*models.NATURAL}
+    if task == "commands":  # what they make of a word is next to nothing
+        exempt |= {"corelnet fixed", "kanerva"}
+    for name in mechanisms(task):
+        network = Settings(
+            task, name, 1e-3, 1, m=95 if task in ("distribution_of_three", "rmts") else 0
+        ).network()
+        count = learned(network, name, task)
+        low, high = (0.9, 1.1) if not name.startswith("abstractor ") or task == "commands" else (0.89, 1.22)
+        assert name in exempt or low * wanted < count < high * wanted, (name, count)
+
+
+def learned(network, name, task):
+    """Of the mechanism, those numbers that a gradient reaches."""
+    if task != "commands":
+        return sum(p.numel() for p in network.core.parameters())
+    words, lengths, actions = encode(["jump twice and look left", "walk"])
+    network(words, lengths, actions).sum().backward()
+    parts = (network.neighbours, network.roles) if name in STREAMS else (network.core,)
+    return sum(p.numel() for part in parts for p in part.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if task not in ("commands", "curves")])
+@pytest.mark.parametrize("relation", ["fixed", "learned"])
+def test_abstractors_with_and_without_a_wall_differ_in_nothing_but_what_is_passed_on(task, relation):
+    built = []
+    for name in (f"abstractor {relation}", f"abstractor {relation}, open"):
+        torch.manual_seed(3)
+        built.append(Settings(task, name, 1e-3, 1, m=0 if task == "recall" else 95).network().core)
+    closed, opened = built
+    for (name, one), (other, two) in zip(closed.named_parameters(), opened.named_parameters(), strict=True):
+        assert name == other
+        assert torch.equal(one, two)
+    assert {name for name, value in plain_attributes(closed)} == {
+        name for name, value in plain_attributes(opened)
+    }
+    assert {name for name, _ in {*plain_attributes(closed)} ^ {*plain_attributes(opened)}} == {"content"}
+
+
+def test_abstractors_with_fixed_and_learned_relation_differ_in_the_two_maps():
+    fixed, learned_ = (
+        {n for n, _ in small(f"abstractor {how}").named_parameters()} for how in ("fixed", "learned")
+    )
+    assert learned_ - fixed == {"query.weight", "key.weight"}
+    assert not fixed - learned_
+    network = small("abstractor learned")
+    with torch.no_grad():
+        for part in (network.query, network.key):
+            part.weight.copy_(torch.eye(16))
+    other = small("abstractor fixed")
+    other.load_state_dict({k: v for k, v in network.state_dict().items() if k in other.state_dict()})
+    torch.testing.assert_close(network(vectors()), other(vectors()), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["abstractor fixed", "corelnet fixed"])
+def test_behind_a_wall_with_a_fixed_relation_only_likeness_counts(name):
+    """A rotation of all vectors changes every one of them, and none of their products."""
+    rotation = torch.linalg.qr(torch.randn(16, 16, dtype=torch.float64)).Q
+    network, z = small(name), vectors()
+    torch.testing.assert_close(network(z @ rotation), network(z), rtol=1e-9, atol=1e-9)
+    for open_ in (f"{name}, open", name.replace("fixed", "learned")):
+        network = small(open_)
+        assert (network(z @ rotation) - network(z)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["corelnet fixed", "abstractor fixed", "esbn"])
+def test_to_fixed_relations_all_commands_of_different_words_are_alike(name):
+    """Why these cannot learn commands: *jump twice* and *walk left* look the same to them."""
+    torch.manual_seed(0)
+    network = Settings("commands", name, 1e-3, 1).network().eval()
+    words, lengths, actions = encode(
+        ["jump opposite left and walk", "look around right after run", "run twice and jump left"]
+    )
+    looks = network.trace(words, lengths, actions.shape[1]).attention
+    torch.testing.assert_close(looks[0], looks[1], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(looks[0], looks[2], rtol=1e-4, atol=1e-6)
+    learned_ = Settings("commands", "abstractor learned", 1e-3, 1).network().eval()
+    looks = learned_.trace(words, lengths, actions.shape[1]).attention
+    assert (looks[0] - looks[1]).abs().max() > 1e-4
+
+
+def test_the_streams_are_syntactic_attention_and_its_twin():
+    wall, without = (Settings("commands", name, 1e-3, 1).network() for name in STREAMS)
+    names = [{n for n, _ in network.named_parameters()} for network in (wall, without)]
+    assert {n.split(".")[0] for n in names[1] - names[0]} == {"sequence"}
+    assert not names[0] - names[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CoRelNet(relation="fix"), "unknown relation 'fix'; did you mean 'fixed'"),
+        (lambda: CoRelNet(hidden=0), "hidden has to be a whole number from 1"),
+        (lambda: Abstractor(relation="fixed"), "heads=1, head_size=128, not 4 of 16"),
+        (lambda: Abstractor(content=True), "size=128, not 64"),
+        (lambda: Abstractor(size=64, heads=3), "3 heads cannot share symbols of 64 numbers"),
+        (lambda: Pointer(places=(1, 9)), "4 classes need as many places among 9 steps"),
+        (
+            lambda: CommandNetwork(CoRelNet(features=8, length=11), features=8),
+            "17 words need as many features, got 8",
+        ),
+        (
+            lambda: build_core("corelnet fixd", "rmts", features=8, classes=2, length=6),
+            "unknown model 'corelnet fixd'",
+        ),
+        (
+            lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hiden=3),
+            "unknown option of lstm 'hiden'",
+        ),
+        (
+            lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hidden="3"),
+            "of type int, got '3'",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_sizes_are_there_for_every_mechanism_of_a_task():
+    for task in TASKS:
+        for name in mechanisms(task):
+            kind = "abstractor" if name.startswith("abstractor ") else name
+            assert kind in SIZES[task] or name in (*models.NATURAL, *STREAMS)
