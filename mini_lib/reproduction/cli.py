@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command lo
     from mini_lib.training import Run, TrainingRun
 
 WINGS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
+STUDIES = ("grid",)  # of our own, with no paper's numbers beside them: they run where they are named
 
 UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
 STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
@@ -71,12 +72,16 @@ def build_run(settings: dict, seed: int) -> "TrainingRun":
 
 
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
-    """The cells of a table, or of a paper (of all, without one), narrowed by name; UsageError on unknown names."""
+    """The cells of a table, or of a paper or a study (of all papers, without one), narrowed by name.
+
+    UsageError on unknown names.
+    """
     from mini_lib.reproduction.comparison import filter_cells
 
     paper = (table or "").split(".")[0]
-    chosen = [cell for each in ([paper] if paper in WINGS else WINGS) for cell in wing(each).CELLS]
-    if table in WINGS:
+    known = (*WINGS, *STUDIES)
+    chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
+    if table in known:
         table = None
     tables = None if table is None else [table]
     for name, wanted in {"table": tables, "row": rows, "column": columns, "variant": variants}.items():
@@ -107,6 +112,7 @@ def list_(
     chosen, store = cells(table), to_read(records)
     if table is None:
         print(in_columns(overview(chosen, store)))
+        print(f"\nand a study: {', '.join(STUDIES)} (`mini-lib list {STUDIES[0]}`)")
         return
     for paper in dict.fromkeys(cell.paper for cell in chosen):
         own = [cell for cell in chosen if cell.paper == paper]
@@ -484,7 +490,7 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
     from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.records import OWN_SEEDS, Records
 
-    homes = {cell.hash: cell.home for cell in cells()}
+    homes = {cell.hash: cell.home for each in (*WINGS, *STUDIES) for cell in wing(each).CELLS}
     new, known, own = Records(records).merge(folder, homes)
     left_out = f", {own} left out: seeds from {OWN_SEEDS} on are readers' own runs" if own else ""
     print(f"{counted(new, 'record')} merged, {known} known already{left_out}")

@@ -93,7 +93,9 @@ def test_list_has_a_line_a_table_with_the_runs_there_are_of_those_wanted(run, sm
     """Of table 9 two cells of ten runs each, of which two are there."""
     code, out, _ = run("list", "--records", made / "records")
     assert code == 0
-    head, *lines = (re.split(r" {2,}", line) for line in out.splitlines())
+    tables, _, studies = out.partition("\n\n")
+    assert studies.strip() == "and a study: grid (`mini-lib list grid`)"
+    head, *lines = (re.split(r" {2,}", line) for line in tables.splitlines())
     assert head == ["table", "cells", "runs", "runs of variants", "what it shows"]
     assert [line[0] for line in lines] == list(dict.fromkeys(cell.table for cell in cli.cells()))
     assert lines[0][:3] == ["esbn.table9", "2", "2 of 20"]

@@ -1,0 +1,1 @@
+"""The study of one grid: its cells, its contrasts and its drawings."""
