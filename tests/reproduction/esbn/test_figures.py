@@ -148,6 +148,16 @@ def test_learning_curves_draw_the_mean_in_its_band():
     assert texts(ax) == ["not run: LSTM, RN"]
 
 
+def test_several_panels_of_learning_curves_share_a_legend_with_every_network_once():
+    one, other = (
+        {"ESBN": [record((20, 90)), record((40, 100))]},
+        {"ESBN": [record((20, 90))], "RN": [record((1, 2))]},
+    )
+    fig = figures.learning_curves({"one": one, "other": other})
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["ESBN", "RN"]
+    assert all(ax.get_legend() is None for ax in fig.axes)
+
+
 def test_live_curves_put_the_test_beside_training():
     left, right = FIGURES["live_curves"]().axes
     assert [line.get_ydata()[-1] for line in left.lines] == [80, 80, 80, 25]

@@ -117,15 +117,30 @@ def learning_curves(
         size = (max(5.6, 3.6 * len(panels)), 3.6)
         fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
         for ax, (title, networks) in zip(axes[0], panels.items(), strict=True):
-            _mean_curves(ax, networks, "upper left" if logarithmic else "center right")
+            _mean_curves(ax, networks)
             ax.set(title=title, xlabel="update", ylim=(-3, 103), xscale="log" if logarithmic else "linear")
             if until is not None:
                 ax.set_xlim(right=until)
         axes[0, 0].set_ylabel("training accuracy (%)")
+        if len(panels) > 1:
+            _one_legend(fig)
     return fig
 
 
-def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) -> None:
+def _one_legend(fig: Figure) -> None:
+    """A legend for all panels, in the place of theirs: numbers of runs may differ between them."""
+    handles = {}
+    for ax in fig.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            name = label.partition(" (n=")[0]
+            handles.setdefault(name, Line2D([], [], color=handle.get_color(), label=name))
+        if legend := ax.get_legend():
+            legend.remove()
+    if handles:
+        legend_below(fig, list(handles.values()))
+
+
+def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]]) -> None:
     absent = []
     for name, records in networks.items():
         whole = [record["curve"] for record in records if not record["diverged"]]
@@ -138,8 +153,6 @@ def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]], corner: str) 
         lines = [", ".join(absent[i : i + 3]) for i in range(0, len(absent), 3)]
         look = {"ha": "right", "va": "bottom", "fontsize": "small", "color": ABSENT}
         ax.text(0.98, 0.03, "not run: " + ",\n".join(lines), transform=ax.transAxes, **look)
-    if len(absent) < len(networks):
-        ax.legend(fontsize="small", loc=corner)
 
 
 def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = None) -> Figure:
