@@ -26,6 +26,14 @@ from mini_lib.training import TrainingRun, TrainingStack
 
 CPU = torch.device("cpu")
 LSTM, PRODUCT = TINY["esbn lstm"], TINY["kanerva product"]
+OWN = (
+    "abstractor",
+    "abstractor tied, open",
+    "corelnet learned, open",
+    "differences, open",
+    "pointer",
+    "kanerva",
+)
 GRID_CURVES = {
     "paper": "grid",
     "task": "curves",
@@ -60,10 +68,10 @@ FORMS = TINY | {
     | {"options": {"assignment": "unit prior"}, "balance": 2.0, "balance_until": 5},
     "kanerva mixture, balanced": TINY["kanerva mixture"] | {"balance": 2.0},
     **{
-        f"grid {model}": {"paper": "grid", "task": "recall", "lr": 1e-3, "updates": 1, "batch_size": 4}
+        f"grid {model}": {"paper": "grid", "task": "match", "lr": 1e-3, "updates": 1, "batch_size": 4}
         | {"model": model}
         for model in GRID
-        if not model.endswith("fixed, open") and model not in ESBN
+        if model in OWN
     },
     "grid curves": GRID_CURVES,
     "grid curves as they are": GRID_CURVES | {"normalised": False},

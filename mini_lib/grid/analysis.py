@@ -1,8 +1,8 @@
 """How far an inner signal of a mechanism moves when content, or structure, is exchanged (`dissociation.kept`).
 
-The signal is what the mechanism knows of every step, its `states`; in a network that hears commands, where it looks.
-The same question for all of them: does it stay when what is shown is exchanged, and move when the problem is another
-one?
+The signal is all that the last layer reads; of a network that points, where it points, and of one that hears
+commands, where it looks. The same question for all: does it stay when what is shown is exchanged, and move when the
+problem is another one?
 """
 
 from typing import NamedTuple
@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from mini_lib.dissociation import kept
 from mini_lib.functions.tasks import sample
+from mini_lib.grid.models import answer_layer
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import encode, get_split, has
+from mini_lib.scan.tasks import NO_ACTION, encode, get_split, has
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
@@ -31,20 +32,17 @@ class Exchanges(NamedTuple):
 def glyphs_exchanged(problems: Problems, familiar: Tensor, new: Tensor) -> Exchanges:
     """Content: every familiar glyph becomes a new one, the same wherever it stands. Structure: steps change places.
 
-    A step of a rule changes place with the one after it, so that other glyphs are repeated than before; of recall
-    the part that is asked about is that of the item after.
+    Of a rule the fourth and the fifth step change places, so that in every problem other steps are alike than
+    before. Items to be matched move on by one place, the last to the first.
     """
     ids = problems.ids[:MEASURED]
     other = torch.arange(HIDDEN + 1)
     other[familiar] = new[: len(familiar)]
     turned = ids.clone()
-    if (
-        ids.shape[2] == 1
-    ):  # the third and the fourth step: in both rules one is of a pair that has to match another
-        turned[:, [2, 3]] = ids[:, [3, 2]]
+    if ids.shape[2] == 1:
+        turned[:, [3, 4]] = ids[:, [4, 3]]
     else:
-        after = (problems.answers[: len(ids)] + 1) % (ids.shape[1] - 1)
-        turned[:, -1, :2] = ids[torch.arange(len(ids)), after, :2]
+        turned[:, :-1] = ids[:, :-1].roll(1, dims=1)
     return Exchanges((ids,), (other[ids],), (turned,))
 
 
@@ -75,26 +73,31 @@ def commands_exchanged() -> Exchanges:
 
 @torch.no_grad()
 def signal(network: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
-    """The states of all steps, [N, ...]; of commands the attention of all actions."""
+    """What the answer is made of, [N, ...]; nothing beyond the end of a command."""
     device = next(network.parameters()).device
     given = tuple(each.to(device) for each in given)
     if len(given) == 3:
         words, lengths, actions = given
-        return network.trace(words, lengths, actions.shape[1]).attention.cpu()
-    return network.core.states(network.embed(*given)).cpu()
+        looks = network.trace(words, lengths, actions.shape[1]).attention
+        return (looks * (actions != NO_ACTION)[..., None]).cpu()
+    layer, z = answer_layer(network.core), network.embed(*given)
+    if layer is None:
+        return network.core.scores(z).softmax(dim=-1).cpu()
+    read = []
+    with layer.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0])):
+        network.core(z)
+    return read[0].cpu()
 
 
 def dissociation(network: nn.Module, exchanges: Exchanges) -> dict[str, float]:
     """How much of the signal is kept when content is exchanged, and when structure is, by name.
 
-    A signal that does not depend on the problem has no such numbers: then none are returned.
+    A signal that does not depend on the problem keeps all of itself both times.
     """
     network = network.eval()
     before, *after = (signal(network, given) for given in exchanges)
     try:
-        return {
-            f"kept_{name}": kept(before, each)
-            for name, each in zip(Exchanges._fields[1:], after, strict=True)
-        }
+        found = [kept(before, each) for each in after]
     except ValueError:
-        return {}
+        found = [1.0, 1.0]
+    return {f"kept_{name}": value for name, value in zip(Exchanges._fields[1:], found, strict=True)}

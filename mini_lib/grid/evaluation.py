@@ -11,6 +11,7 @@ from mini_lib.functions.tasks import STEPS
 from mini_lib.grid.analysis import Exchanges, dissociation
 from mini_lib.grid.tasks import Problems, Transformed
 from mini_lib.scan.evaluation import accuracy
+from mini_lib.scan.models.syntactic_attention import loss
 from mini_lib.scan.tasks import Examples
 
 TOGETHER = 500  # problems that a network is asked at a time
@@ -60,6 +61,13 @@ def extrapolation_errors(model: nn.Module, parts: Mapping[str, Transformed]) -> 
     return metrics
 
 
+@torch.no_grad()
 def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, float]:
-    """Percent of commands of each part whose every action is right."""
-    return {name: accuracy(model, part) for name, part in parts.items()}
+    """Percent of commands of each part whose every action is right, and of familiar ones the loss."""
+    device, familiar = next(model.parameters()).device, parts["familiar"]
+    losses = []
+    for part in familiar.of_like_length():
+        words, lengths, actions = familiar[part].trimmed().to(device)
+        losses.append(len(part) * loss(model(words, lengths, actions), actions).item())
+    found = {name: accuracy(model, part) for name, part in parts.items()}
+    return found | {"familiar_loss": sum(losses) / len(familiar.lengths)}

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
+from mini_lib.esbn.models import ConvEncoder
 from mini_lib.esbn.tasks import check_regime, get_task
 from mini_lib.functions.tasks import sample
 from mini_lib.grid.analysis import Exchanges, commands_exchanged, curves_exchanged, glyphs_exchanged
 from mini_lib.grid.evaluation import accuracies, evaluate, exact_matches, extrapolation_errors
 from mini_lib.grid.models import (
     MODELS,
-    SIZES,
     STREAMS,
     CommandNetwork,
     CurveNetwork,
@@ -30,14 +30,15 @@ from mini_lib.grid.models import (
 )
 from mini_lib.grid.models.commands import WORD_FEATURES
 from mini_lib.grid.tasks import (
+    ITEM_GLYPHS,
     ITEMS,
     OBSERVED,
     RULES,
     Problems,
     command_data,
-    recall,
-    recall_pools,
-    recall_tests,
+    item_pools,
+    item_tests,
+    items,
     rules,
     transformed_curves,
 )
@@ -48,21 +49,21 @@ from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "grid"
-TASKS = (*RULES, "recall", "curves", "commands")
+ITEM_TASKS = ("match", "name")
+TASKS = (*RULES, *ITEM_TASKS, "curves", "commands")
 FEATURES = 128  # of a glyph's code, or of what is made of a curve's value
-RECALL_FEATURES = 40  # of a glyph's code where three stand side by side
+ITEM_FEATURES = 40  # of a glyph's code where three stand side by side
 FRESH = 100  # updates of an epoch where problems are drawn afresh
 TESTED = 2000  # problems of each test
 TEST_CURVES = 750
-PLACES = {"distribution_of_three": (5, 6, 7, 8), "rmts": (3, 5), "recall": tuple(range(ITEMS))}
+PLACES = {"distribution_of_three": (5, 6, 7, 8), "rmts": (3, 5), "match": tuple(range(ITEMS))}
 
 
 def mechanisms(task: str) -> list[str]:
     """The mechanisms that a task has, by name."""
     if task != "commands":
         return [*MODELS]
-    sized = [name for name in MODELS if name in SIZES[task] or name.startswith("abstractor ")]
-    return [*STREAMS, *sized]
+    return [*STREAMS, *(name for name in MODELS if not name.startswith("pointer"))]
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,18 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(self._core(WORD_FEATURES, 1, MOST_WORDS))
+            return CommandNetwork(lambda: self._core(WORD_FEATURES, 1, MOST_WORDS))
+        # What all mechanisms have in common is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
-            core = self._core(FEATURES, 1, OBSERVED)
-            return CurveNetwork(core, FEATURES, self.normalised)
-        if self.task == "recall":
-            core = self._core(3 * RECALL_FEATURES, ITEMS, ITEMS + 1)
-            return GlyphNetwork(nn.Identity(), core, RECALL_FEATURES)
-        spec = get_task(self.task)
+            read = nn.Linear(1, FEATURES)
+            return CurveNetwork(read, self._core(FEATURES, 1, OBSERVED), self.normalised)
+        if self.task in ITEM_TASKS:
+            encoder, answers = ConvEncoder(ITEM_FEATURES), ITEMS if self.task == "match" else ITEM_GLYPHS
+            return GlyphNetwork(encoder, nn.Identity(), self._core(3 * ITEM_FEATURES, answers, ITEMS + 1))
+        encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
         norm = context_norm(FEATURES, spec.length) if self.normalised else nn.Identity()
-        return GlyphNetwork(
-            norm, self._core(FEATURES, spec.classes, spec.length), FEATURES, self.trained_encoder
-        )
+        core = self._core(FEATURES, spec.classes, spec.length)
+        return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
     def _core(self, features: int, classes: int, length: int) -> nn.Module:
         shape = {
@@ -133,12 +134,17 @@ class Settings(RunSettings):
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """One run: its problems, its network, its loss and its test. All mechanisms of a seed meet the same problems."""
+    """One run: its problems, its network, its loss and its test.
+
+    All mechanisms of a seed meet the same problems, and the same codes of glyphs; twins begin with the same numbers,
+    but for those that only one of them has.
+    """
     Settings.check_is(settings)
     drawn = seed + settings.seeds_after
-    with seeded(drawn, "weights", settings.model):
+    with seeded(drawn, "weights"):
         model = settings.network()
-    kinds = {"recall": recall_parts, "curves": curve_parts, "commands": partial(command_parts, model)}
+    kinds = {"curves": curve_parts, "commands": partial(command_parts, model)}
+    kinds |= dict.fromkeys(ITEM_TASKS, item_parts)
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     return settings.training_run(seed, model, evaluate=measure, **parts)
@@ -159,22 +165,23 @@ def rule_parts(settings: Settings, seed: int) -> Parts:
         "examples": examples,
         "epochs": math.ceil(settings.updates / math.ceil(examples / settings.batch_size)),
         "loss": answer_loss,
+        "dedupe_batch": shown_once if settings.trained_encoder else None,
     }
     return partial(accuracies, parts=tests), glyphs_exchanged(data.familiar, *data.images), parts
 
 
-def recall_parts(settings: Settings, seed: int) -> Parts:
+def item_parts(settings: Settings, seed: int) -> Parts:
     """Other problems in every epoch, of the same glyphs."""
-    familiar, new = recall_tests(seed, TESTED)
-    pools, examples = recall_pools(seed), FRESH * settings.batch_size
+    name = settings.task == "name"
+    tests, pools = item_tests(seed, TESTED, name), item_pools(seed)
+    examples = FRESH * settings.batch_size
     parts = {
-        "epoch": partial(recalled, pools[0], seed, examples),
+        "epoch": partial(drawn_items, pools[0], seed, examples, name),
         "examples": examples,
         "epochs": math.ceil(settings.updates / FRESH),
         "loss": answer_loss,
     }
-    scores = partial(accuracies, parts={"familiar": familiar, "new": new})
-    return scores, glyphs_exchanged(familiar, *pools), parts
+    return partial(accuracies, parts=tests), glyphs_exchanged(tests["familiar"], *pools), parts
 
 
 def curve_parts(settings: Settings, seed: int) -> Parts:
@@ -209,9 +216,15 @@ def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
     return problems[order]._asdict()
 
 
-def recalled(pool: Tensor, seed: int, count: int, epoch: int) -> Batch:
-    """The training problems of recall of one epoch."""
-    return recall(count, pool, numpy_rng(seed, "recall", epoch))._asdict()
+def shown_once(batch: Batch) -> Batch:
+    """Only the glyphs that a batch shows, so that each is encoded once."""
+    shown, ids = torch.unique(batch["ids"], return_inverse=True)
+    return batch | {"ids": ids, "shown": shown}
+
+
+def drawn_items(pool: Tensor, seed: int, count: int, name: bool, epoch: int) -> Batch:
+    """The training problems of items of one epoch."""
+    return items(count, pool, numpy_rng(seed, "items", epoch), name)._asdict()
 
 
 def drawn_curves(seed: int, count: int, epoch: int) -> Batch:
@@ -221,7 +234,7 @@ def drawn_curves(seed: int, count: int, epoch: int) -> Batch:
 
 def answer_loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and the batch's accuracy in percent."""
-    logits = apply(batch["ids"])
+    logits = apply(batch["ids"], *([batch["shown"]] if "shown" in batch else []))
     accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
     return F.cross_entropy(logits, batch["answers"]), accuracy
 

@@ -1,4 +1,4 @@
-"""The tasks of the study: rules, recall of a hidden part, curves, commands; each with familiar and new content.
+"""The tasks of the study: rules, items to be matched or named, curves, commands; with familiar and new content.
 
 Rules are the ESBN's own problems, curves and commands those of the other papers. Content is *familiar* where a
 network has met it in training, though not this problem, and *new* where it has not.
@@ -19,8 +19,8 @@ from mini_lib.scan.tasks import Examples, encode, get_split, has
 from mini_lib.seeding import numpy_rng
 
 HIDDEN = IMAGES  # the number of the glyph that is not shown
-ITEMS = 8  # to be recalled, of three glyphs each
-RECALL_GLYPHS = 15  # in training
+ITEMS = 8  # to be matched, of three glyphs each
+ITEM_GLYPHS = 15  # in training
 HELD_OUT = 5  # one problem in so many is kept from training, to ask about familiar content
 RULES = ("distribution_of_three", "rmts")
 OBSERVED = 12  # points of a curve that are seen
@@ -64,13 +64,14 @@ def rules(task: str, m: int, seed: int) -> TaskData:
     return TaskData(every[cut:], every[:cut], new, (data.train_images, data.test_images))
 
 
-def recall(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator) -> Problems:
+def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bool = False) -> Problems:
     """Eight items of three glyphs, (a, b, c), and then one of them without c: which of the eight is it?
 
     Glyphs are drawn from the pool. Of two items of a problem a and b are never both the same, so that a part says
-    which item it is of; a alone, or b alone, need not.
+    which item it is of; a alone, or b alone, need not. With `name` the question is another: which glyph of the pool
+    is c?
 
-    >>> problems = recall(4, torch.arange(15), np.random.default_rng(0))
+    >>> problems = items(4, torch.arange(15), np.random.default_rng(0))
     >>> problems.ids.shape, problems.ids[0, 8, 2].item() == HIDDEN
     (torch.Size([4, 9, 3]), True)
     """
@@ -79,27 +80,25 @@ def recall(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator) -> Prob
     pairs = rng.permuted(np.tile(np.arange(glyphs**2), (count, 1)), axis=1)[
         :, :ITEMS
     ]  # all different: [N, 8]
-    items = np.stack([pairs // glyphs, pairs % glyphs, rng.integers(glyphs, size=(count, ITEMS))], axis=-1)
-    answers = rng.integers(ITEMS, size=count)
-    asked = items[np.arange(count), answers]  # [N, 3]
-    ids = pool[torch.from_numpy(np.concatenate([items, asked[:, None]], axis=1))]
+    shown = np.stack([pairs // glyphs, pairs % glyphs, rng.integers(glyphs, size=(count, ITEMS))], axis=-1)
+    places = rng.integers(ITEMS, size=count)
+    asked = shown[np.arange(count), places]  # [N, 3]
+    ids = pool[torch.from_numpy(np.concatenate([shown, asked[:, None]], axis=1))]
     ids[:, -1, 2] = HIDDEN
-    return Problems(ids, torch.from_numpy(answers))
+    return Problems(ids, torch.from_numpy(asked[:, 2] if name else places))
 
 
-def recall_pools(seed: int) -> tuple[Int[Tensor, "P"], Int[Tensor, "Q"]]:
+def item_pools(seed: int) -> tuple[Int[Tensor, "P"], Int[Tensor, "Q"]]:
     """The glyphs of a run's training, and the others."""
-    order = torch.from_numpy(numpy_rng(seed, "recall glyphs").permutation(IMAGES))
-    return order[:RECALL_GLYPHS], order[RECALL_GLYPHS:]
+    order = torch.from_numpy(numpy_rng(seed, "glyphs of items").permutation(IMAGES))
+    return order[:ITEM_GLYPHS], order[ITEM_GLYPHS:]
 
 
-def recall_tests(seed: int, count: int) -> tuple[Problems, Problems]:
-    """A run's familiar and new problems."""
-    familiar, new = recall_pools(seed)
-    return (
-        recall(count, familiar, numpy_rng(seed, "recall, familiar")),
-        recall(count, new, numpy_rng(seed, "recall, new")),
-    )
+def item_tests(seed: int, count: int, name: bool = False) -> dict[str, Problems]:
+    """A run's familiar problems and, where glyphs need not be named, new ones."""
+    familiar, new = item_pools(seed)
+    tests = {"familiar": items(count, familiar, numpy_rng(seed, "items, familiar"), name)}
+    return tests if name else tests | {"new": items(count, new, numpy_rng(seed, "items, new"))}
 
 
 class Transformed(NamedTuple):
@@ -137,7 +136,8 @@ class CommandData(NamedTuple):
     """Commands of SCAN to learn from, and those to be asked, by name."""
 
     train: Examples  #: *jump* and *dax* among them, alone.
-    tests: dict[str, Examples]  #: "familiar": with other verbs; "jump" and "dax": with one of the two.
+    #: "familiar": with other verbs; "jump" and "dax": with one of the two; "training": some of those learned from.
+    tests: dict[str, Examples]
 
 
 def command_data(seed: int) -> CommandData:
@@ -145,7 +145,7 @@ def command_data(seed: int) -> CommandData:
 
     >>> data = command_data(seed=1)
     >>> {name: len(part.lengths) for name, part in data.tests.items()}
-    {'familiar': 1320, 'jump': 7706, 'dax': 7706}
+    {'familiar': 1320, 'jump': 7706, 'dax': 7706, 'training': 1320}
     """
     train, test = get_split("add_jump_and_dax")
     known = sorted({command for command in train if command not in ("jump", NEW_VERB)})
@@ -155,4 +155,5 @@ def command_data(seed: int) -> CommandData:
         verb: [command for command in test if has(command, verb)] for verb in ("jump", NEW_VERB)
     }
     shown = [command for command in train if command not in kept]
+    tests["training"] = sorted({*shown})[:: len({*shown}) // len(kept)][: len(kept)]
     return CommandData(encode(shown), {name: encode(part) for name, part in tests.items()})

@@ -1,62 +1,41 @@
 """Slow numpy forward passes of the study's own mechanisms, one problem at a time, from the formulas; no torch."""
 
 import numpy as np
+from esbn.oracles import fc, layer_norm, relu, sigma, softmax
 
 
-def relu(x):
-    return np.maximum(x, 0)
-
-
-def softmax(x):
-    e = np.exp(x - np.max(x))
-    return e / e.sum()
-
-
-def fc(p, name, x):
-    out = p[f"{name}.weight"] @ x
-    return out + p[f"{name}.bias"] if f"{name}.bias" in p else out
+def queries_and_keys(p, z):
+    """Of a learned relation, of one whose two maps are one, and of the things themselves."""
+    if "query.weight" not in p:
+        return z, z
+    maps = p["query.weight"], p.get("key.weight", p["query.weight"])
+    return tuple(np.stack([each @ x for x in z]) for each in maps)
 
 
 def corelnet(p, z, content):
-    seen = []
-    for t in range(len(z)):
-        if "maps.0.weight" in p:
-            scores = [fc(p, "maps.0", z[t]) @ fc(p, "maps.1", z[j]) for j in range(t + 1)]
-        else:
-            scores = [z[t] @ z[j] for j in range(t + 1)]
-        seen += [*softmax(np.array(scores))]
+    queries, keys = queries_and_keys(p, z)
+    seen = [x for t in range(len(z)) for x in softmax(np.array([queries[t] @ keys[j] for j in range(t + 1)]))]
+    hidden = fc(p, "hidden", np.array(seen))
     if content:
-        seen += [*z.ravel()]
-    return fc(p, "answer", relu(fc(p, "hidden", np.array(seen))))
-
-
-def layer_norm(p, name, x):
-    centred = x - x.mean()
-    return centred / np.sqrt((centred**2).mean() + 1e-5) * p[f"{name}.weight"] + p[f"{name}.bias"]
+        hidden = hidden + p["from_content.weight"] @ z.ravel()
+    return fc(p, "answer", relu(hidden))
 
 
 def abstractor(p, z, heads, content):
     symbols = p["symbols"]
-    size = symbols.shape[1] // heads
-    learned = "query.weight" in p
+    queries, keys = queries_and_keys(p, z)
+    width, size = queries.shape[1] // heads, symbols.shape[1] // heads
     states = []
     for t in range(len(z)):
         message = []
         for h in range(heads):
-            if learned:
-                span = slice(h * (width := len(p["query.weight"]) // heads), (h + 1) * width)
-                query = fc(p, "query", z[t])[span]
-                keys = [fc(p, "key", other)[span] for other in z]
-            else:
-                query, keys = z[t], z
-            relation = softmax(np.array([query @ key for key in keys]) / np.sqrt(len(query)))
+            span, part = slice(h * width, (h + 1) * width), slice(h * size, (h + 1) * size)
+            relation = softmax(np.array([queries[t, span] @ key[span] for key in keys]) / np.sqrt(width))
             values = [
                 fc(p, "value", symbol + other if content else symbol)
                 for symbol, other in zip(symbols, z, strict=True)
             ]
-            message += [
-                *sum(r * value[h * size : (h + 1) * size] for r, value in zip(relation, values, strict=True))
-            ]
+            message += [*sum(r * value[part] for r, value in zip(relation, values, strict=True))]
         state = layer_norm(p, "norm1", symbols[t] + fc(p, "out", np.array(message)))
         states.append(layer_norm(p, "norm2", state + fc(p, "contract", relu(fc(p, "expand", state)))))
     return fc(p, "answer", relu(fc(p, "hidden", np.concatenate(states))))
@@ -65,7 +44,10 @@ def abstractor(p, z, heads, content):
 def differences(p, z, transformer):
     """`transformer` is the oracle of the ESBN paper's, given parameters under its own names."""
     pairs = [(j, i) for j in range(len(z)) for i in range(j)]
-    return transformer(np.stack([p["read.weight"] @ (z[j] - z[i]) for j, i in pairs]))
+    shown = [p["read.weight"] @ (z[j] - z[i]) for j, i in pairs]
+    if "from_content.weight" in p:
+        shown = [each + p["from_content.weight"] @ z[i] for each, (_, i) in zip(shown, pairs, strict=True)]
+    return transformer(np.stack(shown))
 
 
 def kanerva(p, z):
@@ -80,10 +62,6 @@ def kanerva(p, z):
         R = R + np.outer(code - answer, V @ w) / variance
         V = V - np.outer(V @ w, V @ w) / variance
     return fc(p, "answer", relu(fc(p, "hidden", np.array(known))))
-
-
-def sigma(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def lstm(p, direction, inputs):

@@ -9,9 +9,9 @@ from mini_lib.functions.tasks import sample
 from mini_lib.grid.tasks import (
     HIDDEN,
     command_data,
-    recall,
-    recall_pools,
-    recall_tests,
+    item_pools,
+    item_tests,
+    items,
     rules,
     transformed_curves,
 )
@@ -38,26 +38,35 @@ def test_pairs_of_rmts_are_the_same_as_often_as_different():
     assert (ids[:, 0] == ids[:, 1]).float().mean() == 0.5
 
 
-def test_what_is_asked_for_in_recall_is_the_item_with_both_parts_and_no_other_has_them():
-    pool, others = recall_pools(seed=2)
+def test_the_item_to_be_matched_has_both_parts_and_no_other_item_has_them():
+    pool, others = item_pools(seed=2)
     assert sorted([*pool.tolist(), *others.tolist()]) == list(range(100))
-    problems = recall(300, pool, numpy_rng(1, "test"))
+    problems = items(300, pool, numpy_rng(1, "test"))
     assert set(problems.ids[:, :8].flatten().tolist()) == {*pool.tolist()}
     half_alike = 0
     for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
-        *items, asked = ids
-        assert [i for i, item in enumerate(items) if item[:2] == asked[:2]] == [answer]
+        *shown, asked = ids
+        assert [i for i, item in enumerate(shown) if item[:2] == asked[:2]] == [answer]
         assert asked[2] == HIDDEN
-        half_alike += any(i != answer and (item[0] == asked[0]) for i, item in enumerate(items))
+        half_alike += any(i != answer and (item[0] == asked[0]) for i, item in enumerate(shown))
     assert half_alike > 50  # one part alone does often not say which
     assert np.bincount(problems.answers, minlength=8).min() > 15
 
 
-def test_familiar_and_new_items_of_recall_share_no_glyph():
-    familiar, new = recall_tests(seed=2, count=50)
-    pool, others = recall_pools(seed=2)
-    assert set(familiar.ids.flatten().tolist()) - {HIDDEN} <= {*pool.tolist()}
-    assert set(new.ids.flatten().tolist()) - {HIDDEN} <= {*others.tolist()}
+def test_the_glyph_to_be_named_is_the_hidden_one():
+    pool, _ = item_pools(seed=2)
+    problems = items(300, pool, numpy_rng(1, "test"), name=True)
+    for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
+        *shown, asked = ids
+        (item,) = [item for item in shown if item[:2] == asked[:2]]
+        assert item[2] == pool[answer]
+    assert set(item_tests(2, 5, name=True)) == {"familiar"}  # who could name what was never seen?
+
+
+def test_familiar_and_new_items_share_no_glyph():
+    tests, (pool, others) = item_tests(seed=2, count=50), item_pools(seed=2)
+    assert set(tests["familiar"].ids.flatten().tolist()) - {HIDDEN} <= {*pool.tolist()}
+    assert set(tests["new"].ids.flatten().tolist()) - {HIDDEN} <= {*others.tolist()}
 
 
 def test_curves_are_lifted_doubled_and_slowed():

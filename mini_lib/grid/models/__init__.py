@@ -1,8 +1,8 @@
 """The mechanisms of the study, each for any sequence of vectors: [B, T, D] to logits [B, C], by name.
 
 Those of the four papers are their own networks where these take vectors; CoRelNet and the Abstractor are added. A
-name says what was done to a mechanism: "fixed" or "learned", of the relation; "open", of the same network without
-its wall. The first eight are the factorial: wall by relation, in two architectures.
+name says what was done to a mechanism: "fixed", "tied" or "learned", of the relation; "open", of the same network
+without its wall. The factorial has all of these in two architectures.
 """
 
 import inspect
@@ -15,13 +15,14 @@ from mini_lib.errors import UsageError, check_names
 from mini_lib.esbn.models import ESBN, LSTM, TemporalContextNorm, Transformer
 from mini_lib.grid.models.abstractor import Abstractor
 from mini_lib.grid.models.commands import CommandNetwork, syntactic_attention
-from mini_lib.grid.models.corelnet import CoRelNet
+from mini_lib.grid.models.corelnet import RELATIONS, CoRelNet
 from mini_lib.grid.models.differences import Differences
 from mini_lib.grid.models.kanerva import KanervaReader
 from mini_lib.grid.models.network import CurveNetwork, GlyphNetwork
 from mini_lib.grid.models.pointer import Pointer
 
 __all__ = [
+    "FACTORIAL",
     "MODELS",
     "SIZES",
     "STREAMS",
@@ -33,112 +34,92 @@ __all__ = [
     "GlyphNetwork",
     "KanervaReader",
     "Pointer",
+    "answer_layer",
     "build_core",
     "check_options",
     "context_norm",
     "syntactic_attention",
 ]
 
-_PAIR = {"heads": 1, "answer_hidden": 32}  # one relation, of whole objects
+_WHOLE = {"heads": 1, "hidden": 128, "answer_hidden": 32}  # one relation, of whole objects
+_FROM_FIXED = {"relation": "learned", "from_identity": True}
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "abstractor fixed": partial(Abstractor, relation="fixed", **_PAIR),
-    "abstractor learned": partial(Abstractor, relation="learned", **_PAIR),
-    "abstractor fixed, open": partial(Abstractor, relation="fixed", content=True, **_PAIR),
-    "abstractor learned, open": partial(Abstractor, relation="learned", content=True, **_PAIR),
-    "corelnet fixed": partial(CoRelNet, relation="fixed"),
-    "corelnet learned": partial(CoRelNet, relation="learned"),
-    "corelnet fixed, open": partial(CoRelNet, relation="fixed", content=True),
-    "corelnet learned, open": partial(CoRelNet, relation="learned", content=True),
-    "esbn": partial(ESBN, key_size=64),
+
+def _factorial() -> dict[str, Callable[..., nn.Module]]:
+    """Relation by wall, in two architectures."""
+    made = {}
+    for name, make in (("abstractor", partial(Abstractor, **_WHOLE)), ("corelnet", CoRelNet)):
+        for relation in RELATIONS:
+            made[f"{name} {relation}"] = partial(make, relation=relation)
+            made[f"{name} {relation}, open"] = partial(make, relation=relation, content=True)
+    return made
+
+
+FACTORIAL = _factorial()
+MODELS: dict[str, Callable[..., nn.Module]] = FACTORIAL | {
+    "abstractor learned from fixed": partial(Abstractor, **_WHOLE, **_FROM_FIXED),
     "differences": Differences,
+    "differences, open": partial(Differences, content=True),
+    "esbn": partial(ESBN, key_size=64),
     "pointer": Pointer,
     "kanerva": KanervaReader,
     "lstm": LSTM,
     "transformer": Transformer,
     "abstractor": Abstractor,
-    "corelnet": CoRelNet,
 }
-
-# The size that makes a mechanism one of about 110,000 numbers to learn. The four Abstractors of the factorial share
-# it, so that they differ in nothing else: those that learn their relation have its two maps more.
+# The size that makes a mechanism one of about 110,000 numbers to learn; those of the factorial keep the same layers
+# on every task, and the Abstractor of the paper its own.
 SIZES: dict[str, dict[str, dict[str, int]]] = {
     "distribution_of_three": {
-        "abstractor": {"hidden": 106},
-        "corelnet fixed": {"hidden": 2199},
-        "corelnet learned": {"hidden": 1544},
-        "corelnet fixed, open": {"hidden": 91},
-        "corelnet learned, open": {"hidden": 64},
         "esbn": {"hidden": 128},
-        "differences": {"hidden": 519},
         "pointer": {"syntax": 58},
         "kanerva": {"hidden": 3309},
         "lstm": {"hidden": 112},
         "transformer": {"hidden": 35},
     },
     "rmts": {
-        "abstractor": {"hidden": 156},
-        "corelnet fixed": {"hidden": 4583},
-        "corelnet learned": {"hidden": 3217},
-        "corelnet fixed, open": {"hidden": 138},
-        "corelnet learned, open": {"hidden": 97},
         "esbn": {"hidden": 128},
-        "differences": {"hidden": 523},
         "pointer": {"syntax": 58},
         "kanerva": {"hidden": 5042},
         "lstm": {"hidden": 112},
         "transformer": {"hidden": 37},
     },
-    "recall": {
-        "abstractor": {"hidden": 139},
-        "corelnet fixed": {"hidden": 2036},
-        "corelnet learned": {"hidden": 1503},
-        "corelnet fixed, open": {"hidden": 96},
-        "corelnet learned, open": {"hidden": 71},
+    "match": {
         "esbn": {"hidden": 128},
-        "differences": {"hidden": 515},
         "pointer": {"syntax": 62},
         "kanerva": {"hidden": 2948},
         "lstm": {"hidden": 115},
         "transformer": {"hidden": 74},
     },
-    "curves": {
-        "abstractor": {"hidden": 57},
-        "corelnet fixed": {"hidden": 1374},
-        "corelnet learned": {"hidden": 965},
-        "corelnet fixed, open": {"hidden": 68},
-        "corelnet learned, open": {"hidden": 47},
+    "name": {
         "esbn": {"hidden": 128},
-        "differences": {"hidden": 525},
+        "lstm": {"hidden": 115},
+        "transformer": {"hidden": 74},
+    },
+    "curves": {
+        "esbn": {"hidden": 128},
         "pointer": {"syntax": 58},
         "kanerva": {"hidden": 2786},
         "lstm": {"hidden": 112},
         "transformer": {"hidden": 38},
     },
-    # Of a stream of syntax, which are 83,000 in Syntactic Attention; two that make next to nothing of a word stay
-    # small.
+    # Of a stream of syntax, which are 83,000 in Syntactic Attention:
     "commands": {
-        "abstractor": {"hidden": 1200},
-        "corelnet fixed": {},
         "esbn": {"hidden": 108},
-        "differences": {"hidden": 512},
-        "kanerva": {},
         "lstm": {"hidden": 128},
         "transformer": {"hidden": 1216},
     },
 }
 # The twins whose meanings are shielded from a word's neighbours, or not: both streams are their own.
 STREAMS = {"syntactic attention": False, "sequential semantics": True}
-NATURAL = ("abstractor", "corelnet")  # of the size in their papers
 
 
 def sizes(model: str, task: str, features: int) -> dict[str, int]:
     """The sizes of a mechanism on a task, for vectors of so many features; see `SIZES`."""
-    if model in NATURAL:
-        return {}
     if model.startswith("abstractor "):
-        return SIZES[task]["abstractor"] | {"size": features, "head_size": features}
-    return SIZES[task][model]
+        wide = {"hidden": 1200} if task == "commands" else {}  # whose vectors are short
+        return {"size": features, "head_size": features} | wide
+    return SIZES[task].get(model, {})
 
 
 def check_options(model: str, options: Mapping[str, object]) -> None:
@@ -184,9 +165,15 @@ def build_core(
 
 
 def context_norm(features: int, length: int) -> TemporalContextNorm:
-    """Temporal context normalisation over a whole problem, as one window.
+    """Temporal context normalisation over a whole problem, as one window, without gain and shift.
 
     The ESBN paper normalises each pair of RMTS by itself. That alone tells whether a pair is of equal objects,
-    before any mechanism has seen it; so here the window is the problem.
+    before any mechanism has seen it; so here the window is the problem. Gain and shift stay 1 and 0, since learning
+    them would be learning the relation.
     """
-    return TemporalContextNorm(features, (length,))
+    return TemporalContextNorm(features, (length,)).requires_grad_(False)
+
+
+def answer_layer(network: nn.Module) -> nn.Module | None:
+    """The last layer of a mechanism, which reads all that reaches the answer; None where it points at a step."""
+    return getattr(getattr(network, "transformer", network), "answer", None)

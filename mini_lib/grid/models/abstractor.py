@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_names, check_whole
-from mini_lib.grid.models.corelnet import RELATIONS
+from mini_lib.grid.models.corelnet import RELATIONS, relation_maps
 from mini_lib.layers import glorot_uniform
 
 
@@ -17,16 +17,12 @@ class Abstractor(nn.Module):
     through one rectified layer to the answer (Altabaa et al. 2024, section 3; weights Glorot-uniform, biases zero).
 
     Args:
-        features: D.
-        classes: C.
-        length: T.
-        size: of a symbol.
-        heads: relations, each with an equal part of the values.
-        head_size: d, of W_q z and W_k z.
-        hidden: units of the MLP.
-        answer_hidden: units of the layer before the answer.
-        relation: "learned", or "fixed": W_q = W_k = I, so that there is one relation, of the objects as they are.
-        content: the values are symbols *and* objects, S + Z in the place of S: the same network without its wall. It
+        features: D. classes: C. length: T. size: of a symbol. heads: relations, each with an equal part of the
+        values. head_size: d, of W_q z and W_k z. hidden: units of the MLP. answer_hidden: units of the layer before
+        the answer. relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of the
+        objects as they are. from_identity: whether W_q and W_k start as the identity, for one relation of whole
+        objects. content: the values are symbols *and* objects, S + Z in the place of S: the same network without its
+        wall. It
             needs symbols of the objects' size.
 
     >>> from torch.nn import functional as F
@@ -48,6 +44,7 @@ class Abstractor(nn.Module):
         answer_hidden: int = 32,
         relation: str = "learned",
         content: bool = False,
+        from_identity: bool = False,
     ):
         super().__init__()
         check_whole(features=features, classes=classes, length=length, size=size, heads=heads)
@@ -55,27 +52,26 @@ class Abstractor(nn.Module):
         check_names("relation", [relation], RELATIONS)
         if size % heads:
             raise UsageError(f"{heads} heads cannot share symbols of {size} numbers evenly")
-        if relation == "fixed" and (heads, head_size) != (1, features):
+        if (relation == "fixed" or from_identity) and (heads, head_size) != (1, features):
             raise UsageError(
-                f"a fixed relation compares whole objects: heads=1, head_size={features}, not {heads} of {head_size}"
+                f"this relation compares whole objects: heads=1, head_size={features}, not {heads} of {head_size}"
             )
         if content and size != features:
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")
         self.heads, self.head_size, self.content = heads, head_size, content
         self.symbols = nn.Parameter(torch.randn(length, size))
-        learned = relation == "learned"
-        self.query = glorot_linear(features, heads * head_size, bias=False) if learned else nn.Identity()
-        self.key = glorot_linear(features, heads * head_size, bias=False) if learned else nn.Identity()
         self.value = glorot_linear(size, size, bias=False)
         self.out = glorot_linear(size, size, bias=False)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
         self.expand, self.contract = glorot_linear(size, hidden), glorot_linear(hidden, size)
         self.hidden = glorot_linear(length * size, answer_hidden)
         self.answer = glorot_linear(answer_hidden, classes)
+        # What twins do not share is drawn last, so that one seed gives them the same of all the rest.
+        self.query, self.key = relation_maps(relation, features, heads * head_size, from_identity)
 
     def relate(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T T"]:
         """R_h: how each object is related to each other one, rows summing to 1."""
-        q, k = (self.by_head(each(z)) for each in (self.query, self.key))
+        q, k = (self.by_head(each(z)) for each in (self.query, self.key or self.query))
         return (q @ k.mT / self.head_size**0.5).softmax(dim=-1)
 
     def by_head(self, x: Float[Tensor, "B T S"]) -> Float[Tensor, "B H T s"]:

@@ -1,5 +1,7 @@
 """A mechanism that steers: it reads the words of a command, and Syntactic Attention looks where it says."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -24,27 +26,32 @@ class CommandNetwork(SyntacticAttention):
     layers that answer elsewhere have no use here.
 
     Args:
-        core: with `states`, [B, 11, D] to [B, 11, K].
+        make_core: makes the mechanism, with `states`, [B, 11, D] to [B, 11, K]. It is called last, so that one seed
+        gives
+            twins the same of all the rest.
         features: D, as many as there are words or more.
 
     >>> from mini_lib.esbn.models import LSTM
     >>> from mini_lib.scan.tasks import encode
-    >>> network, (words, lengths, actions) = CommandNetwork(LSTM(WORD_FEATURES, 1)), encode(["jump", "look twice"])
+    >>> network = CommandNetwork(lambda: LSTM(WORD_FEATURES, 1))
+    >>> words, lengths, actions = encode(["jump", "look twice"])
     >>> network(words, lengths, actions).shape  # logits of every action
     torch.Size([2, 3, 9])
     """
 
-    def __init__(self, core: nn.Module, features: int = WORD_FEATURES):
+    def __init__(self, make_core: Callable[[], nn.Module], features: int = WORD_FEATURES):
         super().__init__(syntax=SYNTAX, semantics=SEMANTICS, **VOCABULARY)
         if features < VOCABULARY["words"]:
             raise UsageError(f"{VOCABULARY['words']} words need as many features, got {features}")
         del self.neighbours, self.roles, self.ends
-        self.core = core
         orthogonal = torch.eye(VOCABULARY["words"], features) * features**0.5  # of the size of normal numbers
         self.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
+        before = torch.get_rng_state()
         with torch.no_grad():
-            found = core.states(torch.zeros(1, MOST_WORDS, features)).shape[-1]
+            found = make_core().states(torch.zeros(1, MOST_WORDS, features)).shape[-1]
+        torch.set_rng_state(before)
         self.role = nn.Linear(found, 2 * SYNTAX)
+        self.core = make_core()
 
     def roles_and_query(
         self, words: Words, lengths: Lengths, noise: Noise | None = None
@@ -59,6 +66,16 @@ class CommandNetwork(SyntacticAttention):
 
 
 def syntactic_attention(sequential_semantics: bool = False) -> SyntacticAttention:
-    """Syntactic Attention itself; or its twin without a wall, where a word's meaning depends on its neighbours."""
-    options = {"syntax": SYNTAX, "semantics": SEMANTICS, "sequential_semantics": sequential_semantics}
-    return SyntacticAttention(**options, **VOCABULARY)
+    """Syntactic Attention itself; or its twin without a wall, where a word's meaning depends on its neighbours.
+
+    One state of PyTorch's generator gives both the same of all that they share.
+    """
+    sizes = {"syntax": SYNTAX, "semantics": SEMANTICS} | VOCABULARY
+    if not sequential_semantics:
+        return SyntacticAttention(**sizes)
+    before = torch.get_rng_state()
+    shared = SyntacticAttention(**sizes).state_dict()
+    torch.set_rng_state(before)
+    network = SyntacticAttention(sequential_semantics=True, **sizes)
+    network.load_state_dict(shared, strict=False)
+    return network

@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import check_names, check_whole
-from mini_lib.layers import linear
+from mini_lib.layers import glorot_uniform
 
-RELATIONS = ("fixed", "learned")
+RELATIONS = ("fixed", "tied", "learned")
 
 
 class CoRelNet(nn.Module):
@@ -23,7 +23,7 @@ class CoRelNet(nn.Module):
         length: T.
         hidden: units of the rectified layer, 256 in the paper.
         relation: "fixed" compares the vectors themselves, as the paper does; "learned" compares W_q z with W_k z,
-            its asymmetric variant.
+            its asymmetric variant; in "tied" these are one map, so that equal vectors begin as the most alike.
         content: the answer sees the vectors too, beside their relations: the same network without its wall.
 
     >>> from torch.nn import functional as F
@@ -46,17 +46,21 @@ class CoRelNet(nn.Module):
         check_whole(features=features, classes=classes, length=length, hidden=hidden)
         check_names("relation", [relation], RELATIONS)
         self.content = content
-        self.maps = learned_maps(features, features) if relation == "learned" else None
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
         self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
-        inputs = length * (length + 1) // 2 + (length * features if content else 0)
-        self.hidden = nn.Linear(inputs, hidden)  # PyTorch's own initial weights, as in the authors' code
+        self.hidden = nn.Linear(
+            length * (length + 1) // 2, hidden
+        )  # PyTorch's own initial weights, as theirs
         self.answer = nn.Linear(hidden, classes)
+        # What twins do not share is drawn last, so that one seed gives them the same of all the rest; these weights
+        # are drawn for a network without them, too.
+        from_content = nn.Linear(length * features, hidden, bias=False)
+        self.from_content = from_content if content else None
+        self.query, self.key = relation_maps(relation, features, features)
 
     def relate(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T T"]:
         """R, with zeros above the diagonal."""
-        queries, keys = (z, z) if self.maps is None else (each(z) for each in self.maps)
-        alike = queries @ keys.mT  # Z Z' [B, T, T]
+        alike = self.query(z) @ (self.key or self.query)(z).mT  # Z Z' [B, T, T]
         return alike.masked_fill(self.later, -torch.inf).softmax(dim=-1)
 
     def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T K"]:
@@ -67,11 +71,27 @@ class CoRelNet(nn.Module):
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
         seen = self.relate(z)[:, self.places[0], self.places[1]]  # [B, T (T + 1) / 2]
+        hidden = self.hidden(seen)
         if self.content:
-            seen = torch.cat([seen, z.flatten(1)], dim=-1)
-        return self.answer(torch.relu(self.hidden(seen)))
+            hidden = hidden + self.from_content(z.flatten(1))
+        return self.answer(torch.relu(hidden))
 
 
-def learned_maps(features: int, size: int) -> nn.ModuleList:
-    """W_q and W_k, for a relation that is learned."""
-    return nn.ModuleList(linear(features, size, "xavier", bias=False) for _ in range(2))
+def relation_maps(
+    relation: str, features: int, size: int, identity: bool = False
+) -> tuple[nn.Module, nn.Module | None]:
+    """What queries and keys are made by: W_q and W_k of a "learned" relation, one map for both, or none.
+
+    They start Glorot-uniform, or as the identity, which makes the relation the fixed one at first.
+    """
+    if relation == "fixed":
+        return nn.Identity(), None
+
+    def made() -> nn.Linear:
+        layer = nn.Linear(features, size, bias=False)
+        layer.weight = glorot_uniform(size, features)
+        if identity:
+            nn.init.eye_(layer.weight)
+        return layer
+
+    return made(), None if relation == "tied" else made()

@@ -21,6 +21,7 @@ class Differences(nn.Module):
         size: of a pair's state, a multiple of 8.
         hidden: units of the transformer's layer.
         answer_hidden: units of the layer before the answer.
+        content: a pair is shown as W (z_j - z_i) + W' z_i: the same network without its wall.
 
     >>> from torch.nn import functional as F
     >>> network, z = Differences(features=8, classes=2, length=5, size=16), torch.randn(16, 5, 8)
@@ -37,6 +38,7 @@ class Differences(nn.Module):
         size: int = 64,
         hidden: int = 512,
         answer_hidden: int = 256,
+        content: bool = False,
     ):
         super().__init__()
         pairs = torch.tril_indices(length, length, -1)
@@ -47,15 +49,18 @@ class Differences(nn.Module):
         self.read = linear(features, size, bias=False)
         sizes = {"hidden": hidden, "answer_hidden": answer_hidden}
         self.transformer = Transformer(features=size, classes=classes, length=pairs.shape[1], **sizes)
+        self.from_content = linear(features, size, bias=False) if content else None
 
-    def differences(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B P D"]:
-        """z_j - z_i of all pairs."""
-        return z[:, self.pairs[0]] - z[:, self.pairs[1]]
+    def shown(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B P S"]:
+        """What the transformer is given of all pairs."""
+        later, earlier = z[:, self.pairs[0]], z[:, self.pairs[1]]
+        shown = self.read(later - earlier)
+        return shown if self.from_content is None else shown + self.from_content(earlier)
 
     def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T K"]:
         """The mean state of the pairs that each vector is part of."""
-        return self.member @ self.transformer.states(self.read(self.differences(z)))
+        return self.member @ self.transformer.states(self.shown(z))
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        return self.transformer(self.read(self.differences(z)))
+        return self.transformer(self.shown(z))

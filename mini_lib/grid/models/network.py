@@ -5,7 +5,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mini_lib.datasets import glyphs
-from mini_lib.esbn.models import ConvEncoder
 
 
 class GlyphNetwork(nn.Module):
@@ -16,20 +15,20 @@ class GlyphNetwork(nn.Module):
     the rest, as in the ESBN paper.
 
     Args:
+        encoder: of pictures [P, 32, 32] to codes [P, D].
         norm: of a problem's steps, such as `TemporalContextNorm`; `nn.Identity()` for none.
         core: the mechanism, [B, T, P D] to [B, C].
-        features: D, of a glyph's code.
         trained: whether the encoder learns.
 
     >>> from mini_lib.esbn.models import LSTM
-    >>> network = GlyphNetwork(nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5), features=8)
+    >>> from mini_lib.esbn.models import ConvEncoder
+    >>> network = GlyphNetwork(ConvEncoder(8), nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5))
     >>> network(torch.randint(100, (4, 9, 3))).shape  # four problems of nine steps of three glyphs
     torch.Size([4, 2])
     """
 
-    def __init__(self, norm: nn.Module, core: nn.Module, features: int = 128, trained: bool = False):
+    def __init__(self, encoder: nn.Module, norm: nn.Module, core: nn.Module, trained: bool = False):
         super().__init__()
-        encoder = ConvEncoder(features)
         self.norm, self.core = norm, core
         self.encoder = encoder if trained else None
         self.register_buffer("images", glyphs("rendered") if trained else None, persistent=False)
@@ -37,14 +36,20 @@ class GlyphNetwork(nn.Module):
             codes = None if trained else with_hidden(standardised(encoder(glyphs("rendered"))))
         self.register_buffer("codes", codes)
 
-    def embed(self, ids: Int[Tensor, "B T P"]) -> Float[Tensor, "B T PD"]:
-        """What the mechanism is given."""
-        codes = self.codes if self.encoder is None else with_hidden(self.encoder(self.images))
-        return self.norm(codes[ids].flatten(2))
+    def embed(
+        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
+    ) -> Float[Tensor, "B T PD"]:
+        """What the mechanism is given. With `shown`, ids count these glyphs, so that each is encoded once."""
+        if self.encoder is None:
+            return self.norm(self.codes[ids].flatten(2))
+        images = self.images if shown is None else self.images[shown]
+        return self.norm(with_hidden(self.encoder(images))[ids].flatten(2))
 
-    def forward(self, ids: Int[Tensor, "B T P"]) -> Float[Tensor, "B C"]:
-        """The answer to each problem, as logits."""
-        return self.core(self.embed(ids))
+    def forward(
+        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
+    ) -> Float[Tensor, "B C"]:
+        """The answer to each problem, as logits; the arguments are those of `embed`."""
+        return self.core(self.embed(ids, shown))
 
 
 class CurveNetwork(nn.Module):
@@ -54,20 +59,19 @@ class CurveNetwork(nn.Module):
     vector, and differences of vectors are differences of values.
 
     Args:
+        read: of a value [..., 1] to a vector [..., D].
         core: the mechanism, [B, N, D] to [B, 1].
-        features: D.
         normalise: give the mechanism the curve less its mean over its standard deviation, and scale the answer back.
 
     >>> from mini_lib.esbn.models import LSTM
-    >>> network = CurveNetwork(LSTM(features=8, classes=1, hidden=5), features=8)
+    >>> network = CurveNetwork(nn.Linear(1, 8), LSTM(features=8, classes=1, hidden=5))
     >>> network(torch.randn(4, 12)).shape  # the next step of four curves
     torch.Size([4])
     """
 
-    def __init__(self, core: nn.Module, features: int = 128, normalise: bool = False):
+    def __init__(self, read: nn.Module, core: nn.Module, normalise: bool = False):
         super().__init__()
-        self.core, self.normalise = core, normalise
-        self.read = nn.Linear(1, features)
+        self.read, self.core, self.normalise = read, core, normalise
 
     def embed(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B N D"]:
         """What the mechanism is given."""

@@ -1,58 +1,83 @@
-"""The study as cells: which mechanism, on which task, with which learning rate.
+"""The study as cells: which mechanism, on which task, with which learning rate, with how many seeds.
 
 It reproduces no paper, so nothing here has a printed number; book/one_grid_protocol.md says what is asked, and when
 it was written.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from mini_lib.grid import runs
-from mini_lib.grid.models import MODELS
+from mini_lib.grid.models import FACTORIAL, MODELS, STREAMS
 from mini_lib.grid.runs import PAPER as PAPER
-from mini_lib.grid.runs import Settings, mechanisms
+from mini_lib.grid.runs import Settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.training_run import TrainingRun
 
 TITLE = "One grid"
 TUNING = "grid.tuning"
-RATES = (3e-4, 1e-3, 3e-3)  # learning rates that are tried
-TUNING_RUNS = 2
 TUNING_SEEDS_AFTER = 900
-# task -> its settings but for mechanism and learning rate, and its runs. An update is one of 32 problems, or of 16
-# commands; "points" are curves as they are, "curves" are normalised.
-TASKS: dict[str, dict] = {
-    "d3, m=95": {"task": "distribution_of_three", "m": 95, "updates": 2000},
-    "d3, m=85": {"task": "distribution_of_three", "m": 85, "updates": 2000},
-    "rmts, m=95": {"task": "rmts", "m": 95, "updates": 2000},
-    "recall": {"task": "recall", "updates": 2000},
-    "curves": {"task": "curves", "updates": 3000, "normalised": False},
-    "normalised curves": {"task": "curves", "updates": 3000},
-    "commands": {"task": "commands", "updates": 4500, "batch_size": 16},
+# task -> set of twins -> learning rate, by the rule in `rates`
+CHOSEN_RATES = Path(__file__).with_name("rates.json")
+ENCODER = "trained encoder"
+DESCRIBED = ("esbn", "pointer", "kanerva", "lstm", "transformer", "abstractor")
+DIFFERENCES = ("differences", "differences, open")
+
+
+class Task(NamedTuple):
+    """A task of the study, and how its mechanisms are trained."""
+
+    settings: dict  #: but for mechanism and learning rate.
+    runs: dict[str, int]  #: seeds of every mechanism, by name.
+    parts: tuple[str, ...] = ("familiar", "new")  #: what is asked: familiar content first.
+    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)  #: learning rates that are tried.
+    tuning_runs: int = 2
+    tuning_share: float = 1 / 3  #: of the updates, where a rate is tried.
+    chosen_by: str = "familiar_loss"  #: the least mean of it: always of familiar content.
+    rates_of: str = ""  #: another task, whose rates are taken over.
+
+
+_FIVE = dict.fromkeys(("abstractor learned from fixed", *DIFFERENCES, *DESCRIBED), 5)
+_TEN = dict.fromkeys(FACTORIAL, 10) | _FIVE
+_NAMED = dict.fromkeys((*FACTORIAL, "esbn", "lstm", "transformer"), 5)
+_POINTS = dict.fromkeys(DIFFERENCES, 8)
+_POINTS |= dict.fromkeys(("esbn", "pointer", "lstm", "transformer"), 5) | {"kanerva": 1}
+_SAID = dict.fromkeys(STREAMS, 30)
+_SAID |= dict.fromkeys(
+    ("abstractor learned", "abstractor learned, open", "differences", "lstm", "transformer"), 5
+)
+_SAID |= dict.fromkeys(
+    ("abstractor fixed", "corelnet fixed", "esbn", "kanerva"), 2
+)  # on the floor by construction
+_CURVES = ("familiar", "lifted", "stretched", "slowed")
+
+TASKS: dict[str, Task] = {
+    "d3, m=95": Task({"task": "distribution_of_three", "m": 95, "updates": 2000}, _TEN),
+    "d3, m=85": Task(
+        {"task": "distribution_of_three", "m": 85, "updates": 2000},
+        dict.fromkeys(_TEN, 5),
+        rates_of="d3, m=95",
+    ),
+    "rmts, m=95": Task({"task": "rmts", "m": 95, "updates": 2000}, _TEN),
+    "match": Task({"task": "match", "updates": 2000}, _TEN),
+    "name": Task({"task": "name", "updates": 2000}, _NAMED, ("familiar",), rates_of="match"),
+    "curves": Task(
+        {"task": "curves", "updates": 2000, "normalised": False}, _POINTS, _CURVES, chosen_by="familiar"
+    ),
+    "normalised curves": Task({"task": "curves", "updates": 2000}, _POINTS, _CURVES, rates_of="curves"),
+    "commands": Task(
+        {"task": "commands", "updates": 4500, "batch_size": 16},
+        _SAID,
+        ("familiar", "jump", "dax"),
+        (1e-3, 2e-3, 4e-3),
+        tuning_runs=3,
+        tuning_share=1 / 2,
+    ),
 }
-RATE_OF = {
-    "d3, m=85": "d3, m=95",
-    "normalised curves": "curves",
-}  # tasks that take over another's learning rate
-RUNS = {"commands": 15}  # else 5
-COLUMNS = {
-    "curves": ("familiar", "lifted", "stretched", "slowed"),
-    "normalised curves": ("familiar", "lifted", "stretched", "slowed"),
-    "commands": ("familiar", "jump", "dax"),
-}  # else familiar and new
-# What a learning rate is chosen by, always of familiar content: the least loss or error, or the most that is right.
-CHOSEN_BY = {"curves": ("familiar", min), "commands": ("familiar", max)}
-CHOSEN_RATES = Path(__file__).with_name(
-    "rates.json"
-)  # task -> mechanism -> learning rate, by the rule in `rates`
 ENCODER_ROWS = (
-    "abstractor fixed",
-    "abstractor learned",
-    "corelnet fixed",
-    "corelnet fixed, open",
-    "esbn",
-    "transformer",
+    *("abstractor fixed", "abstractor tied", "corelnet fixed", "corelnet fixed, open"),
+    *("esbn", "transformer"),
 )
 
 
@@ -66,15 +91,18 @@ def data_source(settings: dict) -> str:
     return "drawn"
 
 
-def rows_of(task: str) -> list[str]:
-    """The mechanisms of a task: all but, on curves, those of the factorial of wall and relation with a content head.
+def twins_of(model: str) -> str:
+    """The set of networks that a mechanism is compared with, since they differ in its wall or its relation alone.
 
-    Curves have one mechanism of each kind: their contrast is that of differences and points.
+    >>> twins_of("corelnet tied, open"), twins_of("sequential semantics"), twins_of("abstractor"), twins_of("lstm")
+    ('corelnet, twins', 'syntactic attention, twins', 'abstractor', 'lstm')
     """
-    known = mechanisms(TASKS[task]["task"])
-    if TASKS[task]["task"] == "curves":
-        return [name for name in known if not name.startswith(("corelnet ", "abstractor "))]
-    return known
+    if model in STREAMS:
+        return "syntactic attention, twins"
+    if model in DIFFERENCES:
+        return "differences, twins"
+    kind, _, how = model.partition(" ")
+    return f"{kind}, twins" if how else model
 
 
 def chosen_rates() -> dict[str, dict[str, float]]:
@@ -82,40 +110,43 @@ def chosen_rates() -> dict[str, dict[str, float]]:
     return json.loads(CHOSEN_RATES.read_text()) if CHOSEN_RATES.exists() else {}
 
 
-def _settings(task: str, model: str, lr: float, **changes) -> dict:
-    return Settings.from_dict(TASKS[task] | {"model": model, "lr": lr} | changes).to_dict()
-
-
-def _declare() -> Iterator[Cell]:
+def declare(rates: dict[str, dict[str, float]]) -> list[Cell]:
+    """The runs that try learning rates and, of tasks and mechanisms whose rates are known, those that count."""
     cells = CellTable()
-    for task, plan in TASKS.items():
-        if task in RATE_OF:
+    for name, task in TASKS.items():
+        if task.rates_of:
             continue
-        third = {"updates": plan["updates"] // 3, "seeds_after": TUNING_SEEDS_AFTER}
-        metric, _ = CHOSEN_BY.get(task, ("familiar_loss", min))
-        for model in rows_of(task):
-            for lr in RATES:
-                settings = _settings(task, model, lr, **third)
-                cells.add(TUNING, model, f"{task}, {lr:g}", settings, TUNING_RUNS, metric=metric)
-    rates = chosen_rates()
-    for task in TASKS:
-        by_model = rates.get(RATE_OF.get(task, task), {})
-        for model in (name for name in rows_of(task) if name in by_model):
-            for column in COLUMNS.get(task, ("familiar", "new")):
-                settings = _settings(task, model, by_model[model])
-                name = f"grid.{TASKS[task]['task']}"
-                cells.add(name, model, f"{task}: {column}", settings, RUNS.get(task, 5), metric=column)
-    for model in (name for name in ENCODER_ROWS if name in rates.get("d3, m=95", {})):
-        for column in ("familiar", "new"):
-            settings = _settings("d3, m=95", model, 5e-4, trained_encoder=True)
-            more = {"metric": column, "variant": "trained encoder"}
-            cells.add("grid.distribution_of_three", model, f"d3, m=95: {column}", settings, 3, **more)
-    return iter(cells)
+        updates = round(task.settings["updates"] * task.tuning_share)
+        short = task.settings | {"updates": updates, "seeds_after": TUNING_SEEDS_AFTER}
+        for model in task.runs:
+            for lr in task.rates:
+                settings, more = _settings(short, model, lr), {"metric": task.chosen_by}
+                cells.add(TUNING, model, f"{name}, {lr:g}", settings, task.tuning_runs, **more)
+    for name, task in TASKS.items():
+        known = rates.get(task.rates_of or name, {})
+        for model in (each for each in task.runs if twins_of(each) in known):
+            settings = _settings(task.settings, model, known[twins_of(model)])
+            for part in task.parts:
+                table = f"grid.{task.settings['task']}"
+                cells.add(table, model, f"{name}: {part}", settings, task.runs[model], metric=part)
+    if rates.get("d3, m=95"):
+        task = TASKS["d3, m=95"]
+        for model in ENCODER_ROWS:  # as the ESBN paper trains it
+            settings = _settings(task.settings | {"trained_encoder": True}, model, 5e-4)
+            for part in task.parts:
+                more = {"metric": part, "variant": ENCODER}
+                cells.add("grid.distribution_of_three", model, f"d3, m=95: {part}", settings, 3, **more)
+    return list(cells)
 
 
-CELLS = list(_declare())
+def _settings(plan: dict, model: str, lr: float) -> dict:
+    return Settings.from_dict(plan | {"model": model, "lr": lr}).to_dict()
+
+
+CELLS = declare(chosen_rates())
 
 
 def bench_cases() -> list[BenchCase]:
     """Every mechanism on distribution-of-three; nothing of others was timed beside it."""
-    return [BenchCase(f"grid {model}", "m=95", _settings("d3, m=95", model, 1e-3), None) for model in MODELS]
+    plan = TASKS["d3, m=95"].settings
+    return [BenchCase(f"grid {model}", "m=95", _settings(plan, model, 1e-3), None) for model in MODELS]

@@ -6,19 +6,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.grid.contrasts import LEARNED, MATTERS, Inside, Interval, Scored, interval
+from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored, interval
 from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, legend_below, require_nonempty, style
 
-Found = Mapping[tuple[str, str], Mapping[int, Scored]]
 NOT_RUN = "#8a8a8a"
 MARKS = "osD^vPX"
 
 
 def transfer_map(found: Found, tasks: Sequence[str], mechanisms: Sequence[str]) -> Figure:
-    """Draw S on new content, mechanisms down and tasks across: means over seeds, with bootstrap intervals beneath.
+    """Draw S on new content, mechanisms down and tasks across: means over seeds, with 95 % intervals beneath.
 
-    A mechanism that did not learn a task, with a mean S below .9 on familiar content, stands in italics; a cell
-    without runs is blank, one that a task does not have is crossed out by a line.
+    Where less than half of the runs learned their training problems the number stands in italics. A cell without
+    runs says so; one that a task does not have is crossed out by a line.
     """
     require_nonempty("task", tasks)
     require_nonempty("mechanism", mechanisms)
@@ -50,7 +49,7 @@ def _entry(ax: Axes, row: int, column: int, runs: Mapping[int, Scored] | None) -
     new = [run.new for run in runs.values()]
     mean, spread = float(np.mean(new)), interval(new)
     shade = "white" if mean < 0.6 else "black"
-    unlearned = np.mean([run.familiar for run in runs.values()]) < LEARNED
+    unlearned = sum(run.learned for run in runs.values()) < len(runs) / 2
     look = {"ha": "center", "color": shade, "style": "italic" if unlearned else "normal"}
     ax.text(column, row, f"{mean:.2f}", va="bottom" if spread else "center", fontsize=8.5, **look)
     if spread:

@@ -1,41 +1,38 @@
-"""Which learning rate a mechanism has on a task: a rule over short runs, on familiar content alone."""
+"""Which learning rate a set of twins has on a task: a rule over short runs, on familiar content alone."""
 
 import json
 import math
 from collections import defaultdict
 
 from mini_lib.reproduction.comparison import compare
-from mini_lib.reproduction.grid.cells import CELLS, CHOSEN_BY, CHOSEN_RATES, TUNING, TUNING_RUNS
+from mini_lib.reproduction.grid.cells import CELLS, CHOSEN_RATES, TASKS, TUNING, twins_of
 from mini_lib.reproduction.records import Records
 
 
 def choose_rates(records: Records) -> dict[str, dict[str, float]]:
-    """The rate with the best mean over the short runs with both seeds, by task and mechanism.
+    """The rate of the least mean loss over all short runs of a set of twins, by task and set.
 
-    What counts is the loss on familiar problems that were kept from training (of curves the error, of commands the
-    share that is right, in which case more is better). A rate with which a run diverged is out; of equals the middle
-    one of those tried is taken, and else the smaller. A mechanism some of whose runs are lacking has none yet.
+    The loss is that on familiar problems that were kept from training (of curves the error). One rate serves all of
+    a set, since the rate alone can move what twins are compared by. A rate with which a run diverged is out; of
+    equals the smaller is taken. A set some of whose runs are lacking has no rate yet; where no rate is left it is an
+    error.
     """
-    tried = defaultdict(dict)
+    losses = defaultdict(lambda: defaultdict(list))
     for each in compare([cell for cell in CELLS if cell.table == TUNING], records):
-        task, _, rate = each.cell.column.rpartition(", ")
-        runs = [record for record in each.records if record["seed"] <= TUNING_RUNS]
-        if len(runs) == TUNING_RUNS:
-            fine = not any(record["diverged"] for record in runs)
-            mean = (
-                sum(record["metrics"][each.cell.metric] for record in runs) / len(runs) if fine else math.nan
-            )
-            tried[task, each.cell.row][float(rate)] = mean
+        name, _, rate = each.cell.column.rpartition(", ")
+        runs = [record for record in each.records if record["seed"] <= TASKS[name].tuning_runs]
+        found = [math.inf if run["diverged"] else run["metrics"][each.cell.metric] for run in runs]
+        lacking = [math.nan] * (TASKS[name].tuning_runs - len(runs))
+        losses[name, twins_of(each.cell.row)][float(rate)] += found + lacking
     chosen = defaultdict(dict)
-    for (task, model), means in tried.items():
-        rates = sorted(means)
-        if len(rates) < 3:
+    for (name, twins), by_rate in losses.items():
+        means = {rate: sum(found) / len(found) for rate, found in sorted(by_rate.items())}
+        if any(math.isnan(mean) for mean in means.values()):
             continue
-        better = CHOSEN_BY.get(task, ("", min))[1]
-        known = [mean for mean in means.values() if not math.isnan(mean)]
-        best = [rate for rate in (rates[1], rates[0], rates[2]) if known and means[rate] == better(known)]
-        if best:
-            chosen[task][model] = best[0]
+        best = min(means, key=means.__getitem__)
+        if math.isinf(means[best]):
+            raise ValueError(f"{twins} diverged with every learning rate on {name}: declare smaller ones")
+        chosen[name][twins] = best
     return dict(chosen)
 
 

@@ -2,116 +2,248 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from mini_lib.grid.runs import TASKS, mechanisms
+from mini_lib.grid.runs import mechanisms
 from mini_lib.reproduction import Records
-from mini_lib.reproduction.grid import contrasts
-from mini_lib.reproduction.grid.cells import CELLS, CHOSEN_RATES, TUNING, chosen_rates, rows_of
+from mini_lib.reproduction.grid import contrasts, rates
+from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
 from mini_lib.reproduction.grid.contrasts import (
     FAMILIES,
+    LEARNING,
+    SYMMETRY,
+    WALLS,
     Interval,
     Scored,
     anchors,
-    best_sine,
+    by_family,
+    decided,
+    fitted_curve,
     holm,
     interval,
     paired,
+    questions,
     score,
+    scored,
+    scores,
+    verdict,
 )
-from mini_lib.reproduction.grid.rates import choose_rates
 from mini_lib.settings import run_key
 from reproduction.samples import record
+
+EVERY_RATE = {name: {twins_of(model): 1e-3 for model in task.runs} for name, task in TASKS.items()}
 
 
 def test_scores_run_from_the_floor_to_the_ceiling():
     assert score("d3, m=95", "new", {"new": 25.0}) == 0
     assert score("rmts, m=95", "new", {"new": 75.0}) == 0.5
     assert score("commands", "jump", {"jump": 100.0}) == 1
-    for best, expected in ((0, 0.0), (1, 1.0)):
-        metrics = {f"lifted_{kind}": pair[best] for kind, pair in anchors()["lifted"].items()}
-        assert score("curves", "lifted", metrics) == pytest.approx(expected)
+    for fitted, expected in ((0, 0.0), (1, 1.0)):
+        metrics = {f"slowed_{kind}": pair[fitted] for kind, pair in anchors()["slowed"].items()}
+        assert score("curves", "slowed", metrics) == pytest.approx(expected)
 
 
-def test_the_best_sine_is_found():
+def test_a_fitted_curve_is_a_line_or_a_sine_and_nobody_tells_which():
     x = torch.arange(1.0, 23.0)
-    curve = 0.7 + 1.1 * torch.sin(2 * math.pi * x / 7.3 + 0.4)
-    torch.testing.assert_close(best_sine(curve[None, :12])[0], curve[12:].double(), rtol=0, atol=0.02)
+    curves = torch.stack([0.7 + 1.1 * torch.sin(2 * math.pi * x / 7.3 + 0.4), 0.2 - 0.05 * x])
+    noisy = curves[:, :12] + 0.01 * torch.randn(2, 12, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(fitted_curve(noisy), curves[:, 12:].double(), rtol=0, atol=0.1)
+
+
+def run(diverged=False, **metrics):
+    return {"diverged": diverged, "metrics": metrics}
+
+
+def test_a_run_that_diverged_has_learned_nothing_and_stays():
+    assert scored("match", run(diverged=True)) == (0.0, 0.0, False)
+    assert scored("match", run(familiar=100.0, new=12.5)) == (1.0, 0.0, True)
+    familiar, new, learned = scored("name", run(familiar=100 / 15))
+    assert (familiar, learned) == (0.0, False)
+    assert math.isnan(new)
+
+
+def test_whether_a_network_learned_is_told_by_its_training_problems():
+    found = scored("rmts, m=95", run(training=100.0, familiar=50.0, new=50.0))
+    assert found == (0.0, 0.0, True)  # by heart
+    assert not scored("rmts, m=95", run(training=60.0, familiar=60.0, new=60.0)).learned
+
+
+def test_new_commands_are_those_with_either_verb():
+    found = scored("commands", run(training=100.0, familiar=100.0, jump=80.0, dax=40.0))
+    assert found.new == pytest.approx(0.6)
+
+
+def made_up(wall=0.8, open_=0.5, seeds=5, learned=True):
+    """Scores in which every network with a wall is better by the same, give or take a little."""
+    found = {}
+    for tasks, pairs in (*FAMILIES.values(), (("normalised curves",), FAMILIES["curves"][1])):
+        for task in tasks:
+            for one, other in pairs:
+                for name, new in ((one, wall), (other, open_)):
+                    runs = {
+                        seed: Scored(1.0, new + 0.01 * (seed % 3), learned) for seed in range(1, seeds + 1)
+                    }
+                    found[task, name] = runs
+    return found
 
 
 def test_runs_are_paired_by_seed_and_averaged_over_tasks_and_twins():
     found = {
-        ("a", "wall"): {1: Scored(1.0, 0.9), 2: Scored(1.0, 0.8), 3: Scored(1.0, 1.0)},
-        ("a", "open"): {1: Scored(1.0, 0.5), 2: Scored(0.8, 0.5)},
-        ("b", "wall"): {1: Scored(1.0, 1.0), 2: Scored(1.0, 1.0)},
-        ("b", "open"): {1: Scored(1.0, 0.0), 2: Scored(1.0, 1.0)},
+        ("a", "wall"): {1: Scored(1.0, 0.9, True), 2: Scored(1.0, 0.8, True), 3: Scored(1.0, 1.0, True)},
+        ("a", "open"): {1: Scored(1.0, 0.5, True), 2: Scored(0.8, 0.7, False)},
+        ("b", "wall"): {1: Scored(1.0, 1.0, True), 2: Scored(1.0, 1.0, True)},
+        ("b", "open"): {1: Scored(1.0, 0.0, True), 2: Scored(1.0, 1.0, True)},
     }
-    assert paired(found, ("a",), (("wall", "open"),)) == pytest.approx([0.4, 0.1])
-    assert paired(found, ("a", "b"), (("wall", "open"),)) == pytest.approx([0.7, 0.05])
-    assert paired(found, ("a", "c"), (("wall", "open"),)) == []
+    pair = (("wall", "open"),)
+    assert paired(found, ("a",), pair) == pytest.approx([0.4, 0.1])
+    assert paired(found, ("a", "b"), pair) == pytest.approx([0.7, 0.05])
+    assert paired(found, ("a", "b"), pair, only_learned=True) == pytest.approx([0.7, 0.0])
+    assert paired(found, ("a",), pair, only_learned=True) == pytest.approx([0.4])
+    assert paired(found, ("a", "c"), pair) == []
 
 
-def test_an_interval_is_that_of_means_of_runs_drawn_with_replacement():
-    found = interval([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert found.mean == pytest.approx(0.3)
-    assert found.low == pytest.approx(0.3 - 1.96 * 0.141 / 5**0.5, abs=0.02)
-    assert found.high == pytest.approx(0.3 + 1.96 * 0.141 / 5**0.5, abs=0.02)
-    assert found.p < 0.001
-    assert interval([-0.1, 0.1]).p > 0.5
-    assert interval([0.3]) is None
+def test_an_interval_is_students_and_its_p_that_of_flipped_signs():
+    values = [0.1, 0.2, 0.3, 0.4, 0.5]
+    found = interval(values)
+    half = 2.776 * np.std(values, ddof=1) / 5**0.5
+    assert (found.mean, found.low, found.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half), abs=1e-3)
+    assert found.p == 2 / 2**5  # no five values can say more
+    assert interval([-0.1, 0.1, 0.0]).p == 1
+    assert interval([0.3, 0.2]) is None
+    assert interval([0.1] * 9 + [0.2] * 9).p < 0.001
 
 
 def test_holms_correction():
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}) == pytest.approx(
-        {"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06}
-    )
+    expected = {"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06}
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("ends", "expected"),
+    ("low", "high", "word"),
     [
-        ([(0.2, 0.5)] * 3 + [(-0.5, 0.0)], "for"),
-        ([(0.2, 0.5)] * 2 + [(0.05, 0.5)] * 2, "mixed"),
-        ([(-0.05, 0.05)] * 3 + [(0.2, 0.5)], "against"),
-        ([(-0.5, -0.2)] * 3 + [(0.2, 0.5)], "against"),
+        (0.2, 0.5, "helps"),
+        (-0.5, -0.2, "harms"),
+        (-0.05, 0.05, "none"),
+        (-0.2, 0.5, "undecided"),
+        (0.05, 0.3, "undecided"),
     ],
 )
-def test_the_verdict_is_by_where_three_of_four_intervals_lie(ends, expected):
-    found = {
-        family: Interval(0, low, high, 0.5, 5) for family, (low, high) in zip(FAMILIES, ends, strict=True)
-    }
-    assert contrasts.verdict(found) == expected
-    assert contrasts.verdict(found | {"rules": None}) == "not run"
+def test_a_contrast_is_decided_by_its_interval(low, high, word):
+    assert decided(Interval(0, low, high, 0.5, 5)) == word
+    assert decided(None) == "not run"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["helps"] * 3 + ["harms"], "for"),
+        (["helps"] * 2 + ["undecided"] * 2, "undecided"),
+        (["none", "none", "harms", "helps"], "against"),
+        (["helps", "helps", "none", "undecided"], "mixed"),
+        (["helps"] * 3 + ["not run"], "not run"),
+    ],
+)
+def test_the_verdict_counts_families(words, expected):
+    assert verdict(dict(zip(FAMILIES, words, strict=True))) == expected
+
+
+def test_a_family_is_decided_where_all_runs_and_those_that_learned_agree():
+    assert set(by_family(made_up()).values()) == {"helps"}
+    assert set(by_family({}).values()) == {"not run"}
+    odd = made_up()
+    odd["normalised curves", "differences"] = odd["normalised curves", "differences, open"]
+    assert by_family(odd)["curves"] == "undecided"
+    nobody = made_up(learned=False)
+    assert set(by_family(nobody).values()) == {"not run"}
+
+
+def test_every_question_is_answered_from_the_runs():
+    found = made_up(seeds=6)
+    for task in ("name",):
+        for one, other in WALLS:
+            found[task, one] = {seed: Scored(0.0, math.nan, False) for seed in range(1, 7)}
+            found[task, other] = {seed: Scored(1.0, math.nan, True) for seed in range(1, 7)}
+    answers = questions(found)
+    assert answers["the wall"]["rules"].mean == pytest.approx(0.3)
+    assert answers["learning"]["match"].mean == pytest.approx(0)
+    assert answers["both"]["rules"].mean == pytest.approx(0)
+    assert answers["the cost"]["name"].mean == -1
+    assert answers["the wall"]["rules"].p == pytest.approx(4 * 2 / 2**6)  # four families
 
 
 def test_twins_are_mechanisms_of_their_tasks():
     for names, pairs in FAMILIES.values():
         for task in names:
-            assert {name for pair in pairs for name in pair} <= {*rows_of(task)}
+            assert {name for pair in pairs for name in pair} <= {*TASKS[task].runs}
+    assert len(WALLS) == 6
+    assert len(LEARNING) == len(SYMMETRY) == 4
 
 
-def test_a_rate_is_chosen_on_familiar_content_by_both_short_runs(tmp_path):
-    store, cells = (
-        Records(tmp_path),
-        [cell for cell in CELLS if cell.row == "lstm" and cell.column.startswith("d3")],
-    )
-    assert len(cells) == 3
-    for cell, losses in zip(cells, ((0.5, 0.9), (0.6, 0.5), (0.4, 0.8)), strict=True):
-        for seed, loss in enumerate(losses, start=1):
-            assert choose_rates(store) == {}
-            own = {"settings": cell.settings, "hash": cell.hash, "key": run_key(cell.settings, seed)}
-            store.add(record(seed) | own | {"metrics": {"familiar_loss": loss, "new": 100 - loss}}, TUNING)
-    assert choose_rates(store) == {"d3, m=95": {"lstm": 1e-3}}
+def test_every_mechanism_of_a_task_is_one_of_its_own():
+    for task in TASKS.values():
+        assert {*task.runs} <= {*mechanisms(task.settings["task"])}
 
 
-def test_the_rates_in_use_are_those_that_the_rule_chooses_from_the_records():
-    assert chosen_rates() == choose_rates(Records())
-    assert CHOSEN_RATES.exists() or not any(cell.table != TUNING for cell in CELLS)
+def kept_record(cell, seed, **metrics):
+    own = {"settings": cell.settings, "hash": cell.hash, "key": run_key(cell.settings, seed)}
+    return record(seed) | own | {"metrics": metrics}
 
 
-def test_every_mechanism_of_every_task_is_tried():
-    tried = {(cell.column.rpartition(", ")[0], cell.row) for cell in CELLS if cell.table == TUNING}
-    assert {row for task, row in tried if task == "commands"} == {*mechanisms("commands")}
-    assert {row for task, row in tried if task == "recall"} == {*mechanisms("recall")}
-    assert set(TASKS) == {cell.settings["task"] for cell in CELLS if cell.table == TUNING}
+def test_scores_are_those_of_the_declared_seeds(tmp_path, monkeypatch):
+    cells = [cell for cell in declare(EVERY_RATE) if cell.table == "grid.match" and cell.row == "esbn"]
+    monkeypatch.setattr(contrasts, "CELLS", cells)
+    store = Records(tmp_path)
+    for seed in (1, 2, 6):  # of five that are declared
+        store.add(kept_record(cells[0], seed, familiar=100.0, new=56.25), "grid.match")
+    assert scores(store) == {("match", "esbn"): {1: (1.0, 0.5, True), 2: (1.0, 0.5, True)}}
+
+
+def test_one_rate_is_chosen_for_twins_on_familiar_content(tmp_path, monkeypatch):
+    """The two differ: one alone would take another rate."""
+    models = ("differences", "differences, open")
+    cells = [cell for cell in declare({}) if cell.row in models and cell.column.startswith("match")]
+    assert len(cells) == 6
+    monkeypatch.setattr(rates, "CELLS", cells)
+    store = Records(tmp_path)
+    losses = {"0.0003": (0.9, 0.1), "0.001": (0.4, 0.3), "0.003": (0.1, 0.8)}
+    for cell in cells:
+        for seed in (1, 2):
+            assert rates.choose_rates(store) == {}
+            loss = losses[cell.column.rpartition(", ")[2]][models.index(cell.row)]
+            store.add(kept_record(cell, seed, familiar_loss=loss, new=100 * loss), TUNING)
+    assert rates.choose_rates(store) == {"match": {"differences, twins": 1e-3}}
+
+
+def test_a_rate_with_which_a_run_diverged_is_out(tmp_path, monkeypatch):
+    cells = [cell for cell in declare({}) if cell.row == "lstm" and cell.column.startswith("match")]
+    monkeypatch.setattr(rates, "CELLS", cells)
+    store = Records(tmp_path)
+    for number, cell in enumerate(cells):
+        for seed in (1, 2):
+            diverged = number == 0 and seed == 2
+            store.add(kept_record(cell, seed, familiar_loss=float(number)) | {"diverged": diverged}, TUNING)
+    assert rates.choose_rates(store) == {"match": {"lstm": 1e-3}}
+    monkeypatch.setattr(rates, "CELLS", cells[:1])
+    with pytest.raises(ValueError, match="lstm diverged with every learning rate on match"):
+        rates.choose_rates(store)
+
+
+def test_the_rates_in_use_are_those_that_the_rule_chooses_from_the_records(tmp_path, monkeypatch):
+    assert chosen_rates() == rates.choose_rates(Records())
+    monkeypatch.setattr(rates, "CHOSEN_RATES", tmp_path / "rates.json")
+    rates.write_rates(Records())
+    assert (tmp_path / "rates.json").read_text().startswith("{")
+
+
+def test_runs_that_count_are_declared_with_the_rates_that_were_chosen():
+    declared = [cell for cell in declare({"match": {"lstm": 3e-3}}) if cell.table != TUNING]
+    assert {(cell.table, cell.row) for cell in declared} == {("grid.match", "lstm"), ("grid.name", "lstm")}
+    assert {cell.settings["lr"] for cell in declared} == {3e-3}
+    everything = declare(EVERY_RATE)
+    assert {cell.table for cell in everything} == {
+        *("grid.tuning", "grid.distribution_of_three", "grid.rmts", "grid.match", "grid.name"),
+        *("grid.curves", "grid.commands"),
+    }
+    assert all("seeds_after" in cell.settings for cell in CELLS if cell.table == TUNING)

@@ -23,12 +23,12 @@ def words(fig):
 
 def test_the_map_has_means_intervals_and_what_was_not_learned_or_not_run():
     found = {
-        ("rules", "wall"): {1: Scored(1.0, 0.9), 2: Scored(1.0, 0.7)},
-        ("rules", "open"): {1: Scored(0.5, 0.25)},
+        ("rules", "wall"): {seed: Scored(1.0, new, True) for seed, new in enumerate((0.9, 0.8, 0.7))},
+        ("rules", "open"): {1: Scored(0.5, 0.25, False)},
         ("recall", "wall"): {},
     }
     fig = figures.transfer_map(found, ["rules", "recall"], ["wall", "open"])
-    assert words(fig) == ["0.80", "0.70 to 0.90", "not run", "0.25"]
+    assert words(fig) == ["0.80", "0.55 to 1.05", "not run", "0.25"]
     styles = {text.get_text(): text.get_style() for text in fig.axes[0].texts}
     assert (styles["0.80"], styles["0.25"]) == ("normal", "italic")
     with pytest.raises(UsageError, match="task"):
@@ -56,10 +56,16 @@ def test_the_scatter_has_a_dot_for_every_run():
     assert list(fig.axes[0].lines[0].get_xdata()) == [0.0, 0.0]
 
 
-def test_a_correlation_is_that_of_cells_and_not_of_runs():
-    cells = {"a": 0.1, "b": 0.5, "c": 0.9, "d": 0.95}
-    rising = [some(x, x, name, seed) for name, x in cells.items() for seed in (1, 2)]
-    found = rank_correlation(rising)
-    assert found.mean == pytest.approx(1)
-    assert found.runs == 4
-    assert rank_correlation(rising[:4]) is None
+def test_a_correlation_is_of_ranks_within_tasks_and_not_between_them():
+    """One task is hard for all, and one easy; within each the signal says who is better, or the contrary."""
+    for sign in (1, -1):
+        points = [
+            some(level + sign * x, level + x, name, seed)._replace(task=task)
+            for task, level in (("hard", 0.0), ("easy", 0.5))
+            for name, x in {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}.items()
+            for seed in (1, 2)
+        ]
+        found = rank_correlation(points, draws=50)
+        assert found.mean == pytest.approx(sign)
+        assert found.runs == 4
+    assert rank_correlation([point for point in points if point.mechanism in "ab"]) is None
