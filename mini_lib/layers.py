@@ -47,6 +47,15 @@ def glorot_uniform(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
+def glorot_linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+    """A linear layer with Glorot-uniform weights and zero biases."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    layer.weight = glorot_uniform(outputs, inputs)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
 def uniform_by_width(module: nn.Module, hidden: int) -> None:
     """Fill all parameters of a recurrent module with PyTorch's initial weights: uniform up to 1 / sqrt(hidden)."""
     for parameter in module.parameters():

@@ -147,7 +147,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     kinds |= dict.fromkeys(ITEM_TASKS, item_parts)
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
-    return settings.training_run(seed, model, evaluate=measure, **parts)
+    epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
+    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, **parts)
 
 
 Parts = tuple[Callable[[nn.Module], dict[str, float]], Exchanges, dict]
@@ -163,7 +164,6 @@ def rule_parts(settings: Settings, seed: int) -> Parts:
     parts = {
         "epoch": partial(shuffled, data.train, seed),
         "examples": examples,
-        "epochs": math.ceil(settings.updates / math.ceil(examples / settings.batch_size)),
         "loss": answer_loss,
         "dedupe_batch": shown_once if settings.trained_encoder else None,
     }
@@ -178,7 +178,6 @@ def item_parts(settings: Settings, seed: int) -> Parts:
     parts = {
         "epoch": partial(drawn_items, pools[0], seed, examples, name),
         "examples": examples,
-        "epochs": math.ceil(settings.updates / FRESH),
         "loss": answer_loss,
     }
     return partial(accuracies, parts=tests), glyphs_exchanged(tests["familiar"], *pools), parts
@@ -189,7 +188,6 @@ def curve_parts(settings: Settings, seed: int) -> Parts:
     parts = {
         "epoch": partial(drawn_curves, seed, FRESH * settings.batch_size),
         "examples": FRESH * settings.batch_size,
-        "epochs": math.ceil(settings.updates / FRESH),
         "loss": step_loss,
     }
     return partial(extrapolation_errors, parts=transformed_curves(TEST_CURVES)), curves_exchanged(), parts
@@ -202,7 +200,6 @@ def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
     parts = {
         "epoch": sampler.epoch,
         "examples": sampler.examples,
-        "epochs": math.ceil(settings.updates / math.ceil(sampler.examples / settings.batch_size)),
         "loss": recipe.loss,
         "noise": partial(noise, model, seed, sampler),
         "dedupe_batch": recipe.dedupe_batch,

@@ -25,14 +25,18 @@ class LSTM(nn.Module):
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 
-    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T H"]:
+    def _hidden(self, z: Float[Tensor, "B T D"]) -> list[Float[Tensor, "B H"]]:
         """The hidden state after each step."""
         state, hidden = self.lstm.initial_state(z), []
         for projected in self.lstm.project(z).unbind(dim=1):
             state = self.lstm.step(projected, state)
             hidden.append(state[0])
-        return torch.stack(hidden, dim=1)
+        return hidden
+
+    def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T H"]:
+        """The hidden state after each step."""
+        return torch.stack(self._hidden(z), dim=1)
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        return self.answer(self.states(z)[:, -1])
+        return self.answer(self._hidden(z)[-1])

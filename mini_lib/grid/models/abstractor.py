@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.grid.models.corelnet import RELATIONS, relation_maps
-from mini_lib.layers import glorot_uniform
+from mini_lib.layers import glorot_linear
 
 
 class Abstractor(nn.Module):
@@ -89,12 +89,3 @@ class Abstractor(nn.Module):
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))
-
-
-def glorot_linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-    """A linear layer with Glorot-uniform weights and zero biases."""
-    layer = nn.Linear(inputs, outputs, bias=bias)
-    layer.weight = glorot_uniform(outputs, inputs)
-    if bias:
-        nn.init.zeros_(layer.bias)
-    return layer

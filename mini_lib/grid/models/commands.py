@@ -27,8 +27,7 @@ class CommandNetwork(SyntacticAttention):
 
     Args:
         make_core: makes the mechanism, with `states`, [B, 11, D] to [B, 11, K]. It is called last, so that one seed
-        gives
-            twins the same of all the rest.
+            gives twins the same of all the rest.
         features: D, as many as there are words or more.
 
     >>> from mini_lib.esbn.models import LSTM

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import check_names, check_whole
-from mini_lib.layers import glorot_uniform
+from mini_lib.layers import glorot_linear
 
 RELATIONS = ("fixed", "tied", "learned")
 
@@ -88,8 +88,7 @@ def relation_maps(
         return nn.Identity(), None
 
     def made() -> nn.Linear:
-        layer = nn.Linear(features, size, bias=False)
-        layer.weight = glorot_uniform(size, features)
+        layer = glorot_linear(features, size, bias=False)
         if identity:
             nn.init.eye_(layer.weight)
         return layer

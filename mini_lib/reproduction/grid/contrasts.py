@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from mini_lib.functions.baselines import last_value, straight_line
+from mini_lib.functions.baselines import last_value
 from mini_lib.functions.tasks import STEPS
 from mini_lib.grid.models import FACTORIAL
 from mini_lib.grid.runs import TEST_CURVES
@@ -119,7 +119,7 @@ def fitted_curve(y: torch.Tensor, steps: int = STEPS) -> torch.Tensor:
     x = torch.arange(1, points + steps + 1, dtype=torch.float64)
     line = torch.stack([torch.ones_like(x), x], dim=1)
     off, answer = least_squares(y, line)
-    least, answer = off / (points - 2), straight_line(y, steps)
+    least = off / (points - 2)
     for period in torch.linspace(5, 18, 131, dtype=torch.float64):
         angle = 2 * math.pi * x / period
         off, ahead = least_squares(y, torch.stack([torch.ones_like(x), angle.sin(), angle.cos()], dim=1))
