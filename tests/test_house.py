@@ -22,7 +22,7 @@ COMMAND = Path("reproduction/cli.py")  # brings the wings together
 # trained network, a paper's cells, the code that an entry of a ledger names.
 BY_NAME = {
     *("__init__.py", "reproduction/__init__.py", "lazy.py"),
-    *("weights.py", "reproduction/cli.py", "reproduction/ledger.py"),
+    *("weights.py", "reproduction/cli.py", "reproduction/ledger.py", "reproduction/live.py"),
 }
 
 # Each file imports only from groups that come before its own (or from its own folder).
@@ -49,7 +49,7 @@ UPSTAIRS = (
     {"claims"},
     {"ledger", "glance", "mine", "plan"},
     {"capacity"},
-    {"authors", "pages"},
+    {"authors", "pages", "live"},
     {"bench", "doctor"},
     {"cli"},
 )
@@ -60,7 +60,7 @@ UPPER_WING = (
     {"cells", "authors", "gaussian_processes"},
     {"tables", "rates", "contrasts"},
     {"readings"},
-    {"figures"},
+    {"figures", "live"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other
 

@@ -130,3 +130,23 @@ def reader(window, page_name: str) -> Iterator[Reader]:
     opened = Reader(window, page_name)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def live(browser, book):
+    """Opens a page with a live figure, and waits until that answers; what went wrong is in `page.complaints`."""
+    opened = []
+
+    def open_page(name: str, width: int = 1280):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.complaints = []
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda r: r.url.startswith("http") and page.complaints.append(r.url))
+        page.goto((book / name).as_uri())
+        page.wait_for_selector("[data-ready='true']")
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        page.close()

@@ -1,0 +1,96 @@
+/* What every live figure needs from its page: its parcel of weights, and parts to build it from. */
+(function () {
+  "use strict";
+
+  const here = document.currentScript.src, waiting = {}, loaded = {};
+
+  /** Called by `parcel-NAME.js`: tensors as base64 of a safetensors file, and facts. */
+  function deliver(name, { tensors, facts }) {
+    waiting[name]({ tensors: tensors ? Arithmetic.unpack(tensors) : {}, facts });
+  }
+
+  /** The parcel of that name: {tensors, facts}. It comes as a script, since a page from the disk may fetch nothing. */
+  function load(name) {
+    loaded[name] ??= new Promise((resolve, reject) => {
+      waiting[name] = resolve;
+      const script = document.createElement("script");
+      script.src = new URL(`parcel-${name}.js`, here).href;
+      script.onerror = () => {
+        delete loaded[name];
+        reject(new Error(`no file ${script.src}`));
+      };
+      document.head.append(script);
+    });
+    return loaded[name];
+  }
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const DRAWN = new Set(["svg", "g", "rect", "circle", "line", "path", "text", "polyline", "polygon", "title", "image"]);
+
+  /** An element of HTML or SVG: attributes, listeners (`onclick: f`), children (elements or text). */
+  function element(name, attributes = {}, ...children) {
+    const made = DRAWN.has(name) ? document.createElementNS(SVG, name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else if (value === true) made.setAttribute(key, "");
+      else if (value !== false && value != null) made.setAttribute(key, value);
+    }
+    made.append(...children.flat().filter((child) => child != null));
+    return made;
+  }
+
+  let count = 0;
+
+  /** A labelled control: `made` gets an id, and stands after its label. */
+  function labelled(text, made) {
+    made.id ||= `live-control-${++count}`;
+    return element("span", { class: "live-control" }, element("label", { for: made.id }, text), made);
+  }
+
+  /** A labelled list to choose from. `choices` are [value, text]; `change` hears the value. */
+  function choice(text, choices, value, change) {
+    const list = element("select", { onchange: () => change(list.value) });
+    list.append(...choices.map(([v, t]) => element("option", { value: v, selected: String(v) === String(value) }, t)));
+    return labelled(text, list);
+  }
+
+  /** A labelled slider that shows its value: `shown` turns the number into what stands beside it. */
+  function slider(text, { min, max, step = 1, value, shown = String }, change) {
+    const input = element("input", { type: "range", min, max, step, value });
+    const output = element("output", {}, shown(value));
+    const tell = () => {
+      output.textContent = shown(Number(input.value));
+      input.setAttribute("aria-valuetext", output.textContent);
+    };
+    input.addEventListener("input", () => { tell(); change(Number(input.value)); });
+    tell();
+    const all = labelled(text, input);
+    all.append(output);
+    return all;
+  }
+
+  const button = (text, press, attributes = {}) => element("button", { type: "button", onclick: press, ...attributes }, text);
+
+  /** A paragraph that a screen reader reads out when it changes. */
+  const status = () => element("p", { role: "status", class: "live-status" });
+
+  /** A box that scrolls sideways where the page is narrow. */
+  const scroller = (label, ...children) => element("div", { class: "live-scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
+
+  /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. */
+  function figure(name, start) {
+    for (const box of document.querySelectorAll(`[data-live="${name}"]`)) {
+      box.setAttribute("aria-busy", "true");
+      load(name).then((parcel) => {
+        box.replaceChildren();
+        start(box, parcel);
+        box.dataset.ready = "true";
+      }).catch((error) => {
+        box.replaceChildren(element("p", { role: "alert" }, `This figure could not be started: ${error.message}`));
+        throw error;
+      }).finally(() => box.removeAttribute("aria-busy"));
+    }
+  }
+
+  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, figure };
+})();

@@ -1,0 +1,88 @@
+"""Live figures: the book's pages in which a trained network answers by itself, with no Python behind them.
+
+A page that holds `<div class="live" data-live="NAME">` gets the scripts of that figure, and the book a parcel: the
+tensors that the scripts calculate with, and facts about them. It is a Sphinx extension (`book/_config.yml`); the
+scripts lie in `book/_static/live`.
+"""
+
+import base64
+import json
+import re
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from safetensors.torch import save
+from torch import Tensor
+
+from mini_lib.errors import UsageError
+
+FIGURES = ("scan",)  # one a paper, by the name of its wing
+MARK = re.compile(r'data-live="([\w-]+)"')
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What the scripts of a figure are given.
+
+    Attributes:
+        tensors: by name, in half or single precision or as bytes (float16, float32, uint8), as small as will do.
+        facts: whatever else they should know, as JSON holds it.
+    """
+
+    tensors: dict[str, Tensor]
+    facts: dict = field(default_factory=dict)
+
+    def script(self, name: str) -> str:
+        """The JavaScript that hands it over. A page from the disk may fetch nothing else."""
+        packed = base64.b64encode(save({k: v.contiguous() for k, v in self.tensors.items()})).decode()
+        return f"Live.deliver({json.dumps(name)}, {json.dumps({'tensors': packed, 'facts': self.facts})});\n"
+
+
+def parcel(name: str) -> Parcel:
+    """The parcel of a figure: `parcel()` in the module `live` of its wing."""
+    return import_module(f"mini_lib.reproduction.{name}.live").parcel()
+
+
+def figures_of(body: str) -> list[str]:
+    """The live figures of a page's HTML; UsageError for one that does not exist."""
+    names = sorted(set(MARK.findall(body)))
+    if unknown := [name for name in names if name not in FIGURES]:
+        raise UsageError(f"no live figure {unknown[0]!r}; there are {', '.join(FIGURES)}")
+    return names
+
+
+def add_scripts(app, page, template, context, doctree) -> None:
+    """Give a page the scripts of its live figures; called by Sphinx for each page."""
+    names = figures_of(context.get("body") or "")
+    shared = ["arithmetic", "page"] if names else []
+    for script in shared + [each for name in names for each in (name, f"{name}_figure")]:
+        app.add_js_file(f"live/{script}.js", loading_method="defer")
+
+
+def once(app, page, template, context, doctree) -> None:
+    """Leave out inline scripts that the theme puts in twice: their `const` would be an error on every page."""
+    seen = set()
+
+    def new(script) -> bool:
+        body = getattr(script, "attributes", {}).get("body")
+        return not body or not (body in seen or seen.add(body))
+
+    context["script_files"][:] = [script for script in context.get("script_files", []) if new(script)]
+
+
+def write_parcels(app, error) -> None:
+    """Write the parcels of all figures beside their scripts, once the pages are there."""
+    if error is None and app.builder.format == "html":
+        folder = Path(app.outdir) / "_static" / "live"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FIGURES:
+            (folder / f"parcel-{name}.js").write_text(parcel(name).script(name))
+
+
+def setup(app) -> dict:
+    """Register with Sphinx."""
+    app.connect("html-page-context", add_scripts)
+    app.connect("html-page-context", once, priority=900)
+    app.connect("build-finished", write_parcels)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

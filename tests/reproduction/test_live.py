@@ -1,0 +1,47 @@
+"""What live figures are given; how they answer is tested in a browser (`tests/browser/test_live_*.py`)."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import live
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", live.FIGURES)
+def test_a_parcel_is_a_script_with_its_tensors_and_facts(name):
+    parcel = live.parcel(name)
+    script = parcel.script(name)
+    called, given = re.fullmatch(r'Live\.deliver\("(\w+)", (.*)\);\n', script, re.DOTALL).groups()
+    assert called == name
+    sent = json.loads(given)
+    tensors = load(base64.b64decode(sent["tensors"]))
+    assert tensors.keys() == parcel.tensors.keys()
+    assert all(torch.equal(tensors[key], value) for key, value in parcel.tensors.items())
+    assert {value.dtype for value in tensors.values()} <= {torch.float16, torch.float32, torch.uint8}
+    assert sent["facts"] == json.loads(json.dumps(parcel.facts))
+    assert len(script) < 11e6, "a page stays below 12 MB"
+
+
+@pytest.mark.parametrize("name", live.FIGURES)
+def test_the_book_shows_the_figure_on_one_page_and_has_its_scripts(name):
+    scripts = ROOT / "book" / "_static" / "live"
+    assert (scripts / f"{name}.js").is_file()
+    assert (scripts / f"{name}_figure.js").is_file()
+    pages = [
+        p.name for p in (ROOT / "notebooks").rglob("*.ipynb") if f'data-live=\\"{name}\\"' in p.read_text()
+    ]
+    assert len(pages) == 1
+
+
+def test_a_page_with_a_figure_that_does_not_exist_is_refused():
+    assert live.figures_of('<div data-live="scan"></div><div data-live="scan"></div>') == ["scan"]
+    with pytest.raises(UsageError, match="no live figure 'scam'"):
+        live.figures_of('<div data-live="scam"></div>')
