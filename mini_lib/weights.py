@@ -117,6 +117,11 @@ def read_network(wing: type[RunSettings], path: Path) -> tuple[nn.Module, dict]:
 TRAINED = {
     "esbn": ("esbn", "distribution_of_three_m95"),
     "syntactic_attention": ("scan", "syntactic_attention_add_jump"),
+    "syntactic_attention_wrong_meaning": (
+        "scan",
+        "add_jump_wrong_meaning",
+    ),  # of the same small networks, two that
+    "syntactic_attention_wrong_looks": ("scan", "add_jump_wrong_looks"),  # fail, each in a way of its own
     "one_d": ("functions", "one_d"),
     "one_d_window": ("functions", "one_d_window"),
     "relational": ("functions", "relational"),

@@ -21,8 +21,8 @@ def scan_page(live):
 COMMANDS = get_split("add_jump").test[::311]
 
 
-@pytest.mark.parametrize(("name", "network"), [(name, network) for name, _, network, _ in NETWORKS])
-def test_scan_attention_and_logits_are_those_of_pytorch(scan_page, name, network):
+@pytest.mark.parametrize("name", NETWORKS)
+def test_scan_attention_and_logits_are_those_of_pytorch(scan_page, name):
     answers = scan_page.evaluate(
         """async ([name, commands]) => {
           const parcel = await Live.load("scan"), net = ScanFigure.network(parcel, name);
@@ -33,7 +33,7 @@ def test_scan_attention_and_logits_are_those_of_pytorch(scan_page, name, network
         }""",
         [name, COMMANDS],
     )
-    model, _ = trained(network)
+    model, _ = trained(name)
     for command, answer in zip(COMMANDS, answers, strict=True):
         words, lengths, actions = encode([command])
         trace = model.trace(words, lengths, actions.shape[1])
@@ -84,3 +84,22 @@ def test_scan_figure_says_what_is_no_command(scan_page, syntax, semantics, said)
     assert said in box.get_by_role("status").inner_text()
     assert not box.locator(".live-map").count()
     assert not scan_page.complaints
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("looks right, speaks wrong", "It looks at the right word, “jump”, and says the wrong thing."),
+        ("looks astray", "It looks astray"),
+    ],
+)
+def test_scan_networks_fail_each_in_its_way(scan_page, network, said):
+    box = scan_page.locator("[data-live='scan']")
+    box.get_by_label("Network").select_option(label=network)
+    box.get_by_label("Syntax hears").fill("jump opposite left twice")
+    box.get_by_label("Semantics hears").fill("")
+    scan_page.keyboard.press("Enter")
+    assert said in box.get_by_role("status").inner_text()
+    assert box.locator(".live-wrong").count()
+    box.get_by_label("Network").select_option(label="looks right, speaks right")
+    assert box.get_by_role("status").inner_text().startswith("Right")

@@ -10,7 +10,8 @@ from mini_lib.scan import analysis
 from mini_lib.scan.analysis import KIND_OF, Share
 from mini_lib.scan.evaluation import accuracy, answers
 from mini_lib.scan.grammar import derive, interpret
-from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right
+from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right, get_split
+from mini_lib.weights import trained
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
 
@@ -199,3 +200,27 @@ def test_a_run_is_described_by_the_same_numbers(lapses, perfect):
     assert row["own word, wrong"] == own.when_wrong.percent
     assert row["first error"] == 50
     assert np.isnan(analysis.describe(perfect, COMMANDS)["first error"])
+
+
+# ------------------------------------------------------------------------------------------ networks that come along
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "looks"),
+    [
+        ("syntactic_attention", True, True),
+        ("syntactic_attention_wrong_meaning", False, True),
+        ("syntactic_attention_wrong_looks", True, False),
+    ],
+)
+def test_each_stored_network_is_at_fault_where_its_name_says(name, meaning, looks):
+    """Four in five of the commands whose words mean what they should, and likewise of those looked up right."""
+    model, _ = trained(name)
+    commands = get_split("add_jump").test[::64]
+    known_meaning = analysis.accuracy_with_semantics_of(model, commands, "jump", "walk")
+    new_meaning = analysis.accuracy_with_syntax_of(model, commands, "jump", "walk")
+    same = accuracy(model, encode([command.replace("jump", "walk") for command in commands]))
+    assert (known_meaning > 80) == looks
+    assert (new_meaning > same - 10) == meaning
+    said = analysis.dictionary(model)
+    assert (said.probabilities[said.words.index("jump")][said.actions.index("JUMP")] > 0.9) == meaning
