@@ -19,10 +19,16 @@ FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 DOOR = Path("__main__.py")  # where the command begins: the one file below that looks up
 COMMAND = Path("reproduction/cli.py")  # brings the wings together
 # These load a module when asked for it by name, a wing's too: a public name of a package (through `lazy_names`), a
-# trained network, a paper's cells, the code that an entry of a ledger names.
+# trained network, a paper's cells, live figure or exercises, the code that an entry of a ledger names.
 BY_NAME = {
     *("__init__.py", "reproduction/__init__.py", "lazy.py"),
-    *("weights.py", "reproduction/cli.py", "reproduction/ledger.py", "reproduction/live.py"),
+    *(
+        "weights.py",
+        "reproduction/cli.py",
+        "reproduction/ledger.py",
+        "reproduction/live.py",
+        "reproduction/exercises.py",
+    ),
 }
 
 # Each file imports only from groups that come before its own (or from its own folder).
@@ -43,7 +49,7 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "plotting", "launch", "cluster", "notebooks"},
+    {"cells", "plotting", "launch", "cluster", "notebooks", "exercises"},
     {"records"},
     {"comparison"},
     {"claims"},
@@ -60,7 +66,7 @@ UPPER_WING = (
     {"cells", "authors", "gaussian_processes"},
     {"tables", "rates", "contrasts"},
     {"readings"},
-    {"figures", "live"},
+    {"figures", "live", "exercises"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other
 

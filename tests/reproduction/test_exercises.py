@@ -1,0 +1,58 @@
+"""Exercises: what a chapter asks has starter code, a check, and a stored solution that the check accepts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import exercises
+from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+ALL = {**SCAN}
+
+
+def cells(tag: str) -> dict[str, str]:
+    """What a cell with that tag prints first, by the name of its exercise."""
+    found = {}
+    for path in sorted(NOTEBOOKS.rglob("*.ipynb")):
+        for cell in json.loads(path.read_text())["cells"]:
+            if tag in cell["metadata"].get("tags", []):
+                (name,) = re.findall(r'check\(\s*"(\w+ [\d.]+)"', "".join(cell["source"]))
+                assert name not in found, f"{name} has two cells {tag}"
+                assert name.split()[0] == path.parent.name, f"{name} stands in another paper's chapter"
+                assert path.name.startswith(name.split()[1].split(".")[0] + "_"), f"{name}: another chapter"
+                printed = "".join(out.get("text", [""])[0] for out in cell["outputs"] if "text" in out)
+                found[name] = printed.splitlines()[0]
+    return found
+
+
+def test_every_exercise_has_starter_code_and_a_solution_in_its_chapter():
+    assert cells("exercise") == dict.fromkeys(ALL, "○ Not written yet.")
+    assert cells("solution") == dict.fromkeys(ALL, "✓ Right.")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_wrong_answers_do_not_pass_and_get_a_hint(name, capsys):
+    assert ALL[name].wrong, "give an answer that must not pass"
+    for answer in ALL[name].wrong:
+        exercises.check(name, answer)
+        assert re.match(r"✗ Not yet: .+[.?]\n$", capsys.readouterr().out)
+
+
+def test_what_is_not_written_and_what_fails_is_told(capsys):
+    def unwritten(*_):
+        raise NotImplementedError
+
+    exercises.check("scan 4.5", unwritten)
+    assert capsys.readouterr().out == "○ Not written yet.\n"
+    exercises.check("scan 4.5", lambda network, commands: 1 / 0)
+    assert capsys.readouterr().out == "✗ Your code stopped: ZeroDivisionError: division by zero\n"
+
+
+@pytest.mark.parametrize("name", ["scan 4.99", "skan 4.1", ""])
+def test_an_exercise_that_does_not_exist_is_told(name):
+    with pytest.raises(UsageError):
+        exercises.check(name, None)
