@@ -49,7 +49,7 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "plotting", "launch", "cluster", "notebooks", "exercises"},
+    {"cells", "plotting", "launch", "cluster", "notebooks", "exercises", "html"},
     {"records"},
     {"comparison"},
     {"claims"},

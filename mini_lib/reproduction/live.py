@@ -60,17 +60,6 @@ def add_scripts(app, page, template, context, doctree) -> None:
         app.add_js_file(f"live/{script}.js", loading_method="defer")
 
 
-def once(app, page, template, context, doctree) -> None:
-    """Leave out inline scripts that the theme puts in twice: their `const` would be an error on every page."""
-    seen = set()
-
-    def new(script) -> bool:
-        body = getattr(script, "attributes", {}).get("body")
-        return not body or not (body in seen or seen.add(body))
-
-    context["script_files"][:] = [script for script in context.get("script_files", []) if new(script)]
-
-
 def write_parcels(app, error) -> None:
     """Write the parcels of all figures beside their scripts, once the pages are there."""
     if error is None and app.builder.format == "html":
@@ -83,6 +72,5 @@ def write_parcels(app, error) -> None:
 def setup(app) -> dict:
     """Register with Sphinx."""
     app.connect("html-page-context", add_scripts)
-    app.connect("html-page-context", once, priority=900)
     app.connect("build-finished", write_parcels)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

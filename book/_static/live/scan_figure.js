@@ -86,8 +86,8 @@
       const wrong = said[i] !== right[i], text = `${i + 1} ${said[i]}${wrong ? ` ✗ ${right[i]}` : ""}`;
       const press = button(text, () => choose(i), { "aria-pressed": String(i === current), "aria-label": `step ${i + 1} says ${said[i]}${wrong ? `, right is ${right[i]}` : ""}` });
       const cells = Array.from(alpha, (a, j) => {
-        const percent = Math.round(100 * a), dark = a > 0.55;
-        return element("td", { class: `${j === own[i] ? "live-ring" : ""}${dark ? " live-dark" : ""}`, style: `--shade: ${Math.round(100 * a)}%` }, percent ? String(percent) : "");
+        const percent = Math.round(100 * a), shade = percent > 93 ? "live-full" : percent > 64 ? "live-high" : "";
+        return element("td", { class: `${j === own[i] ? "live-ring " : ""}${shade}`, style: `--shade: ${percent}%` }, percent ? String(percent) : "");
       });
       return element("tr", {}, element("th", { scope: "row", class: wrong ? "live-wrong" : "" }, press), cells);
     });

@@ -1,0 +1,33 @@
+"""Mends what Sphinx and its theme write into the book's pages; a Sphinx extension (`book/_config.yml`)."""
+
+import re
+
+# A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
+LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
+
+
+def mend_signatures(app, page, template, context, doctree) -> None:
+    """Make the lines of long signatures lines, and no list; called by Sphinx for each page."""
+
+    def lines(found: re.Match) -> str:
+        return found.group(1).replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+
+    context["body"] = LONG_SIGNATURE.sub(lines, context.get("body") or "")
+
+
+def once(app, page, template, context, doctree) -> None:
+    """Leave out inline scripts that the theme puts in twice: their `const` would be an error on every page."""
+    seen = set()
+
+    def new(script) -> bool:
+        body = getattr(script, "attributes", {}).get("body")
+        return not body or not (body in seen or seen.add(body))
+
+    context["script_files"][:] = [script for script in context.get("script_files", []) if new(script)]
+
+
+def setup(app) -> dict:
+    """Register with Sphinx."""
+    app.connect("html-page-context", mend_signatures)
+    app.connect("html-page-context", once, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
