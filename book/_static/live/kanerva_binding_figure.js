@@ -1,0 +1,111 @@
+/* Which of two machines answers, in two networks side by side: <div data-live="kanerva_binding">. */
+(function () {
+  "use strict";
+  const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
+  const { rows, sigmoid, argmax } = Arithmetic;
+  const COLOURS = 3, GREEN = 1, SAME = "same";
+
+  /** One channel of an image of three. */
+  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
+
+  /** The query: the red digit of one item, the blue digit of another, and no green one. */
+  const query = (red, blue) => [...channel(red, 0), ...channel(red, GREEN).map(() => 0), ...channel(blue, 2)];
+
+  /** All that a network goes through while it writes these items: episodes[n], after n of them, and gamma of each item. */
+  function tell(net, ridge, items) {
+    const episodes = [Kanerva.begin(net, ridge)], gammas = [];
+    for (const item of items) {
+      const { episode, weights } = Kanerva.store(net, episodes[episodes.length - 1], Kanerva.encode(net, item));
+      episodes.push(episode);
+      gammas.push(weights.gamma);
+    }
+    return { episodes, gammas };
+  }
+
+  /** What a network answers: gamma, the logits of both machines together, and of each alone, the other at 0. */
+  function answer(net, episode, image) {
+    const { code, parts, weights: { gamma } } = Kanerva.ask(net, episode, Kanerva.encode(net, image));
+    return { gamma, logits: Kanerva.decode(net, code), alone: parts.map((part, i) => Kanerva.decode(net, part.map((v) => gamma[i] * v))) };
+  }
+
+  /** What the green digit of an item costs, in nats. */
+  const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
+
+  const percent = (v) => `${Math.round(100 * v)} %`;
+
+  function start(box, parcel) {
+    const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
+    const shown = { written: items.length, red: 0, blue: SAME };
+    const sides = facts.networks.map(({ name, title, about }) => {
+      const net = network(parcel, name), told = status(), place = element("div", { class: "live-pictures" }), thorns = element("div", {});
+      const all = element("section", { class: "live-side", "aria-label": `The network trained ${title}` }, element("p", { class: "live-name" }, `Trained ${title}`), element("p", { class: "live-note" }, about), place, told, thorns);
+      return { net, title, told, place, thorns, all, ...tell(net, facts.ridge, items) };
+    });
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for" });
+    const asked = element("p", {}), pictures = element("div", { class: "live-pictures" });
+    shelf.append(...roving(items.map((item, i) => button("", () => { shown.red = i; draw(); }, { "aria-label": `item ${i + 1}: red ${labels[i][0]}, green ${labels[i][1]}, blue ${labels[i][2]}` }, picture("", item, COLOURS)))));
+
+    const name = (i) => `item ${i + 1}`;
+
+    function draw() {
+      const { red } = shown, blue = shown.blue === SAME ? red : Number(shown.blue), image = query(items[red], items[blue]);
+      [...shelf.children].forEach((each, i) => {
+        each.setAttribute("aria-pressed", String(i === red));
+        each.classList.toggle("live-unwritten", i >= shown.written);
+      });
+      const whose = red === blue ? `the red and the blue digit of ${name(red)}, ${labels[red][0]} and ${labels[red][2]}`
+        : `the red digit of ${name(red)}, ${labels[red][0]}, and the blue digit of ${name(blue)}, ${labels[blue][2]}`;
+      const missing = [...new Set([red, blue])].filter((i) => i >= shown.written).map((i) => ` I${name(i).slice(1)} is not written yet.`);
+      asked.textContent = `Asked with ${whose}.${missing.join("")}`;
+      const truths = [...new Set([red, blue])].map((i) => shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, picture("the green digit of an item", green(channel(items[i], GREEN)), COLOURS)));
+      pictures.replaceChildren(shownAs("query", picture("the query, with no green", image, COLOURS)), ...truths);
+      sides.forEach((side) => show(side, answer(side.net, side.episodes[shown.written], image), red, blue));
+    }
+
+    const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
+
+    function show({ place, told, thorns, gammas }, { gamma, logits, alone }, red, blue) {
+      const said = (who, words, each) => {
+        const light = each.map(sigmoid);
+        return shownAs(words, picture(`what ${who} say`, light, COLOURS), picture(`the green of what ${who} say`, green(channel(light, GREEN)), COLOURS));
+      };
+      place.replaceChildren(said("both machines", "both machines", logits), ...alone.map((each, i) => said(`machine ${i + 1} alone would`, `machine ${i + 1} alone, weight ${percent(gamma[i])}`, each)));
+      told.textContent = sentence(gamma, logits, red, blue, gammas);
+      thorns.replaceChildren(stems(gammas.slice(0, shown.written), red, blue), element("p", { class: "live-note" }, "Weights of both machines when each item was written; a dot marks what is asked for."));
+    }
+
+    function sentence(gamma, logits, red, blue, gammas) {
+      const most = argmax(gamma), one = gamma[most] > 0.8;
+      const who = one ? `Machine ${most + 1} answers, with ${percent(gamma[most])} of the weight.` : `Both machines answer, with ${gamma.map(percent).join(" and ")} of the weight.`;
+      const costs = [...new Set([red, blue])].map((i) => `the green digit of ${name(i)} costs ${greenCost(logits, items[i]).toFixed(0)} nats`);
+      const home = red < shown.written ? ` Machine ${argmax(gammas[red]) + 1} had most of ${name(red)} when it was written.` : "";
+      return `${who}${home} In this answer ${costs.join(", and ")}.`;
+    }
+
+    box.append(element("div", { class: "live-controls" },
+      slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); }),
+      choice("Blue digit of", [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])], shown.blue, (value) => { shown.blue = value; draw(); })),
+    shelf, asked, pictures,
+    element("p", { class: "live-note" }, `Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`),
+    element("div", { class: "live-columns live-sides" }, sides.map(({ all }) => all)));
+    draw();
+  }
+
+  const WIDE = 300, HIGH = 110, MIDDLE = 50, TALL = 40;
+
+  /** A thorn up and one down for every item that was written: the weights of machine 1 and machine 2. */
+  function stems(gammas, red, blue) {
+    const x = (i) => 16 + (i * (WIDE - 24)) / 44;
+    const first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
+    const said = `Weights when written: of ${gammas.length} items machine 1 has the larger weight in ${first}, machine 2 in ${gammas.length - first}.`;
+    const marks = [...new Set([red, blue])].filter((i) => i < gammas.length).map((i) => element("circle", { class: "live-mark", cx: x(i), cy: 100, r: 3.5 }));
+    return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said }, element("title", {}, said),
+      element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
+      gammas.map((gamma, i) => element("line", { class: "live-line live-claimed", x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE - TALL * gamma[0] })),
+      gammas.map((gamma, i) => element("line", { class: "live-line live-second", x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * gamma[1] })),
+      element("text", { x: 0, y: 12 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
+  }
+
+  window.KanervaBindingFigure = { query, tell, answer, greenCost };
+  figure("kanerva_binding", start);
+})();
