@@ -4,6 +4,8 @@
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
   const COLOURS = 3, GREEN = 1, SAME = "same";
+  const CLEAR = 0.8; // the weight from which on one machine is said to answer
+  const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
 
   /** One channel of an image of three. */
   const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
@@ -31,6 +33,8 @@
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
 
+  const name = (i) => `item ${i + 1}`;
+  const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
   const percent = (v) => `${Math.round(100 * v)} %`;
 
   function start(box, parcel) {
@@ -38,55 +42,62 @@
     const shown = { written: items.length, red: 0, blue: SAME };
     const sides = facts.networks.map(({ name, title, about }) => {
       const net = network(parcel, name), told = status(), place = element("div", { class: "live-pictures" }), thorns = element("div", {});
-      const all = element("section", { class: "live-side", "aria-label": `The network trained ${title}` }, element("p", { class: "live-name" }, `Trained ${title}`), element("p", { class: "live-note" }, about), place, told, thorns);
-      return { net, title, told, place, thorns, all, ...tell(net, facts.ridge, items) };
+      const all = element("section", { "aria-label": `The network trained ${title}` }, element("p", { class: "live-name" }, `Trained ${title}`),
+        element("p", { class: "live-note" }, about), place, told, thorns, element("p", { class: "live-note" }, THORNS));
+      return { net, told, place, thorns, all, ...tell(net, facts.ridge, items) };
     });
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for" });
     const asked = element("p", {}), pictures = element("div", { class: "live-pictures" });
-    shelf.append(...roving(items.map((item, i) => button("", () => { shown.red = i; draw(); }, { "aria-label": `item ${i + 1}: red ${labels[i][0]}, green ${labels[i][1]}, blue ${labels[i][2]}` }, picture("", item, COLOURS)))));
-
-    const name = (i) => `item ${i + 1}`;
+    shelf.append(...roving(items.map((item, i) => {
+      const [red, green, blue] = labels[i], said = `${name(i)}: red ${red}, green ${green}, blue ${blue}`;
+      return button("", () => { shown.red = i; draw(); }, { "aria-label": said }, picture("", item, COLOURS));
+    })));
 
     function draw() {
-      const { red } = shown, blue = shown.blue === SAME ? red : Number(shown.blue), image = query(items[red], items[blue]);
+      const { red, written } = shown, blue = shown.blue === SAME ? red : Number(shown.blue), both = [...new Set([red, blue])];
+      const image = query(items[red], items[blue]);
       [...shelf.children].forEach((each, i) => {
         each.setAttribute("aria-pressed", String(i === red));
-        each.classList.toggle("live-unwritten", i >= shown.written);
+        each.classList.toggle("live-unwritten", i >= written);
       });
       const whose = red === blue ? `the red and the blue digit of ${name(red)}, ${labels[red][0]} and ${labels[red][2]}`
         : `the red digit of ${name(red)}, ${labels[red][0]}, and the blue digit of ${name(blue)}, ${labels[blue][2]}`;
-      const missing = [...new Set([red, blue])].filter((i) => i >= shown.written).map((i) => ` I${name(i).slice(1)} is not written yet.`);
+      const missing = both.filter((i) => i >= written).map((i) => ` Not written yet: ${name(i)}.`);
       asked.textContent = `Asked with ${whose}.${missing.join("")}`;
-      const truths = [...new Set([red, blue])].map((i) => shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, picture("the green digit of an item", green(channel(items[i], GREEN)), COLOURS)));
+      const truths = both.map((i) => {
+        const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLOURS);
+        return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, made);
+      });
       pictures.replaceChildren(shownAs("query", picture("the query, with no green", image, COLOURS)), ...truths);
-      sides.forEach((side) => show(side, answer(side.net, side.episodes[shown.written], image), red, blue));
+      sides.forEach((side) => show(side, answer(side.net, side.episodes[written], image), red, both));
     }
 
-    const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
-
-    function show({ place, told, thorns, gammas }, { gamma, logits, alone }, red, blue) {
-      const said = (who, words, each) => {
-        const light = each.map(sigmoid);
-        return shownAs(words, picture(`what ${who} say`, light, COLOURS), picture(`the green of what ${who} say`, green(channel(light, GREEN)), COLOURS));
+    /** One network's answer: what both machines say together, and each alone. */
+    function show({ place, told, thorns, gammas }, { gamma, logits, alone }, red, both) {
+      const said = (who, more, each) => {
+        const light = each.map(sigmoid), own = green(channel(light, GREEN));
+        return shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
       };
-      place.replaceChildren(said("both machines", "both machines", logits), ...alone.map((each, i) => said(`machine ${i + 1} alone would`, `machine ${i + 1} alone, weight ${percent(gamma[i])}`, each)));
-      told.textContent = sentence(gamma, logits, red, blue, gammas);
-      thorns.replaceChildren(stems(gammas.slice(0, shown.written), red, blue), element("p", { class: "live-note" }, "Weights of both machines when each item was written; a dot marks what is asked for."));
+      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each));
+      place.replaceChildren(said("both machines", "", logits), ...single);
+      told.textContent = sentence(gamma, logits, red, both, gammas);
+      thorns.replaceChildren(stems(gammas.slice(0, shown.written), both, items.length));
     }
 
-    function sentence(gamma, logits, red, blue, gammas) {
-      const most = argmax(gamma), one = gamma[most] > 0.8;
-      const who = one ? `Machine ${most + 1} answers, with ${percent(gamma[most])} of the weight.` : `Both machines answer, with ${gamma.map(percent).join(" and ")} of the weight.`;
-      const costs = [...new Set([red, blue])].map((i) => `the green digit of ${name(i)} costs ${greenCost(logits, items[i]).toFixed(0)} nats`);
+    function sentence(gamma, logits, red, both, gammas) {
+      const most = argmax(gamma), who = gamma[most] > CLEAR ? `Machine ${most + 1} answers, with ${percent(gamma[most])} of the weight.`
+        : `Both machines answer, with ${gamma.map(percent).join(" and ")} of the weight.`;
+      const costs = both.map((i) => `the green digit of ${name(i)} costs ${greenCost(logits, items[i]).toFixed(0)} nats`);
       const home = red < shown.written ? ` Machine ${argmax(gammas[red]) + 1} had most of ${name(red)} when it was written.` : "";
       return `${who}${home} In this answer ${costs.join(", and ")}.`;
     }
 
+    const note = "Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. "
+      + `With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`;
     box.append(element("div", { class: "live-controls" },
       slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); }),
       choice("Blue digit of", [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])], shown.blue, (value) => { shown.blue = value; draw(); })),
-    shelf, asked, pictures,
-    element("p", { class: "live-note" }, `Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`),
+    shelf, asked, pictures, element("p", { class: "live-note" }, note),
     element("div", { class: "live-columns live-sides" }, sides.map(({ all }) => all)));
     draw();
   }
@@ -94,16 +105,15 @@
   const WIDE = 300, HIGH = 110, MIDDLE = 50, TALL = 40;
 
   /** A thorn up and one down for every item that was written: the weights of machine 1 and machine 2. */
-  function stems(gammas, red, blue) {
-    const x = (i) => 16 + (i * (WIDE - 24)) / 44;
-    const first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
-    const said = `Weights when written: of ${gammas.length} items machine 1 has the larger weight in ${first}, machine 2 in ${gammas.length - first}.`;
-    const marks = [...new Set([red, blue])].filter((i) => i < gammas.length).map((i) => element("circle", { class: "live-mark", cx: x(i), cy: 100, r: 3.5 }));
-    return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said }, element("title", {}, said),
+  function stems(gammas, asked, room) {
+    const x = (i) => 16 + ((WIDE - 24) * i) / (room - 1), first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
+    const said = `When they were written, machine 1 had the larger weight in ${first} of ${gammas.length} items.`;
+    const thorn = (kind, i, length) => element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
+    const marks = asked.filter((i) => i < gammas.length).map((i) => element("circle", { class: "live-mark", cx: x(i), cy: HIGH - 10, r: 3.5 }));
+    return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
-      gammas.map((gamma, i) => element("line", { class: "live-line live-claimed", x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE - TALL * gamma[0] })),
-      gammas.map((gamma, i) => element("line", { class: "live-line live-second", x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * gamma[1] })),
-      element("text", { x: 0, y: 12 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
+      gammas.flatMap(([up, down], i) => [thorn("claimed", i, -up), thorn("second", i, down)]),
+      element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
   }
 
   window.KanervaBindingFigure = { query, tell, answer, greenCost };

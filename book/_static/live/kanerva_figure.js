@@ -2,8 +2,9 @@
 (function () {
   "use strict";
   const { element, choice, slider, button, status, scroller, roving, picture, shownAs, network, figure } = Live;
-  const { rows, sigmoid } = Arithmetic;
+  const { rows, mix, sigmoid } = Arithmetic;
   const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
+  const SHELF = "Above: digits to take. Below: what the memory reads back of those that were written, and when they were.";
   const PARTS = [["lower half", (row, _, side) => row >= side / 2], ["right half", (_, column, side) => column >= side / 2]];
 
   /** The memories to choose from. Each can `begin` an episode, `store` a code in it and `ask` it; codes come from `encode`. */
@@ -23,7 +24,7 @@
     return [...pixels, {
       name: "network", title: `trained, ${K} machines of ${M} columns`,
       about: "A network makes codes of digits and digits of codes. Its columns are learned, and every digit passes through them.",
-      digits, blank: digits[0].map(() => 0), mean: digits[0].map((_, i) => digits.reduce((total, digit) => total + digit[i], 0) / digits.length),
+      digits, blank: digits[0].map(() => 0), mean: mix(digits.map(() => 1 / digits.length), digits),
       begin: () => Kanerva.begin(net, ridge), encode: (image) => Kanerva.encode(net, image),
       decode: (code) => Kanerva.decode(net, code).map(sigmoid),
       store: (episode, z) => Kanerva.store(net, episode, z), ask: (episode, z) => Kanerva.ask(net, episode, z),
@@ -104,7 +105,8 @@
   function start(box, parcel) {
     const kinds = memories(parcel), shown = { readings: 12, between: "keep" };
     const about = element("p", { class: "live-note" }), told = status(), answers = element("div", { class: "live-pictures" });
-    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" }), course = scroller("What the memory claims, digit by digit");
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" });
+    const course = scroller("What the memory claims, digit by digit");
     const paper = pad(() => drawAnswers());
     let kind, states, items; // states[n]: the episode after n digits; items: {image, place}, the place at which it was written
 
@@ -146,8 +148,10 @@
     function drawShelf() {
       const made = items.map(({ image, place }, i) => {
         const written = place !== null, said = `digit ${i + 1}${written ? `, written as number ${place}` : ", not written"}`;
-        const back = () => [picture("", kind.decode(kind.ask(now(), kind.encode(image)).code)), element("span", { "aria-hidden": "true" }, String(place))];
-        return button("", () => paper.set(image), { "aria-label": said, class: written ? "live-written" : "" }, picture("", image), ...(written ? back() : []));
+        const made = button("", () => paper.set(image), { "aria-label": said, class: written ? "live-written" : "" }, picture("", image));
+        const [back] = written ? settle(kind, now(), image, [], 1, "plain") : [];
+        if (written) made.append(picture("", back), element("span", { "aria-hidden": "true" }, String(place)));
+        return made;
       });
       shelf.replaceChildren(...roving(made));
     }
@@ -175,8 +179,9 @@
     box.append(
       element("div", { class: "live-controls" },
         choice("Memory", kinds.map(({ name, title }) => [name, title]), "15", choose),
-        button("Write it", writePad), button("Write ten more", writeMore), button("Forget all", () => { forget(); drawShelf(); drawAnswers(); })),
-      about, shelf, element("p", { class: "live-note" }, "Above: digits to take. Below: what the memory reads back of those that were written, and when they were."),
+        button("Write it", writePad), button("Write ten more", writeMore),
+        button("Forget all", () => { forget(); drawShelf(); drawAnswers(); })),
+      about, shelf, element("p", { class: "live-note" }, SHELF),
       element("div", { class: "live-columns" },
         element("div", {}, paper.all,
           element("div", { class: "live-controls live-tools" },
@@ -203,17 +208,21 @@
       element("circle", { class: `live-dot live-${name}`, cx: x(values.length - 1), cy: y(values[values.length - 1]), r: 3 }),
     ];
     const { claimed, error } = course[course.length - 1], columns = spreads[spreads.length - 1];
-    const said = `After ${digitsOf(course.length - 1)}: claimed variance ${number(claimed)}, squared error ${number(error)}, columns' variance ${number(columns)}.`;
+    const said = `After ${digitsOf(course.length - 1)}: claimed variance ${number(claimed)}, squared error ${number(error)}, `
+      + `columns' variance ${number(columns)}.`;
     const levels = [-3, -2, -1, 0, 1].flatMap((power) => [
       element("line", { class: "live-grid", x1: LEFT, x2: RIGHT, y1: y(10 ** power), y2: y(10 ** power) }),
       element("text", { x: LEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, String(10 ** power)),
     ]);
     const ends = [0, longest].map((n) => element("text", { x: x(n), y: BOTTOM + 14, "text-anchor": "middle" }, String(n)));
+    const left = 2 * place > longest, at = left ? { x: x(place) - 3, "text-anchor": "end" } : { x: x(place) + 3 };
     const mark = place === null ? [] : [element("line", { class: "live-when", x1: x(place), x2: x(place), y1: TOP, y2: BOTTOM }),
-      element("text", { x: x(place) + 3, y: TOP + 10 }, "written")];
-    const sample = (name, text) => element("span", { class: "live-key" }, element("svg", { viewBox: "0 0 30 8", "aria-hidden": "true" }, element("line", { class: `live-line live-${name}`, x1: 0, x2: 30, y1: 4, y2: 4 })), text);
+      element("text", { ...at, y: TOP + 10 }, "written")];
+    const sample = (name, text) => element("span", { class: "live-key" }, element("svg", { viewBox: "0 0 30 8", "aria-hidden": "true" },
+      element("line", { class: `live-line live-${name}`, x1: 0, x2: 30, y1: 4, y2: 4 })), text);
     return element("div", { class: "live-course" },
-      element("p", { class: "live-keys" }, sample("claimed", "variance that it claims for this digit"), sample("error", "squared error of this digit"), sample("spread", "mean variance of its columns, 1 at first")),
+      element("p", { class: "live-keys" }, sample("claimed", "variance that it claims for this digit"),
+        sample("error", "squared error of this digit"), sample("spread", "mean variance of its columns, 1 at first")),
       element("svg", { class: "live-chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said }, levels, ends, mark,
         element("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 28, "text-anchor": "middle" }, "digits written"),
         line("claimed", course.map((each) => each.claimed)), line("error", course.map((each) => each.error)), line("spread", spreads)));

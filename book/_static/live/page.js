@@ -95,8 +95,9 @@
 
   /** A square picture of values from 0 to 1: ink on the page, or light of three colours. Without a label it says nothing. */
   function picture(label, values, channels = 1) {
-    const count = values.length / channels, side = Math.sqrt(count), spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
-    const canvas = element("canvas", { class: channels === 1 ? "live-picture" : "live-picture live-light", width: side, height: side, ...spoken });
+    const count = values.length / channels, side = Math.sqrt(count), kind = channels === 1 ? "live-picture" : "live-picture live-light";
+    const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+    const canvas = element("canvas", { class: kind, width: side, height: side, ...spoken });
     const drawing = canvas.getContext("2d"), pixels = drawing.createImageData(side, side);
     for (let i = 0; i < count; i++) {
       if (channels === 1) pixels.data[4 * i + 3] = 255 * values[i];
