@@ -149,6 +149,13 @@
     return { episode: { memory, omega: added.map((v, i) => (v + n * episode.omega[i]) / (n + 1)), items: n + 1 }, weights, nats };
   }
 
+  /** The episode with one machine put back to its prior; the history, and with it all weights, stays. */
+  function forget(net, episode, machine) {
+    const { memory } = episode, prior = begin(net, memory.ridge).memory;
+    const put = (name) => memory[name].map((each, i) => (i === machine ? prior[name][i] : each));
+    return { ...episode, memory: { ...memory, R: put("R"), V: put("V"), factors: undefined } };
+  }
+
   /** What an episode's memory answers to the code of a query: as `read`, with the weights. */
   function ask(net, episode, z) {
     const weights = infer(net, episode, z);
@@ -158,5 +165,5 @@
   /** What a reader of these logits pays for the truth, in nats. */
   const nats = (logits, truth) => logits.reduce((total, v, i) => total + softplus(truth[i] ? -v : v), 0);
 
-  window.Kanerva = { empty, addresses, read, write, variance, spread, squares, encode, decode, weightsOf, begin, infer, store, ask, nats };
+  window.Kanerva = { empty, read, write, variance, spread, encode, decode, weightsOf, begin, store, forget, ask, nats };
 })();

@@ -3,7 +3,7 @@
   "use strict";
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
-  const COLOURS = 3, GREEN = 1, SAME = "same";
+  const COLOURS = 3, GREEN = 1, SAME = "same", NONE = "none";
   const CLEAR = 0.8; // the weight from which on one machine is said to answer
   const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
 
@@ -33,18 +33,35 @@
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
 
+  /** What green costs, if each of these items is asked for. */
+  function greenCosts(net, episode, items) {
+    const said = (item) => Kanerva.decode(net, Kanerva.ask(net, episode, Kanerva.encode(net, query(item, item))).code);
+    return items.map((item) => greenCost(said(item), item));
+  }
+
+  /** One sentence: the mean of all costs, and of those of each machine's items, where both have some. */
+  function averages(costs, gammas) {
+    const mean = (some) => (some.reduce((total, each) => total + each, 0) / some.length).toFixed(0);
+    const own = gammas[0].map((_, machine) => costs.filter((_, i) => argmax(gammas[i]) === machine));
+    const parts = own.map((some, machine) => `${mean(some)} for ${some.length} items of machine ${machine + 1}`);
+    const split = own.every((some) => some.length) ? `: ${parts.join(", and ")}` : "";
+    return `If each written item is asked for, green costs ${mean(costs)} nats on average${split}.`;
+  }
+
   const name = (i) => `item ${i + 1}`;
   const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
-  const percent = (v) => `${Math.round(100 * v)} %`;
+  const percent = (v) => `${Math.round(100 * v)}\u00a0%`;
 
   function start(box, parcel) {
     const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
-    const shown = { written: items.length, red: 0, blue: SAME };
+    const shown = { written: items.length, red: 0, blue: SAME, forgotten: NONE };
     const sides = facts.networks.map(({ name, title, about }) => {
-      const net = network(parcel, name), told = status(), place = element("div", { class: "live-pictures" }), thorns = element("div", {});
-      const all = element("section", { "aria-label": `The network trained ${title}` }, element("p", { class: "live-name" }, `Trained ${title}`),
-        element("p", { class: "live-note" }, about), place, told, thorns, element("p", { class: "live-note" }, THORNS));
-      return { net, told, place, thorns, all, ...tell(net, facts.ridge, items) };
+      const net = network(parcel, name), told = status(), mean = element("p", {});
+      const place = element("div", { class: "live-pictures" }), thorns = element("div", {});
+      const all = element("section", { "aria-label": `The network trained ${title}` },
+        element("p", { class: "live-name" }, `Trained ${title}`), element("p", { class: "live-note" }, about),
+        place, told, mean, thorns, element("p", { class: "live-note" }, THORNS));
+      return { net, told, place, mean, thorns, all, costs: {}, ...tell(net, facts.ridge, items) };
     });
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for" });
     const asked = element("p", {}), pictures = element("div", { class: "live-pictures" });
@@ -69,11 +86,14 @@
         return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, made);
       });
       pictures.replaceChildren(shownAs("query", picture("the query, with no green", image, COLOURS)), ...truths);
-      sides.forEach((side) => show(side, answer(side.net, side.episodes[written], image), red, both));
+      sides.forEach((side) => show(side, image, red, both));
     }
 
     /** One network's answer: what both machines say together, and each alone. */
-    function show({ place, told, thorns, gammas }, { gamma, logits, alone }, red, both) {
+    function show({ net, episodes, place, told, mean, thorns, gammas, costs }, image, red, both) {
+      const { written, forgotten } = shown;
+      const episode = forgotten === NONE ? episodes[written] : Kanerva.forget(net, episodes[written], Number(forgotten));
+      const { gamma, logits, alone } = answer(net, episode, image);
       const said = (who, more, each) => {
         const light = each.map(sigmoid), own = green(channel(light, GREEN));
         return shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
@@ -81,7 +101,10 @@
       const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each));
       place.replaceChildren(said("both machines", "", logits), ...single);
       told.textContent = sentence(gamma, logits, red, both, gammas);
-      thorns.replaceChildren(stems(gammas.slice(0, shown.written), both, items.length));
+      const key = `${written} ${forgotten}`;
+      costs[key] ??= greenCosts(net, episode, items.slice(0, written));
+      mean.textContent = written ? averages(costs[key], gammas) : "";
+      thorns.replaceChildren(stems(gammas.slice(0, written), both, items.length));
     }
 
     function sentence(gamma, logits, red, both, gammas) {
@@ -94,9 +117,12 @@
 
     const note = "Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. "
       + `With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`;
+    const blues = [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])];
+    const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
     box.append(element("div", { class: "live-controls" },
       slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); }),
-      choice("Blue digit of", [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])], shown.blue, (value) => { shown.blue = value; draw(); })),
+      choice("Blue digit of", blues, shown.blue, (value) => { shown.blue = value; draw(); }),
+      choice("Forgotten by", machines, shown.forgotten, (value) => { shown.forgotten = value; draw(); })),
     shelf, asked, pictures, element("p", { class: "live-note" }, note),
     element("div", { class: "live-columns live-sides" }, sides.map(({ all }) => all)));
     draw();
@@ -108,14 +134,16 @@
   function stems(gammas, asked, room) {
     const x = (i) => 16 + ((WIDE - 24) * i) / (room - 1), first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
     const said = `When they were written, machine 1 had the larger weight in ${first} of ${gammas.length} items.`;
-    const thorn = (kind, i, length) => element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
-    const marks = asked.filter((i) => i < gammas.length).map((i) => element("circle", { class: "live-mark", cx: x(i), cy: HIGH - 10, r: 3.5 }));
+    const thorn = (kind, i, length) =>
+      element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
+    const dot = (i) => element("circle", { class: "live-mark", cx: x(i), cy: HIGH - 10, r: 3.5 });
+    const marks = asked.filter((i) => i < gammas.length).map(dot);
     return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
       gammas.flatMap(([up, down], i) => [thorn("claimed", i, -up), thorn("second", i, down)]),
       element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
   }
 
-  window.KanervaBindingFigure = { query, tell, answer, greenCost };
+  window.KanervaBindingFigure = { query, tell, answer, greenCost, greenCosts };
   figure("kanerva_binding", start);
 })();

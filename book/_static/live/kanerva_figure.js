@@ -51,7 +51,11 @@
     return answers;
   }
 
-  const number = (v) => (v < 0.0005 ? "less than 0.001" : v.toPrecision(v < 0.01 ? 1 : 2));
+  function number(v) {
+    if (v < 0.0005) return "less than 0.001";
+    return v < 10 ? v.toPrecision(v < 0.01 ? 1 : 2) : v.toFixed(0);
+  }
+
   const digitsOf = (n) => (n === 1 ? "1 digit" : `${n} digits`);
 
   /** Small squares to draw in, and to hide. `change` hears of every change of the image or of what is hidden. */
@@ -170,8 +174,9 @@
       const place = found()?.place ?? null, n = states.length - 1;
       const held = n ? `${digitsOf(n)} written, this one ${place === null ? "not" : `as number ${place}`}.` : "Nothing is written yet.";
       const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
-      const missed = distance(answer, paper.image, part) / distance(kind.mean, paper.image, part);
-      const misses = `Of the ${places.length ? "hidden part" : "digit"} the answer misses ${number(missed)}, where the mean digit misses 1.`;
+      const what = places.length ? "hidden part" : "digit", whole = distance(kind.mean, paper.image, part);
+      const missed = number(distance(answer, paper.image, part) / whole);
+      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.` : `The ${what} is that of the mean digit.`;
       const sure = `For a feature of its code the memory claims a variance of ${number(claimed)}; the squared error is ${number(error)}.`;
       return [held, misses, ...(places.length ? [] : [sure])].join(" ");
     }

@@ -69,7 +69,8 @@
     return all;
   }
 
-  const button = (text, press, attributes = {}, ...more) => element("button", { type: "button", onclick: press, ...attributes }, text, ...more);
+  const button = (text, press, attributes = {}, ...more) =>
+    element("button", { type: "button", onclick: press, ...attributes }, text, ...more);
 
   /** A paragraph that a screen reader reads out when it changes. */
   const status = () => element("p", { role: "status", class: "live-status" });
