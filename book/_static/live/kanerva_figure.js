@@ -41,12 +41,12 @@
 
   /** The answers to an image of which places are hidden: each answer, after what happens in between, is the next query. */
   function settle(kind, episode, image, hidden, times, between) {
-    const next = { plain: (v) => v, round: (v) => (v > 0.5 ? 1 : 0), keep: (v, i) => (hidden[i] ? v : image[i]) }[between], answers = [];
+    const ways = { plain: (v) => v, round: (v) => (v > 0.5 ? 1 : 0), keep: (v, i) => (hidden[i] ? v : image[i]) }, answers = [];
     let query = Array.from(image, (v, i) => (hidden[i] ? kind.blank[i] : v));
     while (answers.length < times) {
       const answer = Array.from(kind.decode(kind.ask(episode, kind.encode(query)).code));
       answers.push(answer);
-      query = answer.map(next);
+      query = answer.map(ways[between]);
     }
     return answers;
   }
@@ -176,7 +176,8 @@
       const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
       const what = places.length ? "hidden part" : "digit", whole = distance(kind.mean, paper.image, part);
       const missed = number(distance(answer, paper.image, part) / whole);
-      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.` : `The ${what} is that of the mean digit.`;
+      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.`
+        : `The ${what} is that of the mean digit.`;
       const sure = `For a feature of its code the memory claims a variance of ${number(claimed)}; the squared error is ${number(error)}.`;
       return [held, misses, ...(places.length ? [] : [sure])].join(" ");
     }
@@ -192,7 +193,8 @@
           element("div", { class: "live-controls live-tools" },
             choice("Pen", [["draw", "draws"], ["hide", "hides"]], "draw", paper.use),
             button("Clear", () => paper.set(kind.mean.map(() => 0))),
-            PARTS.map(([name, place]) => button(`Hide ${name}`, () => paper.hide(place))), button("Show all", () => paper.hide(() => false)))),
+            PARTS.map(([name, place]) => button(`Hide ${name}`, () => paper.hide(place))),
+            button("Show all", () => paper.hide(() => false)))),
         element("div", {}, answers,
           element("div", { class: "live-controls live-tools" },
             slider("Readings", { min: 1, max: 12, value: shown.readings }, (times) => { shown.readings = times; drawAnswers(); }),
@@ -225,10 +227,11 @@
       element("text", { ...at, y: TOP + 10 }, "written")];
     const sample = (name, text) => element("span", { class: "live-key" }, element("svg", { viewBox: "0 0 30 8", "aria-hidden": "true" },
       element("line", { class: `live-line live-${name}`, x1: 0, x2: 30, y1: 4, y2: 4 })), text);
-    return element("div", { class: "live-course" },
+    return element("div", {},
       element("p", { class: "live-keys" }, sample("claimed", "variance that it claims for this digit"),
         sample("error", "squared error of this digit"), sample("spread", "mean variance of its columns, 1 at first")),
-      element("svg", { class: "live-chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said }, levels, ends, mark,
+      element("svg", { class: "live-chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
+        levels, ends, mark,
         element("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 28, "text-anchor": "middle" }, "digits written"),
         line("claimed", course.map((each) => each.claimed)), line("error", course.map((each) => each.error)), line("spread", spreads)));
   }

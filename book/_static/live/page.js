@@ -76,7 +76,8 @@
   const status = () => element("p", { role: "status", class: "live-status" });
 
   /** A box that scrolls sideways where the page is narrow. */
-  const scroller = (label, ...children) => element("div", { class: "live-scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
+  const scroller = (label, ...children) =>
+    element("div", { class: "live-scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
 
   /** Arrow keys move the focus among buttons in rows of `columns`; the Tab key meets one of them. */
   function roving(buttons, columns = 1) {
