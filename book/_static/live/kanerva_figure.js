@@ -1,7 +1,7 @@
 /* A memory that you write digits to, ask with a part of one, and whose uncertainty you see: <div data-live="kanerva">. */
 (function () {
   "use strict";
-  const { element, choice, slider, button, status, scroller, roving, picture, shownAs, network, figure } = Live;
+  const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, mix, sigmoid } = Arithmetic;
   const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
   const SHELF = "Above: digits to take. Below: what the memory reads back of those that were written, and when they were.";
@@ -110,7 +110,7 @@
     const kinds = memories(parcel), shown = { readings: 12, between: "keep" };
     const about = element("p", { class: "live-note" }), told = status(), answers = element("div", { class: "live-pictures" });
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" });
-    const course = scroller("What the memory claims, digit by digit");
+    const course = element("div", {});
     const paper = pad(() => drawAnswers());
     let kind, states, items; // states[n]: the episode after n digits; items: {image, place}, the place at which it was written
 
@@ -203,7 +203,7 @@
     choose("15");
   }
 
-  const WIDE = 480, HIGH = 200, LEFT = 40, BOTTOM = 170, TOP = 10, RIGHT = 465, LOW = -3;
+  const WIDE = 360, HIGH = 200, LEFT = 40, BOTTOM = 170, TOP = 10, RIGHT = 350, LOW = -3;
 
   /** How the memory came to its answer: variance claimed, squared error and the columns' variance after each digit. */
   function chart(course, spreads, place) {
