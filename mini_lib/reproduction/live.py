@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 
-FIGURES = ("scan",)  # one a paper, by the name of its wing
+FIGURES = ("scan", "kanerva", "kanerva_binding")  # by the name of its wing; a second is WING_PART
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 
@@ -40,8 +40,15 @@ class Parcel:
 
 
 def parcel(name: str) -> Parcel:
-    """The parcel of a figure: `parcel()` in the module `live` of its wing."""
-    return import_module(f"mini_lib.reproduction.{name}.live").parcel()
+    """The parcel of a figure: `parcel()` in the module `live` of its wing, of WING_PART `parcel(PART)`."""
+    wing, *part = name.split("_")
+    return import_module(f"mini_lib.reproduction.{wing}.live").parcel(*part)
+
+
+def scripts_of(names: list[str]) -> list[str]:
+    """The scripts of these figures in their order: what all share, the networks of their wings, the figures."""
+    wings = dict.fromkeys(name.split("_")[0] for name in names)
+    return [*(("arithmetic", "page") if names else ()), *wings, *(f"{name}_figure" for name in names)]
 
 
 def figures_of(body: str) -> list[str]:
@@ -54,9 +61,7 @@ def figures_of(body: str) -> list[str]:
 
 def add_scripts(app, page, template, context, doctree) -> None:
     """Give a page the scripts of its live figures; called by Sphinx for each page."""
-    names = figures_of(context.get("body") or "")
-    shared = ["arithmetic", "page"] if names else []
-    for script in shared + [each for name in names for each in (name, f"{name}_figure")]:
+    for script in scripts_of(figures_of(context.get("body") or "")):
         app.add_js_file(f"live/{script}.js", loading_method="defer")
 
 

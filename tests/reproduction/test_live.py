@@ -33,12 +33,19 @@ def test_a_parcel_is_a_script_with_its_tensors_and_facts(name):
 @pytest.mark.parametrize("name", live.FIGURES)
 def test_the_book_shows_the_figure_on_one_page_and_has_its_scripts(name):
     scripts = ROOT / "book" / "_static" / "live"
-    assert (scripts / f"{name}.js").is_file()
-    assert (scripts / f"{name}_figure.js").is_file()
+    assert all((scripts / f"{script}.js").is_file() for script in live.scripts_of([name]))
     pages = [
         p.name for p in (ROOT / "notebooks").rglob("*.ipynb") if f'data-live=\\"{name}\\"' in p.read_text()
     ]
     assert len(pages) == 1
+
+
+def test_figures_of_one_wing_share_the_network_of_their_wing():
+    assert live.scripts_of(["kanerva", "kanerva_binding", "scan"])[2:] == [
+        *("kanerva", "scan"),
+        *("kanerva_figure", "kanerva_binding_figure", "scan_figure"),
+    ]
+    assert not live.scripts_of([])
 
 
 def test_a_page_with_a_figure_that_does_not_exist_is_refused():

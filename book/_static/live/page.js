@@ -69,13 +69,54 @@
     return all;
   }
 
-  const button = (text, press, attributes = {}) => element("button", { type: "button", onclick: press, ...attributes }, text);
+  const button = (text, press, attributes = {}, ...more) =>
+    element("button", { type: "button", onclick: press, ...attributes }, text, ...more);
 
   /** A paragraph that a screen reader reads out when it changes. */
   const status = () => element("p", { role: "status", class: "live-status" });
 
   /** A box that scrolls sideways where the page is narrow. */
-  const scroller = (label, ...children) => element("div", { class: "live-scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
+  const scroller = (label, ...children) =>
+    element("div", { class: "live-scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
+
+  /** Arrow keys move the focus among buttons in rows of `columns`; the Tab key meets one of them. */
+  function roving(buttons, columns = 1) {
+    const rest = (at) => buttons.forEach((each, i) => { each.tabIndex = i === at ? 0 : -1; });
+    buttons.forEach((each, i) => {
+      each.addEventListener("focus", () => rest(i));
+      each.addEventListener("keydown", (event) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        buttons[i + step]?.focus();
+      });
+    });
+    rest(0);
+    return buttons;
+  }
+
+  /** A square picture of values from 0 to 1: ink on the page, or light of three colours. Without a label it says nothing. */
+  function picture(label, values, channels = 1) {
+    const count = values.length / channels, side = Math.sqrt(count), kind = channels === 1 ? "live-picture" : "live-picture live-light";
+    const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+    const canvas = element("canvas", { class: kind, width: side, height: side, ...spoken });
+    const drawing = canvas.getContext("2d"), pixels = drawing.createImageData(side, side);
+    for (let i = 0; i < count; i++) {
+      if (channels === 1) pixels.data[4 * i + 3] = 255 * values[i];
+      else for (let c = 0; c < 4; c++) pixels.data[4 * i + c] = c < 3 ? 255 * values[c * count + i] : 255;
+    }
+    drawing.putImageData(pixels, 0, 0);
+    return canvas;
+  }
+
+  /** Pictures above the words that say what they are. */
+  const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
+
+  /** The tensors of one network of a parcel, NETWORK/PARAMETER there, by their own names. */
+  function network({ tensors }, name) {
+    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
+    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
+  }
 
   /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. */
   function figure(name, start) {
@@ -92,5 +133,5 @@
     }
   }
 
-  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, figure };
+  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, roving, picture, shownAs, network, figure };
 })();

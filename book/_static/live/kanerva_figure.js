@@ -1,0 +1,241 @@
+/* A memory that you write digits to, ask with a part of one, and whose uncertainty you see: <div data-live="kanerva">. */
+(function () {
+  "use strict";
+  const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
+  const { rows, mix, sigmoid } = Arithmetic;
+  const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
+  const SHELF = "Above: digits to take. Below: what the memory reads back of those that were written, and when they were.";
+  const PARTS = [["lower half", (row, _, side) => row >= side / 2], ["right half", (_, column, side) => column >= side / 2]];
+
+  /** The memories to choose from. Each can `begin` an episode, `store` a code in it and `ask` it; codes come from `encode`. */
+  function memories(parcel) {
+    const { tensors, facts: { mean, scale, eta, ridge, columns } } = parcel, weights = Kanerva.weightsOf([eta]);
+    const pixels = columns.map((M) => ({
+      name: String(M), title: `${M} columns`,
+      about: `${M} random columns of 64 numbers. A digit is its own code: its pixels, less the mean digit. Nothing is trained.`,
+      digits: rows(tensors["digits/8"]), blank: mean, mean,
+      begin: () => ({ memory: Kanerva.empty(tensors[`means/${M}`], [1], ridge) }),
+      encode: (image) => Float64Array.from(image, (v, i) => (v - mean[i]) / scale),
+      decode: (code) => code.map((v, i) => v * scale + mean[i]),
+      store: ({ memory }, z) => ({ episode: { memory: Kanerva.write(memory, z, weights).memory } }),
+      ask: ({ memory }, z) => ({ ...Kanerva.read(memory, z, weights.gamma), weights }),
+    }));
+    const net = network(parcel, "network"), digits = rows(tensors["digits/14"]), [K, , M] = net.prior_means.shape;
+    return [...pixels, {
+      name: "network", title: `trained, ${K} machines of ${M} columns`,
+      about: "A network makes codes of digits and digits of codes. Its columns are learned, and every digit passes through them.",
+      digits, blank: digits[0].map(() => 0), mean: mix(digits.map(() => 1 / digits.length), digits),
+      begin: () => Kanerva.begin(net, ridge), encode: (image) => Kanerva.encode(net, image),
+      decode: (code) => Kanerva.decode(net, code).map(sigmoid),
+      store: (episode, z) => Kanerva.store(net, episode, z), ask: (episode, z) => Kanerva.ask(net, episode, z),
+    }];
+  }
+
+  const distance = (a, b, places = [...a.keys()]) => places.reduce((total, i) => total + (a[i] - b[i]) ** 2, 0);
+
+  /** The variance that a memory claims for a feature of an image's code, and the squared error that its answer has. */
+  function claims(kind, episode, image) {
+    const z = kind.encode(image), { code, w, weights } = kind.ask(episode, z);
+    return { claimed: Kanerva.variance(episode.memory, w, weights), error: distance(code, z) / z.length };
+  }
+
+  /** The answers to an image of which places are hidden: each answer, after what happens in between, is the next query. */
+  function settle(kind, episode, image, hidden, times, between) {
+    const ways = { plain: (v) => v, round: (v) => (v > 0.5 ? 1 : 0), keep: (v, i) => (hidden[i] ? v : image[i]) }, answers = [];
+    let query = Array.from(image, (v, i) => (hidden[i] ? kind.blank[i] : v));
+    while (answers.length < times) {
+      const answer = Array.from(kind.decode(kind.ask(episode, kind.encode(query)).code));
+      answers.push(answer);
+      query = answer.map(ways[between]);
+    }
+    return answers;
+  }
+
+  function number(v) {
+    if (v < 0.0005) return "less than 0.001";
+    return v < 10 ? v.toPrecision(v < 0.01 ? 1 : 2) : v.toFixed(0);
+  }
+
+  const digitsOf = (n) => (n === 1 ? "1 digit" : `${n} digits`);
+
+  /** Small squares to draw in, and to hide. `change` hears of every change of the image or of what is hidden. */
+  function pad(change) {
+    const all = element("div", { class: "live-pad", role: "group", "aria-label": "The digit to write or to ask with" });
+    let side, cells, pen = "draw", stroke = null;
+    const own = { all, image: [], hidden: [], set, hide, use: (chosen) => { pen = chosen; } };
+
+    function show(i) {
+      const said = [own.image[i] ? "ink" : "empty", ...(own.hidden[i] ? ["hidden"] : [])].join(", ");
+      cells[i].className = `${own.image[i] ? "live-ink" : ""} ${own.hidden[i] ? "live-hidden" : ""}`;
+      cells[i].setAttribute("aria-label", `row ${Math.floor(i / side) + 1}, column ${(i % side) + 1}: ${said}`);
+    }
+
+    function set(image) {
+      own.image = Array.from(image);
+      own.hidden = own.image.map(() => false);
+      if (side !== Math.sqrt(own.image.length)) {
+        side = Math.sqrt(own.image.length);
+        cells = roving(own.image.map((_, i) => button("", (event) => { if (!event.detail) { stroke = null; touch(i); } })), side);
+        all.style.setProperty("--side", side);
+        all.replaceChildren(...cells);
+      }
+      cells.forEach((_, i) => show(i));
+      change();
+    }
+
+    function hide(place) {
+      own.hidden = own.image.map((_, i) => place(Math.floor(i / side), i % side, side));
+      cells.forEach((_, i) => show(i));
+      change();
+    }
+
+    /** The pen at a place; a stroke goes on doing what it did first. */
+    function touch(i) {
+      const values = pen === "draw" ? own.image : own.hidden;
+      stroke ??= !values[i];
+      if (Boolean(values[i]) === stroke) return;
+      values[i] = pen === "draw" ? Number(stroke) : stroke;
+      show(i);
+      change();
+    }
+
+    const at = (event) => cells.indexOf(document.elementFromPoint(event.clientX, event.clientY));
+    all.addEventListener("pointerdown", (event) => { stroke = null; if (at(event) >= 0) touch(at(event)); });
+    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null && at(event) >= 0) touch(at(event)); });
+    window.addEventListener("pointerup", () => { stroke = null; });
+    return own;
+  }
+
+  function start(box, parcel) {
+    const kinds = memories(parcel), shown = { readings: 12, between: "keep" };
+    const about = element("p", { class: "live-note" }), told = status(), answers = element("div", { class: "live-pictures" });
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" });
+    const course = element("div", {});
+    const paper = pad(() => drawAnswers());
+    let kind, states, items; // states[n]: the episode after n digits; items: {image, place}, the place at which it was written
+
+    function forget() {
+      states = [kind.begin()];
+      items = kind.digits.map((image) => ({ image, place: null }));
+    }
+
+    function choose(name) {
+      kind = kinds.find((each) => each.name === name);
+      about.textContent = kind.about;
+      forget();
+      drawShelf();
+      paper.set(items[0].image);
+    }
+
+    const now = () => states[states.length - 1];
+    const same = (a, b) => a.every((v, i) => v === b[i]);
+    const found = () => items.find(({ image }) => same(paper.image, image));
+
+    function write(item) {
+      states.push(kind.store(now(), kind.encode(item.image)).episode);
+      item.place ??= states.length - 1;
+    }
+
+    function writePad() {
+      if (!found()) items.push({ image: Float32Array.from(paper.image), place: null });
+      write(found());
+      drawShelf();
+      drawAnswers();
+    }
+
+    function writeMore() {
+      items.filter(({ place }) => place === null).slice(0, 10).forEach(write);
+      drawShelf();
+      drawAnswers();
+    }
+
+    function drawShelf() {
+      const made = items.map(({ image, place }, i) => {
+        const written = place !== null, said = `digit ${i + 1}${written ? `, written as number ${place}` : ", not written"}`;
+        const made = button("", () => paper.set(image), { "aria-label": said, class: written ? "live-written" : "" }, picture("", image));
+        const [back] = written ? settle(kind, now(), image, [], 1, "plain") : [];
+        if (written) made.append(picture("", back), element("span", { "aria-hidden": "true" }, String(place)));
+        return made;
+      });
+      shelf.replaceChildren(...roving(made));
+    }
+
+    function drawAnswers() {
+      const all = settle(kind, now(), paper.image, paper.hidden, shown.readings, shown.between), last = all[all.length - 1];
+      const named = [["read once", all[0]], ...(all.length > 1 ? [[`read ${all.length} times`, last]] : [])];
+      answers.replaceChildren(...named.map(([name, values]) => shownAs(name, picture(`what is ${name}`, values))));
+      [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(items[i] === found())));
+      const history = states.map((episode) => claims(kind, episode, paper.image));
+      told.textContent = sentence(last, history[history.length - 1]);
+      course.replaceChildren(chart(history, states.map(({ memory }) => Kanerva.spread(memory)), found()?.place ?? null));
+    }
+
+    function sentence(answer, { claimed, error }) {
+      const place = found()?.place ?? null, n = states.length - 1;
+      const held = n ? `${digitsOf(n)} written, this one ${place === null ? "not" : `as number ${place}`}.` : "Nothing is written yet.";
+      const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
+      const what = places.length ? "hidden part" : "digit", whole = distance(kind.mean, paper.image, part);
+      const missed = number(distance(answer, paper.image, part) / whole);
+      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.`
+        : `The ${what} is that of the mean digit.`;
+      const sure = `For a feature of its code the memory claims a variance of ${number(claimed)}; the squared error is ${number(error)}.`;
+      return [held, misses, ...(places.length ? [] : [sure])].join(" ");
+    }
+
+    box.append(
+      element("div", { class: "live-controls" },
+        choice("Memory", kinds.map(({ name, title }) => [name, title]), "15", choose),
+        button("Write it", writePad), button("Write ten more", writeMore),
+        button("Forget all", () => { forget(); drawShelf(); drawAnswers(); })),
+      about, shelf, element("p", { class: "live-note" }, SHELF),
+      element("div", { class: "live-columns" },
+        element("div", {}, paper.all,
+          element("div", { class: "live-controls live-tools" },
+            choice("Pen", [["draw", "draws"], ["hide", "hides"]], "draw", paper.use),
+            button("Clear", () => paper.set(kind.mean.map(() => 0))),
+            PARTS.map(([name, place]) => button(`Hide ${name}`, () => paper.hide(place))),
+            button("Show all", () => paper.hide(() => false)))),
+        element("div", {}, answers,
+          element("div", { class: "live-controls live-tools" },
+            slider("Readings", { min: 1, max: 12, value: shown.readings }, (times) => { shown.readings = times; drawAnswers(); }),
+            choice("Between them it", BETWEEN, shown.between, (name) => { shown.between = name; drawAnswers(); })))),
+      told, course);
+    choose("15");
+  }
+
+  const WIDE = 360, HIGH = 200, LEFT = 40, BOTTOM = 170, TOP = 10, RIGHT = 350, LOW = -3;
+
+  /** How the memory came to its answer: variance claimed, squared error and the columns' variance after each digit. */
+  function chart(course, spreads, place) {
+    const longest = Math.max(10, course.length - 1), high = 1;
+    const x = (n) => LEFT + ((RIGHT - LEFT) * n) / longest;
+    const y = (v) => BOTTOM - ((BOTTOM - TOP) * (Math.min(high, Math.max(LOW, Math.log10(v))) - LOW)) / (high - LOW);
+    const line = (name, values) => [
+      element("polyline", { class: `live-line live-${name}`, points: values.map((v, n) => `${x(n)},${y(v)}`).join(" ") }),
+      element("circle", { class: `live-dot live-${name}`, cx: x(values.length - 1), cy: y(values[values.length - 1]), r: 3 }),
+    ];
+    const { claimed, error } = course[course.length - 1], columns = spreads[spreads.length - 1];
+    const said = `After ${digitsOf(course.length - 1)}: claimed variance ${number(claimed)}, squared error ${number(error)}, `
+      + `columns' variance ${number(columns)}.`;
+    const levels = [-3, -2, -1, 0, 1].flatMap((power) => [
+      element("line", { class: "live-grid", x1: LEFT, x2: RIGHT, y1: y(10 ** power), y2: y(10 ** power) }),
+      element("text", { x: LEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, String(10 ** power)),
+    ]);
+    const ends = [0, longest].map((n) => element("text", { x: x(n), y: BOTTOM + 14, "text-anchor": "middle" }, String(n)));
+    const left = 2 * place > longest, at = left ? { x: x(place) - 3, "text-anchor": "end" } : { x: x(place) + 3 };
+    const mark = place === null ? [] : [element("line", { class: "live-when", x1: x(place), x2: x(place), y1: TOP, y2: BOTTOM }),
+      element("text", { ...at, y: TOP + 10 }, "written")];
+    const sample = (name, text) => element("span", { class: "live-key" }, element("svg", { viewBox: "0 0 30 8", "aria-hidden": "true" },
+      element("line", { class: `live-line live-${name}`, x1: 0, x2: 30, y1: 4, y2: 4 })), text);
+    return element("div", {},
+      element("p", { class: "live-keys" }, sample("claimed", "variance that it claims for this digit"),
+        sample("error", "squared error of this digit"), sample("spread", "mean variance of its columns, 1 at first")),
+      element("svg", { class: "live-chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
+        levels, ends, mark,
+        element("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 28, "text-anchor": "middle" }, "digits written"),
+        line("claimed", course.map((each) => each.claimed)), line("error", course.map((each) => each.error)), line("spread", spreads)));
+  }
+
+  window.KanervaFigure = { memories, claims, settle };
+  figure("kanerva", start);
+})();

@@ -1,0 +1,354 @@
+"""The memory in the page: its numbers beside the library's, and both figures driven as a reader drives them."""
+
+import re
+
+import pytest
+import torch
+
+from mini_lib.kanerva import tasks
+from mini_lib.kanerva.evaluation import fixed_loss, forget
+from mini_lib.kanerva.memory import ProductMemory, predictive, weights_from_eta
+from mini_lib.kanerva.objective import nats
+from mini_lib.kanerva.tasks.rgb import hide
+from mini_lib.reproduction.kanerva.live import BINDING, COLUMNS, DIGITS, ETA, ITEMS, memory
+from mini_lib.weights import trained
+
+pytestmark = pytest.mark.browser
+CLOSE = {"rtol": 1e-3, "atol": 1e-3}
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
+# What the page calculates with, typed arrays among it, as lists.
+PLAIN = """window.plain = (x) => {
+  if (ArrayBuffer.isView(x) || Array.isArray(x)) return Array.from(x, plain);
+  if (typeof x !== "object") return x;
+  return Object.fromEntries(Object.entries(x).map(([key, value]) => [key, plain(value)]));
+}"""
+
+
+@pytest.fixture(scope="module")
+def memory_page(live):
+    page = live("notebooks/kanerva/1_bayesian_memory.html")
+    page.add_script_tag(content=PLAIN)
+    return page
+
+
+@pytest.fixture(scope="module")
+def binding_page(live):
+    page = live("notebooks/kanerva/3_binding.html")
+    page.add_script_tag(content=PLAIN)
+    return page
+
+
+def double(numbers) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_kanerva_memory_is_the_librarys_to_the_last_digits(memory_page, columns):
+    found = memory_page.evaluate(
+        """async (name) => {
+          const kind = KanervaFigure.memories(await Live.load("kanerva")).find((each) => each.name === name);
+          const codes = kind.digits.map(kind.encode), eta = kind.ask(kind.begin(), codes[0]).weights.eta;
+          let { memory } = kind.begin();
+          const taught = [];
+          for (const z of codes.slice(0, 30)) {
+            const step = Kanerva.write(memory, z, Kanerva.weightsOf(eta));
+            memory = step.memory;
+            taught.push(step.nats[0]);
+          }
+          const answers = codes.map((z) => Kanerva.read(memory, z, [1]));
+          const variances = answers.map(({ w }) => Kanerva.variance(memory, w, Kanerva.weightsOf(eta)));
+          return plain({ R: memory.R, V: memory.V, taught, answers, variances, spread: Kanerva.spread(memory) });
+        }""",
+        str(columns),
+    )
+    parcel = memory()
+    codes = (parcel.tensors["digits/8"].double() - double(parcel.facts["mean"])) / parcel.facts["scale"]
+    ours = ProductMemory(codes.shape[1], columns=columns, dtype=torch.float64)
+    torch.testing.assert_close(double(found["taught"]), ours.write(codes[:30], ETA)[:, 0], **EXACT)
+    R, V, _ = ours.state
+    torch.testing.assert_close(double(found["R"]), R[0].flatten(1), **EXACT)
+    torch.testing.assert_close(double(found["V"]), V[0].flatten(1), **EXACT)
+    assert found["spread"] == pytest.approx(V[0, 0].diagonal().mean().item(), rel=1e-9)
+    read = ours.read(codes)
+    torch.testing.assert_close(double([each["code"] for each in found["answers"]]), read.codes, **EXACT)
+    weights = weights_from_eta(torch.full((1, ITEMS, 1), ETA, dtype=torch.float64))
+    _, variances = predictive(ours.state, read.w[None], weights)
+    torch.testing.assert_close(double(found["variances"]), variances[0], **EXACT)
+
+
+def test_kanerva_digits_network_is_that_of_pytorch(memory_page):
+    found = memory_page.evaluate(
+        """async () => {
+          const kind = KanervaFigure.memories(await Live.load("kanerva")).find(({ name }) => name === "network");
+          const codes = kind.digits.map(kind.encode);
+          const episode = codes.reduce((before, z) => kind.store(before, z).episode, kind.begin());
+          const answers = codes.map((z) => kind.ask(episode, z));
+          const pictures = answers.map(({ code }) => kind.decode(code));
+          const claims = kind.digits.map((image) => KanervaFigure.claims(kind, episode, image));
+          return plain({ codes, answers, pictures, claims, omega: episode.omega });
+        }"""
+    )
+    model, about = trained(DIGITS)
+    with torch.no_grad():
+        trace = model(tasks.evaluation("digits", 1, ITEMS, source=about["settings"]["source"]).images)
+        mean, variance = predictive(trace.memory.state, trace.reading.w, trace.weights)
+    torch.testing.assert_close(torch.tensor(found["codes"]), trace.codes[0], **CLOSE)
+    torch.testing.assert_close(torch.tensor(found["omega"]), trace.omega[0], **CLOSE)
+    for name, ours in (("code", trace.reading.codes), ("w", trace.reading.w), ("parts", trace.reading.parts)):
+        torch.testing.assert_close(torch.tensor([a[name] for a in found["answers"]]), ours[0], **CLOSE)
+    for name in ("eta", "gamma"):
+        theirs = torch.tensor([each["weights"][name] for each in found["answers"]])
+        torch.testing.assert_close(theirs, getattr(trace.weights, name)[0], **CLOSE)
+    pictures = torch.sigmoid(trace.logits[0]).flatten(1)
+    torch.testing.assert_close(torch.tensor(found["pictures"]), pictures, **CLOSE)
+    torch.testing.assert_close(torch.tensor([c["claimed"] for c in found["claims"]]), variance[0], **CLOSE)
+    errors = (mean - trace.codes)[0].square().mean(-1)
+    torch.testing.assert_close(torch.tensor([c["error"] for c in found["claims"]]), errors, **CLOSE)
+
+
+@pytest.mark.parametrize("between", ["plain", "round", "keep"])
+def test_kanerva_memory_settles_as_in_the_chapter(memory_page, between):
+    found = memory_page.evaluate(
+        """async (between) => {
+          const kind = KanervaFigure.memories(await Live.load("kanerva")).find(({ name }) => name === "15");
+          const codes = kind.digits.slice(0, 15).map(kind.encode);
+          const episode = codes.reduce((before, z) => kind.store(before, z).episode, kind.begin());
+          const hidden = [...kind.mean.keys()].map((i) => i >= 32);
+          return plain(KanervaFigure.settle(kind, episode, kind.digits[3], hidden, 12, between));
+        }""",
+        between,
+    )
+    parcel = memory()
+    mean, scale = double(parcel.facts["mean"]), parcel.facts["scale"]
+    images = parcel.tensors["digits/8"].double()
+    ours = ProductMemory(len(mean), columns=15, dtype=torch.float64)
+    ours.write((images[:15] - mean) / scale, ETA)
+    top = torch.arange(len(mean)) < 32
+    query = ((images[3] - mean) / scale) * top
+    for answer in found:
+        code = ours.read(query[None]).codes[0]
+        torch.testing.assert_close(double(answer), code * scale + mean, **EXACT)
+        rounded = ((code * scale + mean > 0.5).double() - mean) / scale
+        query = {"plain": code, "round": rounded, "keep": torch.where(top, query, code)}[between]
+
+
+def figure(page):
+    return page.locator("[data-live='kanerva']")
+
+
+def said(page) -> str:
+    return figure(page).locator(".live-status").inner_text()
+
+
+def press(page, name: str) -> None:
+    figure(page).get_by_role("button", name=name, exact=True).click()
+
+
+@pytest.fixture
+def fresh(memory_page):
+    """The memory of fifteen columns with nothing written, and the first digit on the pad."""
+    figure(memory_page).get_by_label("Memory", exact=True).select_option("15")
+    return memory_page
+
+
+def number(page, after: str) -> float:
+    """The number that follows these words in the figure's sentence; "less than .001" counts as .001."""
+    return float(re.search(rf"{after} (?:less than )?(\d+\.?\d*)", said(page))[1])
+
+
+VARIANCE, ERROR, MISSES = "variance of", "squared error is", "answer misses"
+
+
+def test_kanerva_digits_are_written_one_by_one_and_read_back(fresh):
+    assert said(fresh).startswith("Nothing is written yet.")
+    variance, error, spread = number(fresh, VARIANCE), number(fresh, ERROR), 1.0
+    for n in range(1, 6):
+        figure(fresh).locator(".live-shelf button").nth(n - 1).click()
+        press(fresh, "Write it")
+        found = "1 digit" if n == 1 else f"{n} digits"
+        assert said(fresh).startswith(f"{found} written, this one as number {n}.")
+        after = number(fresh, ERROR)
+        assert number(fresh, VARIANCE) < variance
+        assert after < 0.1 * error
+        told = figure(fresh).locator(".live-chart").get_attribute("aria-label")
+        now = float(re.search(r"columns' variance (\S+)\.$", told)[1])
+        assert now < spread
+        spread = now
+    assert figure(fresh).locator(".live-shelf .live-written").count() == 5
+    figure(fresh).locator(".live-shelf button").nth(20).click()
+    assert "5 digits written, this one not" in said(fresh)
+    assert number(fresh, ERROR) > 10 * after
+    press(fresh, "Forget all")
+    assert said(fresh).startswith("Nothing is written yet.")
+    assert not fresh.complaints
+
+
+def test_kanerva_completes_a_half_that_was_written_and_no_other(fresh):
+    for at in range(5):
+        figure(fresh).locator(".live-shelf button").nth(at).click()
+        press(fresh, "Write it")
+    press(fresh, "Hide lower half")
+    missed = number(fresh, MISSES)
+    assert missed < 0.3
+    figure(fresh).get_by_label("Between them it").select_option("plain")
+    assert number(fresh, MISSES) > missed
+    figure(fresh).get_by_label("Between them it").select_option("keep")
+    figure(fresh).locator(".live-shelf button").nth(20).click()
+    press(fresh, "Hide lower half")
+    assert "where the mean digit misses 1" in said(fresh)
+    assert number(fresh, MISSES) > 0.7
+    press(fresh, "Show all")
+    assert "squared error" in said(fresh)
+    assert not fresh.complaints
+
+
+def test_kanerva_pad_is_drawn_on_by_keyboard_and_by_mouse(fresh):
+    press(fresh, "Clear")
+    cells = figure(fresh).locator(".live-pad button")
+    cells.nth(0).focus()
+    for key in ("Enter", "ArrowRight", "Space", "ArrowDown", "ArrowUp", "ArrowUp"):
+        fresh.keyboard.press(key)
+    assert figure(fresh).locator(".live-pad .live-ink").count() == 2
+    assert fresh.evaluate("document.activeElement.ariaLabel") == "row 1, column 2: ink"
+    box = cells.nth(16).bounding_box()
+    fresh.mouse.move(box["x"] + 5, box["y"] + 5)
+    fresh.mouse.down()
+    fresh.mouse.move(box["x"] + 5 + 7 * box["width"], box["y"] + 5, steps=20)
+    fresh.mouse.up()
+    assert figure(fresh).locator(".live-pad .live-ink").count() == 10
+    figure(fresh).get_by_label("Pen").select_option("hide")
+    cells.nth(16).click()
+    assert cells.nth(16).get_attribute("aria-label") == "row 3, column 1: ink, hidden"
+    cells.nth(16).click()
+    assert cells.nth(16).get_attribute("aria-label") == "row 3, column 1: ink"
+    figure(fresh).get_by_label("Pen").select_option("draw")
+    press(fresh, "Write it")
+    assert figure(fresh).locator(".live-shelf [aria-pressed='true']").count() == 1
+    assert "1 digit written, this one as number 1." in said(fresh)
+    assert figure(fresh).locator(".live-shelf button").count() == ITEMS + 1
+    press(fresh, "Clear")
+    figure(fresh).get_by_label("Pen").select_option("hide")
+    cells.nth(0).click()  # no digit has ink there, so that there is nothing to complete
+    assert "The hidden part is that of the mean digit." in said(fresh)
+    figure(fresh).get_by_label("Pen").select_option("draw")
+    assert not fresh.complaints
+
+
+def test_kanerva_trained_network_reads_what_it_was_not_told(fresh):
+    missed = number(fresh, MISSES)
+    figure(fresh).get_by_label("Memory", exact=True).select_option("network")
+    assert figure(fresh).locator(".live-pad button").count() == 14 * 14
+    before = number(fresh, MISSES)
+    assert before < 0.1 * missed
+    press(fresh, "Write ten more")
+    assert "10 digits written" in said(fresh)
+    assert number(fresh, MISSES) > 0.9 * before
+    press(fresh, "Clear")
+    press(fresh, "Hide right half")
+    press(fresh, "Write it")
+    assert not fresh.complaints
+
+
+@pytest.mark.parametrize(("name", "network"), [(name, network) for name, _, network, _ in BINDING])
+def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
+    found = binding_page.evaluate(
+        """async (name) => {
+          const parcel = await Live.load("kanerva_binding"), net = Live.network(parcel, name);
+          const items = Arithmetic.rows(parcel.tensors.triplets);
+          const { query, tell, answer, greenCost, greenCosts } = KanervaBindingFigure;
+          const { episodes, gammas } = tell(net, parcel.facts.ridge, items), last = episodes[items.length];
+          const ask = (red, blue, written = items.length) => {
+            const found = answer(net, episodes[written], query(items[red], items[blue]));
+            return { ...found, green: greenCost(found.logits, items[red]) };
+          };
+          const forgotten = [0, 1].map((i) => greenCosts(net, Kanerva.forget(net, last, i), items));
+          const same = items.map((_, i) => ask(i, i));
+          return plain({ forgotten, gammas, same, mixed: ask(3, 9), early: ask(2, 2, 7) });
+        }""",
+        name,
+    )
+    model, about = trained(network)
+    images = tasks.evaluation("rgb", 1, ITEMS, source=about["settings"]["source"]).images
+    with torch.no_grad():
+        trace = model(images, hide(images))
+        alone = model.machine_logits(trace.reading, trace.weights.gamma)
+        mixed = torch.stack([images[:, 3, 0], 0 * images[:, 3, 0], images[:, 9, 2]], dim=1)
+        asked = model.read(trace.memory, model.encoder(mixed[:, None]))
+        early = model.read(model.write(trace.codes[:, :7]).memory, trace.queries[:, 2:3])
+    torch.testing.assert_close(torch.tensor(found["gammas"]), trace.written.gamma[0], **CLOSE)
+    for key, ours in (
+        ("gamma", trace.weights.gamma[0]),
+        ("logits", trace.logits[0].flatten(1)),
+        ("alone", alone[0].flatten(2)),
+    ):
+        torch.testing.assert_close(torch.tensor([each[key] for each in found["same"]]), ours, **CLOSE)
+    costs = nats(trace.logits[:, :, 1:2], images[:, :, 1:2])[0]
+    torch.testing.assert_close(torch.tensor([each["green"] for each in found["same"]]), costs, **CLOSE)
+    for machine, costs in enumerate(found["forgotten"]):
+        with torch.no_grad():
+            reading = model.read(forget(model, trace.memory, machine), trace.queries).reading
+            ours = nats(model.decoder(reading.codes)[:, :, 1:2], images[:, :, 1:2])[0]
+        torch.testing.assert_close(torch.tensor(costs), ours, **CLOSE)
+    for key, reading in (("mixed", asked), ("early", early)):
+        torch.testing.assert_close(torch.tensor(found[key]["gamma"]), reading.weights.gamma[0, 0], **CLOSE)
+        logits = model.decoder(reading.reading.codes).flatten()
+        torch.testing.assert_close(torch.tensor(found[key]["logits"]), logits, **CLOSE)
+
+
+def test_binding_figure_says_which_machine_answers(binding_page):
+    box = binding_page.locator("[data-live='kanerva_binding']")
+    told = box.locator(".live-status")
+    assert told.nth(0).inner_text().startswith("Both machines answer")
+    assert re.match(r"Machine [12] answers, with (9\d|100)\s%", told.nth(1).inner_text())
+    assert f"green would cost {fixed_loss('distorted'):.0f} nats" in box.inner_text()
+    box.locator(".live-shelf button").nth(0).focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
+        binding_page.keyboard.press(key)
+    assert box.locator(".live-shelf [aria-pressed='true']").count() == 1
+    assert "the red and the blue digit of item 4" in box.inner_text()
+    machine = told.nth(1).inner_text()[:9]
+    for other in range(4, 10):
+        box.get_by_label("Blue digit of").select_option(str(other))
+        assert told.nth(1).inner_text().startswith(machine), "the red digit decides"
+        assert f"the green digit of item {other + 1} costs" in told.nth(1).inner_text()
+    box.get_by_label("Blue digit of").select_option("same")
+    costs = {}
+    for forgotten in ("none", "0", "1"):
+        box.get_by_label("Forgotten by").select_option(forgotten)
+        costs[forgotten] = [
+            int(each) for each in re.findall(r"costs (\d+) nats on average", box.inner_text())
+        ]
+    for side in range(2):
+        assert costs["none"][side] < min(costs["0"][side], costs["1"][side]), "both machines are needed"
+    assert costs["none"][1] < costs["none"][0], "the network that divides the work binds better"
+    own = [int(each) for each in re.findall(r"(\d+) for \d+ items of machine", box.inner_text())]
+    assert own[1] > 4 * own[0], "what machine 2 has forgotten are its own items"
+    box.get_by_label("Forgotten by").select_option("none")
+    assert not binding_page.complaints
+
+
+def test_binding_figure_asks_for_what_is_not_written(binding_page):
+    box = binding_page.locator("[data-live='kanerva_binding']")
+    box.get_by_label("Blue digit of").select_option("same")
+    box.locator(".live-shelf button").nth(20).click()
+    box.get_by_label("Items written").focus()
+    binding_page.keyboard.press("Home")
+    assert "Not written yet: item 21." in box.inner_text()
+    assert box.locator(".live-unwritten").count() == ITEMS
+    for side in range(2):
+        green = re.search(r"item 21 costs (\d+) nats", box.locator(".live-status").nth(side).inner_text())
+        assert int(green[1]) > 50
+    binding_page.keyboard.press("End")
+    assert "Not written" not in box.inner_text()
+    assert not binding_page.complaints
+
+
+@pytest.mark.parametrize("name", ["1_bayesian_memory", "3_binding"])
+def test_kanerva_figures_fit_a_narrow_page(live, name):
+    page = live(f"notebooks/kanerva/{name}.html", width=360)
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll("[data-live] *")].filter((each) => !each.closest(".live-scroll"))
+          .filter((each) => each.getBoundingClientRect().right > 361).map((each) => each.outerHTML.slice(0, 80))"""
+    )
+    assert not wide
+    assert not page.complaints
