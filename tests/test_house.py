@@ -60,7 +60,8 @@ UPPER_WING = (
     {"cells", "authors", "gaussian_processes"},
     {"tables", "rates", "contrasts"},
     {"readings"},
-    {"figures", "live"},
+    {"figures"},
+    {"live"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other
 

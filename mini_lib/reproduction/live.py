@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 
-FIGURES = ("scan",)  # one a paper, by the name of its wing
+FIGURES = ("scan", "functions")  # one a paper, by the name of its wing
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 

@@ -24,6 +24,12 @@
     return loaded[name];
   }
 
+  /** The tensors of one network of a parcel, by their own names: those called NAME/... */
+  function network({ tensors }, name) {
+    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
+    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
+  }
+
   const SVG = "http://www.w3.org/2000/svg";
   const DRAWN = new Set(["svg", "g", "rect", "circle", "line", "path", "text", "polyline", "polygon", "title", "image"]);
 
@@ -92,5 +98,5 @@
     }
   }
 
-  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, figure };
+  window.Live = { deliver, load, network, element, labelled, choice, slider, button, status, scroller, figure };
 })();
