@@ -71,11 +71,17 @@
   /** What a token sees: tokens at its own place or before on every axis; with the window's share of each score. */
   function looks({ logFactor: log }, place, all) {
     const at = [], bias = [];
-    all.forEach((key, t) => {
-      if (!key.every((there, axis) => there <= place[axis])) return;
+    for (let t = 0; t < all.length; t++) {
+      let share = 0, before = true;
+      for (let axis = 0; axis < place.length && before; axis++) {
+        const distance = place[axis] - all[t][axis];
+        before = distance >= 0;
+        if (before) share += log(distance);
+      }
+      if (!before) continue;
       at.push(t);
-      bias.push(key.reduce((sum, there, axis) => sum + log(place[axis] - there), 0));
-    });
+      bias.push(share);
+    }
     return { at, bias };
   }
 
@@ -107,14 +113,18 @@
     return { point, spread: n > 1 ? Math.sqrt(sorted.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1)) : 0, estimates };
   }
 
-  /** Step by step: each prediction becomes an observation. A "growing" context keeps all, a "sliding" one the last N. */
+  /** Step by step: each prediction becomes an observation. A "growing" context keeps all, a "sliding" one the last N.
+      A step is {point, spread, estimates}; between them it yields nothing, as a pause, after each observation. */
   function* goOn(model, y, steps, context = "growing") {
     const observed = y.length, all = [...y];
     let kept = empty(model), known = 0;
     for (let step = 0; step < steps; step++) {
       const seen = context === "growing" ? all : all.slice(-observed);
       if (context === "sliding") [kept, known] = [empty(model), 0];
-      while (known < seen.length) observe(model, kept, seen, (known += 1));
+      while (known < seen.length) {
+        observe(model, kept, seen, (known += 1));
+        yield;
+      }
       const z = ask(model, kept, seen.length + 1);
       const answer = summarise(model.relational ? seen.map((value, i) => z[i] + value) : z);
       all.push(answer.point);

@@ -5,7 +5,7 @@
   const { CURVES, build, goOn, curve, gaussianProcess, likeliest } = Extrapolation;
   const MOST = 16, OWN = "own", SLICE = 12, KEPT = 80;  // observations; the reader's curve; ms at a time; answers
   const LEVEL = { kind: "constant", variance: 1e4 };    // a level that could be anything
-  const DEVIATIONS = 2;
+  const DEVIATIONS = 2, USUAL = [-2.5, 2.5];            // of the grey band; what the drawing reaches from and to
   // A dash and a mark for each network, so that colour is not needed: paths around 0, about 8 wide.
   const LOOKS = {
     one_d: { dash: "", mark: "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0" },
@@ -59,7 +59,7 @@
       curve: "line", seed: 1, noise: taught.noise, base: [], truth: null, lift: 0, stretch: 1, context: "growing",
       process: "likeliest", level: true, fan: true, ahead: false, hidden: new Set(), error: "",
     };
-    let results = {}, process = null, stop = () => {}, frame = 0, dragging = false, range = [-2, 2];
+    let results = {}, process = null, stop = () => {}, frame = 0, dragging = false, range = USUAL;
 
     // --------------------------------------------------------------------------------------------- the curve
 
@@ -80,13 +80,13 @@
 
     // ------------------------------------------------------------------------------------------- the answers
 
-    /** What a network says, from memory where it has been asked before. Pauses after every step. */
+    /** What a network says, from memory where it has been asked before. Pauses often. */
     function* answer(each, y) {
       const key = [each.name, now.context, ...y].join();
       if (!answers.has(key)) {
         const all = [];
         for (const step of goOn(each, y, steps, now.context)) {
-          all.push(step);
+          if (step) all.push(step);
           yield;
         }
         if (answers.size >= KEPT) answers.delete(answers.keys().next().value);
@@ -97,7 +97,7 @@
 
     /** Ask all networks that are shown, the quick ones first; about the unlifted curve too, to see who moved. */
     function* askAll() {
-      for (const each of networks.filter(({ name }) => !now.hidden.has(name))) {
+      for (const each of wanted()) {
         const said = yield* answer(each, known()), point = said.map((step) => step.point);
         const before = now.lift ? (yield* answer(each, moved(now.base, 0))).map((step) => step.point) : point;
         results[each.name] = { point, spread: said.map((step) => step.spread), estimates: said.map((step) => step.estimates), by: point.map((v, i) => v - before[i]) };
@@ -106,10 +106,10 @@
     }
 
     /** Run it a few milliseconds at a time, so that the page stays quick. Returns what stops it. */
-    function inSlices(job, done) {
+    function inSlices(job) {
       let timer = setTimeout(function slice() {
         const end = performance.now() + SLICE;
-        while (performance.now() < end) if (job.next().done) return done();
+        while (performance.now() < end) if (job.next().done) return;
         timer = setTimeout(slice);
       });
       return () => clearTimeout(timer);
@@ -125,7 +125,6 @@
     function changed() {
       stop();
       now.error = "";
-      box.setAttribute("aria-busy", "true");
       for (const result of Object.values(results)) result.late = true;
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => {
@@ -133,10 +132,7 @@
         process = ask(y);
         if (process) process.by = now.lift ? ask(moved(now.base, 0)).point.map((v, i) => process.point[i] - v) : process.point.map(() => 0);
         draw();
-        stop = inSlices(askAll(), () => {
-          box.removeAttribute("aria-busy");
-          draw();
-        });
+        stop = inSlices(askAll());
       });
     }
 
@@ -158,15 +154,17 @@
       };
     }
 
-    const visible = () => networks.filter(({ name }) => results[name] && !now.hidden.has(name));
+    const wanted = () => networks.filter(({ name }) => !now.hidden.has(name));
+    const visible = () => wanted().filter(({ name }) => results[name]);
+    const waiting = () => wanted().some(({ name }) => !results[name] || results[name].late);
 
-    /** From the least to the most that is drawn, in round numbers; -2 to 2 where that is enough. */
+    /** From the least to the most that is drawn, in round numbers; `USUAL` where that is enough. */
     function reach() {
-      const all = [...known(), ...visible().flatMap(({ name }) => results[name].point), ...(truth() ?? [])];
-      const low = Math.min(...all), high = Math.max(...all);
-      if (low >= -2 && high <= 2) return [-2, 2];
-      const step = round(Math.max(high - low, 1) / 8);
-      return [step * Math.floor(low / step - 0.5), step * Math.ceil(high / step + 0.5)];
+      const all = [...known(), ...visible().flatMap(({ name }) => results[name].point), ...(truth() ?? []), ...edge(-1), ...edge(1)];
+      const least = Math.min(...all), most = Math.max(...all), flat = most - least < 1 ? 0.5 : 0, low = least - flat, high = most + flat;
+      if (low >= USUAL[0] && high <= USUAL[1]) return USUAL;
+      const step = round((high - low) / 8);
+      return [step * Math.floor(low / step), step * Math.ceil(high / step)];
     }
 
     const truth = () => (now.ahead && now.truth ? moved(now.truth) : null);
@@ -194,10 +192,12 @@
       tell();
     }
 
+    /** The lower (-1) or upper (1) edge of the grey band. */
+    const edge = (sign) => process?.point.map((v, i) => v + sign * DEVIATIONS * process.spread[i]) ?? [];
+
     function band(path, N) {
-      const off = (sign) => process.point.map((v, i) => v + sign * DEVIATIONS * process.spread[i]);
-      const back = off(-1).map((v, i) => [i, v]).reverse().map(([i, v]) => `L${scale.x(N + 1 + i).toFixed(1)} ${scale.y(v).toFixed(1)}`).join("");
-      return [element("path", { class: "live-band", d: `${path(N + 1, off(1))}${back}Z` }), element("path", { class: "live-process", d: path(N + 1, process.point) })];
+      const back = edge(-1).map((v, i) => `L${scale.x(N + 1 + i).toFixed(1)} ${scale.y(v).toFixed(1)}`).reverse().join("");
+      return [element("path", { class: "live-band", d: `${path(N + 1, edge(1))}${back}Z` }), element("path", { class: "live-process", d: path(N + 1, process.point) })];
     }
 
     /** A network's continuation; of a relational one the estimate of every known point too, if they are wanted. */
@@ -210,7 +210,7 @@
     }
 
     function axes(N) {
-      const { left, top, bottom, width, height, x, y, last, low, high, across } = scale, step = round((high - low) / 5), every = across < 20 ? 4 : 2;
+      const { left, top, bottom, width, height, x, y, last, low, high, across } = scale, step = round((high - low) / 8), every = across < 20 ? 4 : 2;
       const ticks = places(0, Math.floor((high - low) / step + 1e-9) + 1).map((i) => step * (Math.ceil(low / step - 1e-9) + i)).filter((v) => v <= high + 1e-9);
       return [
         element("rect", { class: "live-given", x: left, y: top, width: x(N + 0.5) - left, height: bottom - top }),
@@ -293,16 +293,17 @@
     const head = element("tr"), numbers = element("table", { class: "live-numbers" }, element("thead", {}, head), element("tbody", {}, Object.values(rows), row));
 
     function table() {
-      const wanted = [["network", true], ["next", true], [`after ${steps}`, true], ["spread there", true], ["moved by", now.lift !== 0], ["squared error", Boolean(truth())]];
-      head.replaceChildren(...wanted.filter(([, here]) => here).map(([title]) => element("th", { scope: "col" }, title)));
+      const columns = [["network", true], ["next", true], [`after ${steps}`, true], ["spread there", true], ["moved by", now.lift !== 0], ["squared error", Boolean(truth())]];
+      head.replaceChildren(...columns.filter(([, here]) => here).map(([title]) => element("th", { scope: "col" }, title)));
       const fill = (line, given) => {
         while (line.childNodes.length > 1) line.lastChild.remove();
-        line.append(...given.filter((_, i) => wanted[i + 1][1]).map((text) => element("td", {}, text)));
+        line.append(...given.filter((_, i) => columns[i + 1][1]).map((text) => element("td", {}, text)));
       };
       for (const { name, relational } of networks) {
         const result = results[name], out = now.hidden.has(name), late = !result || result.late;
         fill(rows[name], out || late ? Array(5).fill(out ? "" : "…") : cells(result, relational));
       }
+      numbers.setAttribute("aria-busy", String(waiting()));
       row.hidden = !process;
       if (process) fill(row, cells(process, true));
     }
@@ -318,25 +319,26 @@
 
     /** One sentence or two: how far everybody moved with a lifted curve, else where everybody ends. */
     function tell() {
-      const all = visible().filter(({ name }) => !results[name].late), N = now.base.length, busy = box.hasAttribute("aria-busy") && !now.error;
-      says.textContent = now.error || (busy ? "The networks go on …" : !all.length ? "No network is shown. Choose one in the table." : now.lift ? lifted(all) : ends(all, N));
+      const all = wanted(), N = now.base.length;
+      const said = () => (!all.length ? "No network is shown. Choose one in the table." : now.lift ? lifted(all) : ends(all, N));
+      says.textContent = now.error || (waiting() ? "The networks go on …" : said());
       const strange = N === usual ? "" : ` You gave ${N} points, and the networks learned from ${usual}.`;
       note.textContent = (process ? `The Gaussian process takes your points for ${process.title}, with noise of ${taught.noise} (standard deviation)${now.level ? "" : ", at a level that could be any"}. If it is right, about 95 of 100 next observations fall into the grey band.` : "") + strange;
       own_.disabled = now.curve !== OWN;
       own_.selected = now.curve === OWN;
-      for (const control of [noise, again]) (control.querySelector?.("input") ?? control).disabled = now.curve === OWN;
+      for (const control of [noise.querySelector("input"), again, behindIt.querySelector("input")]) control.disabled = now.curve === OWN;
       if (document.activeElement !== typed) typed.value = known().map((v) => Number(v.toFixed(3))).join(" ");
     }
 
     function ends(all, N) {
-      return `${steps} steps on, at x = ${N + steps}, ${all.map(({ name, title }) => `“${title}” says ${shown(results[name].point[steps - 1])}`).join(", ")}.`;
+      return `${steps} steps on, at x = ${N + steps}: ${all.map(({ name, title }) => `${title} ${shown(results[name].point[steps - 1])}`).join("; ")}.`;
     }
 
     function lifted(all) {
       const by = Math.abs(now.lift), way = now.lift > 0 ? "up" : "down";
       const exact = all.filter(({ name }) => results[name].by.every((v) => Math.abs(v - now.lift) < 1e-4));
-      const told = all.map(({ name, title }) => `“${title}” by ${shown(mean(results[name].by))}`).join(", ");
-      const with_ = exact.length ? ` Step for step with the curve: ${exact.map(({ title }) => `“${title}”`).join(" and ")}.` : "";
+      const told = all.map(({ name, title }) => `${title} ${shown(mean(results[name].by))}`).join("; ");
+      const with_ = exact.length ? ` Exactly with the curve at every step: ${exact.map(({ title }) => title).join("; ")}.` : "";
       return `You moved the curve ${way} by ${shown(by)}. What follows moved, on average: ${told}.${with_}`;
     }
 
@@ -353,6 +355,7 @@
       const made = element("input", { type: "checkbox", checked: on, onchange: () => change(made.checked) });
       return element("label", { class: "live-tick" }, made, text);
     };
+    const behindIt = tick("show the curve behind it", now.ahead, (on) => { now.ahead = on; draw(); });
     const typed = element("input", { type: "text", size: 40, autocomplete: "off", spellcheck: "false" });
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); take(); } }, labelled("Or type values", typed), element("button", { type: "submit" }, "Use these"));
 
@@ -360,7 +363,6 @@
     function take() {
       const { values, error } = read(typed.value, facts);
       if (error) {
-        stop();
         now.error = error;
         return tell();
       }
@@ -378,11 +380,11 @@
       element("div", { class: "live-controls" }, lift, stretch),
       element("div", { class: "live-canvas" }, plot), says, scroller("What each network says", numbers),
       element("div", { class: "live-controls" },
-        tick("show the curve behind it", now.ahead, (on) => { now.ahead = on; draw(); }),
+        behindIt,
         tick("show all estimates of the relational networks", now.fan, (on) => { now.fan = on; draw(); }),
         choice("Context", [["growing", "grows, as in the paper"], ["sliding", "slides: the latest points only"]], now.context, (context) => { now.context = context; changed(); }),
         choice("Gaussian process", kernels, now.process, (name) => { now.process = name; changed(); }),
-        tick("it knows the level", now.level, (on) => { now.level = on; changed(); })),
+        tick("the process knows the level", now.level, (on) => { now.level = on; changed(); })),
       form, note);
     new ResizeObserver(() => { if (plot.parentNode.clientWidth) draw(); }).observe(plot.parentNode);
     ready();
