@@ -283,17 +283,17 @@
 
     // --------------------------------------------------------------------------------------------- the table
 
-    const sample = (style, ...parts) => element("svg", { class: "live-sample", width: 40, height: 14, viewBox: "0 0 40 14", "aria-hidden": "true", style }, parts);
+    const sample = (style, ...parts) => element("svg", { class: "live-sample", width: 34, height: 14, viewBox: "3 0 34 14", "aria-hidden": "true", style }, parts);
     const rows = Object.fromEntries(networks.map(({ name, title, colour }) => {
       const box_ = element("input", { type: "checkbox", checked: true, onchange: () => { now.hidden[box_.checked ? "delete" : "add"](name); changed(); } });
       const sign = sample(`--own: ${colour}`, element("path", { class: "live-continued", d: "M1 7H39", "stroke-dasharray": LOOKS[name].dash }), element("path", { class: "live-mark", d: LOOKS[name].mark, transform: "translate(20 7)" }));
       return [name, element("tr", { "data-row": name }, element("th", { scope: "row" }, element("label", {}, box_, sign, title)))];
     }));
-    const row = element("tr", { "data-row": "process" }, element("th", { scope: "row" }, sample("", element("path", { class: "live-band", d: "M1 1H39V13H1Z" }), element("path", { class: "live-process", d: "M1 7H39" })), "Gaussian process"));
+    const row = element("tr", { "data-row": "process" }, element("th", { scope: "row" }, sample("", element("path", { class: "live-band", d: "M4 1H36V13H4Z" }), element("path", { class: "live-process", d: "M4 7H36" })), "Gaussian process"));
     const head = element("tr"), numbers = element("table", { class: "live-numbers" }, element("thead", {}, head), element("tbody", {}, Object.values(rows), row));
 
     function table() {
-      const columns = [["network", true], ["next", true], [`after ${steps}`, true], ["spread there", true], ["moved by", now.lift !== 0], ["squared error", Boolean(truth())]];
+      const columns = [["network", true], ["next", true], [`after ${steps}`, true], ["spread", true], ["moved by", now.lift !== 0], ["squared error", Boolean(truth())]];
       head.replaceChildren(...columns.filter(([, here]) => here).map(([title]) => element("th", { scope: "col" }, title)));
       const fill = (line, given) => {
         while (line.childNodes.length > 1) line.lastChild.remove();
@@ -349,8 +349,8 @@
     ready_.querySelector("select").append(own_);
     const again = button("Draw again", () => { now.seed += 1; ready(); });
     const noise = slider("Noise", { min: 0, max: 0.3, step: 0.05, value: now.noise, shown }, (v) => { now.noise = v; ready(); });
-    const lift = slider("Lift the whole curve", { min: -2, max: 2, step: 0.1, value: 0, shown }, (v) => { now.lift = v; changed(); });
-    const stretch = slider("Stretch it upwards", { min: 0.2, max: 3, step: 0.1, value: 1, shown }, (v) => { now.stretch = v; changed(); });
+    const lift = slider("Lift", { min: -2, max: 2, step: 0.1, value: 0, shown }, (v) => { now.lift = v; changed(); });
+    const stretch = slider("Stretch", { min: 0.2, max: 3, step: 0.1, value: 1, shown }, (v) => { now.stretch = v; changed(); });
     const tick = (text, on, change) => {
       const made = element("input", { type: "checkbox", checked: on, onchange: () => change(made.checked) });
       return element("label", { class: "live-tick" }, made, text);
@@ -378,7 +378,8 @@
     box.append(
       element("div", { class: "live-controls" }, ready_, again, noise),
       element("div", { class: "live-controls" }, lift, stretch),
-      element("div", { class: "live-canvas" }, plot), says, scroller("What each network says", numbers),
+      element("div", { class: "live-canvas" }, plot), says,
+      element("p", { class: "live-note" }, "What each says of the next point and of the last, and how far its estimates spread there (standard deviation)."), scroller("What each network says", numbers),
       element("div", { class: "live-controls" },
         behindIt,
         tick("show all estimates of the relational networks", now.fan, (on) => { now.fan = on; draw(); }),
