@@ -339,6 +339,10 @@ def test_a_curve_of_another_length_is_told(box):
     assert "You gave 5 points" in note(box)
     type_in(box, [1000, 1e9])
     assert "at x = 12" in status(box)
+    type_in(box, range(16))
+    next_frame(box)  # the answers for two points cannot be drawn for sixteen
+    assert not box.locator(".live-late, [d*='NaN']").count()
+    assert "at x = 26" in status(box)
 
 
 def test_it_fits_a_telephone_and_nothing_complains(live, functions_page):

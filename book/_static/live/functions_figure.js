@@ -17,6 +17,9 @@
   const mean = (values) => values.reduce((sum, v) => sum + v, 0) / values.length;
   const places = (from, count) => Array.from({ length: count }, (_, i) => from + i);
 
+  /** Give an element other attributes. */
+  const set = (made, attributes) => { for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value); };
+
   /** A number as a reader likes it. */
   function shown(v) {
     const text = Math.abs(v) < 1000 ? v.toFixed(2) : v.toPrecision(3);
@@ -100,7 +103,8 @@
       for (const each of wanted()) {
         const said = yield* answer(each, known()), point = said.map((step) => step.point);
         const before = now.lift ? (yield* answer(each, moved(now.base, 0))).map((step) => step.point) : point;
-        results[each.name] = { point, spread: said.map((step) => step.spread), estimates: said.map((step) => step.estimates), by: point.map((v, i) => v - before[i]) };
+        const spread = said.map((step) => step.spread), estimates = said.map((step) => step.estimates);
+        results[each.name] = { point, spread, estimates, by: point.map((v, i) => v - before[i]), of: now.base.length };
         draw();
       }
     }
@@ -115,9 +119,10 @@
       return () => clearTimeout(timer);
     }
 
+    /** What the chosen Gaussian process says of observations, or the likeliest of several; nothing where none is wanted. */
     function ask(y) {
-      const parts = ({ parts, ...rest }) => ({ ...rest, parts: now.level ? parts : [...parts, LEVEL] });
-      const kinds = gaussian.kinds[now.process]?.map(parts);
+      const open = ({ parts, ...rest }) => ({ ...rest, parts: now.level ? parts : [...parts, LEVEL] });
+      const kinds = gaussian.kinds[now.process]?.map(open);
       return kinds && likeliest(y, steps, kinds, gaussian.noise);
     }
 
@@ -130,7 +135,8 @@
       frame = requestAnimationFrame(() => {
         const y = known();
         process = ask(y);
-        if (process) process.by = now.lift ? ask(moved(now.base, 0)).point.map((v, i) => process.point[i] - v) : process.point.map(() => 0);
+        const before = now.lift ? ask(moved(now.base, 0)) : process;
+        if (process) process.by = process.point.map((v, i) => v - before.point[i]);
         draw();
         stop = inSlices(askAll());
       });
@@ -138,7 +144,8 @@
 
     // ------------------------------------------------------------------------------------------- the drawing
 
-    const plot = element("svg", { class: "live-plot", role: "group" }), behind = element("g"), points = element("g"), sheet = element("rect", { class: "live-sheet" });
+    const plot = element("svg", { class: "live-plot", role: "group" });
+    const behind = element("g"), points = element("g"), sheet = element("rect", { class: "live-sheet" });
     plot.append(behind, sheet, points);
     let scale;
 
@@ -155,36 +162,34 @@
     }
 
     const wanted = () => networks.filter(({ name }) => !now.hidden.has(name));
-    const visible = () => wanted().filter(({ name }) => results[name]);
+    const visible = () => wanted().filter(({ name }) => results[name]?.of === now.base.length);
     const waiting = () => wanted().some(({ name }) => !results[name] || results[name].late);
 
     /** From the least to the most that is drawn, in round numbers; `USUAL` where that is enough. */
     function reach() {
-      const all = [...known(), ...visible().flatMap(({ name }) => results[name].point), ...(truth() ?? []), ...edge(-1), ...edge(1)];
-      const least = Math.min(...all), most = Math.max(...all), flat = most - least < 1 ? 0.5 : 0, low = least - flat, high = most + flat;
+      const continued = visible().flatMap(({ name }) => results[name].point);
+      const all = [...known(), ...continued, ...(truth() ?? []), ...edge(-1), ...edge(1)], least = Math.min(...all), most = Math.max(...all);
+      const flat = most - least < 1 ? 0.5 : 0, low = least - flat, high = most + flat;
       if (low >= USUAL[0] && high <= USUAL[1]) return USUAL;
       const step = round((high - low) / 8);
       return [step * Math.floor(low / step), step * Math.ceil(high / step)];
     }
 
     const truth = () => (now.ahead && now.truth ? moved(now.truth) : null);
-    const finest = () => round((range[1] - range[0]) / 40);  // one press of an arrow key
+    const finest = () => round((range[1] - range[0]) / 50);  // one press of an arrow key
 
     function draw() {
       if (!dragging) range = reach();
       scale = scales();
       const N = now.base.length, { width, height, left, top, bottom, x, y, last } = scale;
-      plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      plot.setAttribute("width", width);
-      plot.setAttribute("height", height);
-      plot.setAttribute("aria-label", `A curve of ${N} points that you can move, and how it goes on to x = ${last}. The table below has the numbers.`);
-      for (const [key, value] of Object.entries({ x: left, y: top, width: x(N + 0.5) - left, height: bottom - top })) sheet.setAttribute(key, value);
+      const label = `A curve of ${N} points that you can move, and how it goes on to x = ${last}. The table below has the numbers.`;
+      set(plot, { viewBox: `0 0 ${width} ${height}`, width, height, "aria-label": label });
+      set(sheet, { x: left, y: top, width: x(N + 0.5) - left, height: bottom - top });
       const path = (from, values) => values.map((v, i) => `${i ? "L" : "M"}${x(from + i).toFixed(1)} ${y(v).toFixed(1)}`).join("");
       // A drawing in a drawing cuts off what goes beyond the axes.
       const inside = element("svg", { x: 0, y: top, width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` });
       if (process) inside.append(...band(path, N));
-      const true_ = truth();
-      if (true_) inside.append(element("path", { class: "live-truth", d: path(1, true_) }));
+      if (truth()) inside.append(element("path", { class: "live-truth", d: path(1, truth()) }));
       for (const each of visible()) inside.append(line(each, path, N));
       behind.replaceChildren(...axes(N), inside);
       drawPoints();
@@ -197,27 +202,34 @@
 
     function band(path, N) {
       const back = edge(-1).map((v, i) => `L${scale.x(N + 1 + i).toFixed(1)} ${scale.y(v).toFixed(1)}`).reverse().join("");
-      return [element("path", { class: "live-band", d: `${path(N + 1, edge(1))}${back}Z` }), element("path", { class: "live-process", d: path(N + 1, process.point) })];
+      const both = element("path", { class: "live-band", d: `${path(N + 1, edge(1))}${back}Z` });
+      return [both, element("path", { class: "live-process", d: path(N + 1, process.point) })];
     }
 
     /** A network's continuation; of a relational one the estimate of every known point too, if they are wanted. */
     function line({ name, relational, colour }, path, N) {
       const { point, estimates, late } = results[name], { dash, mark } = LOOKS[name];
-      const fan = relational && now.fan ? places(0, N).map((i) => element("path", { class: "live-estimate", d: path(N + 1, estimates.map((each) => each[i])) })) : [];
-      const marks = point.map((v, i) => element("path", { class: "live-mark", d: mark, transform: `translate(${scale.x(N + 1 + i)} ${scale.y(v)})` }));
+      const estimate = (i) => element("path", { class: "live-estimate", d: path(N + 1, estimates.map((each) => each[i])) });
+      const fan = relational && now.fan ? places(0, N).map(estimate) : [];
+      const seat = (v, i) => `translate(${scale.x(N + 1 + i)} ${scale.y(v)})`;
+      const marks = point.map((v, i) => element("path", { class: "live-mark", d: mark, transform: seat(v, i) }));
       return element("g", { class: late ? "live-late" : "", style: `--own: ${colour}`, "data-network": name },
         fan, element("path", { class: "live-continued", d: path(N + 1, point), "stroke-dasharray": dash }), marks);
     }
 
     function axes(N) {
-      const { left, top, bottom, width, height, x, y, last, low, high, across } = scale, step = round((high - low) / 8), every = across < 20 ? 4 : 2;
-      const ticks = places(0, Math.floor((high - low) / step + 1e-9) + 1).map((i) => step * (Math.ceil(low / step - 1e-9) + i)).filter((v) => v <= high + 1e-9);
+      const { left, top, bottom, width, height, x, y, last, low, high, across } = scale;
+      const step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9), narrow = across < 20, border = x(N + 0.5);
+      const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count);
+      const number = (v) => String(Number(Math.abs(v) < 1e4 ? v.toPrecision(3) : v.toPrecision(2))).replace("-", "−");
+      const text = (x, y, said, anchor = "middle") => element("text", { x, y, "text-anchor": anchor }, said);
       return [
-        element("rect", { class: "live-given", x: left, y: top, width: x(N + 0.5) - left, height: bottom - top }),
-        ticks.flatMap((v) => [element("line", { class: "live-rule", x1: left, x2: width - 6, y1: y(v), y2: y(v) }), element("text", { x: left - 5, y: y(v) + 4, "text-anchor": "end" }, String(Number(v.toPrecision(3))).replace("-", "−"))]),
-        places(1, last).filter((i) => i % every === 0).map((i) => element("text", { x: x(i), y: bottom + 14, "text-anchor": "middle" }, String(i))),
-        element("text", { x: (left + x(N + 0.5)) / 2, y: height - 4, "text-anchor": "middle" }, across < 20 ? "your points" : "your points: drag them, or draw"),
-        element("text", { x: (x(N + 0.5) + width) / 2, y: height - 4, "text-anchor": "middle" }, "how it goes on"),
+        element("rect", { class: "live-given", x: left, y: top, width: border - left, height: bottom - top }),
+        ticks.map((v) => element("line", { class: "live-rule", x1: left, x2: width - 6, y1: y(v), y2: y(v) })),
+        ticks.map((v) => text(left - 5, y(v) + 4, number(v), "end")),
+        places(1, last).filter((i) => i % (narrow ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
+        text((left + border) / 2, height - 4, narrow ? "your points" : "your points: drag them, or draw"),
+        text((border + width) / 2, height - 4, "how it goes on"),
       ].flat();
     }
 
@@ -227,17 +239,21 @@
       while (points.childNodes.length > y.length) points.lastChild.remove();
       while (points.childNodes.length < y.length) points.append(point(points.childNodes.length));
       points.childNodes.forEach((dot, i) => {
-        const told = { cx: scale.x(i + 1), cy: scale.y(y[i]), "aria-valuenow": y[i].toFixed(3), "aria-valuemin": Math.min(range[0], y[i]), "aria-valuemax": Math.max(range[1], y[i]), "aria-valuetext": shown(y[i]) };
-        for (const [key, value] of Object.entries(told)) dot.setAttribute(key, value);
+        set(dot, { cx: scale.x(i + 1), cy: scale.y(y[i]), "aria-valuenow": y[i].toFixed(3), "aria-valuetext": shown(y[i]) });
+        set(dot, { "aria-valuemin": Math.min(range[0], y[i]), "aria-valuemax": Math.max(range[1], y[i]) });
       });
     }
 
-    const point = (i) => element("circle", { class: "live-point", r: 6, tabindex: "0", role: "slider", "aria-orientation": "vertical", "aria-label": `point at x = ${i + 1}`, onkeydown: (event) => nudge(event, i) });
+    const point = (i) => element("circle", {
+      class: "live-point", r: 6, tabindex: "0", role: "slider", "aria-orientation": "vertical", "aria-label": `point at x = ${i + 1}`,
+      onkeydown: (event) => nudge(event, i),
+    });
 
     /** An arrow moves a point a little, Page Up and Page Down more, Home and End all the way. */
     function nudge(event, i) {
       const v = known()[i], step = finest();
-      const to = { ArrowUp: v + step, ArrowRight: v + step, ArrowDown: v - step, ArrowLeft: v - step, PageUp: v + 5 * step, PageDown: v - 5 * step, Home: range[0], End: range[1] }[event.key];
+      const up = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 5, PageDown: -5 }[event.key];
+      const to = up ? v + up * step : { Home: range[0], End: range[1] }[event.key];
       if (to === undefined || Math.abs(to) > facts.largest) return;
       event.preventDefault();
       put([[i, to]]);
@@ -253,10 +269,10 @@
     /** Press on a point to move it, or beside one to draw through all that the pointer comes past. */
     function press(event) {
       const held = [...points.childNodes].indexOf(event.target);
-      if ((held < 0 && event.target !== sheet) || event.button) return;
+      if (dragging || event.button || (held < 0 && event.target !== sheet)) return;
       const seat = ({ clientX, clientY }) => {
-        const { left, top } = plot.getBoundingClientRect(), value = scale.value(Math.max(scale.top, Math.min(scale.bottom, clientY - top)));
-        return [Math.max(0, Math.min(now.base.length - 1, scale.place(clientX - left) - 1)), value];
+        const { left, top } = plot.getBoundingClientRect(), height = Math.max(scale.top, Math.min(scale.bottom, clientY - top));
+        return [Math.max(0, Math.min(now.base.length - 1, scale.place(clientX - left) - 1)), scale.value(height)];
       };
       let before = null;
       const move = (each) => {
@@ -283,17 +299,21 @@
 
     // --------------------------------------------------------------------------------------------- the table
 
+    const drawn = (kind, d, more) => element("path", { class: `live-${kind}`, d, ...more });
     const sample = (style, ...parts) => element("svg", { class: "live-sample", width: 34, height: 14, viewBox: "3 0 34 14", "aria-hidden": "true", style }, parts);
     const rows = Object.fromEntries(networks.map(({ name, title, colour }) => {
-      const box_ = element("input", { type: "checkbox", checked: true, onchange: () => { now.hidden[box_.checked ? "delete" : "add"](name); changed(); } });
-      const sign = sample(`--own: ${colour}`, element("path", { class: "live-continued", d: "M1 7H39", "stroke-dasharray": LOOKS[name].dash }), element("path", { class: "live-mark", d: LOOKS[name].mark, transform: "translate(20 7)" }));
-      return [name, element("tr", { "data-row": name }, element("th", { scope: "row" }, element("label", {}, box_, sign, title)))];
+      const change = () => { now.hidden[checkbox.checked ? "delete" : "add"](name); changed(); };
+      const checkbox = element("input", { type: "checkbox", checked: true, onchange: change }), { dash, mark } = LOOKS[name];
+      const sign = sample(`--own: ${colour}`, drawn("continued", "M3 7H37", { "stroke-dasharray": dash }), drawn("mark", mark, { transform: "translate(20 7)" }));
+      return [name, element("tr", { "data-row": name }, element("th", { scope: "row" }, element("label", {}, checkbox, sign, title)))];
     }));
-    const row = element("tr", { "data-row": "process" }, element("th", { scope: "row" }, sample("", element("path", { class: "live-band", d: "M4 1H36V13H4Z" }), element("path", { class: "live-process", d: "M4 7H36" })), "Gaussian process"));
-    const head = element("tr"), numbers = element("table", { class: "live-numbers" }, element("thead", {}, head), element("tbody", {}, Object.values(rows), row));
+    const grey = sample("", drawn("band", "M4 1H36V13H4Z"), drawn("process", "M4 7H36"));
+    const row = element("tr", { "data-row": "process" }, element("th", { scope: "row" }, grey, "Gaussian process"));
+    const head = element("tr"), body = element("tbody", {}, Object.values(rows), row);
+    const numbers = element("table", { class: "live-numbers" }, element("thead", {}, head), body);
 
     function table() {
-      const columns = [["network", true], ["next", true], [`after ${steps}`, true], ["spread", true], ["moved by", now.lift !== 0], ["squared error", Boolean(truth())]];
+      const columns = [["network", true], ["next", true], [`after ${steps}`, true], ["spread", true], ["moved by", now.lift !== 0], ["squared error", truth()]];
       head.replaceChildren(...columns.filter(([, here]) => here).map(([title]) => element("th", { scope: "col" }, title)));
       const fill = (line, given) => {
         while (line.childNodes.length > 1) line.lastChild.remove();
@@ -310,7 +330,8 @@
 
     function cells({ point, spread, by }, uncertain) {
       const least = shown(Math.min(...by)), most = shown(Math.max(...by)), right = truth()?.slice(-steps);
-      return [shown(point[0]), shown(point[steps - 1]), uncertain ? shown(spread[steps - 1]) : "none", least === most ? least : `${least} to ${most}`, right ? shown(mean(point.map((v, i) => (v - right[i]) ** 2))) : ""];
+      const span = least === most ? least : `${least} to ${most}`, error = right ? shown(mean(point.map((v, i) => (v - right[i]) ** 2))) : "";
+      return [shown(point[0]), shown(point[steps - 1]), uncertain ? shown(spread[steps - 1]) : "none", span, error];
     }
 
     // ---------------------------------------------------------------------------------------------- in words
@@ -323,11 +344,17 @@
       const said = () => (!all.length ? "No network is shown. Choose one in the table." : now.lift ? lifted(all) : ends(all, N));
       says.textContent = now.error || (waiting() ? "The networks go on …" : said());
       const strange = N === usual ? "" : ` You gave ${N} points, and the networks learned from ${usual}.`;
-      note.textContent = (process ? `The Gaussian process takes your points for ${process.title}, with noise of ${taught.noise} (standard deviation)${now.level ? "" : ", at a level that could be any"}. If it is right, about 95 of 100 next observations fall into the grey band.` : "") + strange;
-      own_.disabled = now.curve !== OWN;
-      own_.selected = now.curve === OWN;
+      note.textContent = (process ? belief() : "") + strange;
+      ownChoice.disabled = now.curve !== OWN;
+      ownChoice.selected = now.curve === OWN;
       for (const control of [noise.querySelector("input"), again, behindIt.querySelector("input")]) control.disabled = now.curve === OWN;
       if (document.activeElement !== typed) typed.value = known().map((v) => Number(v.toFixed(3))).join(" ");
+    }
+
+    function belief() {
+      const level = now.level ? "" : ", at a level that could be any";
+      return `The Gaussian process takes your points for ${process.title}, with noise of ${taught.noise} (standard deviation)${level}.` +
+        " If it is right, about 95 of 100 next observations fall into the grey band.";
     }
 
     function ends(all, N) {
@@ -338,15 +365,16 @@
       const by = Math.abs(now.lift), way = now.lift > 0 ? "up" : "down";
       const exact = all.filter(({ name }) => results[name].by.every((v) => Math.abs(v - now.lift) < 1e-4));
       const told = all.map(({ name, title }) => `${title} ${shown(mean(results[name].by))}`).join("; ");
-      const with_ = exact.length ? ` Exactly with the curve at every step: ${exact.map(({ title }) => title).join("; ")}.` : "";
-      return `You moved the curve ${way} by ${shown(by)}. What follows moved, on average: ${told}.${with_}`;
+      const together = exact.length ? ` Exactly with the curve at every step: ${exact.map(({ title }) => title).join("; ")}.` : "";
+      return `You moved the curve ${way} by ${shown(by)}. What follows moved, on average: ${told}.${together}`;
     }
 
     // ------------------------------------------------------------------------------------------ the controls
 
-    const own_ = element("option", { value: OWN }, "your own");
-    const ready_ = choice("Curve", Object.entries(CURVES).map(([name, { title }]) => [name, title]), now.curve, (name) => { now.curve = name; ready(); });
-    ready_.querySelector("select").append(own_);
+    const ownChoice = element("option", { value: OWN }, "your own");
+    const titles = Object.entries(CURVES).map(([name, { title }]) => [name, title]);
+    const curves = choice("Curve", titles, now.curve, (name) => { now.curve = name; ready(); });
+    curves.querySelector("select").append(ownChoice);
     const again = button("Draw again", () => { now.seed += 1; ready(); });
     const noise = slider("Noise", { min: 0, max: 0.3, step: 0.05, value: now.noise, shown }, (v) => { now.noise = v; ready(); });
     const lift = slider("Lift", { min: -2, max: 2, step: 0.1, value: 0, shown }, (v) => { now.lift = v; changed(); });
@@ -357,7 +385,8 @@
     };
     const behindIt = tick("show the curve behind it", now.ahead, (on) => { now.ahead = on; draw(); });
     const typed = element("input", { type: "text", size: 40, autocomplete: "off", spellcheck: "false" });
-    const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); take(); } }, labelled("Or type values", typed), element("button", { type: "submit" }, "Use these"));
+    const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); take(); } },
+      labelled("Or type values", typed), element("button", { type: "submit" }, "Use these"));
 
     /** Values as they were typed: neither lifted nor stretched. */
     function take() {
@@ -374,16 +403,20 @@
       own(values);
     }
 
-    const kernels = [["likeliest", "the likeliest of these"], ["line", "expects a line"], ["random", "expects a smooth curve"], ["periodic", "expects a rhythm"], ["none", "none"]];
+    const kernels = [
+      ["likeliest", "the likeliest of these"], ["line", "expects a line"], ["random", "expects a smooth curve"],
+      ["periodic", "expects a rhythm"], ["none", "none"],
+    ];
+    const contexts = [["growing", "grows, as in the paper"], ["sliding", "slides: the latest points only"]];
+    const legend = "What each says of the next point and of the last, and how far its estimates spread there (standard deviation).";
     box.append(
-      element("div", { class: "live-controls" }, ready_, again, noise),
+      element("div", { class: "live-controls" }, curves, again, noise),
       element("div", { class: "live-controls" }, lift, stretch),
       element("div", { class: "live-canvas" }, plot), says,
-      element("p", { class: "live-note" }, "What each says of the next point and of the last, and how far its estimates spread there (standard deviation)."), scroller("What each network says", numbers),
+      element("p", { class: "live-note" }, legend), scroller("What each network says", numbers),
       element("div", { class: "live-controls" },
-        behindIt,
-        tick("show all estimates of the relational networks", now.fan, (on) => { now.fan = on; draw(); }),
-        choice("Context", [["growing", "grows, as in the paper"], ["sliding", "slides: the latest points only"]], now.context, (context) => { now.context = context; changed(); }),
+        behindIt, tick("show all estimates of the relational networks", now.fan, (on) => { now.fan = on; draw(); }),
+        choice("Context", contexts, now.context, (context) => { now.context = context; changed(); }),
         choice("Gaussian process", kernels, now.process, (name) => { now.process = name; changed(); }),
         tick("the process knows the level", now.level, (on) => { now.level = on; changed(); })),
       form, note);
@@ -391,6 +424,6 @@
     ready();
   }
 
-  window.FunctionsFigure = { processes, read };
+  window.FunctionsFigure = { processes };
   figure("functions", start);
 })();
