@@ -221,14 +221,14 @@
       const { left, top, bottom, width, height, x, y, last, low, high, across } = scale;
       const step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9), narrow = across < 20, border = x(N + 0.5);
       const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count);
-      const number = (v) => String(Number(Math.abs(v) < 1e4 ? v.toPrecision(3) : v.toPrecision(2))).replace("-", "−");
+      const number = (v) => (Math.abs(v) < 1e4 ? String(Number(v.toPrecision(3))) : v.toExponential(0).replace("+", "")).replace(/^-/, "−");
       const text = (x, y, said, anchor = "middle") => element("text", { x, y, "text-anchor": anchor }, said);
       return [
         element("rect", { class: "live-given", x: left, y: top, width: border - left, height: bottom - top }),
         ticks.map((v) => element("line", { class: "live-rule", x1: left, x2: width - 6, y1: y(v), y2: y(v) })),
         ticks.map((v) => text(left - 5, y(v) + 4, number(v), "end")),
         places(1, last).filter((i) => i % (narrow ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
-        text((left + border) / 2, height - 4, narrow ? "your points" : "your points: drag them, or draw"),
+        text((left + border) / 2, height - 4, border - left < 200 ? "your points" : "your points: drag them, or draw"),
         text((border + width) / 2, height - 4, "how it goes on"),
       ].flat();
     }
