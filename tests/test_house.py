@@ -66,7 +66,8 @@ UPPER_WING = (
     {"cells", "authors", "gaussian_processes"},
     {"tables", "rates", "contrasts"},
     {"readings"},
-    {"figures", "live", "exercises"},
+    {"figures"},
+    {"live", "exercises"},
 )
 UNCONNECTED = ("reproduction.esbn.", "reproduction.scan.")  # their files import none of each other
 

@@ -17,7 +17,12 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 
-FIGURES = ("scan", "kanerva", "kanerva_binding")  # by the name of its wing; a second is WING_PART
+FIGURES = (
+    "scan",
+    "functions",
+    "kanerva",
+    "kanerva_binding",
+)  # by the name of its wing; a second is WING_PART
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 

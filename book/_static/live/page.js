@@ -24,6 +24,12 @@
     return loaded[name];
   }
 
+  /** The tensors of one network of a parcel, by their own names: those called NAME/... */
+  function network({ tensors }, name) {
+    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
+    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
+  }
+
   const SVG = "http://www.w3.org/2000/svg";
   const DRAWN = new Set(["svg", "g", "rect", "circle", "line", "path", "text", "polyline", "polygon", "title", "image"]);
 
@@ -111,12 +117,6 @@
 
   /** Pictures above the words that say what they are. */
   const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
-
-  /** The tensors of one network of a parcel, NETWORK/PARAMETER there, by their own names. */
-  function network({ tensors }, name) {
-    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
-    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
-  }
 
   /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. */
   function figure(name, start) {
