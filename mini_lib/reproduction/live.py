@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 
-FIGURES = ("scan",)  # one a paper, by the name of its wing
+FIGURES = ("scan", "esbn")  # one a paper, by the name of its wing
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 
@@ -71,9 +71,13 @@ def once(app, page, template, context, doctree) -> None:
     context["script_files"][:] = [script for script in context.get("script_files", []) if new(script)]
 
 
-def write_parcels(app, error) -> None:
-    """Write the parcels of all figures beside their scripts, once the pages are there."""
-    if error is None and app.builder.format == "html":
+def write_parcels(app) -> None:
+    """Write the parcels of all figures to where their scripts will be.
+
+    Before any page is read: autodoc puts objects of its own in the place of the defaults that it documents, and
+    networks are made of these.
+    """
+    if app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "live"
         folder.mkdir(parents=True, exist_ok=True)
         for name in FIGURES:
@@ -82,7 +86,7 @@ def write_parcels(app, error) -> None:
 
 def setup(app) -> dict:
     """Register with Sphinx."""
+    app.connect("builder-inited", write_parcels)
     app.connect("html-page-context", add_scripts)
     app.connect("html-page-context", once, priority=900)
-    app.connect("build-finished", write_parcels)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,6 +24,12 @@
     return loaded[name];
   }
 
+  /** The tensors of one network of a parcel, by their own names; in the parcel they are NETWORK/PARAMETER. */
+  function network({ tensors }, name) {
+    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
+    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
+  }
+
   const SVG = "http://www.w3.org/2000/svg";
   const DRAWN = new Set(["svg", "g", "rect", "circle", "line", "path", "text", "polyline", "polygon", "title", "image"]);
 
@@ -69,6 +75,13 @@
     return all;
   }
 
+  /** Set a labelled control, as if the reader had. */
+  function set(control, value) {
+    const input = control.querySelector("input, select");
+    input.value = value;
+    input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input"));
+  }
+
   const button = (text, press, attributes = {}) => element("button", { type: "button", onclick: press, ...attributes }, text);
 
   /** A paragraph that a screen reader reads out when it changes. */
@@ -92,5 +105,5 @@
     }
   }
 
-  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, figure };
+  window.Live = { deliver, load, network, element, labelled, choice, slider, set, button, status, scroller, figure };
 })();

@@ -1,18 +1,12 @@
 /* Type a command and see where Syntactic Attention looks and what it says: <div data-live="scan">. */
 (function () {
   "use strict";
-  const { element, labelled, choice, button, status, scroller, figure } = Live;
+  const { element, labelled, choice, button, status, scroller, network, figure } = Live;
   const { argmax, softmax } = Arithmetic;
   const START = "<SOS>", END = "<EOS>";
   const EXAMPLES = ["jump twice", "jump around left", "walk after jump twice", "look left and jump opposite right", "run thrice"];
 
   const wordsOf = (text) => text.trim().toLowerCase().split(/\s+/).filter(Boolean);
-
-  /** The tensors of one network of the parcel, by their own names. */
-  function network({ tensors }, name) {
-    const own = Object.entries(tensors).filter(([key]) => key.startsWith(name + "/"));
-    return Object.fromEntries(own.map(([key, tensor]) => [key.slice(name.length + 1), tensor]));
-  }
 
   /** What a network does when syntax and semantics hear these commands; {error} for what is no command. */
   function ask(net, { words: known, actions }, syntax, semantics = syntax) {
