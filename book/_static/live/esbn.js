@@ -10,16 +10,13 @@
   function convolve(net, name, image, side) {
     const { shape: [outputs, channels], data: W } = net[name + ".weight"], b = net[name + ".bias"].data, half = side / 2;
     const y = new Float32Array(outputs * half * half);
-    for (let o = 0, at = 0; o < outputs; o++) for (let row = 0; row < half; row++) for (let column = 0; column < half; column++, at++) {
+    for (let at = 0; at < y.length; at++) {
+      const o = Math.floor(at / (half * half)), row = Math.floor(at / half) % half, column = at % half;
       let s = b[o];
-      for (let i = 0; i < 4; i++) {
-        const v = 2 * row + i - 1;
-        if (v < 0 || v >= side) continue;
-        for (let j = 0; j < 4; j++) {
-          const u = 2 * column + j - 1;
-          if (u < 0 || u >= side) continue;
-          for (let k = 0; k < channels; k++) s += W[((o * channels + k) * 4 + i) * 4 + j] * image[(k * side + v) * side + u];
-        }
+      for (let i = 0; i < 4; i++) for (let j = 0; j < 4; j++) {
+        const v = 2 * row + i - 1, u = 2 * column + j - 1;
+        if (v < 0 || v >= side || u < 0 || u >= side) continue;
+        for (let k = 0; k < channels; k++) s += W[((o * channels + k) * 4 + i) * 4 + j] * image[(k * side + v) * side + u];
       }
       y[at] = Math.max(0, s);
     }
@@ -34,7 +31,8 @@
 
   /** Temporal context normalisation: each feature, over the steps of one problem. */
   function normalise(net, embeddings) {
-    const gain = net["norm.gain"].data, shift = net["norm.shift"].data, T = embeddings.length, z = embeddings.map((e) => new Float32Array(e.length));
+    const gain = net["norm.gain"].data, shift = net["norm.shift"].data, T = embeddings.length;
+    const z = embeddings.map((e) => new Float32Array(e.length));
     for (let d = 0; d < gain.length; d++) {
       let mean = 0, variance = 0;
       for (const e of embeddings) mean += e[d] / T;
@@ -46,7 +44,8 @@
 
   /** An LSTM as a function: from an input and {h, c} to the next {h, c}. */
   function controller(net, name) {
-    const [W, U, b_ih, b_hh] = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].map((part) => net[`${name}.${part}`].data), b = add(b_ih, b_hh);
+    const [W, U, b_ih, b_hh] = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].map((part) => net[`${name}.${part}`].data);
+    const b = add(b_ih, b_hh);
     return (x, { h, c }) => lstm(add(affine(W, b, x), affine(U, null, h)), c);
   }
 

@@ -20,8 +20,8 @@ DRAWN = 40  # training problems whose keys are points beside the reader's
 def parcel() -> Parcel:
     """The weights of both networks as NETWORK/PARAMETER, the pictures, and the planes of Figure 9.
 
-    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that some training problems write at
-    steps 1 to 9, as points. The facts say which problems these are, and which pictures were seen in training. Both
+    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that some training problems write
+    at steps 1 to 9, as points. The facts say which problems these are, and which pictures were seen in training. Both
     networks met the same problems.
     """
     tensors = {
