@@ -15,8 +15,8 @@ CHAPTER = "notebooks/esbn/2_algorithm.html"
 PROBLEMS = make_problems("distribution_of_three", m=95, seed=1)
 SOME = torch.cat([PROBLEMS.test.ids[:6], PROBLEMS.train.ids[:2]])
 LABORATORY = """async () => {
-  window.parcel ??= await Live.load("esbn");
-  window.lab ??= ESBNFigure.laboratory(parcel);
+  window.parcel = await Live.load("esbn");
+  window.lab = ESBNFigure.laboratory(parcel);
 }"""
 
 
@@ -29,10 +29,9 @@ def esbn_page(live):
 
 @pytest.fixture
 def figure(esbn_page):
-    """The figure with memory as the network wrote it, at step 6."""
+    """The figure as a reader finds it."""
     box = esbn_page.locator("[data-live='esbn']")
-    box.get_by_role("button", name="Put all keys back").click()
-    box.get_by_label("Step", exact=True).fill("6")
+    box.evaluate("box => { box.replaceChildren(); ESBNFigure.start(box, parcel); }")
     return box
 
 
@@ -115,22 +114,35 @@ def test_points_of_training_lie_where_the_page_puts_their_keys(esbn_page, basis)
           const plane = { centre: centre.data, axes: Arithmetic.rows(axes) }, all = Arithmetic.rows(cloud);
           const apart = (ids, n) => lab.esbn(ids).steps.slice(0, 9).flatMap(({ k_w }, t) =>
             ESBN.project(plane, k_w).map((v, i) => Math.abs(v - all[9 * n + t][i])));
-          return Math.max(...parcel.facts.drawn.slice(0, 8).flatMap(apart));
+          return Math.max(...parcel.facts.training.slice(0, 8).flatMap(apart));
         }""",
         basis,
     )
     assert far < 0.05, "the keys are up to 60 long"
 
 
-def test_problems_and_their_answers_follow_the_rule_of_the_library(esbn_page):
+def test_the_right_answer_is_the_librarys(esbn_page):
     sample = PROBLEMS.test.ids[:500].tolist()
     solved = esbn_page.evaluate("all => all.map((ids) => ESBN.solve(ids).answer)", sample)
     assert solved == PROBLEMS.test.answers[:500].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "images"),
+    [
+        ("new", PROBLEMS.test_images),
+        ("seen", PROBLEMS.train_images),
+        ("training", PROBLEMS.train_images),
+    ],
+)
+def test_problems_are_those_of_the_task(esbn_page, kind, images):
     drawn = esbn_page.evaluate(
-        """() => {
-          const random = Arithmetic.uniform(3), ids = Array.from({ length: 200 }, () => ESBN.draw(random, lab.unseen));
-          return ids.map((each) => [each, ESBN.solve(each).answer]);
-        }"""
+        """(kind) => {
+          const random = Arithmetic.uniform(3);
+          const drawn = Array.from({ length: 200 }, () => lab.draw[kind](random));
+          return drawn.map((ids) => [ids, ESBN.solve(ids).answer]);
+        }""",
+        kind,
     )
     assert {answer for _, answer in drawn} == {0, 1, 2, 3}
     for ids, _ in drawn:
@@ -139,7 +151,7 @@ def test_problems_and_their_answers_follow_the_rule_of_the_library(esbn_page):
         assert len(second) == 2
         assert len(choices) == 4
         assert second < first < choices
-        assert choices <= set(PROBLEMS.test_images.tolist())
+        assert choices <= set(images.tolist())
 
 
 @pytest.mark.parametrize(
@@ -257,12 +269,11 @@ def test_figure_by_keyboard_puts_in_another_object_and_a_drawn_one(figure, esbn_
     assert figure.get_by_text("Choose another step first.").count() == 1
     use.click()
     assert shelf.count() == 101, "the same drawing is the same object"
-    figure.get_by_label("wherever the old one stands").check()
-    figure.get_by_role("button", name="New problem", exact=True).click()
 
 
 def test_figure_by_mouse_draws_drags_and_points(figure, esbn_page):
     mouse = esbn_page.mouse
+    figure.get_by_text("Choose other objects").click()
     pad = figure.get_by_label("Drawing pad")
     pad.scroll_into_view_if_needed()
     box = pad.bounding_box()
@@ -271,9 +282,7 @@ def test_figure_by_mouse_draws_drags_and_points(figure, esbn_page):
     mouse.move(box["x"] + 120, box["y"] + 140, steps=4)
     mouse.up()
     figure.get_by_role("button", name="Use this drawing").click()
-    assert figure.locator(".live-problem").get_by_alt_text("your drawing 2").count()
-    figure.get_by_role("button", name="New problem", exact=True).click()
-
+    assert figure.locator(".live-problem").get_by_alt_text("your drawing 1").count() == 1
     plane = figure.locator(".live-plane")
     plane.evaluate("e => e.scrollIntoView({ block: 'center' })")
 
@@ -312,20 +321,23 @@ def test_figure_shows_some_steps_in_either_plane(figure, basis):
         assert points.count() == count
 
 
-def test_many_new_problems_are_asked_with_memory_as_it_is(figure, esbn_page):
-    counts = {}
-    for operation in (None, "row 2: the name of step 1"):
-        if operation:
-            figure.get_by_role("button", name=operation).click()
-        figure.get_by_role("button", name="Ask 100 new problems").click()
+def test_many_problems_are_asked_with_memory_as_it_is(figure, esbn_page):
+    def ask() -> list[int]:
+        figure.get_by_role("button", name="Ask 100").click()
         tally = figure.get_by_role("status").first
-        esbn_page.wait_for_function(
-            "e => e.textContent.startsWith('Of 100')", arg=tally.element_handle(), timeout=60_000
-        )
-        counts[operation] = [int(n) for n in re.findall(r"the \w+ (\d+)", tally.inner_text())]
-    assert counts[None][0] > 95
-    assert counts["row 2: the name of step 1"][0] < 60
-    assert max(lstm for _, lstm in counts.values()) < 60
+        handle = tally.element_handle()
+        esbn_page.wait_for_function("e => e.textContent.startsWith('Of 100')", arg=handle, timeout=60_000)
+        return [int(n) for n in re.findall(r"the \w+ (\d+)", tally.inner_text())]
+
+    esbn, lstm = ask()
+    assert esbn > 95
+    assert lstm < 60
+    figure.get_by_label("Problems").select_option("training")
+    assert ask() == [100, 100]
+    figure.get_by_label("Problems").select_option("seen")
+    figure.get_by_role("button", name="row 2: the name of step 1").click()
+    esbn, lstm = ask()
+    assert max(esbn, lstm) < 75
     assert not esbn_page.complaints
 
 

@@ -12,7 +12,14 @@
 
   /* ------------------------------------------------------------------ networks, pictures, and what is done to memory */
 
-  /** Both networks, and the pictures that they are asked about. */
+  /* Where problems come from. */
+  const KINDS = [
+    { name: "new", title: "with new objects", draw: (random, { names, seen }) => ESBN.draw(random, [...names.keys()].filter((id) => !seen.includes(id))) },
+    { name: "seen", title: "with the five objects of training", draw: (random, { seen }) => ESBN.draw(random, seen) },
+    { name: "training", title: "of training itself", draw: (random, { training }) => training[Math.floor(random() * training.length)] },
+  ];
+
+  /** Both networks, the pictures that they are asked about, and how to draw a problem of each kind. */
   function laboratory(parcel) {
     const { networks, names, seen } = parcel.facts;
     const nets = Object.fromEntries(networks.map(({ name }) => [name, network(parcel, name)]));
@@ -22,7 +29,7 @@
     const embed = (name, ids) => ESBN.normalise(nets[name], ids.map((id) => encoded(name, pictures[id])));
     return {
       pictures,
-      unseen: [...pictures.keys()].filter((id) => !pictures[id].seen),
+      draw: Object.fromEntries(KINDS.map(({ name, draw }) => [name, (random) => draw(random, parcel.facts)])),
       esbn: (ids, edit) => ESBN.run(nets.esbn, embed("esbn", ids), edit),
       lstm: (ids) => ESBN.baseline(nets.lstm, embed("lstm", ids)),
     };
@@ -119,7 +126,7 @@
 
   function start(box, parcel) {
     const { facts } = parcel, lab = laboratory(parcel), random = uniform(FIRST);
-    const state = { ids: ESBN.draw(random, lab.unseen), step: ASKED, moves: {}, operations: [], everywhere: true };
+    const state = { ids: lab.draw.new(random), kind: "new", step: ASKED, moves: {}, operations: [], everywhere: true };
     const verdict = status(), problem = element("div"), memory = scroller("Memory at this step"), reading = element("p");
     const done = status(), echo = element("div", { class: "live-told" });
     const goTo = (t) => set(steps, t + 1);
@@ -163,15 +170,16 @@
     const steps = slider("Step", { min: 1, max: STEPS + 1, value: state.step + 1, shown: named }, (n) => { state.step = n - 1; look(); });
     const objects = cupboard(lab, state, replace);
     const plane = keyPlane(parcel, lab, state, () => ask(false), goTo);
-    const another = button("New problem", () => replace(ESBN.draw(random, lab.unseen)));
+    const next = () => replace(lab.draw[state.kind](random));
+    const kinds = choice("Problems", KINDS.map(({ name, title }) => [name, title]), state.kind, (kind) => { state.kind = kind; next(); });
     box.append(
-      element("div", { class: "live-controls" }, another, ...examiner(lab, state, facts, random)), verdict,
+      element("div", { class: "live-controls" }, kinds, button("Another problem", next), ...examiner(lab, state, facts, random)), verdict,
       element("div", { class: "live-columns" }, problem, objects.box),
       element("div", { class: "live-columns live-halves" },
         element("div", {}, title("Memory, step by step"), element("div", { class: "live-controls" }, steps), memory, reading),
         element("div", {}, title("Change what memory holds"),
           element("p", { class: "live-examples" }, OPERATIONS.map((each) => button(each.text, () => operation(each)))),
-          exchange(state, operation, replace), button("Put all keys back", putBack), done, echo)),
+          exchange(state, operation, replace), element("p", {}, button("Put all keys back", putBack)), done, echo)),
       title("Keys as points: move them"), plane.box,
     );
     plane.fit(state.ids);
@@ -235,26 +243,27 @@
     return [...(step ? through : ["Nothing is read."]), " The step writes the key ", strip(k_w), "."];
   }
 
-  /** Ask many new problems, with memory changed as it is now. */
+  /** Ask many problems of the kind that is chosen, with memory changed as it is now. */
   function examiner(lab, state, { networks }, random) {
     const tally = status();
     let busy = false;
     async function examine() {
       if (busy) return;
       busy = true;
-      tally.textContent = `Asking ${MANY} new problems …`;
+      const { name: kind, title: which } = KINDS.find(({ name }) => name === state.kind);
+      tally.textContent = `Asking ${MANY} problems ${which} …`;
       const edit = editing({ moves: { ...state.moves }, operations: [...state.operations] }), right = { esbn: 0, lstm: 0 };
       for (let n = 0; n < MANY; n++) {
         if (n % 4 === 0) await new Promise((resolve) => setTimeout(resolve));
-        const ids = ESBN.draw(random, lab.unseen), { answer } = ESBN.solve(ids);
+        const ids = lab.draw[kind](random), { answer } = ESBN.solve(ids);
         right.esbn += argmax(lab.esbn(ids, edit).logits) === answer;
         right.lstm += argmax(lab.lstm(ids)) === answer;
       }
       const counts = networks.map(({ name, title }) => `the ${title} ${right[name]}`).join(", ");
-      tally.textContent = `Of ${MANY} new problems: ${counts} right. Guesses: 25.`;
+      tally.textContent = `Of ${MANY} problems ${which}: ${counts} right. By chance: 25.`;
       busy = false;
     }
-    return [button(`Ask ${MANY} new problems`, examine), tally];
+    return [button(`Ask ${MANY}`, examine), tally];
   }
 
   /** Swap the keys of two entries, or the objects of two steps. */
@@ -321,8 +330,8 @@
     });
     fill();
     const training = element("p", { class: "live-note" }, "The five with a dashed frame are those of training. All others are new to both networks.");
-    const box = element("details", {}, element("summary", {}, "Choose other objects, or draw one"), about,
-      labelled("wherever the old one stands", everywhere), shelf, training, drawingPad(take));
+    const box = element("details", {}, element("summary", {}, "Choose other objects, or draw one"), about, labelled("wherever the old one stands", everywhere),
+      element("div", { class: "live-columns live-halves" }, element("div", {}, shelf, training), drawingPad(take)));
     return { box, tell };
   }
 
@@ -399,7 +408,7 @@
     const { facts, tensors } = parcel, view = { basis: facts.bases[0].name, steps: GROUPS[0][1], drawn: 0 };
     const planes = Object.fromEntries(facts.bases.map(({ name }) => {
       const { centre, axes, cloud } = network(parcel, name), points = rows(cloud);
-      return [name, { centre: centre.data, axes: rows(axes), cloud: facts.drawn.map((_, n) => points.slice(n * STEPS, (n + 1) * STEPS)) }];
+      return [name, { centre: centre.data, axes: rows(axes), cloud: range(0, points.length / STEPS).map((n) => points.slice(n * STEPS, (n + 1) * STEPS)) }];
     }));
     const back = element("g"), path = element("polyline", { class: "live-path" }), told = element("div", { class: "live-told" });
     const own = range(0, STEPS).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
@@ -429,8 +438,8 @@
         return [low - room, high + room];
       });
       back.replaceChildren(...ROLES.map((each) => {
-        const marks = facts.drawn.flatMap((problem, n) => view.steps.filter((t) => role(problem, t) === each)
-          .map((t) => `M${where(cloud[n][t]).join()}${SHAPES[each.shape](2.4)}`));
+        const marks = cloud.flatMap((points, n) => view.steps.filter((t) => role(facts.training[n], t) === each)
+          .map((t) => `M${where(points[t]).join()}${SHAPES[each.shape](2.4)}`));
         return element("path", { d: marks.join(""), class: `live-role-${each.name}` });
       }));
       tellTraining();
@@ -496,13 +505,13 @@
 
     /** The chosen training problem: its pictures, and the way of its keys through the plane. */
     function tellTraining() {
-      const ids = facts.drawn[view.drawn], { answer } = ESBN.solve(ids);
+      const ids = facts.training[view.drawn], { answer } = ESBN.solve(ids);
       path.setAttribute("points", view.steps.map((t) => where(planes[view.basis].cloud[view.drawn][t]).join()).join(" "));
       const all = ids.map((id) => shown(lab.pictures[id]));
       told.replaceChildren(...all.slice(0, ROW), "·", ...all.slice(ROW, ASKED), "? ·", ...all.slice(ASKED), `right is choice ${answer + 1}`);
     }
 
-    const training = slider("Training problem", { min: 1, max: facts.drawn.length, value: 1 }, (n) => { view.drawn = n - 1; tellTraining(); });
+    const training = slider("Training problem", { min: 1, max: planes[view.basis].cloud.length, value: 1 }, (n) => { view.drawn = n - 1; tellTraining(); });
     const redraw = () => { fit(); move(); };
     const group = choice("Show", GROUPS.map(([text], i) => [i, text]), 0, (i) => { view.steps = GROUPS[i][1]; redraw(); });
     const basis = choice("Plane of", facts.bases.map(({ name, title }) => [name, title]), view.basis, (name) => { view.basis = name; redraw(); });
@@ -514,6 +523,6 @@
     return { box: element("div", {}, controls, svg, legend, help, trained), fit, move };
   }
 
-  window.ESBNFigure = { OPERATIONS, laboratory, editing };
+  window.ESBNFigure = { OPERATIONS, laboratory, editing, start };
   figure("esbn", start);
 })();

@@ -20,9 +20,9 @@ DRAWN = 40  # training problems whose keys are points beside the reader's
 def parcel() -> Parcel:
     """The weights of both networks as NETWORK/PARAMETER, the pictures, and the planes of Figure 9.
 
-    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that some training problems write
-    at steps 1 to 9, as points. The facts say which problems these are, and which pictures were seen in training. Both
-    networks met the same problems.
+    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that the first training problems
+    write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both networks
+    met the same.
     """
     tensors = {
         f"{name}/{parameter}": value.half()
@@ -33,7 +33,6 @@ def parcel() -> Parcel:
     tensors["images"] = (255 * images).round().to(torch.uint8)
     network, about = trained("esbn")
     problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
-    shown = Problems(*(part[:DRAWN] for part in problems.train))
     some = Problems(*(part[:FITTED] for part in problems.test))
     train, test = (collect_keys(network, images, part) for part in (problems.train, some))
     for name, _, retrieved in BASES:
@@ -46,6 +45,6 @@ def parcel() -> Parcel:
         "bases": [{"name": name, "title": title} for name, title, _ in BASES],
         "names": [name.lower() for name in glyph_names()],
         "seen": problems.train_images.tolist(),
-        "drawn": shown.ids.tolist(),
+        "training": problems.train.ids.tolist(),
     }
     return Parcel(tensors, facts)
