@@ -327,7 +327,7 @@ def test_many_problems_are_asked_with_memory_as_it_is(figure, esbn_page):
         tally = figure.get_by_role("status").first
         handle = tally.element_handle()
         esbn_page.wait_for_function("e => e.textContent.startsWith('Of 100')", arg=handle, timeout=60_000)
-        return [int(n) for n in re.findall(r"the \w+ (\d+)", tally.inner_text())]
+        return [int(n) for n in re.findall(r" on (\d+)", tally.inner_text())]
 
     esbn, lstm = ask()
     assert esbn > 95

@@ -14,14 +14,14 @@
 
   /* Where problems come from. */
   const KINDS = [
-    { name: "new", title: "with new objects", draw: (random, { names, seen }) => ESBN.draw(random, [...names.keys()].filter((id) => !seen.includes(id))) },
+    { name: "new", title: "with new objects", draw: (random, { unseen }) => ESBN.draw(random, unseen) },
     { name: "seen", title: "with the five objects of training", draw: (random, { seen }) => ESBN.draw(random, seen) },
     { name: "training", title: "of training itself", draw: (random, { training }) => training[Math.floor(random() * training.length)] },
   ];
 
   /** Both networks, the pictures that they are asked about, and how to draw a problem of each kind. */
   function laboratory(parcel) {
-    const { networks, names, seen } = parcel.facts;
+    const { networks, names, seen, training } = parcel.facts, unseen = [...names.keys()].filter((id) => !seen.includes(id));
     const nets = Object.fromEntries(networks.map(({ name }) => [name, network(parcel, name)]));
     const pictures = rows({ shape: [SIDE * SIDE], data: parcel.tensors.images.data })
       .map((bytes, id) => ({ image: bytes.map((v) => v / 255), name: names[id], seen: seen.includes(id), embedded: {} }));
@@ -29,7 +29,7 @@
     const embed = (name, ids) => ESBN.normalise(nets[name], ids.map((id) => encoded(name, pictures[id])));
     return {
       pictures,
-      draw: Object.fromEntries(KINDS.map(({ name, draw }) => [name, (random) => draw(random, parcel.facts)])),
+      draw: Object.fromEntries(KINDS.map(({ name, draw }) => [name, (random) => draw(random, { seen, unseen, training })])),
       esbn: (ids, edit) => ESBN.run(nets.esbn, embed("esbn", ids), edit),
       lstm: (ids) => ESBN.baseline(nets.lstm, embed("lstm", ids)),
     };
@@ -138,7 +138,8 @@
       state.chances = { esbn: softmax(state.trace.logits), lstm: softmax(state.lstm) };
       verdict.replaceChildren(...says(state, facts, lab.pictures).map((sentence) => element("span", {}, sentence)));
       done.textContent = edits(state);
-      echo.replaceChildren("The ESBN now: ", ...state.ids.slice(ASKED).flatMap((id, i) => [shown(lab.pictures[id]), `${percent(state.chances.esbn[i])} `]));
+      const each = Array.from(state.chances.esbn, (p, i) => element("span", {}, shown(lab.pictures[state.ids[ASKED + i]]), ` ${percent(p)}`));
+      echo.replaceChildren("The ESBN now: ", ...each);
       look();
       plane.move();
     }
@@ -231,14 +232,16 @@
         element("td", {}, bar(w[i]), percent(w[i])), element("td", {}, percent(c[i])));
     });
     const head = ["entry", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
-    return element("table", { class: "live-memory" }, element("caption", {}, `Step ${step + 1}`, looked, lines.length ? "." : ". Memory is empty."),
+    const caption = element("caption", {}, `Step ${step + 1}`, looked, lines.length ? "." : ". Memory is empty.");
+    return element("table", { class: "live-memory" }, caption,
       lines.length ? element("thead", {}, element("tr", {}, head)) : null, element("tbody", {}, lines));
   }
 
   /** What the step reads and writes, in sentences with keys. */
   function traffic({ step, trace }) {
-    const { k_w, k_r, g, w, c } = trace.steps[step], K = k_w.length, confidence = w.reduce((sum, each, i) => sum + each * c[i], 0);
-    const through = [`The gate is open by ${percent(g)}. Through it comes the key `, strip(k_r.subarray(0, K)), ` with a confidence of ${percent(confidence)}.`];
+    const { k_w, k_r, g } = trace.steps[step], K = k_w.length;
+    const gate = `The gate is open by ${percent(g)}. Through it comes the key `, confidence = `, with a confidence of ${percent(k_r[K])}.`;
+    const through = [gate, strip(k_r.subarray(0, K)), confidence];
     if (step === STEPS) return [...through, " The network answers before it hears of this."];
     return [...(step ? through : ["Nothing is read."]), " The step writes the key ", strip(k_w), "."];
   }
@@ -259,8 +262,8 @@
         right.esbn += argmax(lab.esbn(ids, edit).logits) === answer;
         right.lstm += argmax(lab.lstm(ids)) === answer;
       }
-      const counts = networks.map(({ name, title }) => `the ${title} ${right[name]}`).join(", ");
-      tally.textContent = `Of ${MANY} problems ${which}: ${counts} right. By chance: 25.`;
+      const [first, second] = networks.map(({ name, title }) => `the ${title} is right on ${right[name]}`);
+      tally.textContent = `Of ${MANY} problems ${which}, ${first}, ${second}. By chance it would be ${MANY / 4}.`;
       busy = false;
     }
     return [button(`Ask ${MANY}`, examine), tally];
@@ -329,8 +332,9 @@
       next.focus();
     });
     fill();
-    const training = element("p", { class: "live-note" }, "The five with a dashed frame are those of training. All others are new to both networks.");
-    const box = element("details", {}, element("summary", {}, "Choose other objects, or draw one"), about, labelled("wherever the old one stands", everywhere),
+    const training = element("p", { class: "live-note" }, "The five with a dashed frame are those of training. Others are new to both networks.");
+    const box = element("details", {}, element("summary", {}, "Choose other objects, or draw one"), about,
+      labelled("wherever the old one stands", everywhere),
       element("div", { class: "live-columns live-halves" }, element("div", {}, shelf, training), drawingPad(take)));
     return { box, tell };
   }
@@ -390,7 +394,7 @@
       use(image.slice());
     };
     paint();
-    const help = element("p", { class: "live-note" }, "Draw with the mouse or a finger. Keys: arrows move the pen, space puts it down and lifts it.");
+    const help = element("p", { class: "live-note" }, "Draw with the mouse or a finger, or move the pen by arrow keys: space puts it down and lifts it.");
     const buttons = element("div", { class: "live-controls" }, button("Use this drawing", take), button("Clear", clear));
     return element("div", { class: "live-controls" }, canvas, element("div", {}, buttons, help, note));
   }
@@ -399,8 +403,8 @@
 
   const WIDTH = 340, HEIGHT = 260, MARGIN = 16;
   const GROUPS = [
-    ["all nine steps", range(0, STEPS)], ["row 1", range(0, ROW)], ["row 2", range(ROW, ASKED)], ["choices", range(ASKED, STEPS)],
-    ...range(0, STEPS).map((t) => [`step ${t + 1}`, [t]]),
+    ["all nine steps", range(0, STEPS)], ["row 1", range(0, ROW)], ["row 2", range(ROW, ASKED)],
+    ["choices", range(ASKED, STEPS)], ...range(0, STEPS).map((t) => [`step ${t + 1}`, [t]]),
   ];
 
   /** Keys of training problems as small points, those of this problem as large ones that can be moved. */
@@ -408,7 +412,8 @@
     const { facts, tensors } = parcel, view = { basis: facts.bases[0].name, steps: GROUPS[0][1], drawn: 0 };
     const planes = Object.fromEntries(facts.bases.map(({ name }) => {
       const { centre, axes, cloud } = network(parcel, name), points = rows(cloud);
-      return [name, { centre: centre.data, axes: rows(axes), cloud: range(0, points.length / STEPS).map((n) => points.slice(n * STEPS, (n + 1) * STEPS)) }];
+      const problems = range(0, points.length / STEPS).map((n) => points.slice(n * STEPS, (n + 1) * STEPS));
+      return [name, { centre: centre.data, axes: rows(axes), cloud: problems }];
     }));
     const back = element("g"), path = element("polyline", { class: "live-path" }), told = element("div", { class: "live-told" });
     const own = range(0, STEPS).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
@@ -434,7 +439,8 @@
       const { cloud } = planes[view.basis], { steps } = lab.esbn(ids);
       const all = view.steps.flatMap((t) => [...cloud.map((each) => each[t]), ESBN.project(planes[view.basis], steps[t].k_w)]);
       limits = [0, 1].map((i) => {
-        const values = all.map((each) => each[i]), low = Math.min(...values), high = Math.max(...values), room = Math.max(0.05, 0.06 * (high - low));
+        const values = all.map((each) => each[i]), low = Math.min(...values), high = Math.max(...values);
+        const room = Math.max(0.05, 0.06 * (high - low));
         return [low - room, high + room];
       });
       back.replaceChildren(...ROLES.map((each) => {
@@ -452,7 +458,7 @@
         mark.setAttribute("transform", `translate(${inside(x, WIDTH)} ${inside(y, HEIGHT)})`);
         mark.setAttribute("class", `live-point live-role-${name}`);
         mark.setAttribute("display", view.steps.includes(t) ? "inline" : "none");
-        mark.setAttribute("aria-label", `Key of step ${t + 1} (${title}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it.`);
+        mark.setAttribute("aria-label", `Key of step ${t + 1} (${title}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it, Enter shows the step.`);
         mark.firstChild.setAttribute("d", `M0,0${SHAPES[shape](9)}`);
       });
     }
@@ -485,11 +491,11 @@
       for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => { grip = null; });
       mark.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-        if (event.key === "Enter") goTo(t);
-        if (event.key === "Escape") { delete state.moves[t]; changed(); }
-        if (!way) return;
+        if (!way && !["Enter", " ", "Escape"].includes(event.key)) return;
         event.preventDefault();
-        shift(t, way.map((v, i) => (v * (limits[i][1] - limits[i][0])) / (event.shiftKey ? 8 : 40)));
+        if (event.key === "Escape") { delete state.moves[t]; changed(); }
+        else if (!way) goTo(t);
+        else shift(t, way.map((v, i) => (v * (limits[i][1] - limits[i][0])) / (event.shiftKey ? 8 : 40)));
       });
     });
 
@@ -511,14 +517,17 @@
       told.replaceChildren(...all.slice(0, ROW), "·", ...all.slice(ROW, ASKED), "? ·", ...all.slice(ASKED), `right is choice ${answer + 1}`);
     }
 
-    const training = slider("Training problem", { min: 1, max: planes[view.basis].cloud.length, value: 1 }, (n) => { view.drawn = n - 1; tellTraining(); });
+    const last = planes[view.basis].cloud.length;
+    const training = slider("Training problem", { min: 1, max: last, value: 1 }, (n) => { view.drawn = n - 1; tellTraining(); });
     const redraw = () => { fit(); move(); };
     const group = choice("Show", GROUPS.map(([text], i) => [i, text]), 0, (i) => { view.steps = GROUPS[i][1]; redraw(); });
     const basis = choice("Plane of", facts.bases.map(({ name, title }) => [name, title]), view.basis, (name) => { view.basis = name; redraw(); });
     const legend = element("p", { class: "live-legend" }, ROLES.map(({ name, title, shape }) => element("span", {},
-      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title)));
-    const help = element("p", { class: "live-note" }, "Drag a numbered point, or focus it and use the arrow keys (with Shift: farther; Escape: back). ",
-      "Keys 1 to 3 lie almost on one spot: show row 1 to see them apart. Small points are keys of training problems; the line joins those of one.");
+      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })),
+      title)));
+    const help = element("p", { class: "live-note" },
+      "Drag a numbered point, or focus it and use the arrow keys (with Shift: farther; Escape: back). ",
+      "Keys 1 to 3 lie almost on one spot: show row 1 to see them apart. Small points are keys of training problems; a line joins those of one.");
     const controls = element("div", { class: "live-controls" }, group, basis), trained = element("div", { class: "live-controls" }, training, told);
     return { box: element("div", {}, controls, svg, legend, help, trained), fit, move };
   }

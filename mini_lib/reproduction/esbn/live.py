@@ -21,8 +21,8 @@ def parcel() -> Parcel:
     """The weights of both networks as NETWORK/PARAMETER, the pictures, and the planes of Figure 9.
 
     Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that the first training problems
-    write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both networks
-    met the same.
+    write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both
+    networks met the same.
     """
     tensors = {
         f"{name}/{parameter}": value.half()
