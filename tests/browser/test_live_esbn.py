@@ -312,6 +312,28 @@ def test_figure_by_mouse_draws_drags_and_points(figure, esbn_page):
     assert not esbn_page.complaints
 
 
+def test_a_finger_drags_a_key_and_does_not_scroll(live):
+    page = live(CHAPTER, 360)
+    box = page.locator("[data-live='esbn']")
+    box.locator(".live-plane").evaluate("e => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    point, session = box.get_by_role("button", name="Key of step 5 "), page.context.new_cdp_session(page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    start, scrolled = point.bounding_box(), page.evaluate("scrollY")
+
+    def touch(kind: str, *far: int) -> None:
+        places = [{"x": start["x"] + 10 - part, "y": start["y"] + 10 - part} for part in far]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
+
+    touch("touchStart", 0)
+    for far in range(10, 70, 10):
+        touch("touchMove", far)
+    touch("touchEnd")
+    end = point.bounding_box()
+    assert (start["x"] - end["x"], start["y"] - end["y"]) == pytest.approx((60, 60), abs=2)
+    assert page.evaluate("scrollY") == scrolled
+    assert not page.complaints
+
+
 @pytest.mark.parametrize("basis", ["written", "both"])
 def test_figure_shows_some_steps_in_either_plane(figure, basis):
     figure.get_by_label("Plane of", exact=True).select_option(basis)

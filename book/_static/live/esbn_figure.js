@@ -457,7 +457,7 @@
         const at = point(t), [x, y] = where(at), { name, shape, title } = role(state.ids, t);
         mark.setAttribute("transform", `translate(${inside(x, WIDTH)} ${inside(y, HEIGHT)})`);
         mark.setAttribute("class", `live-point live-role-${name}`);
-        mark.setAttribute("display", view.steps.includes(t) ? "inline" : "none");
+        mark.style.display = view.steps.includes(t) ? "block" : "none"; // a finger cannot drag what is inline
         mark.setAttribute("aria-label", `Key of step ${t + 1} (${title}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it, Enter shows the step.`);
         mark.firstChild.setAttribute("d", `M0,0${SHAPES[shape](9)}`);
       });
