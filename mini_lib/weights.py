@@ -116,6 +116,7 @@ def read_network(wing: type[RunSettings], path: Path) -> tuple[nn.Module, dict]:
 
 TRAINED = {
     "esbn": ("esbn", "distribution_of_three_m95"),
+    "esbn_lstm": ("esbn", "distribution_of_three_m95_lstm"),  # the baseline, on the same problems
     "syntactic_attention": ("scan", "syntactic_attention_add_jump"),
     "syntactic_attention_wrong_meaning": (
         "scan",

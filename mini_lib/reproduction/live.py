@@ -18,11 +18,12 @@ from torch import Tensor
 from mini_lib.errors import UsageError
 
 FIGURES = (
+    "esbn",
     "scan",
     "functions",
     "kanerva",
     "kanerva_binding",
-)  # by the name of its wing; a second is WING_PART
+)  # by the name of the wing; a second is WING_PART
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 
@@ -70,9 +71,13 @@ def add_scripts(app, page, template, context, doctree) -> None:
         app.add_js_file(f"live/{script}.js", loading_method="defer")
 
 
-def write_parcels(app, error) -> None:
-    """Write the parcels of all figures beside their scripts, once the pages are there."""
-    if error is None and app.builder.format == "html":
+def write_parcels(app) -> None:
+    """Write the parcels of all figures to where their scripts will be.
+
+    Before any page is read: autodoc puts objects of its own in the place of the defaults that it documents, and
+    networks are made of these.
+    """
+    if app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "live"
         folder.mkdir(parents=True, exist_ok=True)
         for name in FIGURES:
@@ -81,6 +86,6 @@ def write_parcels(app, error) -> None:
 
 def setup(app) -> dict:
     """Register with Sphinx."""
+    app.connect("builder-inited", write_parcels)
     app.connect("html-page-context", add_scripts)
-    app.connect("build-finished", write_parcels)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

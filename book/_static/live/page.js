@@ -75,6 +75,13 @@
     return all;
   }
 
+  /** Set a labelled control, as if the reader had. */
+  function set(control, value) {
+    const input = control.querySelector("input, select");
+    input.value = value;
+    input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input"));
+  }
+
   const button = (text, press, attributes = {}, ...more) =>
     element("button", { type: "button", onclick: press, ...attributes }, text, ...more);
 
@@ -133,5 +140,5 @@
     }
   }
 
-  window.Live = { deliver, load, element, labelled, choice, slider, button, status, scroller, roving, picture, shownAs, network, figure };
+  window.Live = { deliver, load, element, labelled, choice, slider, set, button, status, scroller, roving, picture, shownAs, network, figure };
 })();

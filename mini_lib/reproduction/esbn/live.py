@@ -1,0 +1,50 @@
+"""The live figure of the Emergent Symbol Binding Network: what its scripts are given."""
+
+import torch
+
+from mini_lib.datasets import glyph_names, glyphs
+from mini_lib.esbn.analysis import collect_keys, fit_plane, project
+from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.reproduction.live import Parcel
+from mini_lib.weights import trained
+
+NETWORKS = (("esbn", "ESBN", "esbn"), ("lstm", "LSTM", "esbn_lstm"))  # name, title, trained network
+BASES = (
+    ("written", "keys written (the authors' code)", False),
+    ("both", "keys written and retrieved (the text)", True),
+)
+FITTED = 1000  # test problems whose keys, with those of all training problems, make a plane
+DRAWN = 40  # training problems whose keys are points beside the reader's
+
+
+def parcel() -> Parcel:
+    """The weights of both networks as NETWORK/PARAMETER, the pictures, and the planes of Figure 9.
+
+    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that the first training problems
+    write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both
+    networks met the same.
+    """
+    tensors = {
+        f"{name}/{parameter}": value.half()
+        for name, _, network in NETWORKS
+        for parameter, value in trained(network)[0].state_dict().items()
+    }
+    images = glyphs()
+    tensors["images"] = (255 * images).round().to(torch.uint8)
+    network, about = trained("esbn")
+    problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
+    some = Problems(*(part[:FITTED] for part in problems.test))
+    train, test = (collect_keys(network, images, part) for part in (problems.train, some))
+    for name, _, retrieved in BASES:
+        plane = fit_plane(train, test, retrieved=retrieved)
+        tensors[f"{name}/centre"] = torch.from_numpy(plane.mean_).float()
+        tensors[f"{name}/axes"] = torch.from_numpy(plane.components_).float()
+        tensors[f"{name}/cloud"] = torch.from_numpy(project(plane, train.written[:DRAWN, :-1])).float()
+    facts = {
+        "networks": [{"name": name, "title": title} for name, title, _ in NETWORKS],
+        "bases": [{"name": name, "title": title} for name, title, _ in BASES],
+        "names": [name.lower() for name in glyph_names()],
+        "seen": problems.train_images.tolist(),
+        "training": problems.train.ids.tolist(),
+    }
+    return Parcel(tensors, facts)
