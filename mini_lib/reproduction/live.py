@@ -17,13 +17,8 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 
-FIGURES = (
-    "esbn",
-    "scan",
-    "functions",
-    "kanerva",
-    "kanerva_binding",
-)  # by the name of the wing; a second is WING_PART
+# By the names of their wings; a second of one wing is WING_PART.
+FIGURES = ("esbn", "scan", "functions", "kanerva", "kanerva_binding")
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 

@@ -136,7 +136,7 @@
     const said = `When they were written, machine 1 had the larger weight in ${first} of ${gammas.length} items.`;
     const thorn = (kind, i, length) =>
       element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
-    const dot = (i) => element("circle", { class: "live-mark", cx: x(i), cy: HIGH - 10, r: 3.5 });
+    const dot = (i) => element("circle", { class: "live-asked", cx: x(i), cy: HIGH - 10, r: 3.5 });
     const marks = asked.filter((i) => i < gammas.length).map(dot);
     return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
