@@ -1,4 +1,4 @@
-# Four commands: `make book`, `make test`, `make lab`, `make notebooks`. Each sets up .venv by itself.
+# `make help` lists the commands. Each sets up .venv by itself.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -11,10 +11,11 @@ ALONE := OMP_NUM_THREADS=1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lab notebooks lint format unit slow stress stored browser pages vendor clean
+.PHONY: help book zip test lab notebooks lint format unit slow stress stored browser pages vendor clean
 
 help:
 	@echo "make book       build the book and print where to open it"
+	@echo "make zip        the book as one file that opens from the disk, with no network"
 	@echo "make test       style, unit tests, slow tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"
@@ -50,6 +51,15 @@ book: $(READY) $(VENDOR)/.ready pages
 	else sed '/# vendored$$/d' book/_config.yml > book/generated/config.yml; fi
 	$(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
 	@echo "The book is at file://$(CURDIR)/$(BOOK)/index.html"
+
+# Without MathJax and the widget player beside it, a book would ask a CDN for them.
+zip: book
+	@test -f $(VENDOR)/.ready || { echo "make zip: npm is needed, for a book that opens with no network" >&2; exit 1; }
+	@rm -rf _build/structure-apart-from-content _build/structure-apart-from-content.zip
+	@cp -R $(BOOK) _build/structure-apart-from-content
+	cd _build && $(CURDIR)/$(BIN)/python -m zipfile -c structure-apart-from-content.zip structure-apart-from-content
+	@rm -rf _build/structure-apart-from-content
+	@echo "Unpack $(CURDIR)/_build/structure-apart-from-content.zip and open index.html in it"
 
 test: $(READY)
 	@report=""; for stage in $(STAGES); do \
