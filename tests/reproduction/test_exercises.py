@@ -8,10 +8,11 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import exercises
+from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALL = {**SCAN}
+ALL = {**SCAN, **KANERVA}
 
 
 def cells(tag: str) -> dict[str, str]:
