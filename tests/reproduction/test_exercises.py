@@ -8,10 +8,11 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import exercises
+from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALL = {**SCAN}
+ALL = {**ESBN, **SCAN}
 
 
 def cells(tag: str) -> dict[str, str]:
