@@ -93,6 +93,7 @@ FIGURES = {
     "decoding": lambda: figures.decoding({"one": SHARE, "two": SHARE / 2}, CONFUSION, of="one"),
     "key_plane": lambda: figures.key_plane(collected(), collected(), THREE, THREE, retrieved=True),
     "gallery": lambda: figures.gallery(IMAGES[:7], marked=[2, 5], columns=4),
+    "chosen": lambda: figures.chosen("distribution_of_three", IMAGES, {"a problem": (THREE, 1, 2)}),
     "memory": lambda: figures.memory(IMAGES[THREE.ids[0]], traced(), 9),
     "problem": lambda: figures.problem("rmts", IMAGES, MADE["rmts"], 3, answer=False),
     "tasks": lambda: figures.tasks(IMAGES, {task: (made, 3) for task, made in MADE.items()}),
@@ -177,6 +178,15 @@ def test_a_problem_shows_its_images_in_order_and_frames_the_answer(task):
     if frames:
         first = {"rmts": 2 + 2 * made.answers[3]}.get(task, 5 + made.answers[3])
         assert frames[0].get_x() == pytest.approx(ax.images[first].get_extent()[0], abs=0.05)
+
+
+def test_a_wrong_choice_gets_a_frame_of_its_own():
+    right = int(THREE.answers[3])
+    examples = {"asked": (THREE, 3, -1), "solved": (THREE, 3, right), "missed": (THREE, 3, (right + 1) % 4)}
+    axes = figures.chosen("distribution_of_three", IMAGES, examples).axes
+    assert [ax.get_title() for ax in axes] == list(examples)
+    frames = [[patch.get_linestyle() for patch in ax.patches if patch.get_linewidth() == 2] for ax in axes]
+    assert frames == [["-"], ["-"] * 2, ["-"] * 2 + ["--"]]
 
 
 def test_memory_prints_weights_and_confidences_of_the_step():

@@ -7,10 +7,11 @@ from mini_lib.reproduction.esbn.figures.learning import (
     learning_curves,
     live_curves,
 )
-from mini_lib.reproduction.esbn.figures.problems import gallery, memory, problem, tasks
+from mini_lib.reproduction.esbn.figures.problems import chosen, gallery, memory, problem, tasks
 
 __all__ = [
     "accuracy_by_regime",
+    "chosen",
     "decoding",
     "gallery",
     "key_plane",

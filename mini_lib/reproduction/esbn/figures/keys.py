@@ -10,8 +10,9 @@ from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, 
 from mini_lib.esbn.tasks import Problems
 from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map
 
-TEST = {"marker": "o", "s": 26, "facecolors": "none", "linewidths": 0.9}
-TRAIN = {"marker": ".", "s": 16, "linewidths": 0}
+TEST = {"marker": "o", "s": 75, "linewidths": 0, "alpha": 0.3}
+TRAIN = {"marker": "+", "s": 26, "linewidths": 0.8}
+ALL = {"marker": ".", "s": 22, "linewidths": 0}
 SHOWN = 400  # points of a cloud; more would only make the picture heavy
 
 
@@ -20,7 +21,7 @@ def key_plane(
 ) -> Figure:
     """Draw Figure 9: keys on their first two principal components.
 
-    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test first and training over it;
+    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as discs, training as crosses;
     (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b). The plane is fitted on
     `retrieved` keys too, as the paper's text says, or on written ones only.
     """
@@ -43,7 +44,7 @@ def key_plane(
 def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
     shades = plt.get_cmap("viridis")(np.linspace(0, 0.92, points.shape[1]))
     for step, shade in reversed(list(enumerate(shades))):
-        ax.scatter(*points[:, step].T, color=shade, label=step + 1, **TRAIN | {"s": 22})
+        ax.scatter(*points[:, step].T, color=shade, label=step + 1, **ALL)
     handles, labels = ax.get_legend_handles_labels()
     look = {"fontsize": "small", "markerscale": 1.6, "handletextpad": 0.1, "loc": "center left"}
     ax.legend(handles[::-1], labels[::-1], title="step", bbox_to_anchor=(1.0, 0.5), **look)
@@ -51,11 +52,13 @@ def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
 
 def _train_and_test(ax: Axes, train: Float[np.ndarray, "N 3 2"], test: Float[np.ndarray, "M 3 2"]) -> None:
     for step, shade in enumerate(OKABE_ITO[:ROW1]):
-        ax.scatter(*test[:SHOWN, step].T, edgecolors=shade, label=f"step {step + 1}, test", **TEST)
-    for step in range(ROW1):
-        label = "training" if step == 0 else None
-        ax.scatter(*train[:SHOWN, step].T, color="#000000", label=label, **TRAIN)
-    ax.legend(fontsize="small", handletextpad=0.1)
+        ax.scatter(*test[:SHOWN, step].T, color=shade, label=None if step else "test", **TEST)
+    for step, shade in enumerate(OKABE_ITO[:ROW1]):
+        ax.scatter(*train[:SHOWN, step].T, color="#000000", label=None if step else "training", **TRAIN)
+        place = {"xytext": (11, 2), "textcoords": "offset points", "va": "center"}
+        ax.annotate(f"step {step + 1}", test[:, step].mean(axis=0), color=shade, **place)
+    ax.legend(fontsize="small", handletextpad=0.1, loc="lower left")
+    ax.margins(x=0.3, y=0.12)
 
 
 def _same_limits(*axes: Axes) -> None:

@@ -42,6 +42,23 @@ def tasks(images: Float[Tensor, "P 32 32"], examples: Mapping[str, tuple[Problem
     return fig
 
 
+def chosen(
+    task: str, images: Float[Tensor, "P 32 32"], examples: Mapping[str, tuple[Problems, int, int]]
+) -> Figure:
+    """Draw problems with four choices and what somebody chose, given as title to (problems, number, choice).
+
+    The right answer has a green frame, a wrong choice a dashed one in orange. Choice -1 is none: then the answer
+    is not shown either.
+    """
+    fig, axes = figure(1, len(examples), size=(3.3 * len(examples), 3.1), squeeze=False)
+    for ax, (title, (problems, number, choice)) in zip(axes[0], examples.items(), strict=True):
+        _draw_problem(ax, task, images, problems, number, answer=choice >= 0)
+        if choice not in (-1, int(problems.answers[number])):
+            _frame(ax, (choice, 2.6), 1, OKABE_ITO[1], style="--")
+        ax.set_title(title)
+    return fig
+
+
 def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int, answer: bool) -> None:
     spec = get_task(task)
     ids, right = problems.ids[number], int(problems.answers[number])
@@ -74,10 +91,10 @@ def _picture(ax: Axes, image: Tensor, place: Place, side: float = 0.92) -> None:
     ax.add_patch(Rectangle(place, side, side, fill=False, edgecolor=BLANK, linewidth=0.6))
 
 
-def _frame(ax: Axes, place: Place, images: int, shade: str, text: str = "") -> None:
+def _frame(ax: Axes, place: Place, images: int, shade: str, text: str = "", style: str = "-") -> None:
     x, y = place
     wide = images - 0.08
-    look = {"fill": False, "edgecolor": shade, "linewidth": 2, "zorder": 4}
+    look = {"fill": False, "edgecolor": shade, "linewidth": 2, "linestyle": style, "zorder": 4}
     ax.add_patch(Rectangle((x - 0.03, y - 0.03), wide + 0.06, 0.98, **look))
     ax.text(x + wide / 2, y + 0.46, text, ha="center", va="center", fontsize="large", color=QUIET)
 
