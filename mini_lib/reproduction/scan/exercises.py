@@ -1,5 +1,6 @@
 """The exercises of the SCAN chapters: what a right answer has to do."""
 
+from copy import deepcopy
 from functools import cache
 
 import torch
@@ -7,7 +8,7 @@ import torch
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.tasks import EOS, SOS, WORD_IDS, encode, get_split
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, encode, get_split
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -22,6 +23,132 @@ def new_commands() -> list[str]:
 def chosen(commands: list[str], which: torch.Tensor) -> list[str]:
     """The commands for which it holds."""
     return [command for command, holds in zip(commands, which.tolist(), strict=True) if holds]
+
+
+@EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
+def swap(answer) -> None:
+    """A copy in which walk and jump have changed meanings."""
+    network, _ = trained("syntactic_attention")
+    original = {name: value.clone() for name, value in network.state_dict().items()}
+    swapped = answer(network).state_dict()
+    walk, jump = WORD_IDS["walk"], WORD_IDS["jump"]
+    kept = network.meaning.weight[[walk, jump]] == original["meaning.weight"][[walk, jump]]
+    require(kept.all(), "change a copy of the network (copy.deepcopy), not itself.")
+    expected = original | {"meaning.weight": original["meaning.weight"].clone()}
+    expected["meaning.weight"][[walk, jump]] = original["meaning.weight"][[jump, walk]]
+    for name, value in expected.items():
+        require(torch.equal(swapped[name], value), f"{name} is not what it should be.")
+
+
+def _swapped(network, table: str):
+    """A copy in which the rows of walk and jump have changed places in one of the tables of words."""
+    copy = deepcopy(network)
+    rows = [WORD_IDS["walk"], WORD_IDS["jump"]]
+    getattr(copy, table).weight.data[rows] = getattr(network, table).weight.data[rows[::-1]]
+    return copy
+
+
+@EXERCISES.add(
+    "scan 2.2",
+    lambda words, changed: {changed - 1, changed + 1},
+    lambda words, changed: set(range(words + 2)) - {changed},
+    lambda words, changed: set(range(1, words + 1)),
+)
+def who_hears(answer) -> None:
+    """The places that a changed word reaches by equation 2."""
+    network, _ = trained("syntactic_attention")
+    for command, changed, other in (
+        ("walk", 1, "run"),
+        ("walk left twice", 1, "run"),
+        ("turn left and look thrice", 4, "run"),
+    ):
+        words = command.split()
+        new = [*words[: changed - 1], other, *words[changed:]]
+        moved = _contexts(network, " ".join(words)) != _contexts(network, " ".join(new))
+        expected = set(moved.any(dim=1).nonzero().flatten().tolist())
+        given = set(answer(len(words), changed))
+        hint = f"word {changed} of {len(words)} changes: place {{}} {{}}."
+        extra, missing = sorted(given - expected), sorted(expected - given)
+        require(not extra, hint.format(extra and extra[0], "stays as it is"))
+        require(not missing, hint.format(missing and missing[0], "changes too"))
+
+
+@torch.no_grad()
+def _contexts(network, command: str) -> torch.Tensor:
+    """The vectors of equation 2 of one command. [T, H2]"""
+    words, lengths, _ = encode([command])
+    x = network.word(words)
+    before, after, _ = network.neighbours(x, x, lengths)
+    return network.surround(before, after, lengths)[0]
+
+
+@EXERCISES.add(
+    "scan 2.3",
+    lambda network, syntax, semantics, steps: [EOS] * steps,
+    lambda network, syntax, semantics, steps: _tongues(network, semantics, syntax, steps),
+    lambda network, syntax, semantics, steps: _tongues(network, syntax, syntax, steps),
+)
+def two_tongues(answer) -> None:
+    """The streams hear different words, which need not be a command."""
+    network, _ = trained("syntactic_attention")
+    for syntax, semantics, steps in (
+        ("walk after look left twice", "run and jump right thrice", 6),
+        ("jump around left", "look opposite right", 9),
+        ("run opposite left", "left left jump", 4),
+    ):
+        given, expected = (list(each(network, syntax, semantics, steps)) for each in (answer, _tongues))
+        require(len(given) == steps, f"return {steps} actions, not {len(given)}.")
+        require(
+            given == expected,
+            f"syntax hears “{syntax}”, semantics “{semantics}”: it says {' '.join(expected)}.",
+        )
+
+
+@torch.no_grad()
+def _tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
+    """What the network says when its streams hear different words."""
+    heard, meant = (
+        torch.tensor([[WORD_IDS[word] for word in (SOS, *text.split(), EOS)]]) for text in (syntax, semantics)
+    )
+    attention = network.trace(heard, torch.tensor([heard.shape[1]]), steps).attention
+    said = network.say(attention, network.meaning(meant)).argmax(dim=-1)
+    return [list(ACTION_IDS)[number] for number in said[0].tolist()]
+
+
+@EXERCISES.add(
+    "scan 2.4",
+    lambda network, command: [],
+    lambda network, command: [name for name, _ in network.named_parameters()],
+    lambda network, command: ["roles.weight_ih", "roles.weight_hh"],
+)
+def paths(answer) -> None:
+    """The parameters that attention depends on."""
+    network, _ = trained("syntactic_attention")
+    command = "walk after look left twice"
+    names, tensors = zip(*network.named_parameters(), strict=True)
+    with torch.enable_grad():
+        given = set(answer(network, command))
+        words, lengths, _ = encode([command])
+        found = torch.autograd.grad(
+            network.trace(words, lengths, 6).attention.square().sum(), tensors, allow_unused=True
+        )
+    expected = {name for name, path in zip(names, found, strict=True) if path is not None}
+    extra, missing = sorted(given - expected), sorted(expected - given)
+    require(not extra, f"the looks do not depend on {(extra or [''])[0]}.")
+    require(not missing, f"the looks depend on {(missing or [''])[0]} too.")
+
+
+@EXERCISES.add("scan 2.5", lambda network: ("walk", "jump", "LOOK"), lambda network: ("walk", "jump", "WALK"))
+def third_voice(answer) -> None:
+    """Two words that together say what neither of them says."""
+    network, _ = trained("syntactic_attention")
+    one, other, action = answer(network)
+    with torch.no_grad():
+        said = network.action(network.meaning.weight[[WORD_IDS[one], WORD_IDS[other]]])
+    alone = [list(ACTION_IDS)[number] for number in said.argmax(dim=1).tolist()]
+    mixed = list(ACTION_IDS)[int(said.mean(dim=0).argmax())]
+    require(mixed == action, f"“{one}” and “{other}” together say {mixed}.")
+    require(action not in alone, f"{action} is what one of them says alone.")
 
 
 @EXERCISES.add("scan 4.1", lambda network, commands: 0.94, lambda network, commands: 1.0)
