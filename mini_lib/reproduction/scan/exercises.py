@@ -8,7 +8,8 @@ import torch
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, encode, get_split
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, action_count, encode, get_split
+from mini_lib.seeding import seeded
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -229,3 +230,82 @@ def least(answer) -> None:
     require(given in wrong, f"“{given}” is answered right, or is none of the commands.")
     expected = min(wrong, key=lambda command: (len(command.split()), command))
     require(given == expected, f"“{given}” goes wrong, but there is a shorter or an earlier one.")
+
+
+@EXERCISES.add(
+    "scan 6.1",
+    torch.nn.utils.clip_grad_norm_,
+    lambda parameters, most: most,
+    lambda parameters, most: sum(p.grad.norm().item() for p in parameters),
+)
+def clip(answer) -> None:
+    """Clipping that says so when there is nothing to clip."""
+    with seeded(1, "clip"):
+        layer = torch.nn.Linear(4, 3)
+    for size, as_given in ((100.0, list), (100.0, iter), (0.01, list)):
+        for p in layer.parameters():
+            p.grad = torch.full_like(p, size)
+        norm = size * 15**0.5
+        given = float(answer(as_given(list(layer.parameters())), 5.0))
+        require(abs(given / norm - 1) < 1e-4, f"the norm before was {norm:.4g}, you return {given:.4g}.")
+        after = sum(p.grad.square().sum().item() for p in layer.parameters()) ** 0.5
+        expected = min(norm, 5.0)
+        require(
+            abs(after / expected - 1) < 1e-3,
+            f"a norm of {norm:.4g} is {after:.4g} after it, not {expected:.4g}.",
+        )
+    try:
+        answer(iter(()), 5.0)
+    except ValueError:
+        return
+    require(False, "given nothing, it has to raise a ValueError.")
+
+
+@EXERCISES.add("scan 6.2", lambda: (50.0, 50.0), lambda: (80.0, 80.0))
+def blind_choice(answer) -> None:
+    """Means of one of four even draws, and of the largest of them."""
+    blind, best = (float(value) for value in answer())
+    require(abs(blind - 50) < 2, f"{blind:.0f} is not what a choice by validation reports; all four tie.")
+    require(abs(best - 80) < 2, f"{best:.0f} is not the mean of the largest of four draws.")
+
+
+@EXERCISES.add(
+    "scan 6.3",
+    lambda words, changed: set(range(words + 2)),
+    lambda words, changed: set(range(1, words + 1)) - {changed},
+)
+def who_knows(answer) -> None:
+    """The roles that a changed word reaches in the released form."""
+    network, _ = trained("syntactic_attention")
+    for words, changed in (("turn left and look thrice", 4), ("walk left", 1), ("walk", 1)):
+        old = words.split()
+        new = [*old[: changed - 1], "run", *old[changed:]]
+        with torch.no_grad():
+            one, two = (
+                network.roles_and_query(*tuple(encode([" ".join(each)]))[:2])[0][0] for each in (old, new)
+            )
+        expected = set((one != two).any(dim=1).nonzero().flatten().tolist())
+        given = set(answer(len(old), changed))
+        hint = f"word {changed} of {len(old)} changes: the role at place {{}} {{}}."
+        extra, missing = sorted(given - expected), sorted(expected - given)
+        require(not extra, hint.format(extra and extra[0], "stays as it is"))
+        require(not missing, hint.format(missing and missing[0], "changes too"))
+
+
+@EXERCISES.add("scan 6.4", lambda commands: [], lambda commands: list(commands))
+def taught_wrong(answer) -> None:
+    """The commands of a batch that are taught another one's actions."""
+    for commands in (
+        ["walk around left", "look twice and run left twice", "jump"],
+        ["jump", "walk", "look thrice", "turn left"],
+        list(get_split("simple").test[:8]),
+    ):
+        given = list(answer(list(commands)))
+        places = range(len(commands))
+        by_words = sorted(places, key=lambda place: -len(commands[place].split()))
+        by_actions = sorted(places, key=lambda place: -action_count(commands[place]))
+        wrong = {one for one, other in zip(by_words, by_actions, strict=True) if one != other}
+        expected = [command for place, command in enumerate(commands) if place in wrong]
+        require(
+            given == expected, f"in {commands[:4]} {len(expected)} are taught wrong, you have {len(given)}."
+        )
