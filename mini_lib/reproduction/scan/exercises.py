@@ -8,7 +8,10 @@ import torch
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, action_count, encode, get_split
+from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
+from mini_lib.scan.grammar import commands as all_commands
+from mini_lib.scan.models import GRUAttention
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, action_count, encode, get_split, has
 from mini_lib.seeding import seeded
 from mini_lib.weights import trained
 
@@ -24,6 +27,82 @@ def new_commands() -> list[str]:
 def chosen(commands: list[str], which: torch.Tensor) -> list[str]:
     """The commands for which it holds."""
     return [command for command, holds in zip(commands, which.tolist(), strict=True) if holds]
+
+
+@EXERCISES.add(
+    "scan 1.1",
+    lambda command: command.upper().split(),
+    lambda command: interpret(command)[::-1],
+    lambda command: interpret(command.replace("around", "opposite")),
+)
+def meaning(answer) -> None:
+    """From a command to its actions."""
+    for command in ("jump", "turn left", "walk opposite right", *all_commands()[::97], *all_commands()[-50:]):
+        given = list(answer(command))
+        require(
+            given == list(interpret(command)),
+            f"“{command}” asks for {' '.join(interpret(command))}, not {' '.join(map(str, given))}.",
+        )
+
+
+@EXERCISES.add("scan 1.2", lambda holding: 2 * 102 * holding, lambda holding: holding + 2 * 102 * holding - 1)
+def test_size(answer) -> None:
+    """How many commands hold a primitive and are more than that."""
+    for primitive, split in (("turn left", "add_turn_left"), ("jump", "add_jump")):
+        holding = sum(has(str(phrase), primitive) for phrase in phrases())
+        given, expected = answer(holding), len(get_split(split).test)
+        require(
+            given == expected,
+            f"with {primitive} in {holding} phrases the test has {expected:,} commands, not {given:,}.",
+        )
+    require(answer(102) == len(all_commands()) - 1, "if all phrases held it, all commands would but one.")
+
+
+@EXERCISES.add("scan 1.3", lambda verbs: 20910, lambda verbs: 20910 * verbs // 4)
+def size(answer) -> None:
+    """How many commands there are with so many verbs."""
+    for verbs in (4, 1, 5):
+        expected, given = len(set(all_commands((*VERBS, NEW_VERB)[:verbs]))), answer(verbs)
+        require(given == expected, f"with {verbs} verbs there are {expected:,} commands, not {given:,}.")
+
+
+@EXERCISES.add(
+    "scan 1.4",
+    lambda train, test, length: set(),
+    lambda train, test, length: {tuple(text.split()) for text in test},
+)
+def new_rows(answer) -> None:
+    """Rows of words that a test has and no training command."""
+    for name, length in (("add_jump", 2), ("add_turn_left", 2), ("add_turn_left", 3)):
+        train, test = get_split(name)
+        train, test = train[::4], test[::4]
+        in_train, in_test = (
+            {row for text in part for row in zip(*(text.split()[i:] for i in range(length)), strict=False)}
+            for part in (train, test)
+        )
+        given, expected = set(answer(train, test, length)), in_test - in_train
+        require(
+            given == expected,
+            f"in every fourth command of {name}, {len(expected)} rows of {length} are new, you have {len(given)}.",
+        )
+
+
+@EXERCISES.add("scan 1.5", lambda network: network, lambda network: deepcopy(network))
+def deaf_to_jump(answer) -> None:
+    """A copy that reads jump as look."""
+    with seeded(1, "deaf"):
+        network = GRUAttention(hidden=16).eval()
+    before = network.word.weight.clone()
+    copy = answer(network).eval()
+    require(
+        torch.equal(network.word.weight, before), "change a copy of the network (copy.deepcopy), not itself."
+    )
+    require(copy is not network, "return a copy of the network.")
+    look, jump = (copy.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
+    require(torch.equal(jump, before[WORD_IDS["look"]]), "*jump* does not have the vector of *look*.")
+    require(torch.equal(look, before[WORD_IDS["look"]]), "the vector of *look* has changed.")
+    others = [number for number in range(len(before)) if number != WORD_IDS["jump"]]
+    require(torch.equal(copy.word.weight[others], before[others]), "another word's vector has changed.")
 
 
 @EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
