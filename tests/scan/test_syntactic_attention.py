@@ -171,3 +171,13 @@ def test_syntax_reaches_the_actions_through_attention_alone():
             said = torch.relu(network.hidden(torch.relu(said)))
         logits = said @ network.action.weight[:, :4].mT + network.action.bias
         assert torch.allclose(logits, trace.logits) is not meets
+
+
+@pytest.mark.parametrize(("form", "heard"), [("default", False), ("top", True)])
+def test_a_word_alone_is_heard_by_no_place_of_the_released_form(form, heard):
+    """So on add-jump the syntax stream's vector of "jump" stays as it began."""
+    words, lengths, actions = encode(["jump"])
+    network = make(form)
+    network(words, lengths, actions, {}).square().sum().backward()
+    assert bool(network.word.weight.grad[words[0, 1]].any()) is heard
+    assert network.meaning.weight.grad[words[0, 1]].any()

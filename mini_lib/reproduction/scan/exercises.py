@@ -1,5 +1,6 @@
 """The exercises of the SCAN chapters: what a right answer has to do."""
 
+from copy import deepcopy
 from functools import cache
 
 import torch
@@ -7,7 +8,11 @@ import torch
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.tasks import EOS, SOS, WORD_IDS, encode, get_split
+from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
+from mini_lib.scan.grammar import commands as all_commands
+from mini_lib.scan.models import GRUAttention
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, action_count, encode, get_split, has
+from mini_lib.seeding import seeded
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -22,6 +27,208 @@ def new_commands() -> list[str]:
 def chosen(commands: list[str], which: torch.Tensor) -> list[str]:
     """The commands for which it holds."""
     return [command for command, holds in zip(commands, which.tolist(), strict=True) if holds]
+
+
+@EXERCISES.add(
+    "scan 1.1",
+    lambda command: command.upper().split(),
+    lambda command: interpret(command)[::-1],
+    lambda command: interpret(command.replace("around", "opposite")),
+)
+def meaning(answer) -> None:
+    """From a command to its actions."""
+    for command in ("jump", "turn left", "walk opposite right", *all_commands()[::97], *all_commands()[-50:]):
+        given = list(answer(command))
+        require(
+            given == list(interpret(command)),
+            f"“{command}” asks for {' '.join(interpret(command))}, not {' '.join(map(str, given))}.",
+        )
+
+
+@EXERCISES.add("scan 1.2", lambda holding: 2 * 102 * holding, lambda holding: holding + 2 * 102 * holding - 1)
+def test_size(answer) -> None:
+    """How many commands hold a primitive and are more than that."""
+    for primitive, split in (("turn left", "add_turn_left"), ("jump", "add_jump")):
+        holding = sum(has(str(phrase), primitive) for phrase in phrases())
+        given, expected = answer(holding), len(get_split(split).test)
+        require(
+            given == expected,
+            f"with {primitive} in {holding} phrases the test has {expected:,} commands, not {given:,}.",
+        )
+    require(answer(102) == len(all_commands()) - 1, "if all phrases held it, all commands would but one.")
+
+
+@EXERCISES.add("scan 1.3", lambda verbs: 20910, lambda verbs: 20910 * verbs // 4)
+def size(answer) -> None:
+    """How many commands there are with so many verbs."""
+    for verbs in (4, 1, 5):
+        expected, given = len(set(all_commands((*VERBS, NEW_VERB)[:verbs]))), answer(verbs)
+        require(given == expected, f"with {verbs} verbs there are {expected:,} commands, not {given:,}.")
+
+
+@EXERCISES.add(
+    "scan 1.4",
+    lambda train, test, length: set(),
+    lambda train, test, length: {tuple(text.split()) for text in test},
+)
+def new_rows(answer) -> None:
+    """Rows of words that a test has and no training command."""
+    for name, length in (("add_jump", 2), ("add_turn_left", 2), ("add_turn_left", 3)):
+        train, test = get_split(name)
+        train, test = train[::4], test[::4]
+        in_train, in_test = (
+            {row for text in part for row in zip(*(text.split()[i:] for i in range(length)), strict=False)}
+            for part in (train, test)
+        )
+        given, expected = set(answer(train, test, length)), in_test - in_train
+        require(
+            given == expected,
+            f"in every fourth command of {name}, {len(expected)} rows of {length} are new, you have {len(given)}.",
+        )
+
+
+@EXERCISES.add("scan 1.5", lambda network: network, lambda network: deepcopy(network))
+def deaf_to_jump(answer) -> None:
+    """A copy that reads jump as look."""
+    with seeded(1, "deaf"):
+        network = GRUAttention(hidden=16).eval()
+    before = network.word.weight.clone()
+    copy = answer(network).eval()
+    require(
+        torch.equal(network.word.weight, before), "change a copy of the network (copy.deepcopy), not itself."
+    )
+    require(copy is not network, "return a copy of the network.")
+    look, jump = (copy.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
+    require(torch.equal(jump, before[WORD_IDS["look"]]), "*jump* does not have the vector of *look*.")
+    require(torch.equal(look, before[WORD_IDS["look"]]), "the vector of *look* has changed.")
+    others = [number for number in range(len(before)) if number != WORD_IDS["jump"]]
+    require(torch.equal(copy.word.weight[others], before[others]), "another word's vector has changed.")
+
+
+@EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
+def swap(answer) -> None:
+    """A copy in which walk and jump have changed meanings."""
+    network, _ = trained("syntactic_attention")
+    original = {name: value.clone() for name, value in network.state_dict().items()}
+    swapped = answer(network).state_dict()
+    walk, jump = WORD_IDS["walk"], WORD_IDS["jump"]
+    kept = network.meaning.weight[[walk, jump]] == original["meaning.weight"][[walk, jump]]
+    require(kept.all(), "change a copy of the network (copy.deepcopy), not itself.")
+    expected = original | {"meaning.weight": original["meaning.weight"].clone()}
+    expected["meaning.weight"][[walk, jump]] = original["meaning.weight"][[jump, walk]]
+    for name, value in expected.items():
+        require(torch.equal(swapped[name], value), f"{name} is not what it should be.")
+
+
+def _swapped(network, table: str):
+    """A copy in which the rows of walk and jump have changed places in one of the tables of words."""
+    copy = deepcopy(network)
+    rows = [WORD_IDS["walk"], WORD_IDS["jump"]]
+    getattr(copy, table).weight.data[rows] = getattr(network, table).weight.data[rows[::-1]]
+    return copy
+
+
+@EXERCISES.add(
+    "scan 2.2",
+    lambda words, changed: {changed - 1, changed + 1},
+    lambda words, changed: set(range(words + 2)) - {changed},
+    lambda words, changed: set(range(1, words + 1)),
+)
+def who_hears(answer) -> None:
+    """The places that a changed word reaches by equation 2."""
+    network, _ = trained("syntactic_attention")
+    for command, changed, other in (
+        ("walk", 1, "run"),
+        ("walk left twice", 1, "run"),
+        ("turn left and look thrice", 4, "run"),
+    ):
+        words = command.split()
+        new = [*words[: changed - 1], other, *words[changed:]]
+        moved = _contexts(network, " ".join(words)) != _contexts(network, " ".join(new))
+        expected = set(moved.any(dim=1).nonzero().flatten().tolist())
+        given = set(answer(len(words), changed))
+        hint = f"word {changed} of {len(words)} changes: place {{}} {{}}."
+        extra, missing = sorted(given - expected), sorted(expected - given)
+        require(not extra, hint.format(extra and extra[0], "stays as it is"))
+        require(not missing, hint.format(missing and missing[0], "changes too"))
+
+
+@torch.no_grad()
+def _contexts(network, command: str) -> torch.Tensor:
+    """The vectors of equation 2 of one command. [T, H2]"""
+    words, lengths, _ = encode([command])
+    x = network.word(words)
+    before, after, _ = network.neighbours(x, x, lengths)
+    return network.surround(before, after, lengths)[0]
+
+
+@EXERCISES.add(
+    "scan 2.3",
+    lambda network, syntax, semantics, steps: [EOS] * steps,
+    lambda network, syntax, semantics, steps: _tongues(network, semantics, syntax, steps),
+    lambda network, syntax, semantics, steps: _tongues(network, syntax, syntax, steps),
+)
+def two_tongues(answer) -> None:
+    """The streams hear different words, which need not be a command."""
+    network, _ = trained("syntactic_attention")
+    for syntax, semantics, steps in (
+        ("walk after look left twice", "run and jump right thrice", 6),
+        ("jump around left", "look opposite right", 9),
+        ("run opposite left", "left left jump", 4),
+    ):
+        given, expected = (list(each(network, syntax, semantics, steps)) for each in (answer, _tongues))
+        require(len(given) == steps, f"return {steps} actions, not {len(given)}.")
+        require(
+            given == expected,
+            f"syntax hears “{syntax}”, semantics “{semantics}”: it says {' '.join(expected)}.",
+        )
+
+
+@torch.no_grad()
+def _tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
+    """What the network says when its streams hear different words."""
+    heard, meant = (
+        torch.tensor([[WORD_IDS[word] for word in (SOS, *text.split(), EOS)]]) for text in (syntax, semantics)
+    )
+    attention = network.trace(heard, torch.tensor([heard.shape[1]]), steps).attention
+    said = network.say(attention, network.meaning(meant)).argmax(dim=-1)
+    return [list(ACTION_IDS)[number] for number in said[0].tolist()]
+
+
+@EXERCISES.add(
+    "scan 2.4",
+    lambda network, command: [],
+    lambda network, command: [name for name, _ in network.named_parameters()],
+    lambda network, command: ["roles.weight_ih", "roles.weight_hh"],
+)
+def paths(answer) -> None:
+    """The parameters that attention depends on."""
+    network, _ = trained("syntactic_attention")
+    command = "walk after look left twice"
+    names, tensors = zip(*network.named_parameters(), strict=True)
+    with torch.enable_grad():
+        given = set(answer(network, command))
+        words, lengths, _ = encode([command])
+        found = torch.autograd.grad(
+            network.trace(words, lengths, 6).attention.square().sum(), tensors, allow_unused=True
+        )
+    expected = {name for name, path in zip(names, found, strict=True) if path is not None}
+    extra, missing = sorted(given - expected), sorted(expected - given)
+    require(not extra, f"the looks do not depend on {(extra or [''])[0]}.")
+    require(not missing, f"the looks depend on {(missing or [''])[0]} too.")
+
+
+@EXERCISES.add("scan 2.5", lambda network: ("walk", "jump", "LOOK"), lambda network: ("walk", "jump", "WALK"))
+def third_voice(answer) -> None:
+    """Two words that together say what neither of them says."""
+    network, _ = trained("syntactic_attention")
+    one, other, action = answer(network)
+    with torch.no_grad():
+        said = network.action(network.meaning.weight[[WORD_IDS[one], WORD_IDS[other]]])
+    alone = [list(ACTION_IDS)[number] for number in said.argmax(dim=1).tolist()]
+    mixed = list(ACTION_IDS)[int(said.mean(dim=0).argmax())]
+    require(mixed == action, f"“{one}” and “{other}” together say {mixed}.")
+    require(action not in alone, f"{action} is what one of them says alone.")
 
 
 @EXERCISES.add("scan 4.1", lambda network, commands: 0.94, lambda network, commands: 1.0)
@@ -102,3 +309,82 @@ def least(answer) -> None:
     require(given in wrong, f"“{given}” is answered right, or is none of the commands.")
     expected = min(wrong, key=lambda command: (len(command.split()), command))
     require(given == expected, f"“{given}” goes wrong, but there is a shorter or an earlier one.")
+
+
+@EXERCISES.add(
+    "scan 6.1",
+    torch.nn.utils.clip_grad_norm_,
+    lambda parameters, most: most,
+    lambda parameters, most: sum(p.grad.norm().item() for p in parameters),
+)
+def clip(answer) -> None:
+    """Clipping that says so when there is nothing to clip."""
+    with seeded(1, "clip"):
+        layer = torch.nn.Linear(4, 3)
+    for size, as_given in ((100.0, list), (100.0, iter), (0.01, list)):
+        for p in layer.parameters():
+            p.grad = torch.full_like(p, size)
+        norm = size * 15**0.5
+        given = float(answer(as_given(list(layer.parameters())), 5.0))
+        require(abs(given / norm - 1) < 1e-4, f"the norm before was {norm:.4g}, you return {given:.4g}.")
+        after = sum(p.grad.square().sum().item() for p in layer.parameters()) ** 0.5
+        expected = min(norm, 5.0)
+        require(
+            abs(after / expected - 1) < 1e-3,
+            f"a norm of {norm:.4g} is {after:.4g} after it, not {expected:.4g}.",
+        )
+    try:
+        answer(iter(()), 5.0)
+    except ValueError:
+        return
+    require(False, "given nothing, it has to raise a ValueError.")
+
+
+@EXERCISES.add("scan 6.2", lambda: (50.0, 50.0), lambda: (80.0, 80.0))
+def blind_choice(answer) -> None:
+    """Means of one of four even draws, and of the largest of them."""
+    blind, best = (float(value) for value in answer())
+    require(abs(blind - 50) < 2, f"{blind:.0f} is not what a choice by validation reports; all four tie.")
+    require(abs(best - 80) < 2, f"{best:.0f} is not the mean of the largest of four draws.")
+
+
+@EXERCISES.add(
+    "scan 6.3",
+    lambda words, changed: set(range(words + 2)),
+    lambda words, changed: set(range(1, words + 1)) - {changed},
+)
+def who_knows(answer) -> None:
+    """The roles that a changed word reaches in the released form."""
+    network, _ = trained("syntactic_attention")
+    for words, changed in (("turn left and look thrice", 4), ("walk left", 1), ("walk", 1)):
+        old = words.split()
+        new = [*old[: changed - 1], "run", *old[changed:]]
+        with torch.no_grad():
+            one, two = (
+                network.roles_and_query(*tuple(encode([" ".join(each)]))[:2])[0][0] for each in (old, new)
+            )
+        expected = set((one != two).any(dim=1).nonzero().flatten().tolist())
+        given = set(answer(len(old), changed))
+        hint = f"word {changed} of {len(old)} changes: the role at place {{}} {{}}."
+        extra, missing = sorted(given - expected), sorted(expected - given)
+        require(not extra, hint.format(extra and extra[0], "stays as it is"))
+        require(not missing, hint.format(missing and missing[0], "changes too"))
+
+
+@EXERCISES.add("scan 6.4", lambda commands: [], lambda commands: list(commands))
+def taught_wrong(answer) -> None:
+    """The commands of a batch that are taught another one's actions."""
+    for commands in (
+        ["walk around left", "look twice and run left twice", "jump"],
+        ["jump", "walk", "look thrice", "turn left"],
+        list(get_split("simple").test[:8]),
+    ):
+        given = list(answer(list(commands)))
+        places = range(len(commands))
+        by_words = sorted(places, key=lambda place: -len(commands[place].split()))
+        by_actions = sorted(places, key=lambda place: -action_count(commands[place]))
+        wrong = {one for one, other in zip(by_words, by_actions, strict=True) if one != other}
+        expected = [command for place, command in enumerate(commands) if place in wrong]
+        require(
+            given == expected, f"in {commands[:4]} {len(expected)} are taught wrong, you have {len(given)}."
+        )

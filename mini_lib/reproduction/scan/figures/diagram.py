@@ -12,7 +12,7 @@ from mini_lib.reproduction.scan.figures.squares import Number, square
 SYNTAX, SEMANTICS = OKABE_ITO[:2]
 BOXES = {
     "words $x_j$": ((0.95, 1.9), 1.5, RULE),
-    "roles $h_j$\n(biLSTM, neighbours only)": ((3.6, 3.1), 2.7, SYNTAX),
+    "roles $h_j$\n(from the words around)": ((3.6, 3.1), 2.7, SYNTAX),
     "decoder $s_i$\n(LSTM)": ((6.9, 3.1), 1.7, SYNTAX),
     "meanings $m_j$\n(each word by itself)": ((3.6, 0.7), 2.7, SEMANTICS),
     "sum $d_i=\\sum_j\\alpha_{ij}m_j$": ((6.9, 0.7), 2.4, SEMANTICS),
