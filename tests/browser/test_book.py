@@ -98,10 +98,18 @@ def test_sliders_move_their_pictures(reader, book, page_name):
     for slider in sliders:
         handle = slider.locator("[role='slider']").first
         assert handle.get_attribute("aria-label"), "a slider without a name"
+        unfold(slider)
+        reader.page.wait_for_function(DRAWN, arg=slider.element_handle(), timeout=5_000)
         before = slider.evaluate(PIXELS)
         handle.focus()
         step(handle)
         reader.page.wait_for_function(MOVED, arg=[slider.element_handle(), before], timeout=5_000)
+
+
+def unfold(widget) -> None:
+    """Reveal what the reader is to predict first."""
+    for fold in widget.locator("xpath=ancestor::details[not(@open)]").all():
+        fold.locator("summary").first.click()
 
 
 def step(handle) -> None:
@@ -237,18 +245,19 @@ CLIPPED = """() => {
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
 # The pixels of the one picture that the reader sees in a widget.
-PIXELS = """widget => {
+# A slider is there before its picture is drawn, and one picture goes before the next one comes.
+DRAWN = """widget => {
   const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
-  if (seen.length !== 1) throw new Error(`${seen.length} pictures are visible at once`);
+  return seen.length === 1 && seen[0].complete && seen[0].naturalWidth > 0;
+}"""
+PIXELS = """widget => {
+  const picture = [...widget.querySelectorAll('img')].find(picture => picture.checkVisibility());
   const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [seen[0].naturalWidth, seen[0].naturalHeight];
-  canvas.getContext('2d').drawImage(seen[0], 0, 0);
+  [canvas.width, canvas.height] = [picture.naturalWidth, picture.naturalHeight];
+  canvas.getContext('2d').drawImage(picture, 0, 0);
   return canvas.toDataURL();
 }"""
-MOVED = f"""([widget, before]) => {{
-  const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
-  return seen.length === 1 && seen[0].complete && ({PIXELS})(widget) !== before;
-}}"""
+MOVED = f"([widget, before]) => ({DRAWN})(widget) && ({PIXELS})(widget) !== before"
 
 WIDER_THAN_THE_PAGE = """() => {
   const page = document.documentElement;
