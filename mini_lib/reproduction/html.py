@@ -4,6 +4,9 @@ import re
 
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
+CITATIONS = '<div class="citation-list">'
+# A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
+PAPERS_FIGURE = re.compile(r'<div class="cell (?:\S+ )*?tag_(figure-\w+)')
 
 
 def mend_signatures(app, page, template, context, doctree) -> None:
@@ -13,6 +16,22 @@ def mend_signatures(app, page, template, context, doctree) -> None:
         return found.group(1).replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
     context["body"] = LONG_SIGNATURE.sub(lines, context.get("body") or "")
+
+
+def mend_bibliography(app, page, template, context, doctree) -> None:
+    """Its entries are no items of a list for screen readers, so it is no list; called by Sphinx for each page."""
+    context["body"] = (context.get("body") or "").replace(
+        '<div role="list" class="citation-list">', CITATIONS
+    )
+
+
+def name_figures(app, page, template, context, doctree) -> None:
+    """Let links lead to the cells that draw the papers' figures; called by Sphinx for each page."""
+
+    def named(found: re.Match) -> str:
+        return found.group().replace("<div", f'<div id="{found.group(1)}"', 1)
+
+    context["body"] = PAPERS_FIGURE.sub(named, context.get("body") or "")
 
 
 def once(app, page, template, context, doctree) -> None:
@@ -29,5 +48,7 @@ def once(app, page, template, context, doctree) -> None:
 def setup(app) -> dict:
     """Register with Sphinx."""
     app.connect("html-page-context", mend_signatures)
+    app.connect("html-page-context", mend_bibliography)
+    app.connect("html-page-context", name_figures)
     app.connect("html-page-context", once, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
