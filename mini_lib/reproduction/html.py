@@ -1,5 +1,6 @@
 """Mends what Sphinx and its theme write into the book's pages; a Sphinx extension (`book/_config.yml`)."""
 
+import os
 import re
 
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
@@ -45,8 +46,27 @@ def once(app, page, template, context, doctree) -> None:
     context["script_files"][:] = [script for script in context.get("script_files", []) if new(script)]
 
 
+def add_buttons(app, config) -> None:
+    """Where `BOOK_REPOSITORY` is set, link the pages to it, and notebooks to Binder and Colab; called by Sphinx.
+
+    It is an address such as "https://github.com/owner/name"; `BOOK_VERSION` is a branch or tag, "main" if not set.
+    """
+    if address := os.environ.get("BOOK_REPOSITORY"):
+        config.html_theme_options |= {
+            "repository_url": address,
+            "repository_branch": os.environ.get("BOOK_VERSION", "main"),
+            "use_repository_button": True,
+            "launch_buttons": {
+                "binderhub_url": "https://mybinder.org",
+                "colab_url": "https://colab.research.google.com",
+                "notebook_interface": "jupyterlab",
+            },
+        }
+
+
 def setup(app) -> dict:
     """Register with Sphinx."""
+    app.connect("config-inited", add_buttons)
     app.connect("html-page-context", mend_signatures)
     app.connect("html-page-context", mend_bibliography)
     app.connect("html-page-context", name_figures)
