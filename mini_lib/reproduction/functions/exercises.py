@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from mini_lib.functions import baselines, tasks
 from mini_lib.functions.models import build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
 from mini_lib.reproduction.exercises import Exercises, require
@@ -100,3 +101,115 @@ def _changed_a(network):
     copy, _ = trained("one_d_window")
     copy.window.log_a.data += math.log(1 / copy.window.length.item())
     return copy
+
+
+# ------------------------------------------------------------------------------------------------ 5: what bounds
+
+
+MEANS = {"A": (0.1, 1.5, 0.2), "B": (0.37, 0.81, 0.06), "C": (0.07, 1.1, 0.16), "D": (0.06, 1.2, 0.09)}
+
+
+def at_share(p: float, parts: tuple[float, float, float]) -> float:
+    """The mean of three classes, of which lines count p and the others half of the rest each."""
+    return p * parts[0] + (1 - p) / 2 * (parts[1] + parts[2])
+
+
+@EXERCISES.add("functions 5.1", lambda p, means: "B", lambda p, means: max(means, key=lambda n: means[n][0]))
+def first_at(answer) -> None:
+    """Who has the lowest mean."""
+    for p in (0.0, 0.2, 0.3, 0.4, 0.44, 0.6, 0.9, 1.0):
+        given = answer(p, dict(MEANS))
+        expected = min(MEANS, key=lambda name: at_share(p, MEANS[name]))
+        require(given == expected, f"at p = {p:g} of {MEANS} it is {expected}, not {given}.")
+
+
+@EXERCISES.add(
+    "functions 5.2", lambda means, everything: (1 / 3, 1 / 3, 1 / 3), lambda means, everything: (1, 1, 1)
+)
+def weights_behind(answer) -> None:
+    """The weights of a mean, found again."""
+    means = torch.tensor(list(MEANS.values()))
+    for weights in ((15 / 34, 10 / 34, 9 / 34), (0.2, 0.5, 0.3)):
+        given = [float(each) for each in answer(means.clone(), means @ torch.tensor(weights))]
+        require(len(given) == 3, "return three weights.")
+        require(abs(sum(given) - 1) < 1e-3, f"the weights sum to {sum(given):.3f}, not 1.")
+        off = max(abs(one - other) for one, other in zip(given, weights, strict=True))
+        require(
+            off < 2e-3, f"with weights {', '.join(f'{w:.3f}' for w in weights)} yours are off by {off:.3f}."
+        )
+
+
+def exact_error(weights: torch.Tensor) -> float:
+    """Expected squared error of a linear rule on RBF curves, written out by parts."""
+    steps, observed = weights.shape
+    covariance = tasks.covariance(observed + steps)
+    seen, across, ahead = (
+        covariance[:observed, :observed],
+        covariance[observed:, :observed],
+        covariance[observed:, observed:],
+    )
+    noisy = seen + tasks.NOISE**2 * torch.eye(observed, dtype=torch.float64)
+    errors = ahead.diagonal() - 2 * (weights * across).sum(dim=1) + ((weights @ noisy) * weights).sum(dim=1)
+    return errors.mean().item()
+
+
+@EXERCISES.add(
+    "functions 5.3",
+    lambda weights: 1.0,
+    lambda weights: exact_error(weights) - tasks.NOISE**2 * weights.square().sum(dim=1).mean().item(),
+)
+def expected(answer) -> None:
+    """The exact error of a linear rule."""
+    for name in ("zero", "last value", "OLS line"):
+        for observed, steps in ((20, 10), (5, 3)):
+            unit = torch.eye(observed, dtype=torch.float64)
+            weights = baselines.PREDICTORS[name](unit, steps).mT
+            given, right = float(answer(weights.clone())), exact_error(weights)
+            require(
+                abs(given - right) < 1e-4,
+                f"the rule “{name}” has {right:.4f} after {observed} points, over {steps} steps, not {given:.4f}.",
+            )
+
+
+def added_up(y: torch.Tensor, order: int) -> torch.Tensor:
+    """Autoregression of the steps, from the last observation on."""
+    steps = baselines.autoregression(y.double().diff(), tasks.STEPS, order)
+    return torch.stack([y[:, -1].double() + steps[:, : s + 1].sum(dim=1) for s in range(tasks.STEPS)], dim=1)
+
+
+@EXERCISES.add(
+    "functions 5.4",
+    lambda y, order: baselines.autoregression(y, tasks.STEPS, order),
+    lambda y, order: baselines.autoregression(y.double().diff(), tasks.STEPS, order),
+)
+def by_differences(answer) -> None:
+    """Autoregression that cannot see the level."""
+    y = tasks.evaluation_curves(30, 30).y[:, :20]
+    for order in (1, 4):
+        given = torch.as_tensor(answer(y.clone(), order)).double()
+        right = added_up(y, order)
+        require(given.shape == right.shape, f"return {tasks.STEPS} values for each curve.")
+        moved = torch.as_tensor(answer(y + 2, order)).double() - given
+        require(
+            torch.allclose(moved, torch.full_like(moved, 2.0), atol=1e-3),
+            "2 added to a curve does not add 2 to the answers.",
+        )
+        require(torch.allclose(given, right, atol=1e-4), f"the answers of order {order} are others.")
+
+
+@EXERCISES.add(
+    "functions 5.5",
+    lambda spread, difference: (2 * spread / difference) ** 2,
+    lambda spread, difference: 2 * (spread / difference) ** 2,
+)
+def curves_needed(answer) -> None:
+    """How many curves show a difference."""
+    for spread, difference in ((1.0, 0.1), (0.5, 0.02)):
+        given = float(answer(spread, difference))
+        require(given > 0, "return a number above 0.")
+        errors = difference / math.hypot(spread / math.sqrt(given), spread / math.sqrt(given))
+        require(
+            abs(errors - 2) < 0.01,
+            f"with spread {spread:g} and {given:.0f} curves a difference of {difference:g} is {errors:.2f} "
+            "standard errors, not 2.",
+        )
