@@ -4,11 +4,12 @@ import math
 
 import torch
 
-from mini_lib.functions import baselines, tasks
-from mini_lib.functions.models import build_network
+from mini_lib.functions import baselines, bounds, tasks
+from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.models import MODELS, build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
 from mini_lib.reproduction.exercises import Exercises, require
-from mini_lib.seeding import seeded
+from mini_lib.seeding import seeded, torch_rng
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -212,4 +213,260 @@ def curves_needed(answer) -> None:
             abs(errors - 2) < 0.01,
             f"with spread {spread:g} and {given:.0f} curves a difference of {difference:g} is {errors:.2f} "
             "standard errors, not 2.",
+        )
+
+
+# ------------------------------------------------------------------------------------------------ 2: differences
+
+
+@EXERCISES.add(
+    "functions 2.1",
+    lambda y, distances: y[0] + distances[0],
+    lambda y, distances: (y + distances).median(),
+)
+def find(answer) -> None:
+    """The next value from distances without sign."""
+    for number, curve in enumerate(tasks.evaluation_curves(6, 13).truth):
+        y, following = curve[:12], curve[12]
+        given = float(answer(y.clone(), (following - y).abs()))
+        require(
+            abs(given - float(following)) < 1e-3,
+            f"of test curve {number + 1} the next value is {following:.3f}, not {given:.3f}.",
+        )
+
+
+@EXERCISES.add(
+    "functions 2.2", lambda n: (n * (n - 1) / 2 / n) ** 2, lambda n: (n * (n - 1) / 2 + n + 1) / (n + 1)
+)
+def price(answer) -> None:
+    """How much more attention the bottleneck takes."""
+    for observed in (4, 12, 20):
+        one_d, relational = (
+            len(each.input_tokens(1, observed).cat(each.query_tokens(observed + 1)).query)
+            for each, _ in (MODELS["one_d"], MODELS["relational"])
+        )
+        expected, given = (relational / one_d) ** 2, float(answer(observed))
+        require(
+            abs(given - expected) < 0.01 * expected,
+            f"for {observed} observations it is {relational} tokens against {one_d}, so {expected:.1f} times "
+            f"the pairs, not {given:.1f}.",
+        )
+
+
+@EXERCISES.add("functions 2.3", lambda w: w, lambda w: w / w.sum())
+def blind_to_lines(answer) -> None:
+    """The nearest weights that continue every line."""
+    generator = torch_rng(0, "exercise")
+    for observed in (5, 12):
+        w = torch.randn(observed, generator=generator)
+        given = torch.as_tensor(answer(w.clone()))
+        require(given.shape == w.shape, f"return {observed} weights.")
+        k = torch.arange(1.0, observed + 1)
+        require(abs(given.sum() - 1) < 1e-3, f"they sum to {given.sum():.3f}, not 1.")
+        slope = float((given * k).sum())
+        require(abs(slope - observed - 1) < 1e-2, f"the sum of w_k k is {slope:.2f}, not {observed + 1}.")
+        # The nearest point of a plane: what is left stands at right angles to it, so it is a line in k.
+        left = given - w
+        centred = k - k.mean()
+        on_line = left.mean() + (left * centred).sum() / centred.square().sum() * centred
+        require(torch.allclose(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
+
+
+@EXERCISES.add(
+    "functions 2.4",
+    lambda model, y: extrapolate(model, y, context="sliding").point,
+    lambda model, y: extrapolate(model, y / y.std(dim=1, keepdim=True), context="sliding").point,
+)
+def resized(answer) -> None:
+    """Predictions that scale with the curve."""
+    model, _ = trained("relational")
+    y = tasks.evaluation_curves(6, 22).y[:, :12]
+    given = answer(model, y.clone())
+    require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
+    larger = answer(model, 10 * y)
+    require(
+        torch.allclose(larger, 10 * given, atol=0.02),
+        "ten times the curve does not give ten times the answers.",
+    )
+    unit = y.std(dim=1, keepdim=True) / 0.36
+    expected = extrapolate(model, y / unit, context="sliding").point * unit
+    require(torch.allclose(given, expected, atol=0.01), "the unit is not the standard deviation over 0.36.")
+
+
+# ------------------------------------------------------------------------------------------------ 4: uncertainty
+
+
+@EXERCISES.add(
+    "functions 4.1",
+    lambda estimates, following: (
+        estimates.var(dim=1).mean() / (estimates - following[:, None]).square().mean()
+    ),
+    lambda estimates, following: (
+        estimates.var(correction=0) / (estimates - following[:, None]).square().mean()
+    ),
+)
+def share_of_variance(answer) -> None:
+    """How much of the loss is disagreement."""
+    generator = torch_rng(0, "exercise")
+    estimates, following = torch.randn(20, 4, generator=generator), torch.randn(20, generator=generator)
+    given = float(answer(estimates.clone(), following.clone()))
+    means = estimates.mean(dim=1, keepdim=True)
+    apart, loss = (estimates - means).square().mean(), (estimates - following[:, None]).square().mean()
+    expected = float(apart / loss)
+    require(abs(given - expected) < 1e-3, f"of these random estimates it is {expected:.3f}, not {given:.3f}.")
+
+
+@EXERCISES.add(
+    "functions 4.2",
+    lambda point, spread, y: float(((y - point).abs() / spread).mean()),
+    lambda point, spread, y: float((y - point).square().mean().sqrt() / spread.mean()),
+)
+def factor_of_spreads(answer) -> None:
+    """By how much spreads are too small."""
+    generator = torch_rng(0, "exercise")
+    point, noise = (torch.randn(200, 5, generator=generator) for _ in range(2))
+    spread = 0.1 + torch.rand(200, 5, generator=generator)
+    y = point + 3 * spread * noise
+    given = float(answer(point.clone(), spread.clone(), y.clone()))
+    within = 100 * float(((y - point).abs() <= given * spread).float().mean())
+    require(
+        abs(within - 68.27) < 0.3, f"times {given:.3f}, {within:.1f} % lie within one spread, not 68.27 %."
+    )
+
+
+@EXERCISES.add(
+    "functions 4.3",
+    lambda estimates, count: sum(float(e.std(dim=1).mean()) for e in estimates) / len(estimates),
+    lambda estimates, count: sum(float(e[:, -count:].std(dim=1).mean()) for e in estimates) / len(estimates),
+)
+def spread_of(answer) -> None:
+    """The mean spread of the first voices."""
+    generator = torch_rng(0, "exercise")
+    estimates = [torch.randn(7, 4 + step, generator=generator) for step in range(3)]
+    for count in (2, 4):
+        given = float(answer([e.clone() for e in estimates], count))
+        voices = torch.stack([e[:, :count] for e in estimates])
+        off = voices - voices.mean(dim=2, keepdim=True)
+        expected = float((off.square().sum(dim=2) / (count - 1)).sqrt().mean())
+        require(
+            abs(given - expected) < 1e-4,
+            f"if {count} vote, the mean sample standard deviation is {expected:.3f}, not {given:.3f}.",
+        )
+
+
+@EXERCISES.add("functions 4.4", lambda spread, error: (1.0, 1.0), lambda spread, error: (0.9, 0.0))
+def with_and_without(answer) -> None:
+    """Rank correlations, pooled and within steps."""
+    generator = torch_rng(0, "exercise")
+    spread, error = (torch.rand(30, 6, generator=generator) + torch.arange(6) for _ in range(2))
+    given = [float(each) for each in answer(spread.clone(), error.clone())]
+    require(len(given) == 2, "return two numbers.")
+    pooled = ranked(spread.flatten(), error.flatten())
+    within = sum(ranked(spread[:, s], error[:, s]) for s in range(6)) / 6
+    require(abs(given[0] - pooled) < 1e-3, f"pooled it is {pooled:.3f}, not {given[0]:.3f}.")
+    require(abs(given[1] - within) < 1e-3, f"within steps it is {within:.3f}, not {given[1]:.3f}.")
+
+
+def ranked(a: torch.Tensor, b: torch.Tensor) -> float:
+    """Spearman's correlation of values without ties."""
+    ranks = torch.stack([each.argsort().argsort().double() for each in (a, b)])
+    return float(torch.corrcoef(ranks)[0, 1])
+
+
+@EXERCISES.add(
+    "functions 4.5",
+    lambda observed: float(bounds.posterior(observed, 1, level=False).variance.sqrt()),
+    lambda observed: float((bounds.posterior(observed, 1).variance + tasks.NOISE**2).sqrt()),
+)
+def honest_sd(answer) -> None:
+    """What the best predictor from differences leaves open."""
+    for observed in (2, 4, 12):
+        expected = float((bounds.posterior(observed, 1, level=False).variance + tasks.NOISE**2).sqrt())
+        given = float(answer(observed))
+        require(
+            abs(given - expected) < 2e-4, f"after {observed} points it is {expected:.4f}, not {given:.4f}."
+        )
+
+
+# ------------------------------------------------------------------------------------------------ 1: the task
+
+
+@EXERCISES.add("functions 1.1", lambda a, b, c: (2.0, -1.0), lambda a, b, c: (c / b, 0.0))
+def two_weights(answer) -> None:
+    """Weights that go on with a line or a sinusoid."""
+    x = tasks.positions(12)
+    for name, f in (
+        ("the line 0.3 x", 0.3 * x),
+        ("sin(0.7 x + 1)", torch.sin(0.7 * x + 1)),
+        ("2 cos(x)", 2 * x.cos()),
+    ):
+        one, two = (float(each) for each in answer(*f[:3].tolist()))
+        off = float((one * f[1:-1] + two * f[:-2] - f[2:]).abs().max())
+        require(off < 1e-3, f"on {name} these weights are off by {off:.3f} at the worst step.")
+
+
+@EXERCISES.add(
+    "functions 1.2",
+    lambda likelihoods, parameters, n: max(likelihoods, key=likelihoods.__getitem__),
+    lambda likelihoods, parameters, n: min(parameters, key=parameters.__getitem__),
+)
+def chosen_kernel(answer) -> None:
+    """The kernel that wins when complexity costs."""
+    parameters = {"rbf": 3, "periodic": 4, "rbf+periodic": 6}
+    for values in ((-5.0, -6.0, -4.5), (-9.0, -6.0, -5.0), (-9.0, -6.0, -2.0)):
+        for count in (6, 12, 40):
+            likelihoods = dict(zip(parameters, values, strict=True))
+            worth = {k: likelihoods[k] - math.log(count) / 2 * parameters[k] for k in parameters}
+            expected = max(worth, key=worth.__getitem__)
+            given = answer(dict(likelihoods), dict(parameters), count)
+            require(
+                given == expected,
+                f"of {likelihoods}, with {count} observations, {expected} wins, not {given}.",
+            )
+
+
+@EXERCISES.add(
+    "functions 1.3",
+    lambda steps: sum(2 - 2 * math.exp(-(t**2) / 18) for t in range(1, steps + 1)) / steps,
+    lambda steps: 1.01,
+)
+def last_value_error(answer) -> None:
+    """What it costs to say the last value on RBF curves."""
+    for steps in (1, 4, 10):
+        expected = exact_error(torch.eye(3, dtype=torch.float64)[-1:].expand(steps, -1))
+        given = float(answer(steps))
+        require(abs(given - expected) < 5e-4, f"over {steps} steps it is {expected:.4f}, not {given:.4f}.")
+
+
+@EXERCISES.add(
+    "functions 1.4",
+    lambda network, y, steps: extrapolate(network, y, steps).point,
+    lambda network, y, steps: network(y).detach().expand(-1, steps),
+)
+def slide(answer) -> None:
+    """Ten steps with a window that moves."""
+    network, _ = trained("one_d")
+    y = tasks.evaluation_curves(6, 22).y[:, :12]
+    for steps in (1, 4):
+        given = answer(network, y.clone(), steps)
+        require(tuple(given.shape) == (6, steps), f"return {steps} new values for each curve, no others.")
+        expected = extrapolate(network, y, steps, "sliding").point
+        require(torch.allclose(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
+
+
+@EXERCISES.add(
+    "functions 1.5",
+    lambda observed: tasks.NOISE**2 / observed,
+    lambda observed: tasks.NOISE**2 * (1 + 1 / observed),
+)
+def line_error(answer) -> None:
+    """The exact error of least squares on lines."""
+    for observed in (3, 12, 20):
+        unit = torch.eye(observed, dtype=torch.float64)
+        weights = baselines.straight_line(unit)  # by observation and step; a line itself is continued exactly
+        expected = tasks.NOISE**2 * float(weights.square().sum(dim=0).mean())
+        given = float(answer(observed))
+        require(
+            abs(given - expected) < 1e-3 * expected,
+            f"after {observed} points it is {expected:.5f}, not {given:.5f}.",
         )
