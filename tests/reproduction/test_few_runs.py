@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from mini_lib.functions.runs import paper_settings
-from mini_lib.functions.tasks import KINDS
-from mini_lib.reproduction import Records, plotting, settings_hash
+from mini_lib.reproduction import plotting, settings_hash
 from mini_lib.reproduction.comparison import ENOUGH, TOO_FEW, Comparison, Measured
-from mini_lib.reproduction.functions import figures as function_figures
-from mini_lib.reproduction.functions import tables
-from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.kanerva import figures as kanerva_figures
-from mini_lib.settings import run_key
 from reproduction.samples import cell
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -52,27 +47,6 @@ def test_the_given_machine_is_judged_on_three_runs(capsys, given, said):
     out = capsys.readouterr().out
     assert said in out
     assert ("does dividing" in out) == ("machine given" in out.splitlines()[0]) == (len(given) >= ENOUGH)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_the_readings_of_table_1_say_how_many_runs_they_rest_on(tmp_path, capsys, count):
-    stored, made = Records(), Records(tmp_path)
-    for model in ("one_d", "one_d_window"):
-        settings = paper_settings(model).to_dict()
-        first = stored.of(settings_hash(settings))[0]
-        for seed in range(1, count + 1):
-            made.add(first | {"seed": seed, "key": run_key(settings, seed)}, "functions.table1")
-    names = {"records": made, "tables": tables, "figures": function_figures, "ROWS": ROWS, "KINDS": KINDS}
-    names |= {"ENOUGH": ENOUGH, "TOO_FEW": TOO_FEW, "settings_hash": settings_hash}
-    exec(
-        code_with("functions/5_what_bounds.ipynb", "started at 10"),
-        names | {"paper_settings": paper_settings},
-    )
-    out = capsys.readouterr().out
-    word = "enough for verdicts" if count >= ENOUGH else TOO_FEW
-    assert f"1d, window          {count} finished: {word}\n" in out
-    assert "relational          0 finished: not run\n" in out
-    assert (f"1d, window less 1d, growing context, {TOO_FEW}:" in out) == (count < ENOUGH)
 
 
 def run_of_scan(validation, tests):
