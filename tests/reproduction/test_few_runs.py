@@ -1,7 +1,6 @@
 """Chapters give no verdict on fewer than three runs: their cells, with runs that are made up."""
 
 import json
-import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,9 +9,7 @@ import pytest
 
 from mini_lib.functions.runs import paper_settings
 from mini_lib.reproduction import plotting, settings_hash
-from mini_lib.reproduction.comparison import ENOUGH, TOO_FEW, Comparison, Measured
-from mini_lib.reproduction.kanerva import figures as kanerva_figures
-from reproduction.samples import cell
+from mini_lib.reproduction.comparison import ENOUGH, TOO_FEW
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -24,29 +21,6 @@ def code_with(path, phrase):
         text for each in cells if each["cell_type"] == "code" and phrase in (text := "".join(each["source"]))
     )
     return code
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ((20.0, 20.1, 20.2), "does dividing by class pay in these runs? yes"),
-        ((40.0, 40.1, 40.2), "does dividing by class pay in these runs? no"),
-        ((30.0, 28.0, 32.0), "does dividing by class pay in these runs? nobody can tell"),
-        ((20.0, 20.1), "without a place: k = 2, machine given, too few runs"),
-        ((), "without a place: k = 2, machine given, not run"),
-    ],
-)
-def test_the_given_machine_is_judged_on_three_runs(capsys, given, said):
-    runs = {"k = 1": (30.0, 30.1, 30.2), "k = 2": (50.0, 50.1, 50.2), "k = 2, machine given": given}
-    losses = [
-        Comparison(cell("kanerva.fig2c", row, "loss"), None, Measured(values)) for row, values in runs.items()
-    ]
-    names = {"with_given": lambda: losses, "figures": kanerva_figures, "math": math}
-    names |= {"ENOUGH": ENOUGH, "TOO_FEW": TOO_FEW}
-    exec(code_with("kanerva/3_binding.ipynb", "does dividing by class pay"), names)
-    out = capsys.readouterr().out
-    assert said in out
-    assert ("does dividing" in out) == ("machine given" in out.splitlines()[0]) == (len(given) >= ENOUGH)
 
 
 def run_of_scan(validation, tests):
