@@ -17,6 +17,7 @@ from mini_lib.esbn.evaluation import predict
 from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
 from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import TrainingStack
 from mini_lib.training_run import TrainingRun
 from mini_lib.weights import trained
@@ -149,6 +150,126 @@ def same_relations(answer) -> None:
     near(given[0], alike.double().mean().item(), "the share of neighbours with the same relations")
     right = (train.answers[neighbours] == test.answers)[~alike]
     near(given[1], right.double().mean().item(), "the share of the others that is answered right")
+
+
+# ------------------------------------------------------------------------------------------------ chapter 2
+
+
+def normalised(raw: torch.Tensor) -> torch.Tensor:
+    """Steps less their mean, over their spread."""
+    centred = raw - raw.mean(dim=1, keepdim=True)
+    return centred / (centred.square().sum(dim=1, keepdim=True) / (raw.shape[1] - 1) + 1e-8).sqrt()
+
+
+@EXERCISES.add(
+    "esbn 2.1",
+    lambda raw, windows: normalised(raw),
+    lambda raw, windows: torch.cat([part - part.mean(1, keepdim=True) for part in raw.split(2, dim=1)], 1),
+)
+def pair_by_pair(answer) -> None:
+    """Normalisation in windows."""
+    with seeded(1, "windows"):
+        raw = torch.randn(5, 6, 7) + 3
+    for windows in ((2, 2, 2), (6,), (4, 2)):
+        given = answer(raw.clone(), windows)
+        require(given.shape == raw.shape, "return as many steps as you are given.")
+        start = 0
+        for window in windows:
+            part = slice(start, start + window)
+            gap = (given[:, part] - normalised(raw[:, part])).abs().max().item()
+            require(
+                gap < 1e-3, f"windows {windows}: steps {start + 1} to {start + window} are {gap:.2f} off."
+            )
+            start += window
+
+
+def forced_gate(network):
+    """An answer that changes the network it is given."""
+    with torch.no_grad():
+        network.core.gate.bias += 1000.0
+    return network
+
+
+@EXERCISES.add("esbn 2.2", lambda network: network, forced_gate)
+def open_gates(answer) -> None:
+    """A copy whose gate is always open."""
+    network, _ = trained("esbn")
+    before = network.core.gate.bias.clone()
+    opened = answer(network)
+    require(
+        torch.equal(network.core.gate.bias, before), "change a copy (copy.deepcopy), not the network itself."
+    )
+    with torch.no_grad():
+        gates = opened.core.trace(opened.embed(glyphs(), some_problems().test.ids)).gates
+        least = gates[:, 1:].min().item()
+    require(least > 0.999, f"one gate is {least:.2f}.")
+    others = zip(network.named_parameters(), opened.named_parameters(), strict=True)
+    for (name, old), (_, new) in others:
+        require("gate" in name or torch.equal(old, new), f"{name} has changed too.")
+
+
+@EXERCISES.add("esbn 2.3", lambda network, images, ids: 0.5, lambda network, images, ids: 1)
+def same_answers(answer) -> None:
+    """Whether the order of row 1 matters."""
+    network, images, ids = trained("esbn")[0], glyphs(), some_problems(100).test.ids
+    value = answer(network, images, ids.clone())
+    other = torch.cat([ids[:, 2:3], ids[:, :2], ids[:, 3:]], dim=1)
+    with torch.no_grad():
+        same = (network(images, ids).argmax(dim=1) == network(images, other).argmax(dim=1)).double().mean()
+    near(value, same.item(), "the share of equal answers")
+
+
+@EXERCISES.add(
+    "esbn 2.4", lambda core, z: core(z), lambda core, z: core(z / 10), lambda core, z: core(z / 100)
+)
+def soft_looks(answer) -> None:
+    """Even weights, and confidences as they were."""
+    network = trained("esbn")[0]
+    core = network.core
+    with torch.no_grad():
+        z = network.embed(glyphs(), some_problems(40).test.ids)
+        gain = core.confidence_gain.clone()
+        given = answer(core, z.clone())
+        require(
+            torch.equal(core.confidence_gain, gain), "change a copy (copy.deepcopy), not the core itself."
+        )
+        state, read = core.controller.initial_state(z), z.new_zeros(len(z), 257)
+        keys = []
+        for t in range(10):
+            state = core.controller(read, state)
+            if t:
+                now = z[:, t] if t < 9 else torch.zeros_like(z[:, 0])
+                products = (z[:, :t] * now[:, None]).sum(dim=2)
+                sure = torch.sigmoid(core.confidence_gain * products + core.confidence_bias)
+                entries = torch.cat([torch.stack(keys, dim=1), sure[..., None]], dim=2)
+                read = (products / 100).softmax(dim=1)[:, None] @ entries
+                read = torch.sigmoid(core.gate(state[0])) * read[:, 0]
+            keys.append(torch.relu(core.key(state[0])))
+        expected = core.answer(state[0])
+    require(given.shape == expected.shape, "return the logits, [N, 4].")
+    gap = (given - expected).abs().max().item()
+    require(gap < 0.02, f"a logit is {gap:.2f} off; are the weights softer, and the confidences the same?")
+
+
+@EXERCISES.add(
+    "esbn 2.5",
+    lambda z: z,
+    lambda z: z.flip(1),
+    lambda z: 2 * z,
+    lambda z: z @ torch.linalg.qr(torch.randn(z.shape[2], z.shape[2], generator=torch_rng(0, "turn")))[0],
+)
+def mirror(answer) -> None:
+    """A change of embeddings that no ESBN notices."""
+    with seeded(1, "mirror"):
+        z = torch.randn(20, 9, 128)
+    given = answer(z.clone())
+    require(given.shape == z.shape, "return embeddings of the same shape.")
+    require((given - z).abs().amax(dim=2).min() > 0.1, "some embeddings have not moved.")
+    require(torch.allclose(answer(given.clone()), z, atol=1e-4), "done twice, it should change nothing.")
+    core = trained("esbn")[0].core
+    with torch.no_grad():
+        gap = (core(given) - core(z)).abs().max().item()
+    require(gap < 0.05, f"an answer of the ESBN changes by {gap:.2f}.")
 
 
 # ------------------------------------------------------------------------------------------------ chapter 3
