@@ -1,18 +1,25 @@
 """The exercises of the ESBN chapters: what a right answer has to do."""
 
 import math
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import torch
+from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
 from mini_lib.esbn.evaluation import predict
+from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
 from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.seeding import seeded, torch_rng
+from mini_lib.training import TrainingStack
+from mini_lib.training_run import TrainingRun
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -145,6 +152,227 @@ def same_relations(answer) -> None:
     near(given[1], right.double().mean().item(), "the share of the others that is answered right")
 
 
+# ------------------------------------------------------------------------------------------------ chapter 2
+
+
+def normalised(raw: torch.Tensor) -> torch.Tensor:
+    """Steps less their mean, over their spread."""
+    centred = raw - raw.mean(dim=1, keepdim=True)
+    return centred / (centred.square().sum(dim=1, keepdim=True) / (raw.shape[1] - 1) + 1e-8).sqrt()
+
+
+@EXERCISES.add(
+    "esbn 2.1",
+    lambda raw, windows: normalised(raw),
+    lambda raw, windows: torch.cat([part - part.mean(1, keepdim=True) for part in raw.split(2, dim=1)], 1),
+)
+def pair_by_pair(answer) -> None:
+    """Normalisation in windows."""
+    with seeded(1, "windows"):
+        raw = torch.randn(5, 6, 7) + 3
+    for windows in ((2, 2, 2), (6,), (4, 2)):
+        given = answer(raw.clone(), windows)
+        require(given.shape == raw.shape, "return as many steps as you are given.")
+        start = 0
+        for window in windows:
+            part = slice(start, start + window)
+            gap = (given[:, part] - normalised(raw[:, part])).abs().max().item()
+            require(
+                gap < 1e-3, f"windows {windows}: steps {start + 1} to {start + window} are {gap:.2f} off."
+            )
+            start += window
+
+
+def forced_gate(network):
+    """An answer that changes the network it is given."""
+    with torch.no_grad():
+        network.core.gate.bias += 1000.0
+    return network
+
+
+@EXERCISES.add("esbn 2.2", lambda network: network, forced_gate)
+def open_gates(answer) -> None:
+    """A copy whose gate is always open."""
+    network, _ = trained("esbn")
+    before = network.core.gate.bias.clone()
+    opened = answer(network)
+    require(
+        torch.equal(network.core.gate.bias, before), "change a copy (copy.deepcopy), not the network itself."
+    )
+    with torch.no_grad():
+        gates = opened.core.trace(opened.embed(glyphs(), some_problems().test.ids)).gates
+        least = gates[:, 1:].min().item()
+    require(least > 0.999, f"one gate is {least:.2f}.")
+    others = zip(network.named_parameters(), opened.named_parameters(), strict=True)
+    for (name, old), (_, new) in others:
+        require("gate" in name or torch.equal(old, new), f"{name} has changed too.")
+
+
+@EXERCISES.add("esbn 2.3", lambda network, images, ids: 0.5, lambda network, images, ids: 1)
+def same_answers(answer) -> None:
+    """Whether the order of row 1 matters."""
+    network, images, ids = trained("esbn")[0], glyphs(), some_problems(100).test.ids
+    value = answer(network, images, ids.clone())
+    other = torch.cat([ids[:, 2:3], ids[:, :2], ids[:, 3:]], dim=1)
+    with torch.no_grad():
+        same = (network(images, ids).argmax(dim=1) == network(images, other).argmax(dim=1)).double().mean()
+    near(value, same.item(), "the share of equal answers")
+
+
+@EXERCISES.add(
+    "esbn 2.4", lambda core, z: core(z), lambda core, z: core(z / 10), lambda core, z: core(z / 100)
+)
+def soft_looks(answer) -> None:
+    """Even weights, and confidences as they were."""
+    network = trained("esbn")[0]
+    core = network.core
+    with torch.no_grad():
+        z = network.embed(glyphs(), some_problems(40).test.ids)
+        gain = core.confidence_gain.clone()
+        given = answer(core, z.clone())
+        require(
+            torch.equal(core.confidence_gain, gain), "change a copy (copy.deepcopy), not the core itself."
+        )
+        state, read = core.controller.initial_state(z), z.new_zeros(len(z), 257)
+        keys = []
+        for t in range(10):
+            state = core.controller(read, state)
+            if t:
+                now = z[:, t] if t < 9 else torch.zeros_like(z[:, 0])
+                products = (z[:, :t] * now[:, None]).sum(dim=2)
+                sure = torch.sigmoid(core.confidence_gain * products + core.confidence_bias)
+                entries = torch.cat([torch.stack(keys, dim=1), sure[..., None]], dim=2)
+                read = (products / 100).softmax(dim=1)[:, None] @ entries
+                read = torch.sigmoid(core.gate(state[0])) * read[:, 0]
+            keys.append(torch.relu(core.key(state[0])))
+        expected = core.answer(state[0])
+    require(given.shape == expected.shape, "return the logits, [N, 4].")
+    gap = (given - expected).abs().max().item()
+    require(gap < 0.02, f"a logit is {gap:.2f} off; are the weights softer, and the confidences the same?")
+
+
+@EXERCISES.add(
+    "esbn 2.5",
+    lambda z: z,
+    lambda z: z.flip(1),
+    lambda z: 2 * z,
+    lambda z: z @ torch.linalg.qr(torch.randn(z.shape[2], z.shape[2], generator=torch_rng(0, "turn")))[0],
+)
+def mirror(answer) -> None:
+    """A change of embeddings that no ESBN notices."""
+    with seeded(1, "mirror"):
+        z = torch.randn(20, 9, 128)
+    given = answer(z.clone())
+    require(given.shape == z.shape, "return embeddings of the same shape.")
+    require((given - z).abs().amax(dim=2).min() > 0.1, "some embeddings have not moved.")
+    require(torch.allclose(answer(given.clone()), z, atol=1e-4), "done twice, it should change nothing.")
+    core = trained("esbn")[0].core
+    with torch.no_grad():
+        gap = (core(given) - core(z)).abs().max().item()
+    require(gap < 0.05, f"an answer of the ESBN changes by {gap:.2f}.")
+
+
+# ------------------------------------------------------------------------------------------------ chapter 3
+
+
+@EXERCISES.add(
+    "esbn 3.1",
+    lambda problems, batch_size, epochs: problems * epochs // batch_size,
+    lambda problems, batch_size, epochs: problems // batch_size * epochs,
+)
+def updates(answer) -> None:
+    """How many updates a schedule makes."""
+    for problems, batch_size, epochs in ((360, 32, 150), (10_000, 32, 50), (4, 32, 100), (64, 32, 3)):
+        expected = sum(len(range(0, problems, batch_size)) for _ in range(epochs))
+        given = answer(problems, batch_size, epochs)
+        require(
+            given == expected,
+            f"{epochs} passes through {problems:,} problems in batches of {batch_size} are {expected:,} "
+            f"updates, not {given:,}.",
+        )
+
+
+@EXERCISES.add(
+    "esbn 3.2",
+    lambda problems, unseen: problems,
+    lambda problems, unseen: problems._replace(ids=unseen[problems.ids % 5]),
+    lambda problems, unseen: problems._replace(ids=unseen[torch.randint(90, problems.ids.shape)]),
+)
+def in_another_dress(answer) -> None:
+    """Problems with every image replaced, the same by the same."""
+    made = some_problems()
+    before = made.train.ids.clone()
+    given = answer(made.train, made.test_images)
+    require(torch.equal(made.train.ids, before), "make new ids; the problems you are given should stay.")
+    require(
+        torch.isin(given.ids, made.test_images).all(), "every object should be one of the unseen images now."
+    )
+    pairs = {
+        tuple(pair) for pair in torch.stack([before, given.ids], dim=2).flatten(0, 1).unique(dim=0).tolist()
+    }
+    require(
+        len(pairs) == len({old for old, _ in pairs}), "the same image must become the same in all problems."
+    )
+    require(len(pairs) == len({new for _, new in pairs}), "two different images must stay different.")
+    require(torch.equal(given.answers, made.train.answers), "the answers stay what they are.")
+
+
+@cache
+def baseline() -> torch.Tensor:
+    """What the stored LSTM says of the test problems."""
+    return predict(trained("esbn_lstm")[0], glyphs(), some_problems(400).test)
+
+
+@EXERCISES.add(
+    "esbn 3.3",
+    lambda logits, problems: (logits.argmax(dim=1) == problems.answers).float().mean().item(),
+    lambda logits, problems: 0.5,
+)
+def with_a_hint(answer) -> None:
+    """The share that is right when the objects of row 2 are out of the race."""
+    test = some_problems(400).test
+    value = answer(baseline().clone(), test)
+    hits = [
+        max((logit, -place) for place, logit in enumerate(row) if ids[5 + place] not in ids[3:5])[1] == -right
+        for row, ids, right in zip(baseline().tolist(), test.ids.tolist(), test.answers.tolist(), strict=True)
+    ]
+    near(value, sum(hits) / len(hits), "the share that is right with the hint")
+
+
+@EXERCISES.add(
+    "esbn 3.4",
+    lambda logits, answers, temperatures: (1, 1.386),
+    lambda logits, answers, temperatures: (max(temperatures), 1.386),
+)
+def cool_down(answer) -> None:
+    """The temperature at which the loss is least."""
+    test = some_problems(400).test
+    for temperatures in ([0.5, 1, 2, 4, 8, 16, 32], [3.0, 2.0]):
+        given = answer(baseline().clone(), test.answers, list(temperatures))
+        require(isinstance(given, tuple) and len(given) == 2, "return a pair, the temperature and the loss.")
+        losses = {}
+        for temperature in temperatures:
+            chances = (baseline() / temperature).softmax(dim=1)[torch.arange(400), test.answers]
+            losses[temperature] = -chances.log().mean().item()
+        best = min(losses, key=losses.get)
+        require(given[0] == best, f"of {temperatures} the loss is least at {best}, not at {given[0]}.")
+        near(float(given[1]), losses[best], "the loss at that temperature", within=1e-3)
+
+
+@EXERCISES.add(
+    "esbn 3.5",
+    lambda mean, error, values: abs(np.mean(values) - mean) / error,
+    lambda mean, error, values: abs(np.mean(values) - mean) / (error + np.std(values) / len(values) ** 0.5),
+    lambda mean, error, values: abs(np.mean(values) - mean) / math.hypot(error, np.std(values, ddof=1)),
+)
+def apart(answer) -> None:
+    """A difference of means in combined standard errors."""
+    for mean, error, values in ((72.3, 5.2, (61.0, 70.0, 55.5)), (34.8, 0.8, (33.2, 33.0, 34.4, 33.3))):
+        own = np.var(values, ddof=1) / len(values)
+        expected = abs(np.mean(values) - mean) / math.sqrt(error**2 + own)
+        near(float(answer(mean, error, values)), expected, "the number of combined standard errors")
+
+
 # ------------------------------------------------------------------------------------------------ chapter 4
 
 
@@ -207,3 +435,121 @@ def counting(answer) -> None:
             chosen = network.core.algorithm_1(network.embed(images, given.ids), edit).argmax(dim=1)
         right = 100 * (chosen == given.answers).double().mean().item()
         require(right > 90, f"with your edit the network solves {right:.0f} % of the problems {name}.")
+
+
+# ------------------------------------------------------------------------------------------------ chapter 5
+
+
+@cache
+def fresh(task: str, m: int, model: str) -> TrainingRun:
+    """A run that has not begun."""
+    return build(paper_settings(task, m, model, test_size=100), seed=1)
+
+
+@EXERCISES.add("esbn 5.1", lambda network, images, ids: 2, lambda network, images, ids: None)
+def first_door(answer) -> None:
+    """The first step at which weights differ between problems."""
+    for task, m, model in (
+        ("rmts", 95, "esbn_no_confidence"),
+        ("same_different", 98, "esbn_no_confidence"),
+        ("same_different", 98, "esbn_default_memory"),
+    ):
+        network = fresh(task, m, model).model
+        ids = make_problems(task, m, seed=1, test_size=100).test.ids
+        given = answer(network, glyphs(), ids)
+        with torch.no_grad():
+            weights = network.core.trace(network.embed(glyphs(), ids)).weights
+        steps = [
+            step for step in range(1, weights.shape[1] + 1) if weights[:, step - 1].std(dim=0).max() > 1e-4
+        ]
+        expected = min(steps, default=None)
+        require(
+            given == expected,
+            f"{model} on {task}: the weights {'never differ' if expected is None else 'do differ'}"
+            f"{'' if expected is None else f', and not first at step {given}'}.",
+        )
+
+
+@EXERCISES.add(
+    "esbn 5.2",
+    lambda z, gamma, beta: torch.sigmoid((z[:, 0] * z[:, 1]).sum(dim=1)),
+    lambda z, gamma, beta: torch.cosine_similarity(z[:, 0], z[:, 1]),
+)
+def confidence_by_hand(answer) -> None:
+    """The confidence that is read at step 2."""
+    network = deepcopy(fresh("same_different", 98, "esbn").model)
+    z = network.embed(glyphs(), make_problems("same_different", 98, seed=1, test_size=100).test.ids)
+    for gamma, beta in ((1.0, 0.0), (0.02, 0.4)):
+        with torch.no_grad():
+            network.core.confidence_gain.fill_(gamma)
+            network.core.confidence_bias.fill_(beta)
+            expected = network.core.match(z)[1][:, 1, 0]
+            given = torch.as_tensor(answer(z.detach().clone(), gamma, beta))
+        require(given.shape == expected.shape, "return one confidence a problem, [N].")
+        gap = (given - expected).abs().max().item()
+        require(gap < 1e-4, f"with gamma {gamma:g} and beta {beta:g} one confidence is {gap:.2f} off.")
+
+
+def no_zeros(network) -> None:
+    """An answer that changes more than biases."""
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.1)
+
+
+@EXERCISES.add("esbn 5.3", lambda network: None, no_zeros)
+def break_zeros(answer) -> None:
+    """Biases with which the network without confidence gets a gradient."""
+    training = fresh("same_different", 98, "esbn_no_confidence")
+    training = replace(training, model=deepcopy(training.model))
+    before = {name: value.clone() for name, value in training.model.named_parameters()}
+    answer(training.model)
+    for name, value in training.model.named_parameters():
+        same = torch.equal(value, before[name])
+        require(same or "bias" in name, f"{name} has changed; change biases only.")
+    batch = TrainingStack([training], torch.device("cpu"), stacked=False).batch(0) | training.constants
+    with torch.enable_grad():
+        loss(training.model, batch)[0].backward()
+    moved = sum(p.grad is not None and bool(p.grad.abs().max() > 1e-9) for p in training.model.parameters())
+    require(moved >= 10, f"{moved} parameters get a gradient.")
+
+
+@EXERCISES.add(
+    "esbn 5.4",
+    lambda differences: float(stats.ttest_1samp(differences, 0).pvalue),
+    lambda differences: float(stats.wilcoxon(differences, method="approx", zero_method="zsplit").pvalue),
+)
+def signed_ranks(answer) -> None:
+    """Wilcoxon's test on what is not tied."""
+    for differences in ([0, 0, 0, -1.2, -0.4, 0.3, -2.0, -3.1, -0.7], [0, 1.0, 2.5, -0.2, 3.0, 0, 0.9, 1.1]):
+        untied = np.array([value for value in differences if value])
+        ranks = stats.rankdata(np.abs(untied))
+        n = len(untied)
+        low = min(ranks[untied > 0].sum(), ranks[untied < 0].sum())
+        z = (low - n * (n + 1) / 4) / math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        near(float(answer(list(differences))), 2 * stats.norm.cdf(z), "the p of the ranks", within=1e-3)
+
+
+@EXERCISES.add(
+    "esbn 5.5",
+    lambda images: torch.zeros(100, 128),
+    lambda images: images.mean(dim=(1, 2))[:, None].repeat(1, 128),
+    lambda images: images.flatten(1),
+    lambda images: torch.randn(100, 128),
+)
+def encode(answer) -> None:
+    """An encoder of no parameter with which objects find themselves."""
+    given = torch.as_tensor(answer(glyphs().clone())).float()
+    require(given.shape == (100, 128), "return 128 numbers an image, [100, 128].")
+    require(torch.equal(given, torch.as_tensor(answer(glyphs().clone())).float()), "nothing random, please.")
+    test = some_problems(300).test
+    raw = given[test.ids]
+    z = (raw - raw.mean(dim=1, keepdim=True)) / (raw.var(dim=1, keepdim=True) + 1e-8).sqrt()
+    found = total = 0
+    for problem, rows in zip(test.ids.tolist(), z, strict=True):
+        for first in range(3):
+            again = problem.index(problem[first], 3)
+            found += int((rows[:again] @ rows[again]).argmax()) == first
+            total += 1
+    share = 100 * found / total
+    require(share >= 95, f"{share:.0f} % of the objects find themselves.")
