@@ -3,14 +3,12 @@
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from mini_lib.functions.runs import paper_settings
 from mini_lib.functions.tasks import KINDS
-from mini_lib.reproduction import Records, plotting, settings_hash
+from mini_lib.reproduction import Records, settings_hash
 from mini_lib.reproduction.comparison import ENOUGH, TOO_FEW, Comparison, Measured
 from mini_lib.reproduction.functions import figures as function_figures
 from mini_lib.reproduction.functions import tables
@@ -73,46 +71,3 @@ def test_the_readings_of_table_1_say_how_many_runs_they_rest_on(tmp_path, capsys
     assert f"1d, window          {count} finished: {word}\n" in out
     assert "relational          0 finished: not run\n" in out
     assert (f"1d, window less 1d, growing context, {TOO_FEW}:" in out) == (count < ENOUGH)
-
-
-def run_of_scan(validation, tests):
-    checks = [
-        {"validation_accuracy": right, "test_accuracy": test}
-        for right, test in zip(validation, tests, strict=True)
-    ]
-    return {"checks": checks, "diverged": False, "metrics": {"test_accuracy": tests[0]}, "seed": 1}
-
-
-LEARNED, TRAPPED = ((100.0, 99.0), (80.0, 50.0)), ((0.0, 0.0), (0.0, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("runs", "findings"),
-    [
-        (
-            [LEARNED, TRAPPED],
-            [
-                "In 1 run that learned, accuracy on jump changes by up to 30 points",
-                "in 1 of 1 run that learned",
-            ],
-        ),
-        ([LEARNED] * 3, ["In 3 runs that learned", "in 3 of 3 runs that learned"]),
-        ([TRAPPED], []),
-    ],
-)
-def test_checkpoints_are_compared_in_runs_that_learned(monkeypatch, capsys, runs, findings):
-    shown = []
-    monkeypatch.setattr(plotting, "show", lambda figure, finding, caption: shown.append(finding))
-    drawn = SimpleNamespace(checkpoints=len, best_and_last=len)
-    records = SimpleNamespace(of=lambda digest: [run_of_scan(*run) for run in runs])
-    names = {"records": records, "figures": drawn, "plotting": plotting, "np": np, "table1": []}
-    names |= {"full": paper_settings("one_d"), "settings_hash": settings_hash, "told": list}
-    names |= {"ENOUGH": ENOUGH, "TOO_FEW": TOO_FEW}
-    for phrase in ("figures.checkpoints(", "figures.best_and_last("):
-        exec(code_with("scan/3_training.ipynb", phrase), names)
-    assert len(shown) == len(findings)
-    trapped = runs.count(TRAPPED)
-    for said, expected in zip(shown, findings, strict=True):
-        assert expected in said
-        assert said.endswith(f"; {trapped} run{'s' * (trapped != 1)} trapped.")
-    assert (TOO_FEW in capsys.readouterr().out) == (runs.count(LEARNED) < ENOUGH)
