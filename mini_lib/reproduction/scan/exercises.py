@@ -1,8 +1,11 @@
 """The exercises of the SCAN chapters: what a right answer has to do."""
 
+import math
+import statistics
 from copy import deepcopy
 from functools import cache
 
+import numpy as np
 import torch
 
 from mini_lib.reproduction.exercises import Exercises, require
@@ -11,8 +14,18 @@ from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
 from mini_lib.scan.grammar import commands as all_commands
 from mini_lib.scan.models import GRUAttention
-from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, action_count, encode, get_split, has
-from mini_lib.seeding import seeded
+from mini_lib.scan.tasks import (
+    ACTION_IDS,
+    EOS,
+    SOS,
+    WORD_IDS,
+    action_count,
+    encode,
+    get_split,
+    has,
+    simple_order,
+)
+from mini_lib.seeding import numpy_rng, seeded
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -231,6 +244,111 @@ def third_voice(answer) -> None:
     require(action not in alone, f"{action} is what one of them says alone.")
 
 
+@EXERCISES.add(
+    "scan 3.1",
+    lambda sd, points: round((2 * sd / points) ** 2),
+    lambda sd, points: int((1.96 * sd / points) ** 2),
+    lambda sd, points: math.ceil(1.96 * sd / points),
+)
+def runs_needed(answer) -> None:
+    """How many runs bring a mean within so many points."""
+    for sd, points in ((27.4, 5), (27.4, 10), (1.4, 2), (38.0, 3)):
+        given = answer(sd, points)
+        expected = next(n for n in range(1, 2000) if 1.96 * sd / math.sqrt(n) <= points)
+        require(
+            given == expected,
+            f"with an SD of {sd} it takes {expected} runs for {points} points, not {given}.",
+        )
+
+
+@cache
+def experiments() -> np.ndarray:
+    """Experiments of five runs each, from a skewed distribution."""
+    return 100 * numpy_rng(0, "experiments of an exercise").beta(1.0, 0.3, size=(3000, 5))
+
+
+@EXERCISES.add(
+    "scan 3.2",
+    lambda experiments: (0.5, 0.5),
+    lambda experiments: tuple(
+        float((abs(of(experiments, axis=1) - experiments.mean()) > 10).mean()) for of in (np.mean, np.median)
+    ),
+)
+def shares_off(answer) -> None:
+    """How often a mean and a median of five mislead."""
+    given = answer(experiments().copy())
+    require(isinstance(given, tuple) and len(given) == 2, "return a pair of shares.")
+    rows = experiments()
+    means, medians = rows.sum(axis=1) / 5, np.sort(rows, axis=1)[:, 2]
+    middle = float(np.sort(rows.ravel())[rows.size // 2 - 1 : rows.size // 2 + 1].mean())
+    for name, value, each, truth in (
+        ("means", given[0], means, rows.mean()),
+        ("medians", given[1], medians, middle),
+    ):
+        expected = sum(abs(one - truth) > 10 for one in each.tolist()) / len(each)
+        require(abs(value - expected) < 1e-3, f"{value:.3f} is not the share of {name} that are off.")
+
+
+@EXERCISES.add(
+    "scan 3.3",
+    lambda mean, sd, n: 0,
+    lambda mean, sd, n: int(n * (1 - mean / 100)),
+    lambda mean, sd, n: int((sd / mean) ** 2 * n),
+)
+def most_zeros(answer) -> None:
+    """How many runs can have been at zero."""
+    for mean, sd, n in ((78.4, 27.4, 25), (42.3, 32.7, 5), (99.0, 1.0, 5), (90.0, 50.0, 10)):
+        possible = [0]
+        for zeros in range(1, n):
+            others = [n * mean / (n - zeros)] * (n - zeros)
+            if others[0] <= 100 and statistics.stdev([0.0] * zeros + others) <= sd:
+                possible.append(zeros)
+        given, expected = answer(mean, sd, n), max(possible)
+        require(given == expected, f"{mean} ± {sd} in {n} runs leaves room for {expected}, not {given}.")
+
+
+@EXERCISES.add("scan 3.4", lambda values, k, n: float(np.mean(values)), lambda values, k, n: max(values))
+def reported(answer) -> None:
+    """What the best of k equal settings seems to be worth."""
+    values = np.array([0.0, 20.0, 55.0, 80.0, 95.0, 100.0])
+    for k, n in ((1, 5), (6, 2)):
+        sums = np.zeros(1)
+        for _ in range(n):
+            sums = np.add.outer(sums, values).ravel()
+        means = np.sort(sums / n)
+        upto = np.arange(1, len(means) + 1) / len(means)
+        chance = np.diff(np.concatenate([[0.0], upto**k]))
+        expected = float((means * chance).sum())
+        given = float(answer(values.copy(), k, n))
+        require(
+            abs(given - expected) < 0.5,
+            f"the best of {k} with {n} runs each is worth {expected:.1f} on average, not {given:.1f}.",
+        )
+
+
+@EXERCISES.add(
+    "scan 3.5",
+    lambda attention: float((attention.max(dim=1).values > 0.9999).float().mean()),
+    lambda attention: float((attention[:, 0] > 0.9999).float().mean()),
+    lambda attention: float((attention[:, 0] + attention[:, -1] > 0.9999).float().mean()),
+)
+def on_an_end(answer) -> None:
+    """At how many steps attention lies on an end."""
+    looks = torch.tensor(
+        [
+            [1.0, 0.0, 0.0, 0.0],
+            [0.5, 0.0, 0.0, 0.5],
+            [0.0, 0.0, 0.0, 1.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.999, 0.001, 0.0, 0.0],
+        ]
+    )
+    for rows in (looks, looks[1:3], looks[3:]):
+        lying = [max(row[0], row[-1]) > 0.9999 for row in rows.tolist()]
+        expected, given = sum(lying) / len(lying), float(answer(rows.clone()))
+        require(abs(given - expected) < 1e-3, f"{given:.2f} is not the share of {len(lying)} steps.")
+
+
 @EXERCISES.add("scan 4.1", lambda network, commands: 0.94, lambda network, commands: 1.0)
 def old_friends(answer) -> None:
     """The mean cosine between the roles of look and of other known verbs."""
@@ -309,6 +427,103 @@ def least(answer) -> None:
     require(given in wrong, f"“{given}” is answered right, or is none of the commands.")
     expected = min(wrong, key=lambda command: (len(command.split()), command))
     require(given == expected, f"“{given}” goes wrong, but there is a shorter or an earlier one.")
+
+
+@EXERCISES.add(
+    "scan 5.1",
+    lambda commands, verb: ([c for c in commands if not has(c, verb)], [c for c in commands if has(c, verb)]),
+    lambda commands, verb: ([*commands, verb], [c for c in commands if has(c, verb)]),
+)
+def hold_out(answer) -> None:
+    """The split of add-jump with another verb."""
+    order = simple_order()
+    for verb, split in (("jump", "add_jump"), ("turn left", "add_turn_left"), ("look", None)):
+        given = answer(list(order), verb)
+        require(isinstance(given, tuple) and len(given) == 2, "return a pair, training and test.")
+        train, test = map(list, given)
+        require(set(test) == {c for c in order if has(c, verb)} - {verb}, f"{verb}: other test commands.")
+        known = [c for c in order if not has(c, verb)]
+        require(train[: len(known)] == known, f"{verb}: first come the commands without it, in order.")
+        rest = train[len(known) :]
+        require(set(rest) == {verb}, f"{verb}: after them comes the verb alone.")
+        expected = get_split(split).train.count(verb) if split else len(get_split("add_jump").train) // 10
+        require(len(rest) == expected, f"{verb} stands {len(rest):,} times in training, not {expected:,}.")
+
+
+def _other_meaning(network):
+    """An answer that changes the meaning too."""
+    copy = deepcopy(network)
+    with torch.no_grad():
+        copy.meaning.weight[WORD_IDS["jump"]] += 1.0
+        copy.word.weight[WORD_IDS["jump"]] = copy.word.weight[WORD_IDS["walk"]]
+    return copy
+
+
+@EXERCISES.add("scan 5.2", lambda network: network, _other_meaning)
+def repair(answer) -> None:
+    """A network that looks astray, mended in its syntax stream."""
+    network, _ = trained("syntactic_attention_wrong_looks")
+    original = {name: value.clone() for name, value in network.state_dict().items()}
+    mended = answer(network)
+    for name, value in network.state_dict().items():
+        require(
+            torch.equal(value, original[name]), "change a copy of the network (copy.deepcopy), not itself."
+        )
+    rows = sum(
+        int((value != original[name]).reshape(len(value), -1).any(dim=1).sum())
+        for name, value in mended.state_dict().items()
+    )
+    same = torch.equal(mended.meaning.weight, original["meaning.weight"])
+    require(same, "a meaning has changed; the trouble is not there.")
+    require(rows == 1, f"{rows} rows have changed; one is enough.")
+    some = encode(new_commands())
+    before, after = accuracy(network, some), accuracy(mended, some)
+    require(after > before + 5, f"it answers {after:.0f} % of the new commands, and {before:.0f} % before.")
+
+
+@EXERCISES.add(
+    "scan 5.3",
+    lambda points, sd, other_sd: 25,
+    lambda points, sd, other_sd: math.ceil((2 * (sd + other_sd) / points) ** 2),
+    lambda points, sd, other_sd: math.ceil((sd**2 + other_sd**2) / points**2),
+)
+def enough(answer) -> None:
+    """Runs of each that make a difference two standard errors."""
+    for points, sd, other_sd in ((10.3, 14.2, 27.4), (36.1, 32.7, 27.4), (2.0, 1.4, 1.4)):
+        expected = next(n for n in range(1, 10_000) if 2 * math.hypot(sd, other_sd) <= points * math.sqrt(n))
+        given = answer(points, sd, other_sd)
+        require(
+            given == expected, f"for {points} points with {sd} and {other_sd} it takes {expected} of each."
+        )
+
+
+@EXERCISES.add(
+    "scan 5.4", lambda distance: 0.5, lambda distance: 0.5 * (1 + math.erf(distance / math.sqrt(2)))
+)
+def told_apart(answer) -> None:
+    """How often the nearer of two embeddings is the right one."""
+    with seeded(1, "told apart"):
+        noise = torch.randn(100_000, 3)
+    for distance in (0.5, 1.5, 4.0):
+        other = torch.tensor([0.0, distance, 0.0])
+        counted = float(((noise - other).norm(dim=1) > noise.norm(dim=1)).float().mean())
+        given = float(answer(distance))
+        require(abs(given - counted) < 0.006, f"at a distance of {distance:g} it is right in {counted:.2f}.")
+
+
+@EXERCISES.add(
+    "scan 5.5",
+    lambda results: float(results.mean(axis=1).var() / results.var()),
+    lambda results: float(results.var(axis=0).mean() / results.var()),
+)
+def share_of_draw(answer) -> None:
+    """The share of variance that lies within networks."""
+    results = numpy_rng(0, "share of the draw").uniform(0, 60, (6, 9)) + np.arange(6)[:, None] * 8
+    for each in (results, results[:2]):
+        means = each.mean(axis=1, keepdims=True)
+        expected = float(((each - means) ** 2).sum() / ((each - each.mean()) ** 2).sum())
+        given = float(answer(each.copy()))
+        require(abs(given - expected) < 1e-3, f"{given:.3f} is not the share within networks.")
 
 
 @EXERCISES.add(
