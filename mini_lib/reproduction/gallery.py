@@ -107,6 +107,10 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
                 cards.append(_card(row, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
+        if undrawn := [
+            f"{row.number}. {row.what} {row.undrawn}" for row in figure_rows(ledger) if row.undrawn
+        ]:
+            parts += ["Not drawn:", "\n".join(f"- {words}" for words in undrawn)]
     page = folder / "gallery.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page

@@ -97,3 +97,14 @@ def test_panels_stand_for_their_figure():
     rows = {row.number for row in gallery.figure_rows(ledger.load("kanerva"))}
     assert {"Figure 1C", "Figure 7A", "Figure 8"} <= rows
     assert not {"Figure 1", "Figure 7"} & rows
+
+
+@pytest.mark.parametrize(("title", "book"), LEDGERS, ids=[book.paper for _, book in LEDGERS])
+def test_every_figure_of_a_paper_is_drawn_or_its_lack_explained(title, book):
+    drawn = set()
+    for path in (ROOT / "notebooks" / book.paper).glob("*.ipynb"):
+        tags = set(gallery.drawn_in(path, path.name))
+        assert not tags & drawn, f"{title}: a second cell for {tags & drawn}"
+        drawn |= tags
+    rows = gallery.figure_rows(book)
+    assert drawn == {gallery.tag_of(row) for row in rows if not row.undrawn}
