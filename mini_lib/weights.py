@@ -131,6 +131,7 @@ TRAINED = {
     "kanerva_binding": ("kanerva", "binding"),
     "kanerva_binding_balanced": ("kanerva", "binding_balanced"),  # balanced at first: an addition of ours
     "kanerva_sprites": ("kanerva", "sprites"),
+    "kanerva_sprites_even": ("kanerva", "sprites_even"),  # all machines count alike: an addition of ours
     "kanerva_mixture": ("kanerva", "mixture"),
 }
 

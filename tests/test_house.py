@@ -54,7 +54,7 @@ UPSTAIRS = (
     {"comparison"},
     {"claims"},
     {"ledger", "glance", "mine", "plan"},
-    {"capacity"},
+    {"capacity", "gallery"},
     {"authors", "pages", "live"},
     {"bench", "doctor"},
     {"cli"},

@@ -16,13 +16,19 @@ window.addEventListener("load", function () {
   };
 });
 
-/* Sliders come without a name for screen readers; give each the text of its own label. */
-function nameSliders(root) {
+/* Sliders and their buttons come without names for screen readers; a slider gets the text of its own label. */
+function nameWidgets(root) {
   root.querySelectorAll('[role="slider"]:not([aria-label])').forEach(function (handle) {
     var box = handle.closest(".widget-slider, .jupyter-widgets");
     var label = box && box.querySelector(".widget-label");
     var text = label && label.textContent.trim();
     handle.setAttribute("aria-label", text || "step through the pictures");
+  });
+  root.querySelectorAll(".widget-play").forEach(function (player) {
+    ["play or pause", "stop", "repeat"].forEach(function (name, place) {
+      var button = player.querySelectorAll("button")[place];
+      if (button && !button.hasAttribute("aria-label")) button.setAttribute("aria-label", name);
+    });
   });
   root.querySelectorAll('.widget-label[title="null"]').forEach(function (label) { label.removeAttribute("title"); });
   /* A picture of a sequence: the label that stands above it, then what the sequence shows. */
@@ -36,7 +42,7 @@ function nameSliders(root) {
 }
 
 document.addEventListener("DOMContentLoaded", function () {
-  nameSliders(document);
-  new MutationObserver(function () { nameSliders(document); })
+  nameWidgets(document);
+  new MutationObserver(function () { nameWidgets(document); })
     .observe(document.body, { childList: true, subtree: true });
 });

@@ -504,14 +504,17 @@ def pages(
     ] = None,
 ) -> None:
     """Write the book's generated pages."""
-    from mini_lib.reproduction import Records, compare, write_pages
+    from mini_lib.reproduction import Records, compare, ledger, write_pages
     from mini_lib.reproduction.capacity import write_capacity
+    from mini_lib.reproduction.gallery import write_gallery
     from mini_lib.reproduction.pages import with_counts
 
     records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
     for path in write_pages(folder, wings(), records):
         print(path)
     print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
+    if Path("notebooks").is_dir():  # in a checkout
+        print(write_gallery(folder, Path(), [(each.TITLE, ledger.load(each.PAPER)) for each in wings()]))
     if readme is not None:
         text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), records))
         readme.write_text(text, encoding="utf-8")

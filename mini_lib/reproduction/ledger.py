@@ -45,6 +45,9 @@ class Row:
     page: str  #: the file of the book that shows it.
     #: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
     tag: str = ""
+    #: the tag of the notebook's cell that draws it, where the paper's number does not give it.
+    figure: str = ""
+    undrawn: str = ""  #: why no chapter draws it, where it is a figure.
 
 
 @dataclass(frozen=True)

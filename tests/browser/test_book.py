@@ -1,12 +1,24 @@
 """Every page of the built book, read as a reader reads it: from the disk, with no network."""
 
+from functools import cache
 from itertools import pairwise
+from urllib.parse import unquote
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = pytest.mark.browser
 
 PHONE = {"width": 390, "height": 844}
+KINDS_OF_PAGES = [
+    "book/intro.html",
+    "book/api/esbn.html",
+    "book/glossary.html",
+    "book/generated/gallery.html",
+    "notebooks/scan/4_attention.html",
+    "notebooks/functions/1_function_learning.html",
+]
+GRAVE = ("serious", "critical")
 DESK = {"width": 1280, "height": 900}
 
 
@@ -47,9 +59,24 @@ def test_local_links_lead_somewhere(reader, book):
     links = reader.page.eval_on_selector_all(
         "article a[href]", "all => all.map(a => new URL(a.getAttribute('href'), document.baseURI).href)"
     )
-    here = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
-    broken = [link for link in here if not (book / link.removeprefix(book.as_uri()).lstrip("/")).exists()]
+    here = {link.split("?")[0] for link in links if link.startswith("file:")}
+    broken = [
+        link for link in here if not leads_somewhere(book, link.removeprefix(book.as_uri()).lstrip("/"))
+    ]
     assert not broken
+
+
+def leads_somewhere(book, link) -> bool:
+    """Whether there is such a file of the book, and such a place in it."""
+    name, _, place = link.partition("#")
+    if not place:
+        return (book / name).exists()
+    return (book / name).exists() and f'id="{unquote(place)}"' in text_of(book / name)
+
+
+@cache
+def text_of(path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def test_links_within_the_page_lead_somewhere(reader):
@@ -68,6 +95,29 @@ def test_captions_are_legible(reader, theme):
     low = reader.page.eval_on_selector_all("article figcaption, article p", CONTRAST)
     reader.page.evaluate("() => document.documentElement.dataset.theme = 'light'")
     assert all(ratio >= 4.5 for ratio in low), min(low)
+
+
+def test_no_barrier_for_readers_with_other_senses(reader):
+    assert not barriers(reader.page, "light", {"rules": {"color-contrast": {"enabled": False}}})
+
+
+# What axe-core takes longest to measure follows from the style sheets alone: one page of each kind.
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", KINDS_OF_PAGES)
+def test_words_stand_out_from_their_ground(browser, book, name, theme):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / name).as_uri())
+    assert not barriers(page, theme, {"runOnly": ["color-contrast"]})
+    page.close()
+
+
+def barriers(page, theme, options) -> dict[str, str]:
+    """What axe-core calls serious or critical, folded parts included: an element by the rule it breaks."""
+    page.evaluate(SHOW_ALL, theme)
+    page.wait_for_timeout(400)  # colours change slowly
+    found = Axe().run(page, options={"resultTypes": ["violations"]} | options).response["violations"]
+    page.evaluate(SHOW_LESS)
+    return {each["id"]: each["nodes"][0]["html"] for each in found if each["impact"] in GRAVE}
 
 
 def test_no_sideways_scrolling_on_a_phone(reader):
@@ -258,6 +308,18 @@ PIXELS = """widget => {
   return canvas.toDataURL();
 }"""
 MOVED = f"([widget, before]) => ({DRAWN})(widget) && ({PIXELS})(widget) !== before"
+
+SHOW_ALL = """theme => {
+  document.documentElement.dataset.theme = theme;
+  for (const fold of document.querySelectorAll('article details:not([open])')) {
+    fold.open = true;
+    fold.dataset.wasClosed = '';
+  }
+}"""
+SHOW_LESS = """() => {
+  document.documentElement.dataset.theme = 'light';
+  for (const fold of document.querySelectorAll('[data-was-closed]')) fold.open = false;
+}"""
 
 WIDER_THAN_THE_PAGE = """() => {
   const page = document.documentElement;

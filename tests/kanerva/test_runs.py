@@ -242,20 +242,23 @@ def test_they_are_the_first_seed_of_the_small_scale(name):
 
 
 EVERY_1000 = tuple(range(100, 1000, 100))  # updates; an epoch has ten
-BALANCED = {"binding_balanced": {"balance": 15.0, "balance_until": 2000, "checks": EVERY_1000}}
+ADDITIONS = {  # of ours: the network that is changed, and how
+    "binding_balanced": ("binding", {"balance": 15.0, "balance_until": 2000, "checks": EVERY_1000}),
+    "sprites_even": ("sprites", {"options": {"assignment": "even"}}),
+}
 
 
-@pytest.mark.parametrize("name", BALANCED)
-def test_those_that_were_balanced_are_the_first_seed_of_their_variant(name):
+@pytest.mark.parametrize("name", ADDITIONS)
+def test_those_with_an_addition_are_the_first_seed_of_their_variant(name):
     _, about = trained(f"kanerva_{name}")
-    plain = name.removesuffix("_balanced")
-    assert about["settings"] == tutorial_settings(plain, MACHINES[plain], **BALANCED[name]).to_dict()
+    plain, changes = ADDITIONS[name]
+    assert about["settings"] == tutorial_settings(plain, MACHINES[plain], **changes).to_dict()
     assert about["seed"] == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [*(name for name in MACHINES if name != "sprites"), *BALANCED]
+    "name", [name for name in [*MACHINES, *ADDITIONS] if "sprites" not in name]
 )  # sprites take a minute
 def test_they_do_what_their_files_say(name):
     network, about = trained(f"kanerva_{name}")

@@ -9,11 +9,12 @@ import pytest
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import exercises
 from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
+from mini_lib.reproduction.functions.exercises import EXERCISES as FUNCTIONS
 from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALL = {**ESBN, **SCAN, **KANERVA}
+ALL = {**ESBN, **SCAN, **FUNCTIONS, **KANERVA}
 
 
 def cells(tag: str) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 import torch
 
+from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
+from mini_lib.kanerva.models.mixture import straight_through
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.seeding import torch_rng
 
@@ -19,6 +21,305 @@ def near(given, expected) -> bool:
     given = torch.as_tensor(given, dtype=torch.float32)
     expected = torch.as_tensor(expected, dtype=torch.float32)
     return given.shape == expected.shape and torch.allclose(given, expected, atol=1e-5)
+
+
+def some_numbers(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Random normal numbers."""
+    return torch.randn(*shape, generator=torch_rng(seed, "exercise"))
+
+
+def some_weights(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Random weights of machines, which sum to 1 over the last axis."""
+    return torch.softmax(3 * some_numbers(*shape, seed=seed), dim=-1)
+
+
+# ------------------------------------------------------------------------------------------------ binding
+
+
+def largest_of_means(written: torch.Tensor, asked: torch.Tensor) -> list:
+    """The mistake of exercise 3.1: even use makes the largest mean small, however sparse items are."""
+    means = written.mean(dim=(0, 1))
+    return [means.max(), means.min(), (written.argmax(-1) == asked.argmax(-1)).float().mean()]
+
+
+@EXERCISES.add("kanerva 3.1", largest_of_means, lambda written, asked: [0.9, 0.5])
+def three_numbers(answer) -> None:
+    """How sparse weights are, how even, and whether items are asked for where they were written."""
+    written, asked = some_weights(3, 7, 4), some_weights(3, 7, 4, seed=1)
+    given = answer(written.clone(), asked.clone())
+    require(len(given) == 3, "return three numbers.")
+    expected = sharing(written)
+    require(near(given[0], expected["largest"]), "the first is each item's largest weight, then their mean.")
+    require(
+        near(given[1], expected["least_used"]), "the second is the smallest of the machines' mean weights."
+    )
+    same = (written.argmax(dim=2) == asked.argmax(dim=2)).float().mean()
+    require(near(given[2], same), "the third is a share of items: the same machine has most both times.")
+
+
+@EXERCISES.add(
+    "kanerva 3.2",
+    lambda parts, gamma: (parts * gamma[..., None]).sum(dim=2),
+    lambda parts, gamma: parts[:, :, 0],
+)
+def winner(answer) -> None:
+    """The code of the machine that counts most."""
+    parts, gamma = some_numbers(2, 5, 3, 4), some_weights(2, 5, 3)
+    given = answer(parts.clone(), gamma.clone())
+    require(given.shape == (2, 5, 4), "return codes [B, T, C].")
+    top = gamma.argmax(dim=2)
+    expected = torch.stack([torch.stack([parts[b, t, top[b, t]] for t in range(5)]) for b in range(2)])
+    require(
+        near(given, expected), "take what the machine with the largest weight says, and with a weight of 1."
+    )
+
+
+def of_means(values: torch.Tensor, labels: torch.Tensor) -> float:
+    """The mistake of exercise 3.3: classes count alike, however many items they have."""
+    means = torch.stack([values[labels == c].mean() for c in labels.unique()])
+    return (means.var(correction=0) / values.var(correction=0)).item()
+
+
+@EXERCISES.add("kanerva 3.3", of_means, lambda values, labels: 0.5)
+def eta_squared(answer) -> None:
+    """The share of variance that classes explain."""
+    labels = torch.tensor([0] * 30 + [1] * 5 + [4] * 3)
+    values = some_numbers(38) + labels
+    given = torch.as_tensor(answer(values.clone(), labels.clone()))
+    require(given.ndim == 0, "return one number.")
+    expected = explained(values[:, None], labels)
+    require(
+        abs(float(given) - expected) < 1e-4,
+        f"{float(given):.3f} is not it; each class counts with its number of items.",
+    )
+
+
+def wiped_in_place(images: torch.Tensor, channel: int) -> torch.Tensor:
+    """The mistake of exercise 3.4: what was given is changed."""
+    images[:, :, channel] = 0
+    return images
+
+
+@EXERCISES.add("kanerva 3.4", wiped_in_place, lambda images, channel: torch.zeros_like(images))
+def hide(answer) -> None:
+    """Pictures without a channel."""
+    images = some_numbers(2, 3, 3, 4, 4)
+    for channel in range(3):
+        given = answer(images, channel)
+        require(given.shape == images.shape, "return pictures of the same shape.")
+        require(torch.equal(images, some_numbers(2, 3, 3, 4, 4)), "hide in a copy, and leave what was given.")
+        require(not given[:, :, channel].any(), "something of that channel is left.")
+        kept = [c for c in range(3) if c != channel]
+        require(torch.equal(given[:, :, kept], images[:, :, kept]), "the other channels have changed.")
+
+
+@EXERCISES.add(
+    "kanerva 3.5", lambda losses: [losses[:, 0].mean(), losses[:, -1].mean()], lambda losses: [0, 0]
+)
+def quarters(answer) -> None:
+    """Losses of the first items and of the last ones."""
+    losses = some_numbers(3, 12)
+    given = answer(losses.clone())
+    require(len(given) == 2, "return two numbers: the first quarter, the last.")
+    require(near(given[0], losses[:, :3].mean()), "the first quarter of 12 items are three items.")
+    require(near(given[1], losses[:, 9:].mean()), "the last quarter of 12 items are the last three.")
+
+
+def without_square(w: torch.Tensor, V: torch.Tensor, eta: torch.Tensor) -> torch.Tensor:
+    """The mistake of exercise 3.6: the noise is not squared."""
+    s = torch.einsum("km,kmn,kn->k", w, V, w)
+    return s / (s + eta)
+
+
+@EXERCISES.add("kanerva 3.6", without_square, lambda w, V, eta: torch.ones(len(w)))
+def kappa_of(answer) -> None:
+    """What machines learn of an item."""
+    w, root, eta = some_numbers(3, 4), some_numbers(3, 4, 4), some_numbers(3).abs() + 0.5
+    V = root @ root.mT
+    given = torch.as_tensor(answer(w, V, eta))
+    require(given.shape == (3,), "return one number for each machine.")
+    expected = torch.stack([w[i] @ V[i] @ w[i] / (w[i] @ V[i] @ w[i] + eta[i].square()) for i in range(3)])
+    require(near(given, expected), "kappa is s / (s + eta squared), with s = w V w of the same machine.")
+
+
+# ------------------------------------------------------------------------------------------------ sprites
+
+
+def without_means(table: torch.Tensor) -> torch.Tensor:
+    """A table without what its rows, and its columns, have in common."""
+    return table - table.mean(1, keepdim=True) - table.mean(0, keepdim=True) + table.mean()
+
+
+def unscaled(pictures: torch.Tensor, sprites: torch.Tensor) -> torch.Tensor:
+    """The mistake of exercise 4.1: products that are not divided by lengths."""
+    return pictures.flatten(1) @ sprites.flatten(1).T
+
+
+@EXERCISES.add("kanerva 4.1", unscaled, lambda pictures, sprites: torch.zeros(3, 2))
+def template_matching(answer) -> None:
+    """Cosines of pictures and sprites."""
+    pictures, sprites = some_numbers(3, 5, 5).abs(), some_pictures(2)[:, 0, :5, :5]
+    given = torch.as_tensor(answer(pictures.clone(), sprites.clone()))
+    require(given.shape == (3, 2), "return a table of machines by sprites, [K, S].")
+    expected = cosines(pictures[None, None], sprites[None, None])[0, 0]
+    require(near(given, expected), "a cosine is the product of pixels, divided by the length of both.")
+
+
+@EXERCISES.add(
+    "kanerva 4.2", lambda found: found.mean(dim=2).argmax(dim=1), lambda found: found[:, :, 0].argmax(dim=0)
+)
+def holder(answer) -> None:
+    """The machine that is most like the first sprite."""
+    found = some_numbers(9, 4, 2)
+    given = torch.as_tensor(answer(found.clone()))
+    require(given.shape == (9,), "return one number for each picture.")
+    require(near(given, found[:, :, 0].max(dim=1).indices), "compare the machines' cosines with sprite 1.")
+
+
+@EXERCISES.add(
+    "kanerva 4.3", lambda table: table - table.mean(), lambda table: table - table.mean(1, keepdim=True)
+)
+def interaction(answer) -> None:
+    """A table without the means of its rows and columns."""
+    table = some_numbers(3, 5)
+    given = torch.as_tensor(answer(table.clone()))
+    require(given.shape == table.shape, "return a table of the same shape.")
+    require(near(given.sum(dim=1), torch.zeros(3)), "the rows still have levels of their own.")
+    require(near(given.sum(dim=0), torch.zeros(5)), "the columns still have levels of their own.")
+    require(
+        near(given, without_means(table)), "subtract the means of rows and columns, and add the grand mean."
+    )
+
+
+def of_all_rows(values: torch.Tensor, bins: torch.Tensor, number: int) -> float:
+    """The mistake of exercise 4.4: the square of one interaction, noise and all."""
+    table = torch.stack([values[bins == j].mean(dim=0) for j in range(number)], dim=1)
+    return without_means(table).square().mean().item()
+
+
+@EXERCISES.add("kanerva 4.4", of_all_rows, lambda values, bins, number: 0.0)
+def unbiased(answer) -> None:
+    """The effect of bins, without that of noise."""
+    bins = torch.arange(120) // 2 % 5
+    values = some_numbers(120, 3) + torch.stack([bins, -bins, 0 * bins], dim=1)
+    given = torch.as_tensor(answer(values.clone(), bins.clone(), 5))
+    require(given.ndim == 0, "return one number.")
+    tables = [
+        without_means(torch.stack([values[half::2][bins[half::2] == j].mean(dim=0) for j in range(5)], dim=1))
+        for half in (0, 1)
+    ]
+    expected = (tables[0] * tables[1]).mean()
+    require(near(given, expected), "multiply the interactions of the rows 0, 2, 4, ... and 1, 3, 5, ... .")
+
+
+def unframed(pictures: torch.Tensor) -> torch.Tensor:
+    """The mistake of exercise 4.5: means along rows alone."""
+    return torch.nn.functional.avg_pool2d(pictures.flatten(0, 2), (1, 5), 1, (0, 2)).view(pictures.shape)
+
+
+@EXERCISES.add("kanerva 4.5", unframed, lambda pictures: pictures)
+def blurred(answer) -> None:
+    """Means of 5 x 5 pixels."""
+    pictures = some_numbers(2, 1, 2, 8, 8)
+    given = answer(pictures.clone())
+    require(given.shape == pictures.shape, "return pictures of the same shape.")
+    middle = pictures[..., 1:6, 2:7].mean(dim=(-2, -1))
+    require(near(given[..., 3, 4], middle), "a pixel should be the mean of the 5 x 5 pixels around it.")
+    corner = pictures[..., :3, :3].sum(dim=(-2, -1)) / 25
+    require(near(given[..., 0, 0], corner), "outside of the picture there are zeros, and 25 pixels count.")
+
+
+# ------------------------------------------------------------------------------------------------ mixture
+
+
+@EXERCISES.add(
+    "kanerva 5.1",
+    lambda logits, uniform: logits.argmax(dim=-1),
+    lambda logits, uniform: (logits + uniform).argmax(dim=-1),
+)
+def draw(answer) -> None:
+    """Draws by a maximum."""
+    logits = some_numbers(200, 3)
+    uniform = torch.rand(200, 3, generator=torch_rng(1, "exercise")).clamp(min=1e-6)
+    given = torch.as_tensor(answer(logits.clone(), uniform.clone()))
+    require(given.shape == (200,), "return one number for each draw, that of the machine.")
+    expected = (logits - torch.log(-torch.log(uniform))).argmax(dim=1)
+    require(near(given, expected), "add a Gumbel number to each logit, and take the largest.")
+
+
+@EXERCISES.add("kanerva 5.2", lambda cost: cost - cost.mean(), lambda cost: 0 * cost)
+def warm_limit(answer) -> None:
+    """The gradient at a high temperature, times that temperature."""
+    for cost in (torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0.0, 3.0, 1.0, 0.0])):
+        given = torch.as_tensor(answer(cost.clone()))
+        require(given.shape == cost.shape, "return one number for each machine.")
+        logits = some_numbers(len(cost)).double().requires_grad_()
+        tau = 1e6
+        (slopes,) = torch.autograd.grad((torch.softmax(logits / tau, 0) * cost).sum(), logits)
+        require(near(given, tau * slopes), "with a temperature of 1,000 the gradient times 1,000 differs.")
+
+
+def without_temperature(
+    logits: torch.Tensor, noise: torch.Tensor, tau: float, costs: torch.Tensor
+) -> torch.Tensor:
+    """The mistake of exercise 5.3: one temperature is forgotten."""
+    soft = torch.softmax((logits + noise) / tau, dim=0)
+    return soft * (costs - (soft * costs).sum())
+
+
+@EXERCISES.add("kanerva 5.3", without_temperature, lambda logits, noise, tau, costs: costs)
+def slope(answer) -> None:
+    """The straight-through gradient by hand."""
+    noise, costs = some_numbers(4, seed=1), some_numbers(4, seed=2)
+    for tau in (0.5, 2.0):
+        logits = some_numbers(4)
+        given = torch.as_tensor(answer(logits.clone(), noise.clone(), tau, costs.clone()))
+        require(given.shape == (4,), "return one slope for each machine.")
+        logits.requires_grad_()
+        chosen = straight_through(torch.softmax((logits + noise) / tau, dim=0))
+        (expected,) = torch.autograd.grad((chosen * costs).sum(), logits)
+        require(near(given, expected), f"at a temperature of {tau} autograd finds other slopes.")
+
+
+@EXERCISES.add(
+    "kanerva 5.4",
+    lambda written, asked: [(written * asked).sum(dim=-1).mean(), 1 / 3],
+    lambda written, asked: [1, 1],
+)
+def agreement(answer) -> None:
+    """How often two choices agree, and how often they would by chance."""
+    hot = torch.nn.functional.one_hot
+    written, asked = (hot(some_weights(4, 9, 3, seed=i).argmax(2) * (1 + i) % 3, 3).float() for i in (0, 1))
+    given = answer(written.clone(), asked.clone())
+    require(len(given) == 2, "return two shares.")
+    same = (written.argmax(2) == asked.argmax(2)).float().mean()
+    require(near(given[0], same), "the first is the share of items whose two choices are the same.")
+    uses = [[(each.argmax(2) == i).float().mean() for i in range(3)] for each in (written, asked)]
+    chance = sum(a * b for a, b in zip(*uses, strict=True))
+    require(near(given[1], chance), "by chance both are machine i with the product of its two shares.")
+
+
+def means_of_machines(choices: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The mistake of exercise 5.5: shares of a machine's items, not of a class's."""
+    which = torch.nn.functional.one_hot(labels, 10).to(choices)
+    return which.T @ choices / choices.sum(dim=0)
+
+
+@EXERCISES.add("kanerva 5.5", means_of_machines, lambda choices, labels: torch.zeros(10, 3))
+def use_by_class(answer) -> None:
+    """The share of each machine among the items of a class."""
+    labels = torch.tensor([0, 0, 0, 3, 3, 9, 9, 9, 9])
+    choices = torch.nn.functional.one_hot(torch.tensor([0, 1, 1, 2, 2, 0, 0, 1, 2]), 3).float()
+    given = torch.as_tensor(answer(choices.clone(), labels.clone()))
+    require(given.shape == (10, 3), "return a table of classes by machines, [10, K].")
+    require(not given.isnan().any(), "a class that does not occur should have zeros.")
+    expected = torch.zeros(10, 3)
+    for c in (0, 3, 9):
+        expected[c] = choices[labels == c].mean(dim=0)
+    require(near(given, expected), "each row holds shares of the items of that class.")
+
+
+# ------------------------------------------------------------------------------------------------ generation
 
 
 @EXERCISES.add("kanerva 6.1", lambda pictures, kept: [0, 1, 0], lambda pictures, kept: [0.5, 0.5, 0.5])

@@ -1,7 +1,7 @@
 """Figures of the function-learning chapters: problems, networks, continued curves, measurements, readings."""
 
 from mini_lib.reproduction.functions.figures.beside_print import readings
-from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations
+from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations, smooth
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
     KIND_NAMES,
@@ -42,6 +42,7 @@ __all__ = [
     "readings",
     "runs",
     "shade",
+    "smooth",
     "token_sets",
     "two_networks",
 ]

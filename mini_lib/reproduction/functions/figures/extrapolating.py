@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from scipy.interpolate import CubicSpline
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import Ensemble
@@ -23,6 +24,7 @@ from mini_lib.reproduction.plotting import (
 )
 
 COLUMNS = 3  # panels side by side
+BETWEEN = 10  # points of a smooth line from one x to the next
 
 
 def continuations(
@@ -75,9 +77,16 @@ def _curves(values: Numbers, *shape: int) -> Float[np.ndarray, "B S"]:
     return curves
 
 
+def smooth(truth: Numbers) -> tuple[Float[np.ndarray, "G"], Float[np.ndarray, "G"]]:
+    """A function known at x = 1..T drawn as what it is, smooth: a cubic spline through these points."""
+    points = len(truth)
+    x = np.linspace(1, points, BETWEEN * (points - 1) + 1)
+    return x, CubicSpline(np.arange(1, points + 1), np.asarray(truth, dtype=float))(x)
+
+
 def _panel(ax: Axes, y: Float[np.ndarray, "N"], truth: Float[np.ndarray, "T"] | None) -> None:
     if truth is not None:
-        ax.plot(np.arange(1, len(truth) + 1), truth, color=TRUTH, linewidth=1.2, label="function")
+        ax.plot(*smooth(truth), color=TRUTH, linewidth=1.2, label="function")
     ax.plot(np.arange(1, len(y) + 1), y, "o", color=QUIET, markersize=3.5, label="observed")
     ax.axvline(len(y) + 0.5, color=RULE, linewidth=0.8, linestyle=":")
 

@@ -1,0 +1,133 @@
+"""The gallery: every figure of the papers as the chapters draw it, and where.
+
+The cell of a notebook that draws the paper's "Figure 2A" has the tag "figure-2A"; on the book's page it can be
+linked to by that name (`mini_lib.reproduction.html`).
+"""
+
+import base64
+import io
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from mini_lib.reproduction.ledger import Ledger, Row
+
+MARK = "figure-"
+WIDTH = 480  # pixels of a small picture
+PICTURE = re.compile(r'<img src="data:image/png;base64,([^"]+)" alt="([^"]*)"')
+FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of a paper as a chapter draws it."""
+
+    page: str  #: the notebook, as a path from the repository's root.
+    tag: str  #: of the cell.
+    picture: bytes  #: PNG.
+    finding: str  #: what it shows, as HTML.
+
+
+def figure_rows(ledger: Ledger) -> list[Row]:
+    """The rows of a ledger that are drawn; of a figure with panels, the panels."""
+    rows = [row for row in ledger.rows if tag_of(row)]
+    tags = [tag_of(row) for row in rows]
+    return [row for row in rows if not any(re.fullmatch(f"{tag_of(row)}[A-Z]", tag) for tag in tags)]
+
+
+def tag_of(row: Row) -> str:
+    """The tag of the cell that draws it; empty for what nobody draws."""
+    found = re.fullmatch(r"Figure (\w+)", row.number)
+    return MARK + found[1] if found else row.figure
+
+
+def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
+    """The papers' figures that a notebook draws, by tag."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    state = notebook["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
+    found = {}
+    for cell in notebook["cells"]:
+        for tag in (tag for tag in cell["metadata"].get("tags", ()) if tag.startswith(MARK)):
+            if tag in found:
+                raise ValueError(f"{page}: two cells have the tag {tag!r}")
+            picture, finding = _last_picture(cell, state)
+            found[tag] = Drawn(page, tag, picture, finding)
+    return found
+
+
+def _last_picture(cell: dict, state: dict) -> tuple[bytes, str]:
+    """The last picture that a cell shows, of a slider its last frame, and the finding beneath it."""
+    for output in reversed(cell["outputs"]):
+        data = output.get("data", {})
+        if VIEW in data:
+            models = list(_parts(data[VIEW]["model_id"], state))
+            frames = [m["buffers"][0]["data"] for m in models if m["model_name"] == "ImageModel"]
+            words = " ".join(m["state"].get("value", "") for m in models if m["model_name"] == "HTMLModel")
+            if frames:
+                return base64.b64decode(frames[-1]), FINDING.findall(words)[-1]
+        shown = "".join(data.get("text/html", ""))
+        if pictures := PICTURE.findall(shown):
+            return base64.b64decode(pictures[-1][0]), FINDING.findall(shown)[-1]
+    raise ValueError(f"a cell tagged {cell['metadata']['tags']} shows no picture: run the notebook")
+
+
+def _parts(model: str, state: dict) -> Iterable[dict]:
+    """A widget and all that stands in it, in order."""
+    yield state[model]
+    for child in state[model]["state"].get("children", ()):
+        yield from _parts(child.removeprefix("IPY_MODEL_"), state)
+
+
+def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:
+    """Write gallery.md and its small pictures into a folder, of each (title, ledger); returns the page's path.
+
+    `root` is the repository, in whose notebooks the figures stand.
+    """
+    pictures = folder / "gallery"
+    pictures.mkdir(parents=True, exist_ok=True)
+    parts = [
+        "# Gallery",
+        "The figures of the papers as this book draws them, and what they show here. A picture leads to its place in"
+        " a chapter. The paper on functions prints tables alone; what stands here for it are its experiments.",
+    ]
+    for title, ledger in ledgers:
+        drawn, cards = {}, []
+        for path in sorted((root / "notebooks" / ledger.paper).glob("*.ipynb")):
+            drawn |= drawn_in(path, str(path.relative_to(root)))
+        for row in figure_rows(ledger):
+            if each := drawn.get(tag_of(row)):
+                name = f"gallery/{ledger.paper}-{each.tag}.png"
+                (folder / name).write_bytes(_small(each.picture))
+                cards.append(_card(row, each, name))
+        if cards:
+            parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
+        if undrawn := [
+            f"{row.number}. {row.what} {row.undrawn}" for row in figure_rows(ledger) if row.undrawn
+        ]:
+            parts += ["Not drawn:", "\n".join(f"- {words}" for words in undrawn)]
+    page = folder / "gallery.md"
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+def _small(picture: bytes) -> bytes:
+    with Image.open(io.BytesIO(picture)) as image:
+        image.thumbnail((WIDTH, 2 * WIDTH))
+        made = io.BytesIO()
+        image.save(made, "PNG", optimize=True)
+    return made.getvalue()
+
+
+def _card(row: Row, drawn: Drawn, picture: str) -> str:
+    link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
+    alt = row.what.replace("$", "").rstrip(".")
+    return (
+        f':::{{div}} gallery-entry\n<a href="{link}">![{alt}]({picture})</a>\n\n'
+        f'<a href="{link}">{row.number}</a>. {row.what} <strong>{drawn.finding}</strong>\n:::'
+    )

@@ -1,0 +1,110 @@
+"""The gallery shows every figure of the papers that a chapter draws, and no other."""
+
+import base64
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from mini_lib.reproduction import gallery, ledger
+from mini_lib.reproduction.cli import wings
+
+ROOT = Path(__file__).parents[2]
+LEDGERS = [(each.TITLE, ledger.load(each.PAPER)) for each in wings()]
+
+
+def png(width: int, height: int = 10) -> str:
+    made = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(made, "PNG")
+    return base64.b64encode(made.getvalue()).decode()
+
+
+def cell(*tags: str, html: str = "", widget: str = "") -> dict:
+    data = {gallery.VIEW: {"model_id": widget}} if widget else {"text/html": [html]}
+    outputs = [{"output_type": "display_data", "data": data}] if html or widget else []
+    return {"cell_type": "code", "metadata": {"tags": list(tags)}, "source": [], "outputs": outputs}
+
+
+def figure(width: int, finding: str) -> str:
+    return f'<img src="data:image/png;base64,{png(width)}" alt="x"><strong>{finding}</strong>'
+
+
+def model(name: str, state: dict, data: str = "") -> dict:
+    return {"model_name": name, "state": state, "buffers": [{"data": data}] if data else []}
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Write a notebook of these cells as a chapter of the ESBN."""
+    (tmp_path / "notebooks" / "esbn").mkdir(parents=True)
+
+    def write(*cells: dict, name: str = "1_a", state: dict | None = None) -> Path:
+        made = {"cells": list(cells), "metadata": {"widgets": {gallery.STATE: {"state": state or {}}}}}
+        path = tmp_path / "notebooks" / "esbn" / f"{name}.ipynb"
+        path.write_text(json.dumps(made), encoding="utf-8")
+        return path
+
+    return write
+
+
+def width(picture: bytes) -> int:
+    return Image.open(io.BytesIO(picture)).width
+
+
+def test_a_figure_is_the_last_picture_of_its_cell(store):
+    path = store(cell("figure-9", html=figure(30, "first") + figure(40, "<em>last</em>")), cell("hide-input"))
+    drawn = gallery.drawn_in(path, "p.ipynb")
+    assert list(drawn) == ["figure-9"]
+    assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (40, "<em>last</em>")
+
+
+def test_of_a_slider_it_is_the_last_frame(store):
+    state = {
+        "1": model("VBoxModel", {"children": ["IPY_MODEL_2", "IPY_MODEL_3", "IPY_MODEL_4"]}),
+        "2": model("ImageModel", {}, png(20)),
+        "3": model("ImageModel", {}, png(25)),
+        "4": model("HTMLModel", {"value": "<div><strong>Keys come back.</strong></div>"}),
+        "5": model("ImageModel", {}, png(50)),  # of another slider
+    }
+    drawn = gallery.drawn_in(store(cell("figure-9", widget="1"), state=state), "p.ipynb")["figure-9"]
+    assert (width(drawn.picture), drawn.finding) == (25, "Keys come back.")
+
+
+def test_a_cell_that_was_not_run_is_named(store):
+    with pytest.raises(ValueError, match=r"figure-9.*run the notebook"):
+        gallery.drawn_in(store(cell("figure-9")), "p.ipynb")
+
+
+def test_two_cells_for_one_figure_are_refused(store):
+    path = store(cell("figure-9", html=figure(9, "a")), cell("figure-9", html=figure(9, "b")))
+    with pytest.raises(ValueError, match="two cells"):
+        gallery.drawn_in(path, "p.ipynb")
+
+
+def test_the_page_links_to_the_cell_with_a_small_picture(store, tmp_path):
+    store(cell("figure-9", html=figure(2000, "Keys come back.")), name="4_keys")
+    page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
+    assert page.count("gallery-entry") == 1
+    assert "../../notebooks/esbn/4_keys.html#figure-9" in page
+    assert "<strong>Keys come back.</strong>" in page
+    small = (tmp_path / "made" / "gallery" / "esbn-figure-9.png").read_bytes()
+    assert width(small) == gallery.WIDTH
+
+
+def test_panels_stand_for_their_figure():
+    rows = {row.number for row in gallery.figure_rows(ledger.load("kanerva"))}
+    assert {"Figure 1C", "Figure 7A", "Figure 8"} <= rows
+    assert not {"Figure 1", "Figure 7"} & rows
+
+
+@pytest.mark.parametrize(("title", "book"), LEDGERS, ids=[book.paper for _, book in LEDGERS])
+def test_every_figure_of_a_paper_is_drawn_or_its_lack_explained(title, book):
+    drawn = set()
+    for path in (ROOT / "notebooks" / book.paper).glob("*.ipynb"):
+        tags = set(gallery.drawn_in(path, path.name))
+        assert not tags & drawn, f"{title}: a second cell for {tags & drawn}"
+        drawn |= tags
+    rows = gallery.figure_rows(book)
+    assert drawn == {gallery.tag_of(row) for row in rows if not row.undrawn}

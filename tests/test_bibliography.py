@@ -1,0 +1,38 @@
+"""What the book cites can be found by a reader."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ENTRIES = re.split(r"(?m)^(?=@)", Path(__file__).parents[1].joinpath("book/references.bib").read_text())[1:]
+# Of these we know no lasting address: printed books and chapters, proceedings without one, a report, a preprint.
+WITHOUT = {
+    "russin2020systematicity",
+    "visser2025manybabies",
+    "raven1938progressive",
+    "holyoak2000proper",
+    "radford2019language",
+    "segert2022maximum",
+    "kanerva1988sparse",
+    "bishop2006pattern",
+    "williams2002products",
+    "tulving1972episodic",
+}
+
+
+def key(entry: str) -> str:
+    return entry[entry.index("{") + 1 : entry.index(",")]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=key)
+def test_an_entry_says_where_to_find_it(entry):
+    has_doi = re.search(r"\bdoi\s*= \{10\.\d{4,}/\S+\}", entry)
+    assert bool(has_doi or re.search(r"\burl\s*= \{https://", entry)) != (key(entry) in WITHOUT)
+
+
+def test_no_entry_stands_twice():
+    keys = [key(entry) for entry in ENTRIES]
+    dois = [found.lower() for entry in ENTRIES for found in re.findall(r"\bdoi\s*= \{(\S+)\}", entry)]
+    assert len(set(keys)) == len(keys)
+    assert len(set(dois)) == len(dois)
