@@ -4,7 +4,6 @@ Every action is the meaning of one word of its command (`grammar.derive`): of a 
 that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -155,32 +154,12 @@ class Table(NamedTuple):
         return Table(*(tuple(map(str, names)) for names in kept), self.counts[rows][:, columns])
 
 
-def _count_actions(right: Int[Tensor, " M"], columns: tuple[str, ...], seen: Sequence[str]) -> Table:
-    """How often each action, given by its number, goes with each name that was seen there."""
-    found = Counter(zip(right.tolist(), seen, strict=True))
-    counts = [[found[ACTION_IDS[action], column] for column in columns] for action in ACTIONS]
-    return Table(ACTIONS, columns, np.array(counts))
-
-
 def _share_of(hits: Bool[Tensor, "..."], among: Bool[Tensor, "..."]) -> Share:
     """How many of the places marked in `among` are marked in `hits` too."""
     return Share(int((hits & among).sum()), int(among.sum()))
 
 
 # ------------------------------------------------------------------------------------------------ many commands
-
-KINDS = {
-    "another verb": (*VERBS, NEW_VERB),
-    "turn": ("turn",),
-    "another direction": DIRECTIONS,
-    "opposite, around": MANNERS,
-    "twice, thrice": tuple(TIMES),
-    "and, after": CONJUNCTIONS,
-    SOS: (SOS,),
-    EOS: (EOS,),
-}
-KIND_OF = {WORD_IDS[word]: kind for kind, words in KINDS.items() for word in words}
-OWN, SAME = "its own word", "the same word elsewhere"
 
 
 class Steps(NamedTuple):
@@ -217,7 +196,7 @@ class Steps(NamedTuple):
 
 @torch.no_grad()
 def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
-    """Follow many commands through the network, those of like length together; the tables below start from this."""
+    """Follow many commands through the network, those of like length together; the counts below start from this."""
     examples, device = _encode_for(model, commands), _device_of(model)
     own = [torch.tensor(own_places(command)) for command in commands]
     own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
@@ -267,21 +246,6 @@ def own_word(steps: Steps) -> OwnWord:
         end_looks={WORD_NAMES[word]: int(looks[word]) for word in order if looks[word]},
         weight=steps.weight[acts].mean().item(),
     )
-
-
-def looked_at(steps: Steps) -> Table:
-    """Right action by the kind of word that has most attention.
-
-    A word that means the same action but stands elsewhere, as the second "jump" of "jump and jump", is a column of
-    its own: looking there gives the right action for a wrong reason.
-    """
-    seen, own = steps.words_at(steps.looked), steps.words_at(steps.own)
-    parts = (part[steps.there].tolist() for part in (steps.looked == steps.own, seen, own))
-    kinds = [
-        OWN if hit else SAME if word == mine else KIND_OF[word]
-        for hit, word, mine in zip(*parts, strict=True)
-    ]
-    return _count_actions(steps.examples.actions[steps.there], (OWN, SAME, *KINDS), kinds)
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -335,12 +299,6 @@ def position(words: str = "jump") -> Callable[[str], str]:
         return f"{which}, {parsed.conjunction}"
 
     return place
-
-
-def substitutions(steps: Steps) -> Table:
-    """Right action by predicted action, over the steps of all these commands; on the diagonal they agree."""
-    said = [ACTION_NAMES[action] for action in steps.predicted[steps.there].tolist()]
-    return _count_actions(steps.examples.actions[steps.there], (*ACTIONS, SOS), said)  # <SOS> is never right
 
 
 class FirstErrors(NamedTuple):

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis import KIND_OF, Share
+from mini_lib.scan.analysis import Share
 from mini_lib.scan.evaluation import accuracy, answers
 from mini_lib.scan.grammar import derive, interpret
-from mini_lib.scan.tasks import WORD_IDS, encode, exactly_right, get_split
+from mini_lib.scan.tasks import encode, exactly_right, get_split
 from mini_lib.weights import trained
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
@@ -97,63 +97,7 @@ def test_shares_of_own_words_counted_step_by_step(lapses):
     assert own.end_looks == {"<EOS>": 6, "turn": 1}
 
 
-def test_looked_at_tells_the_own_word_from_its_twin(lapses):
-    table = analysis.looked_at(analysis.follow(lapses, COMMANDS))
-    cell = {
-        (row, column): int(table.counts[i, j])
-        for i, row in enumerate(table.rows)
-        for j, column in enumerate(table.columns)
-        if table.counts[i, j]
-    }
-    expected = {
-        ("JUMP", "its own word"): 4,
-        ("JUMP", "the same word elsewhere"): 1,
-        ("JUMP", "another direction"): 1,
-        ("JUMP", "and, after"): 1,
-        ("WALK", "its own word"): 5,
-        ("LEFT", "its own word"): 5,
-        ("RIGHT", "its own word"): 4,
-        ("<EOS>", "turn"): 1,
-        ("<EOS>", "its own word"): 5,
-    }
-    assert cell == expected
-    kept = table.without_empty()
-    assert kept.rows == ("WALK", "JUMP", "LEFT", "RIGHT", "<EOS>")
-    assert kept.counts.sum() == table.counts.sum()
-    assert (kept.counts.sum(axis=0) > 0).all()
-    np.testing.assert_allclose(kept.shares.sum(axis=1), 1)
-
-
-def test_every_word_has_a_kind_of_its_own():
-    wrong = {
-        "look opposite right and run twice": {0: 0, 1: 2, 2: 4, 4: 6},
-        "walk left and turn right": {0: 1, 1: 2, 2: 4},
-        "look": {0: 2},
-    }
-    table = analysis.looked_at(analysis.follow(ByHand(Looks(wrong)), list(wrong)))
-    seen = dict(zip(table.columns, table.counts.sum(axis=0).tolist(), strict=True))
-    assert seen.pop("its own word") == 4  # three ends and one run
-    assert seen.pop("the same word elsewhere") == 0
-    assert set(seen.values()) == {1}
-    assert len(seen) == 8
-    assert set(KIND_OF) == set(WORD_IDS.values()) - {WORD_IDS["<NULL>"]}
-
-
 # ------------------------------------------------------------------------------------------ errors
-
-
-def test_substitutions_are_right_and_said_actions(lapses):
-    table = analysis.substitutions(analysis.follow(lapses, COMMANDS))
-    found = {
-        (table.rows[i], table.columns[j]): int(table.counts[i, j])
-        for i, j in zip(*np.nonzero(table.counts), strict=True)
-        if table.rows[i] != table.columns[j]
-    }
-    assert found.pop(("JUMP", "LEFT")) == 1  # looked at left
-    assert found.pop(("JUMP", "RUN")) == 1  # looked at "and", which says RUN
-    assert found.pop(("<EOS>", "<SOS>")) == 1  # "turn" says nothing, <SOS> has the rest of the attention
-    assert not found
-    assert table.counts.sum() == sum(len(interpret(command)) + 1 for command in COMMANDS)
 
 
 def test_first_errors_are_of_wrong_commands(lapses):

@@ -20,7 +20,6 @@ from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction import Records, compare, printed
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import CELLS, ROWS, SLIDING, TABLE1, TRAININGS, variant_name
-from mini_lib.reproduction.functions.tables import check_scale
 
 Errors = Float[np.ndarray, "M K S"]  # of networks as in `ROWS`, classes as in `KINDS`, and runs
 Table = Float[np.ndarray, "M K"]
@@ -48,7 +47,7 @@ def measure(records: Records, reading: str = DEFAULT, scale: str = TUTORIAL) -> 
     The reading is one of `READINGS`, the scale "paper" or "tutorial".
     """
     check_names("reading", [reading], READINGS)
-    check_scale(scale)
+    check_names("scale", [scale], ("paper", TUTORIAL))
     variant = variant_name(scale.removeprefix("paper"), reading)
     cells = [cell for cell in CELLS if (cell.table, cell.variant) == (TABLE1, variant)]
     found = {

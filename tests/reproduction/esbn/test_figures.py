@@ -12,7 +12,6 @@ from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
 from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, make_problems
-from mini_lib.reproduction import Cell, Comparison, Measured, Printed
 from mini_lib.reproduction.esbn import figures
 from mini_lib.reproduction.esbn.figures import diagram, problems
 from mini_lib.reproduction.plotting import RULE
@@ -26,12 +25,6 @@ def headless():
     mpl.use("agg")
     yield
     plt.close("all")
-
-
-def comparison(row="ESBN + TCN", m=95, values=(99.0, 98.0), paper=99.7, model="esbn", **more):
-    cell = Cell("esbn.table11", row, f"m={m}", {"model": model, "m": m}, 10, "esbn.table11", **more)
-    printed = None if paper is None else Printed(paper, 0.1, "SEM", 10, "%")
-    return Comparison(cell, printed, Measured(tuple(values)))
 
 
 def record(scores, diverged=False):
@@ -78,16 +71,8 @@ RUNS = {"ESBN": [a_run(99.0), a_run(98.0)], "LSTM": a_run(30.0)}
 CURVES = {
     "task": {"ESBN": [record([20, 90]), record([40, 100])], "LSTM": [record([1], diverged=True)], "RN": []}
 }
-ROWS = [
-    comparison(m=0, values=()),
-    comparison(values=(99.0, 98.0, 97.0)),
-    comparison("RN", 0, (), None, "rn"),
-]
 SHARE, CONFUSION = np.array([1.0, 0.25]), np.array([[1.0, 0.0], [0.75, 0.25]])
 FIGURES = {
-    "accuracy_by_regime": lambda: figures.accuracy_by_regime(
-        [*ROWS, comparison(variant="released images")], {"esbn.table11": 25.0}
-    ),
     "learning_curves": lambda: figures.learning_curves(CURVES, until=100, logarithmic=True),
     "live_curves": lambda: figures.live_curves(RUNS, chance=25.0),
     "decoding": lambda: figures.decoding({"one": SHARE, "two": SHARE / 2}, CONFUSION, of="one"),
@@ -113,7 +98,6 @@ def test_every_figure_is_drawn(name):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: figures.accuracy_by_regime([comparison(variant="released images")]), "nothing to draw"),
         (lambda: figures.learning_curves({}), "at least one panel"),
         (lambda: figures.live_curves({}), "at least one run"),
         (lambda: figures.live_curves({"ESBN": a_run(None, finished=False)}), "'ESBN' has no test accuracy"),
@@ -128,15 +112,6 @@ def test_every_figure_is_drawn(name):
 def test_what_cannot_be_drawn_is_named(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
-
-
-def test_every_seed_is_a_dot_and_a_cell_without_runs_says_so():
-    ax = FIGURES["accuracy_by_regime"]().axes[0]
-    dots, paper = ax.lines[1:3]  # after the paper's mean of the cell without runs
-    assert dots.get_ydata().tolist() == [99, 98, 97]
-    assert paper.get_ydata().tolist() == [99.7]
-    assert ax.collections[-1].get_segments()[0][0, 1] == 98  # the bar at the mean
-    assert texts(ax) == ["not run", "not run"]
 
 
 def test_learning_curves_draw_the_mean_in_its_band():

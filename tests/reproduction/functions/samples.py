@@ -1,4 +1,4 @@
-"""Records made up for the tests of tables and readings."""
+"""Records made up for the tests of readings."""
 
 from mini_lib.functions.runs import paper_settings, tutorial_settings
 from mini_lib.reproduction import settings_hash

@@ -6,7 +6,10 @@ from importlib import resources
 import pytest
 
 from mini_lib.functions import runs
+from mini_lib.functions.evaluation import WEIGHTS
 from mini_lib.functions.models import MODELS
+from mini_lib.functions.tasks import KINDS
+from mini_lib.reproduction import printed
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import (
     CELLS,
@@ -33,6 +36,21 @@ def test_every_printed_number_of_a_network_has_a_cell():
         }
         filled = {(cell.row, cell.column) for cell in CELLS if cell.table == table and not cell.variant}
         assert filled == printed
+
+
+def test_the_weights_give_every_printed_all_and_equal_weights_do_not():
+    even_errors = []
+    for table in ("functions.table1", "functions.table2"):
+        entries = printed(table)
+        for name in {row for row, column in entries if column == "all"}:
+            lin, rbf, sine = (entries[name, kind].mean for kind in KINDS)
+            total = entries[name, "all"].mean
+            weighted = WEIGHTS["lin"] * lin + WEIGHTS["rbf"] * rbf + WEIGHTS["sine"] * sine
+            assert abs(weighted - total) < 1e-3  # what rounding to .001 allows
+            even_errors.append(abs((lin + rbf + sine) / 3 - total))
+    assert len(even_errors) == 6
+    assert max(even_errors) > 0.06
+    assert sum(WEIGHTS.values()) == pytest.approx(1)
 
 
 def test_ids_are_unique_and_a_tutorial_cell_stands_for_every_cell():

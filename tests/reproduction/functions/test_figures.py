@@ -6,7 +6,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from functions.helpers import curves_of, forecast_of
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
@@ -23,25 +22,12 @@ pytestmark = pytest.mark.usefixtures("headless")
 NAN = torch.nan
 
 
-def row(model, kind, runs=(), paper=None, error=None, bounds=None, diverged=0):
-    own = {"model": model, "class": kind, "runs": list(runs), "paper": paper, "error": error}
-    return own | {"bounds": bounds or {}, "diverged": diverged}
-
-
-RUNS = [
-    row("one_d", "lin", [0.1, 0.2, 0.3], 0.109, 0.005, {"a": 0.002}),
-    row("relational", "lin", [], 0.073, 0.02, {"a": 0.002}),
-    row("one_d", "rbf", [1.0], None, None, {"a": 0.7, "b": 0.8}),
-    row("relational", "rbf", [], diverged=2),
-]
 CLOUD = analysis.Ensemble(
     torch.tensor([0.5, 0.6]),
     torch.tensor([[1.0, 2.0, NAN], [3.0, 4.0, 8.0]]),
     torch.tensor([1.5, 4.0]),
     torch.tensor([0.7, 2.6]),
 )
-FORECAST, SEEN = forecast_of([[0.0], [0.0]], [[0.1], [0.4]]), curves_of([[9.0, 0.2], [9.0, 0.3]], [0, 0])
-CALIBRATED = analysis.error_by_spread(FORECAST, SEEN, 2), analysis.coverage(FORECAST, SEEN)
 MATRIX = analysis.MatrixAttention(2, torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]]))
 # [L, H, G]; the mean over all is .3, .25
 BY_DISTANCE = analysis.DistanceAttention(
@@ -73,15 +59,10 @@ DRAWN = {  # what is drawn: the words at its axes
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
     lambda: figures.readings(MEASURED): {"ours / printed", "mean |ln ratio|", ""},
-    lambda: figures.runs(RUNS): {"", "mean squared error"},
-    lambda: figures.runs(RUNS, "SD", logarithmic=False): {"", "SD"},
     lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}): {
         "step",
         "",
         "mean squared error",
-    },
-    lambda: figures.calibration(*CALIBRATED): {
-        *("SD of the estimates", "mean absolute error", "step", "observations covered (%)")
     },
     lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)", [68.3]): {
         *("update", "covered (%)", "")
@@ -134,11 +115,9 @@ def test_what_cannot_be_drawn_is_refused(call, words):
 NOTHING = {
     lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
     lambda: figures.attention_by_distance({}): "network, by name",
-    lambda: figures.runs([]): "row of `tables.rows`",
     lambda: figures.readings({}): "run of a reading",
     lambda: figures.readings({"": NONE}): "run of a reading",
     lambda: figures.by_step({}): "network or predictor, by name",
-    lambda: figures.calibration({}, CALIBRATED[1]): "class of curves",
     lambda: figures.over_training({}, ""): "history of a run",
     lambda: figures.over_training({"relational": []}, ""): "history of a run",
 }
@@ -247,19 +226,6 @@ def test_the_cloud_has_a_dot_for_every_estimate():
     assert heights(next(part for part in ax.collections if part is not dots), 4) == {-1.2, 9.2}
 
 
-def test_runs_stand_beside_the_paper_and_the_bounds():
-    lin, rbf = figures.runs(RUNS).axes
-    (ours,) = of_colour(lin, COLOURS["one_d"])
-    assert ours.get_ydata().tolist() == [0.1, 0.2, 0.3]
-    segments = [segment.tolist() for part in lin.collections for segment in part.get_segments()]
-    assert segments[0][0][1] == pytest.approx(0.2)  # our mean
-    assert [[0.42, pytest.approx(0.104)], [0.42, pytest.approx(0.114)]] in segments
-    assert [[1.42, pytest.approx(0.053)], [1.42, pytest.approx(0.093)]] in segments
-    level = [{line.get_ydata()[0]: line.get_linestyle() for line in ax.lines[-2:]} for ax in (lin, rbf)]
-    assert (level[0][0.002], level[1][0.7], level[1][0.8]) == ("-", "-", "--")
-    assert [[text.get_text() for text in ax.texts] for ax in (lin, rbf)] == [["not run"], ["2 diverged"]]
-
-
 def bars(ax):
     """(x, y, filled, half the width to each side) of every mark with an error bar."""
     marks = [line for line in ax.lines if line.get_marker() not in ("None", "", "|", None)]
@@ -299,14 +265,3 @@ def test_readings_stand_over_the_printed_errors():
         False,
         [0, 0],
     )
-
-
-def test_calibration_stands_beside_a_calibrated_normal():
-    left, right = figures.calibration(*CALIBRATED).axes
-    ours, normal = (line.get_xydata() for line in left.lines)
-    np.testing.assert_allclose(ours, [[0.1, 0.2], [0.4, 0.3]], rtol=1e-6)
-    np.testing.assert_allclose(normal[:, 1], analysis.MEAN_ERROR * ours[:, 0], rtol=1e-6)
-    one, two, low, high = (line.get_ydata()[0] for line in right.lines)
-    assert (one, two) == (50, 100)  # of misses of 2 and 3/4 deviations
-    assert (low, high) == (analysis.normal_coverage(1), analysis.normal_coverage(2))
-    assert [text.get_text() for text in right.texts] == ["1 SD (solid)", "2 SD (dashed)"]

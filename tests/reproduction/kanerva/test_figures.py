@@ -100,7 +100,6 @@ FIGURES = [
     ),
     (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
     (figures.dots, (OWN_AND_OTHER, "contrast"), "own,other,contrast,one,two,not run"),
-    (figures.gammas, (rand(3, 4, 2), 2), "item,gamma,machine,machine 1,machine 2"),
     (figures.generative_model, (), "history  $h$,code  $z$,image  $x$"),
     (figures.geometry, two_columns(), "before,after one item,in column 1,in column 2,row 1,row 3,w"),
     (
@@ -159,11 +158,6 @@ FIGURES = [
         ({"writing": {"red": [0.5, 0.7], "green": []}}, "explained"),
         "writing,red,green,explained",
     ),
-    (
-        figures.trajectories,
-        (rand(3, 4, 2), rand(2, 2), [0.95, 0.8, 0.1]),
-        "stored,settled,retrieved,between,new",
-    ),
 ]
 
 
@@ -192,15 +186,6 @@ def test_no_figure_is_left_out():
         (
             lambda: figures.lines([1, 2], {"a": [1, 2]}, xlabel="", ylabel="", floors={"b": [0, 1]}),
             "unknown line 'b'; known: a",
-        ),
-        *(
-            (
-                lambda paths=paths, stored=stored: figures.trajectories(
-                    rand(*paths), rand(*stored), [0.1] * 3
-                ),
-                r"paths \[N, S \+ 1, D\] and stored codes \[T, D\], got \[3, 4",
-            )
-            for paths, stored in (((3, 4), (2, 4)), ((3, 4, 2), (2,)), ((3, 4, 2), (2, 3)))
         ),
         (
             lambda: figures.geometry(*two_columns()[:3], two_columns()[3][:1]),
@@ -309,15 +294,11 @@ def test_choices_of_one_machine_lie_in_its_corner():
     assert nearest == [0, 1, 2]
 
 
-def test_gammas_have_their_means_and_stems_go_up_and_down():
-    gamma = rand(3, 4, 2)
-    left, right = figures.gammas(gamma, episode=2).axes
-    for machine in range(2):
-        assert np.allclose(left.lines[machine].get_ydata(), gamma[2, :, machine])
-        assert np.allclose(right.collections[machine].get_segments()[0][:, 1], gamma[..., machine].mean())
-    up, down = figures.stems({"": gamma[0]}).axes[0].collections
-    assert np.allclose([stem[1, 1] for stem in up.get_segments()], gamma[0, :, 0])
-    assert np.allclose([stem[0, 1] for stem in down.get_segments()], -gamma[0, :, 1])
+def test_stems_go_up_and_down():
+    gamma = rand(4, 2)
+    up, down = figures.stems({"": gamma}).axes[0].collections
+    assert np.allclose([stem[1, 1] for stem in up.get_segments()], gamma[:, 0])
+    assert np.allclose([stem[0, 1] for stem in down.get_segments()], -gamma[:, 1])
 
 
 def test_every_run_is_a_dot_in_its_row_and_the_control_stands_beside_it():
@@ -402,20 +383,6 @@ def test_settling_draws_means_and_shares():
     assert np.allclose(left.lines[0].get_ydata(), given.mean(dim=(0, 1)))
     for line, counted in zip(right.lines, (given >= RETRIEVED, (given < NEW) & (given > 0)), strict=True):
         assert np.allclose(line.get_ydata(), 100 * counted.double().mean(dim=(0, 1)))
-
-
-def test_trajectories_lie_where_codes_vary_most():
-    """In two dimensions nothing is lost, so that distances are those of the codes; of three the widest are drawn."""
-    paths, stored = rand(3, 4, 2).double(), rand(2, 2).double()
-    (ax,) = figures.trajectories(paths, stored, [0.95, 0.8, 0.1]).axes
-    drawn = np.concatenate([line.get_xydata() for line in (*ax.lines[:9:3], ax.lines[9])])
-    given = np.concatenate([paths.reshape(-1, 2), stored])
-    assert np.allclose(*(np.linalg.norm(each[:, None] - each[None], axis=2) for each in (given, drawn)))
-    assert [line.get_color() for line in ax.lines[:9:3]] == [*KINDS.values()][:3]
-    paths = torch.randn(5, 6, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor([0.001, 3.0, 1.0])
-    (ax,) = figures.trajectories(paths, torch.zeros(1, 3), [0.1] * 5).axes
-    widest = np.ptp(np.concatenate([ax.lines[3 * n].get_xdata() for n in range(5)]))
-    assert widest == pytest.approx(np.ptp(paths[..., 1].numpy()), rel=0.2)
 
 
 # --------------------------------------------------------------------------------------------- time

@@ -8,16 +8,15 @@ import torch
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Cell, Comparison, Measured, Printed
-from mini_lib.reproduction.plotting import FRAME_BYTES, RULE, png
+from mini_lib.reproduction.plotting import RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import CommandAttention, Dictionary, Share, Table, own_places
+from mini_lib.scan.analysis import CommandAttention, Dictionary, Table, own_places
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
 LONGEST = "jump around left thrice after walk around right thrice"
 MARGIN = (1 - squares.SIDE) / 2
-FORMS = {"U": Share(9, 10), "U around D": Share(0, 1200), "U twice": Share(5, 10)}
 COUNTS = Table(("WALK", "RUN", "JUMP"), ("a", "b", "c"), np.array([[1, 3, 0], [0, 0, 0], [0, 1500, 0]]))
 
 
@@ -87,12 +86,10 @@ FIGURES = {
     ),
     "two_streams": (figures.two_streams, "", ""),
     "two_problems": (figures.two_problems, "", ""),
-    "attention_map": (lambda: figures.attention_map(attended("jump left", {0: "RUN"})), "", ""),
-    "attention_frames": (lambda: figures.attention_frames([attended("jump")])[0][0], "", ""),
+    "attention_map": (lambda: figures.attention_map(attended(LONGEST, {0: "WALK", 3: "<SOS>"})), "", ""),
     "table": (lambda: figures.table(COUNTS, "word"), "word", "right action (steps)"),
     "word_meanings": (lambda: figures.word_meanings(SPOKEN), "action (probability in %)", "word alone"),
     "roles": (lambda: figures.roles({"U": {"run": 0.9}, "U D": {}}), "cosine of h between jump and", ""),
-    "errors_by_form": (lambda: figures.errors_by_form(FORMS), "commands answered wrongly (%)", ""),
     "accuracies": (lambda: figures.accuracies({"Add jump": comparison()}), "", "test accuracy (%)"),
     "checkpoints": (lambda: figures.checkpoints([record()]), "epoch", "test accuracy (%)"),
     "best_and_last": (
@@ -203,17 +200,6 @@ def test_a_map_shows_attention_rings_and_wrong_actions():
     assert "said instead" not in texts(figures.attention_map(attended("jump")).axes[0])
 
 
-def test_frames_have_one_size_and_go_into_a_slider():
-    found = [attended("jump"), attended(LONGEST, {0: "WALK", 3: "<SOS>"}), attended("walk left twice")]
-    frames, labels = figures.attention_frames(found)
-    assert labels == ["jump: right", f"{LONGEST}: wrong at 2 of 49 steps", "walk left twice: right"]
-    views = {
-        (*frame.get_size_inches(), *frame.axes[0].get_xlim(), *frame.axes[0].get_ylim()) for frame in frames
-    }
-    assert len(views) == 1
-    assert max(len(png(frame)) for frame in frames) < FRAME_BYTES
-
-
 # ------------------------------------------------------------------------------------------ tables and runs
 
 
@@ -222,13 +208,6 @@ def test_tables_are_in_percent_of_rows_without_what_is_empty():
     assert np.array_equal(ax.images[0].get_array(), [[25, 75], [0, 100]])
     assert ticks(ax.yaxis) == ["WALK (4)", "JUMP (1,500)"]
     assert ticks(ax.xaxis) == ["a", "b"]
-
-
-def test_errors_are_sorted_with_the_worst_on_top():
-    ax = figures.errors_by_form(FORMS).axes[0]
-    assert ticks(ax.yaxis)[::-1] == ["U around D", "U twice", "U"]  # upwards is later
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([10, 50, 100])
-    assert texts(ax) == ["1 of 10", "5 of 10", "1,200 of 1,200"]
 
 
 def test_seeds_stand_beside_what_the_paper_prints():

@@ -2,15 +2,10 @@
 
 from mini_lib.reproduction.esbn.figures.diagram import two_streams
 from mini_lib.reproduction.esbn.figures.keys import decoding, key_plane
-from mini_lib.reproduction.esbn.figures.learning import (
-    accuracy_by_regime,
-    learning_curves,
-    live_curves,
-)
+from mini_lib.reproduction.esbn.figures.learning import learning_curves, live_curves
 from mini_lib.reproduction.esbn.figures.problems import chosen, gallery, memory, problem, tasks
 
 __all__ = [
-    "accuracy_by_regime",
     "chosen",
     "decoding",
     "gallery",

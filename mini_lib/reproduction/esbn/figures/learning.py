@@ -1,4 +1,4 @@
-"""Accuracy against m with every seed in sight (Figures 3 and 6), and learning curves (Figures 4, 5, 7 and 8)."""
+"""Learning curves (Figures 4, 5, 7 and 8), and networks that were just trained."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,52 +6,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mini_lib.reproduction import Comparison
-from mini_lib.reproduction.comparison import caption
 from mini_lib.reproduction.plotting import (
-    RULE,
     colour,
     curves,
     figure,
     legend_below,
     require_nonempty,
-    seed_dots,
     style,
 )
 from mini_lib.training import Run
 
-MARKS = "os^vD"  # for the rows of one network: with its several encoders, or with and without TCN
-GROUP = 0.84  # of the room between two regimes, shared by the rows
 ABSENT = "#8a8a8a"
-
-
-def accuracy_by_regime(
-    comparisons: Sequence[Comparison], chance: Mapping[str, float] | None = None
-) -> Figure:
-    """Draw test accuracy against m, one panel a table: our seeds as dots, the paper's mean as an open diamond.
-
-    A bar lies at the mean of our runs. Where there are none the figure says "not run". Variants are left out.
-    `chance` is the accuracy in percent of a guess, by table, for a dotted line.
-    """
-    shown = [comparison for comparison in comparisons if not comparison.cell.variant]
-    if not shown:
-        raise ValueError("nothing to draw: give the comparisons of at least one cell that is not a variant")
-    tables = list(dict.fromkeys(comparison.cell.table for comparison in shown))
-    looks = _looks(shown)
-    with style():
-        fig, axes = figure(len(tables), 1, size=(9.4, 0.5 + 2.7 * len(tables)), squeeze=False)
-        for ax, table in zip(axes[:, 0], tables, strict=True):
-            _regimes(ax, [c for c in shown if c.cell.table == table], looks)
-            ax.set(title=caption(table), ylabel="test accuracy (%)", ylim=(-4, 104))
-            _chance(ax, (chance or {}).get(table))
-        handles = [_mark(row, shade, mark) for row, (shade, mark) in looks.items()]
-        handles.append(_mark("the paper's mean", RULE, "D", fillstyle="none"))
-        legend_below(fig, handles)
-    return fig
-
-
-def _mark(label: str, shade: str, mark: str, **look) -> Line2D:
-    return Line2D([], [], color=shade, marker=mark, linewidth=0, label=label, **look)
 
 
 def _shade(name: str) -> str:
@@ -62,45 +27,6 @@ def _shade(name: str) -> str:
 def _chance(ax: Axes, level: float | None) -> None:
     if level is not None:
         ax.axhline(level, color=ABSENT, linestyle=":", linewidth=1.2, zorder=1)
-
-
-def _looks(shown: Sequence[Comparison]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of every row: the network's colour, and a marker for its first, second, ... row."""
-    looks, seen = {}, {}
-    for comparison in shown:
-        row, model = comparison.cell.row, comparison.cell.settings["model"]
-        if row not in looks:
-            seen[model] = seen.get(model, -1) + 1
-            looks[row] = (colour(model), MARKS[seen[model] % len(MARKS)])
-    return looks
-
-
-def _regimes(ax: Axes, comparisons: Sequence[Comparison], looks: Mapping[str, tuple[str, str]]) -> None:
-    columns = list(dict.fromkeys(comparison.cell.column for comparison in comparisons))
-    rows = list(dict.fromkeys(comparison.cell.row for comparison in comparisons))
-    room = GROUP / len(rows)
-    for comparison in comparisons:
-        left = columns.index(comparison.cell.column) - GROUP / 2
-        place = left + room * (rows.index(comparison.cell.row) + 0.5)
-        _cell(ax, comparison, place, room, *looks[comparison.cell.row])
-    for edge in range(1, len(columns)):
-        ax.axvline(edge - 0.5, color="#eeeeee", linewidth=1, zorder=0)
-    ax.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
-
-
-def _cell(ax: Axes, comparison: Comparison, place: float, room: float, shade: str, mark: str) -> None:
-    values = comparison.ours.values
-    ours = place - 0.14 * room
-    if values:
-        reach = {"spread": 0.2 * room, "bar": 0.28 * room}
-        seed_dots(ax, ours, values, color=shade, marker=mark, markersize=3.6, **reach)
-    else:
-        word = "diverged" if comparison.ours.diverged else "not run"
-        ax.text(place, 3, word, rotation=90, ha="center", va="bottom", fontsize=6.5, color=ABSENT)
-    if comparison.paper is not None:
-        ax.plot(
-            [place + 0.3 * room], [comparison.paper.mean], "D", color=shade, fillstyle="none", markersize=4
-        )
 
 
 def learning_curves(

@@ -10,12 +10,7 @@ from mini_lib.reproduction.functions.figures.looks import (
     label,
     shade,
 )
-from mini_lib.reproduction.functions.figures.measuring import (
-    by_step,
-    calibration,
-    over_training,
-    runs,
-)
+from mini_lib.reproduction.functions.figures.measuring import by_step, over_training
 from mini_lib.reproduction.functions.figures.networks import (
     attention,
     attention_by_distance,
@@ -32,7 +27,6 @@ __all__ = [
     "attention",
     "attention_by_distance",
     "by_step",
-    "calibration",
     "cloud",
     "continuations",
     "differences",
@@ -40,7 +34,6 @@ __all__ = [
     "masks",
     "over_training",
     "readings",
-    "runs",
     "shade",
     "smooth",
     "token_sets",

@@ -1,7 +1,7 @@
 """Figures of the Kanerva chapters."""
 
 from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
-from mini_lib.reproduction.kanerva.figures.generation import imagined, settling, trajectories
+from mini_lib.reproduction.kanerva.figures.generation import imagined, settling
 from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of, in_rows, learning, losses
 from mini_lib.reproduction.kanerva.figures.memory import by_machine, choices, geometry, moment, stems
 from mini_lib.reproduction.kanerva.figures.parts import (
@@ -14,7 +14,7 @@ from mini_lib.reproduction.kanerva.figures.parts import (
     strips,
 )
 from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
-from mini_lib.reproduction.kanerva.figures.sprites import coloured, gammas, maps, single_machines
+from mini_lib.reproduction.kanerva.figures.sprites import coloured, maps, single_machines
 
 __all__ = [
     "against_machines",
@@ -25,7 +25,6 @@ __all__ = [
     "coloured",
     "curves_of",
     "dots",
-    "gammas",
     "generative_model",
     "geometry",
     "heat_maps",
@@ -44,5 +43,4 @@ __all__ = [
     "single_machines",
     "stems",
     "strips",
-    "trajectories",
 ]

@@ -6,10 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.reproduction.kanerva.figures.parts import (
-    BLACK,
     GREEN,
     ORANGE,
     VERMILION,
@@ -17,7 +15,7 @@ from mini_lib.reproduction.kanerva.figures.parts import (
     band,
     pictures,
 )
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, RULE, Numbers, figure, legend_below, style
+from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, Numbers, figure, legend_below, style
 
 KINDS = {"retrieved": GREEN, "between": QUIET, "new": VERMILION, "blank": ORANGE}
 
@@ -69,39 +67,4 @@ def settling(cosines: Mapping[str, Numbers]) -> Figure:
         for line, words in (("-", f"from {RETRIEVED:g}: retrieved"), ("--", f"below {NEW:g}: new")):
             handles.append(Line2D([], [], color=QUIET, linestyle=line, label=f"right: {words}"))
         legend_below(fig, handles, ncols=2)
-    return fig
-
-
-def trajectories(paths: Numbers, stored: Numbers, cosines: Numbers) -> Figure:
-    """Draw how codes move while images settle, in the plane of the two directions in which they vary most.
-
-    Paths, [N, S + 1, D], go from the first look (open dots) to the last (full dots); crosses are the codes of what
-    was stored, [T, D]. Colours say what each path's end counts as, by its cosine with the nearest stored image, [N].
-    """
-    paths, stored = np.asarray(paths, dtype=float), np.asarray(stored, dtype=float)
-    if paths.ndim != 3 or stored.ndim != 2 or paths.shape[2] != stored.shape[1]:
-        given = f"{[*paths.shape]} and {[*stored.shape]}"
-        raise UsageError(f"give paths [N, S + 1, D] and stored codes [T, D], got {given}")
-    every = np.concatenate([stored, paths.reshape(-1, paths.shape[2])])
-    centre = every.mean(axis=0)
-    _, spread, axes = np.linalg.svd(every - centre, full_matrices=False)
-    shares = 100 * spread[:2] ** 2 / (spread**2).sum()
-    along, marks = (paths - centre) @ axes[:2].T, (stored - centre) @ axes[:2].T
-    kinds = [kind(float(cosine)) for cosine in cosines]
-    with style():
-        fig, ax = figure(size=(5.6, 4.2))
-        for path, counted in zip(along, kinds, strict=True):
-            ax.plot(*path.T, color=KINDS[counted], linewidth=0.9, alpha=0.7)
-            ax.plot(*path[0], "o", color=KINDS[counted], fillstyle="none", markersize=5)
-            ax.plot(*path[-1], "o", color=KINDS[counted], markersize=5)
-        ax.plot(*marks.T, "x", color=BLACK, markersize=10, markeredgewidth=2)
-        ax.set(xlabel=f"first direction ({shares[0]:.0f} %)", ylabel=f"second ({shares[1]:.0f} %)")
-        marker = {"linewidth": 0, "color": RULE}
-        handles = [
-            Line2D([], [], marker="x", label="stored", **marker),
-            Line2D([], [], marker="o", fillstyle="none", label="first look", **marker),
-            Line2D([], [], marker="o", label="settled", **marker),
-            *(Line2D([], [], color=KINDS[name], label=name) for name in KINDS if name in kinds),
-        ]
-        legend_below(fig, handles, ncols=3)
     return fig

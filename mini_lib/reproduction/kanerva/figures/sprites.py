@@ -8,8 +8,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from mini_lib.kanerva.analysis import BINS
-from mini_lib.reproduction.kanerva.figures.parts import arrays, heat_maps, look_of_machine, pictures
-from mini_lib.reproduction.plotting import RULE, Numbers, figure, legend_below, style
+from mini_lib.reproduction.kanerva.figures.parts import arrays, heat_maps, pictures
+from mini_lib.reproduction.plotting import Numbers, style
 
 SPRITES = ("#5D3A9B", "#E69F00")  # one colour a sprite, in every figure
 
@@ -55,31 +55,6 @@ def single_machines(
                 if cosines is not None:
                     below = "   ".join(f"{float(c):.2f}" for c in cosines[row][machine])
                     ax.set_xlabel(below, fontsize=7, labelpad=2)
-    return fig
-
-
-def gammas(gamma: Numbers, episode: int = 0) -> Figure:
-    """Draw machine weights, [B, T, K]: of the items of one episode on the left, of all items on the right.
-
-    On the right a dot is an item, its height gamma; items are spread evenly in the order in which they come.
-    """
-    gamma = np.asarray(gamma, dtype=float)
-    items, count = gamma.shape[1:]
-    with style():
-        fig, (left, right) = figure(1, 2, size=(7.6, 3.1), sharey=True)
-        for machine in range(count):
-            look = look_of_machine(machine) | {"marker": "o"}
-            left.plot(range(1, items + 1), gamma[episode, :, machine], markersize=3.5, **look)
-            every = gamma[..., machine].ravel()
-            spots = machine + np.linspace(-0.35, 0.35, len(every))
-            right.plot(spots, every, linewidth=0, markersize=1.5, alpha=0.35, **look | {"label": None})
-            right.hlines(every.mean(), machine - 0.4, machine + 0.4, color=RULE, linewidth=1.6)
-        for ax in (left, right):
-            ax.axhline(1 / count, color=RULE, linestyle=":", linewidth=1)
-        left.set(xlabel="item", ylabel="gamma", ylim=(0, 1), title="one episode")
-        names = [str(machine + 1) for machine in range(count)]
-        right.set(xticks=range(count), xticklabels=names, xlabel="machine", title="all items")
-        legend_below(fig)
     return fig
 
 

@@ -1,7 +1,5 @@
 """Attention of one command, step by step, as a map."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -20,29 +18,11 @@ def attention_map(attended: CommandAttention) -> Figure:
     Above it the right actions, and over each step that goes wrong the predicted one in a black frame. A ring marks
     the word whose meaning the right action is; a step looks right if its dark field lies in its ring.
     """
-    return _map(attended, len(attended.words), len(attended.right))
-
-
-def attention_frames(attended: Sequence[CommandAttention]) -> tuple[list[Figure], list[str]]:
-    """One map for each command, all of one size, with the labels that `plotting.slider` wants."""
-    words, steps = max(len(a.words) for a in attended), max(len(a.right) for a in attended)
-    frames = [_map(each, words, steps) for each in attended]
-    return frames, [_label(each) for each in attended]
-
-
-def _label(attended: CommandAttention) -> str:
-    wrong = sum(a != b for a, b in zip(attended.right, attended.predicted, strict=True))
-    verdict = "right" if not wrong else f"wrong at {wrong} of {len(attended.right)} steps"
-    return f"{attended.command}: {verdict}"
-
-
-def _map(attended: CommandAttention, rows: int, columns: int) -> Figure:
-    """The map in the upper left of so much room."""
-    columns = max(columns, 12)
+    words, steps = len(attended.words), len(attended.right)
+    columns = max(steps, 12)
     cell = min(0.3, (WIDTH - LABELS) / columns)
     tall = max(cell, 0.24)
-    fig, ax = figure(size=(LABELS + cell * columns + 0.1, tall * rows + 2.3 * cell + 0.2))
-    words, steps = attended.attention.shape[1], len(attended.right)
+    fig, ax = figure(size=(LABELS + cell * columns + 0.1, tall * words + 2.3 * cell + 0.2))
     extent = (0, steps, words * tall / cell, 0)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(attended.attention.T.numpy(), extent=extent, **look)
@@ -58,6 +38,6 @@ def _map(attended: CommandAttention, rows: int, columns: int) -> Figure:
     ax.text(-0.3, -0.65, "right", **margin)
     if attended.right != attended.predicted:
         ax.text(-0.3, -1.7, "said instead", **margin)
-    ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(rows * tall / cell + 0.2, -2.3), autoscale_on=False)
+    ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(words * tall / cell + 0.2, -2.3), autoscale_on=False)
     ax.set_axis_off()
     return fig

@@ -1,4 +1,4 @@
-"""Tables of what is taken for what, what words mean alone, roles, and errors by construction."""
+"""Tables of what goes with each right action, what words mean alone, and roles."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,8 +7,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure, heat_map
-from mini_lib.scan.analysis import Dictionary, Share, Table
+from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map
+from mini_lib.scan.analysis import Dictionary, Table
 
 
 def _percents(
@@ -22,10 +22,7 @@ def _percents(
 
 
 def table(counts: Table, xlabel: str, ylabel: str = "right action") -> Figure:
-    """Draw a table as percents of its rows, the number of steps after each row's name; empty ones are left out.
-
-    For `analysis.looked_at` say "word that has most attention", for `analysis.substitutions` "action said".
-    """
+    """Draw a table as percents of its rows, the number of steps after each row's name; empty ones are left out."""
     kept = counts.without_empty()
     rows = [f"{name} ({n:,})" for name, n in zip(kept.rows, kept.counts.sum(axis=1), strict=True)]
     fig, ax = figure(size=(2.4 + 0.55 * len(kept.columns), 1.6 + 0.3 * len(rows)))
@@ -56,20 +53,4 @@ def roles(similarity: Mapping[str, Mapping[str, float]], verb: str = "jump") -> 
     ax.invert_yaxis()
     ax.grid(axis="x")
     ax.legend(fontsize="small", loc="best", frameon=False)
-    return fig
-
-
-def errors_by_form(forms: Mapping[str, Share]) -> Figure:
-    """Draw the percentage of errors in each form of command, the worst on top, with the counts behind it."""
-    ordered = sorted(forms.items(), key=lambda item: -item[1].share)  # the first is drawn lowest
-    fig, ax = figure(size=(6.8, 0.9 + 0.27 * max(2, len(ordered))))
-    for place, (_, share) in enumerate(ordered):
-        counts = f"{share.count - share.right:,} of {share.count:,}"
-        ax.barh(place, 100 - share.percent, 0.72, color=OKABE_ITO[1])
-        ax.text(101.5 - share.percent, place, counts, va="center", fontsize=8, color=QUIET)
-    ax.set(yticks=range(len(ordered)), xlim=(0, 118), xlabel="commands answered wrongly (%)")
-    ax.set_xticks(range(0, 101, 20))
-    ax.set_yticklabels([form for form, _ in ordered])
-    ax.grid(axis="x")
-    ax.grid(visible=False, axis="y")
     return fig
