@@ -4,6 +4,7 @@ import torch
 
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
+from mini_lib.kanerva.memory import RIDGE
 from mini_lib.kanerva.models.mixture import straight_through
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.seeding import torch_rng
@@ -31,6 +32,117 @@ def some_numbers(*shape: int, seed: int = 0) -> torch.Tensor:
 def some_weights(*shape: int, seed: int = 0) -> torch.Tensor:
     """Random weights of machines, which sum to 1 over the last axis."""
     return torch.softmax(3 * some_numbers(*shape, seed=seed), dim=-1)
+
+
+# ------------------------------------------------------------------------------------------------ product
+
+
+@EXERCISES.add("kanerva 2.1", lambda a, b, m: (3 * b * m**3 / a) ** 0.25, lambda a, b, m: m * (b / a) ** 0.5)
+def best_in_turn(answer) -> None:
+    """The best number of machines for one processor."""
+    for a, b, m in ((0.04, 3e-8, 400), (0.1, 2e-8, 600)):
+        k = float(answer(a, b, m))
+        require(k > 0, "return a positive number.")
+
+        def time(k: float, a: float = a, b: float = b, m: float = m) -> float:
+            return a * k + b * m**3 / k**2
+
+        least = min(time(k * 0.99), time(k * 1.01))
+        require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
+
+
+@EXERCISES.add(
+    "kanerva 2.2",
+    lambda means, eta: ((means / eta).sum() / (1 / eta).sum(), eta.pow(-2).sum() ** -0.5),
+    lambda means, eta: ((means / eta**2).sum() / (1 / eta**2).sum(), eta.mean()),
+)
+def agreed(answer) -> None:
+    """Mean and standard deviation of a product of Gaussians."""
+    for count in (1, 3):
+        means, eta = some_numbers(count), some_numbers(count, seed=1).abs() + 0.5
+        given = answer(means.clone(), eta.clone())
+        require(len(given) == 2, "return two numbers: the mean and the standard deviation.")
+        x = torch.linspace(-15, 15, 20_001)
+        density = torch.exp(-0.5 * ((x[:, None] - means) / eta).square().sum(dim=1)).double()
+        density = density / density.sum()
+        mean = (density * x).sum()
+        spread = (density * (x - mean).square()).sum().sqrt()
+        require(
+            abs(float(given[0]) - mean) < 1e-3,
+            "the mean weighs the means by precision, one over eta squared.",
+        )
+        require(abs(float(given[1]) - spread) < 1e-3, "precisions add up; the spread is one over their root.")
+
+
+@EXERCISES.add(
+    "kanerva 2.3",
+    lambda V, w, r: 2 * [V @ w / (w @ V @ w + 1 / r)],
+    lambda V, w, r: [r * V @ w / (w @ V @ w + 1), V @ w / (w @ V @ w + 1)],
+)
+def two_gains(answer) -> None:
+    """The gain of an item in a machine with a power."""
+    w, root = some_numbers(4), some_numbers(4, 4, seed=1)
+    V = root @ root.mT + 0.1 * torch.eye(4)
+    for r in (0.01, 3.0):
+        given = answer(V.clone(), w.clone(), r)
+        require(len(given) == 2, "return two gains.")
+        inverse = torch.linalg.inv(V)
+        # a posterior mean, by precisions: (inv(C) + w w' / noise)^-1 w / noise
+        expected = [torch.linalg.solve(P + r * torch.outer(w, w), r * w) for P in (r * inverse, inverse)]
+        close = [torch.allclose(a, b, atol=1e-3) for a, b in zip(given, expected, strict=True)]
+        require(close[0], "the first gain has V / r in place of V, and 1 / r in place of 1.")
+        require(close[1], "the second gain has V as it is, and 1 / r in place of 1.")
+
+
+def normed(columns: torch.Tensor) -> torch.Tensor:
+    """A mistake of exercise 2.4: all columns get a length of 1."""
+    return torch.linalg.qr(columns).Q
+
+
+@EXERCISES.add("kanerva 2.4", normed, lambda columns: columns, lambda c: torch.eye(*c.shape) * c.norm(dim=0))
+def at_right_angles(answer) -> None:
+    """Columns made orthogonal."""
+    columns = some_numbers(9, 4)
+    given = answer(columns.clone())
+    require(given.shape == columns.shape, "return columns [D, m].")
+    products = given.mT @ given
+    lengths = columns.square().sum(dim=0)
+    require(
+        torch.allclose(products.diagonal(), lengths, atol=1e-4),
+        "the columns should be as long as those given.",
+    )
+    require(
+        torch.allclose(products, torch.diag(lengths), atol=1e-4),
+        "two columns are not orthogonal to each other.",
+    )
+    onto = columns @ torch.linalg.pinv(columns)
+    require(torch.allclose(onto @ given, given, atol=1e-4), "they should span the same space as those given.")
+
+
+def own_parts(R: torch.Tensor, codes: torch.Tensor, rounds: int, at_once: bool = True) -> torch.Tensor:
+    """What machines say of codes in turn; at once, the mistake of exercise 2.5: all look at the round before."""
+    parts = torch.zeros(len(R), *codes.shape)
+    for _ in range(rounds):
+        seen = parts.clone() if at_once else parts
+        for i in range(len(R)):
+            left = codes - seen.sum(dim=0) + seen[i]
+            gram = R[i].mT @ R[i] + RIDGE * torch.eye(R.shape[2])
+            parts[i] = torch.linalg.solve(gram, R[i].mT @ left.mT).mT @ R[i].mT
+    return parts.sum(dim=0)
+
+
+@EXERCISES.add("kanerva 2.5", own_parts, lambda R, codes, rounds: own_parts(R, codes, 1, at_once=False))
+def in_turn(answer) -> None:
+    """Machines that read in turn."""
+    R, codes = some_numbers(3, 8, 2), some_numbers(5, 8, seed=1)
+    for rounds in (1, 4):
+        given = answer(R.clone(), codes.clone(), rounds)
+        require(given.shape == codes.shape, "return answers [T, D].")
+        expected = own_parts(R, codes, rounds, at_once=False)
+        require(
+            torch.allclose(given, expected, atol=1e-4),
+            f"after {rounds} rounds the answers differ; a machine sees what those before it have just said.",
+        )
 
 
 # ------------------------------------------------------------------------------------------------ binding
