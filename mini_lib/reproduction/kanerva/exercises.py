@@ -1,10 +1,12 @@
 """The exercises of the Kanerva chapters: what a right answer has to do."""
 
+import math
+
 import torch
 
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
-from mini_lib.kanerva.memory import RIDGE
+from mini_lib.kanerva.memory import RIDGE, ProductMemory
 from mini_lib.kanerva.models.mixture import straight_through
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.seeding import torch_rng
@@ -32,6 +34,122 @@ def some_numbers(*shape: int, seed: int = 0) -> torch.Tensor:
 def some_weights(*shape: int, seed: int = 0) -> torch.Tensor:
     """Random weights of machines, which sum to 1 over the last axis."""
     return torch.softmax(3 * some_numbers(*shape, seed=seed), dim=-1)
+
+
+# ------------------------------------------------------------------------------------------------ one memory
+
+
+def one_memory(
+    R: torch.Tensor, V: torch.Tensor, codes: torch.Tensor, w: torch.Tensor, eta: float, q: float = 0.0
+):
+    """One memory's R and V after codes [T, D] at addresses [T, m], item by item; V grows by q before each."""
+    for z, each in zip(codes, w, strict=True):
+        V = V + q * torch.eye(len(V))
+        u = V @ each
+        gain = u / (each @ u + eta**2)
+        R, V = R + torch.outer(z - R @ each, gain), V - torch.outer(u, gain)
+    return R, V
+
+
+def near_enough(given, expected: torch.Tensor) -> bool:
+    """Whether a matrix is the expected one, but for the rounding of an inverse."""
+    return given.shape == expected.shape and torch.allclose(given, expected, atol=1e-3, rtol=1e-3)
+
+
+@EXERCISES.add("kanerva 1.1", lambda c, D: (c, 1, 1, D * math.log(c)), lambda c, D: (1, 1, 1, math.log(c)))
+def other_units(answer) -> None:
+    """What a change of units does to a memory."""
+    for c, dim in ((5.0, 6), (0.5, 4)):
+        given = [float(each) for each in answer(c, dim)]
+        require(len(given) == 4, "return four numbers.")
+        codes = some_numbers(3, dim)
+        plain, large = (ProductMemory(dim, columns=2, dtype=torch.float64) for _ in range(2))
+        plain.write(codes.double(), 0.3)
+        large.write(c * codes.double(), c * 0.3)
+        for place, name in enumerate("RV"):
+            ratio = (large.state[place] / plain.state[place]).mean().item()
+            require(abs(given[place] - ratio) < 1e-3, f"{name} does not change by that factor.")
+        errors = [
+            ((memory.read(z).codes - z).square().sum() / z.square().sum()).item()
+            for memory, z in ((plain, codes.double()), (large, c * codes.double()))
+        ]
+        require(abs(given[2] - errors[1] / errors[0]) < 1e-3, "the relative error does not change like that.")
+        fall = plain.log_likelihood(codes.double(), 0.3) - large.log_likelihood(c * codes.double(), c * 0.3)
+        require(abs(given[3] - fall.mean().item()) < 1e-3, "each feature's density falls by a factor of c.")
+
+
+@EXERCISES.add(
+    "kanerva 1.2",
+    lambda R, Z, W, eta: one_memory(R, torch.eye(len(W[0])), Z[-1:], W[-1:], eta),
+    lambda R, Z, W, eta: (R, torch.linalg.inv(torch.eye(len(W[0])) + W.mT @ W / eta)),
+)
+def at_once(answer) -> None:
+    """The posterior of all items in one step."""
+    R, codes, w = some_numbers(4, 3), some_numbers(6, 4, seed=1), some_numbers(6, 3, seed=2)
+    for eta in (0.4, 1.5):
+        given = answer(R.clone(), codes.clone(), w.clone(), eta)
+        require(len(given) == 2, "return R and V.")
+        mean, covariance = one_memory(R, torch.eye(3), codes, w, eta)
+        require(near_enough(given[1], covariance), "V is the inverse of I plus all w w' over eta squared.")
+        require(near_enough(given[0], mean), "R times the precision is R0 plus all z w' over eta squared.")
+
+
+@EXERCISES.add(
+    "kanerva 1.3",
+    lambda R, V, Z, W, q, eta: one_memory(R, V, Z, W, eta),
+    lambda R, V, Z, W, q, eta: one_memory(R, V + q * torch.eye(len(V)), Z, W, eta),
+)
+def leaking(answer) -> None:
+    """A memory that forgets."""
+    R, V = some_numbers(4, 3), torch.eye(3)
+    codes, w = some_numbers(5, 4, seed=1), some_numbers(5, 3, seed=2)
+    for q in (0.1, 1.0):
+        given = answer(R.clone(), V.clone(), codes.clone(), w.clone(), q, 0.5)
+        require(len(given) == 2, "return R and V.")
+        expected = one_memory(R, V, codes, w, 0.5, q)
+        require(near_enough(given[1], expected[1]), "V differs; add q times the identity before every item.")
+        require(near_enough(given[0], expected[0]), "R differs; use the V that has grown for the gain.")
+
+
+def of_all_rows_known(
+    R: torch.Tensor, codes: torch.Tensor, known: torch.Tensor, ridge: float
+) -> torch.Tensor:
+    """The mistake of exercise 1.4: unknown features count as zeros."""
+    gram = R.mT @ R + ridge * torch.eye(R.shape[1])
+    return torch.linalg.solve(gram, R.mT @ (codes * known).mT).mT @ R.mT
+
+
+@EXERCISES.add("kanerva 1.4", of_all_rows_known, lambda R, codes, known, ridge: codes * known)
+def completing(answer) -> None:
+    """Completion in one step."""
+    R, codes = some_numbers(6, 2), some_numbers(5, 6, seed=1)
+    known = torch.tensor([True, False, True, True, False, True])
+    for ridge in (0.35, 2.0):
+        given = answer(R.clone(), codes.clone(), known.clone(), ridge)
+        require(given.shape == codes.shape, "return answers [T, D], of all features.")
+        changed = torch.where(known, codes, codes + 1)
+        require(
+            near(answer(R, changed, known, ridge), given), "what is not known must not change the answer."
+        )
+        seen = torch.cat([R[known], ridge**0.5 * torch.eye(2)])  # ridge as more rows, which say 0
+        said = torch.cat([codes[:, known], torch.zeros(5, 2)], dim=1)
+        w = torch.linalg.lstsq(seen, said.mT).solution
+        require(near_enough(given, (R @ w).mT), "solve with the known rows of R, and answer with all rows.")
+
+
+@EXERCISES.add(
+    "kanerva 1.5",
+    lambda one, other: (one[:, None] > other).float().mean().item(),
+    lambda one, other: float(one.mean() > other.mean()),
+)
+def area(answer) -> None:
+    """The area under the ROC curve."""
+    one = torch.tensor([0.3, 1.0, 2.0, 2.0, 5.0])
+    other = torch.tensor([0.1, 1.0, 2.0, 4.0])
+    for a, b in ((one, other), (other, one), (one, one - 9)):
+        given = float(answer(a.clone(), b.clone()))
+        expected = sum((x > y) + (x == y) / 2 for x in a.tolist() for y in b.tolist()) / (len(a) * len(b))
+        require(abs(given - expected) < 1e-5, f"{given:.3f} is not it; compare all pairs, a tie is one half.")
 
 
 # ------------------------------------------------------------------------------------------------ product
