@@ -1,9 +1,12 @@
 """The exercises of the Kanerva chapters: what a right answer has to do."""
 
+import math
+
 import torch
 
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
+from mini_lib.kanerva.memory import RIDGE, ProductMemory
 from mini_lib.kanerva.models.mixture import straight_through
 from mini_lib.reproduction.exercises import Exercises, require
 from mini_lib.seeding import torch_rng
@@ -31,6 +34,233 @@ def some_numbers(*shape: int, seed: int = 0) -> torch.Tensor:
 def some_weights(*shape: int, seed: int = 0) -> torch.Tensor:
     """Random weights of machines, which sum to 1 over the last axis."""
     return torch.softmax(3 * some_numbers(*shape, seed=seed), dim=-1)
+
+
+# ------------------------------------------------------------------------------------------------ one memory
+
+
+def one_memory(
+    R: torch.Tensor, V: torch.Tensor, codes: torch.Tensor, w: torch.Tensor, eta: float, q: float = 0.0
+):
+    """One memory's R and V after codes [T, D] at addresses [T, m], item by item; V grows by q before each."""
+    for z, each in zip(codes, w, strict=True):
+        V = V + q * torch.eye(len(V))
+        u = V @ each
+        gain = u / (each @ u + eta**2)
+        R, V = R + torch.outer(z - R @ each, gain), V - torch.outer(u, gain)
+    return R, V
+
+
+def near_enough(given, expected: torch.Tensor) -> bool:
+    """Whether a matrix is the expected one, but for the rounding of an inverse."""
+    return given.shape == expected.shape and torch.allclose(given, expected, atol=1e-3, rtol=1e-3)
+
+
+@EXERCISES.add("kanerva 1.1", lambda c, D: (c, 1, 1, D * math.log(c)), lambda c, D: (1, 1, 1, math.log(c)))
+def other_units(answer) -> None:
+    """What a change of units does to a memory."""
+    for c, dim in ((5.0, 6), (0.5, 4)):
+        given = [float(each) for each in answer(c, dim)]
+        require(len(given) == 4, "return four numbers.")
+        codes = some_numbers(3, dim)
+        plain, large = (ProductMemory(dim, columns=2, dtype=torch.float64) for _ in range(2))
+        plain.write(codes.double(), 0.3)
+        large.write(c * codes.double(), c * 0.3)
+        for place, name in enumerate("RV"):
+            ratio = (large.state[place] / plain.state[place]).mean().item()
+            require(abs(given[place] - ratio) < 1e-3, f"{name} does not change by that factor.")
+        errors = [
+            ((memory.read(z).codes - z).square().sum() / z.square().sum()).item()
+            for memory, z in ((plain, codes.double()), (large, c * codes.double()))
+        ]
+        require(abs(given[2] - errors[1] / errors[0]) < 1e-3, "the relative error does not change like that.")
+        fall = plain.log_likelihood(codes.double(), 0.3) - large.log_likelihood(c * codes.double(), c * 0.3)
+        require(abs(given[3] - fall.mean().item()) < 1e-3, "each feature's density falls by a factor of c.")
+
+
+@EXERCISES.add(
+    "kanerva 1.2",
+    lambda R, Z, W, eta: one_memory(R, torch.eye(len(W[0])), Z[-1:], W[-1:], eta),
+    lambda R, Z, W, eta: (R, torch.linalg.inv(torch.eye(len(W[0])) + W.mT @ W / eta)),
+)
+def at_once(answer) -> None:
+    """The posterior of all items in one step."""
+    R, codes, w = some_numbers(4, 3), some_numbers(6, 4, seed=1), some_numbers(6, 3, seed=2)
+    for eta in (0.4, 1.5):
+        given = answer(R.clone(), codes.clone(), w.clone(), eta)
+        require(len(given) == 2, "return R and V.")
+        mean, covariance = one_memory(R, torch.eye(3), codes, w, eta)
+        require(near_enough(given[1], covariance), "V is the inverse of I plus all w w' over eta squared.")
+        require(near_enough(given[0], mean), "R times the precision is R0 plus all z w' over eta squared.")
+
+
+@EXERCISES.add(
+    "kanerva 1.3",
+    lambda R, V, Z, W, q, eta: one_memory(R, V, Z, W, eta),
+    lambda R, V, Z, W, q, eta: one_memory(R, V + q * torch.eye(len(V)), Z, W, eta),
+)
+def leaking(answer) -> None:
+    """A memory that forgets."""
+    R, V = some_numbers(4, 3), torch.eye(3)
+    codes, w = some_numbers(5, 4, seed=1), some_numbers(5, 3, seed=2)
+    for q in (0.1, 1.0):
+        given = answer(R.clone(), V.clone(), codes.clone(), w.clone(), q, 0.5)
+        require(len(given) == 2, "return R and V.")
+        expected = one_memory(R, V, codes, w, 0.5, q)
+        require(near_enough(given[1], expected[1]), "V differs; add q times the identity before every item.")
+        require(near_enough(given[0], expected[0]), "R differs; use the V that has grown for the gain.")
+
+
+def of_all_rows_known(
+    R: torch.Tensor, codes: torch.Tensor, known: torch.Tensor, ridge: float
+) -> torch.Tensor:
+    """The mistake of exercise 1.4: unknown features count as zeros."""
+    gram = R.mT @ R + ridge * torch.eye(R.shape[1])
+    return torch.linalg.solve(gram, R.mT @ (codes * known).mT).mT @ R.mT
+
+
+@EXERCISES.add("kanerva 1.4", of_all_rows_known, lambda R, codes, known, ridge: codes * known)
+def completing(answer) -> None:
+    """Completion in one step."""
+    R, codes = some_numbers(6, 2), some_numbers(5, 6, seed=1)
+    known = torch.tensor([True, False, True, True, False, True])
+    for ridge in (0.35, 2.0):
+        given = answer(R.clone(), codes.clone(), known.clone(), ridge)
+        require(given.shape == codes.shape, "return answers [T, D], of all features.")
+        changed = torch.where(known, codes, codes + 1)
+        require(
+            near(answer(R, changed, known, ridge), given), "what is not known must not change the answer."
+        )
+        seen = torch.cat([R[known], ridge**0.5 * torch.eye(2)])  # ridge as more rows, which say 0
+        said = torch.cat([codes[:, known], torch.zeros(5, 2)], dim=1)
+        w = torch.linalg.lstsq(seen, said.mT).solution
+        require(near_enough(given, (R @ w).mT), "solve with the known rows of R, and answer with all rows.")
+
+
+@EXERCISES.add(
+    "kanerva 1.5",
+    lambda one, other: (one[:, None] > other).float().mean().item(),
+    lambda one, other: float(one.mean() > other.mean()),
+)
+def area(answer) -> None:
+    """The area under the ROC curve."""
+    one = torch.tensor([0.3, 1.0, 2.0, 2.0, 5.0])
+    other = torch.tensor([0.1, 1.0, 2.0, 4.0])
+    for a, b in ((one, other), (other, one), (one, one - 9)):
+        given = float(answer(a.clone(), b.clone()))
+        expected = sum((x > y) + (x == y) / 2 for x in a.tolist() for y in b.tolist()) / (len(a) * len(b))
+        require(abs(given - expected) < 1e-5, f"{given:.3f} is not it; compare all pairs, a tie is one half.")
+
+
+# ------------------------------------------------------------------------------------------------ product
+
+
+@EXERCISES.add("kanerva 2.1", lambda a, b, m: (3 * b * m**3 / a) ** 0.25, lambda a, b, m: m * (b / a) ** 0.5)
+def best_in_turn(answer) -> None:
+    """The best number of machines for one processor."""
+    for a, b, m in ((0.04, 3e-8, 400), (0.1, 2e-8, 600)):
+        k = float(answer(a, b, m))
+        require(k > 0, "return a positive number.")
+
+        def time(k: float, a: float = a, b: float = b, m: float = m) -> float:
+            return a * k + b * m**3 / k**2
+
+        least = min(time(k * 0.99), time(k * 1.01))
+        require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
+
+
+@EXERCISES.add(
+    "kanerva 2.2",
+    lambda means, eta: ((means / eta).sum() / (1 / eta).sum(), eta.pow(-2).sum() ** -0.5),
+    lambda means, eta: ((means / eta**2).sum() / (1 / eta**2).sum(), eta.mean()),
+)
+def agreed(answer) -> None:
+    """Mean and standard deviation of a product of Gaussians."""
+    for count in (1, 3):
+        means, eta = some_numbers(count), some_numbers(count, seed=1).abs() + 0.5
+        given = answer(means.clone(), eta.clone())
+        require(len(given) == 2, "return two numbers: the mean and the standard deviation.")
+        x = torch.linspace(-15, 15, 20_001)
+        density = torch.exp(-0.5 * ((x[:, None] - means) / eta).square().sum(dim=1)).double()
+        density = density / density.sum()
+        mean = (density * x).sum()
+        spread = (density * (x - mean).square()).sum().sqrt()
+        require(
+            abs(float(given[0]) - mean) < 1e-3,
+            "the mean weighs the means by precision, one over eta squared.",
+        )
+        require(abs(float(given[1]) - spread) < 1e-3, "precisions add up; the spread is one over their root.")
+
+
+@EXERCISES.add(
+    "kanerva 2.3",
+    lambda V, w, r: 2 * [V @ w / (w @ V @ w + 1 / r)],
+    lambda V, w, r: [r * V @ w / (w @ V @ w + 1), V @ w / (w @ V @ w + 1)],
+)
+def two_gains(answer) -> None:
+    """The gain of an item in a machine with a power."""
+    w, root = some_numbers(4), some_numbers(4, 4, seed=1)
+    V = root @ root.mT + 0.1 * torch.eye(4)
+    for r in (0.01, 3.0):
+        given = answer(V.clone(), w.clone(), r)
+        require(len(given) == 2, "return two gains.")
+        inverse = torch.linalg.inv(V)
+        # a posterior mean, by precisions: (inv(C) + w w' / noise)^-1 w / noise
+        expected = [torch.linalg.solve(P + r * torch.outer(w, w), r * w) for P in (r * inverse, inverse)]
+        close = [torch.allclose(a, b, atol=1e-3) for a, b in zip(given, expected, strict=True)]
+        require(close[0], "the first gain has V / r in place of V, and 1 / r in place of 1.")
+        require(close[1], "the second gain has V as it is, and 1 / r in place of 1.")
+
+
+def normed(columns: torch.Tensor) -> torch.Tensor:
+    """A mistake of exercise 2.4: all columns get a length of 1."""
+    return torch.linalg.qr(columns).Q
+
+
+@EXERCISES.add("kanerva 2.4", normed, lambda columns: columns, lambda c: torch.eye(*c.shape) * c.norm(dim=0))
+def at_right_angles(answer) -> None:
+    """Columns made orthogonal."""
+    columns = some_numbers(9, 4)
+    given = answer(columns.clone())
+    require(given.shape == columns.shape, "return columns [D, m].")
+    products = given.mT @ given
+    lengths = columns.square().sum(dim=0)
+    require(
+        torch.allclose(products.diagonal(), lengths, atol=1e-4),
+        "the columns should be as long as those given.",
+    )
+    require(
+        torch.allclose(products, torch.diag(lengths), atol=1e-4),
+        "two columns are not orthogonal to each other.",
+    )
+    onto = columns @ torch.linalg.pinv(columns)
+    require(torch.allclose(onto @ given, given, atol=1e-4), "they should span the same space as those given.")
+
+
+def own_parts(R: torch.Tensor, codes: torch.Tensor, rounds: int, at_once: bool = True) -> torch.Tensor:
+    """What machines say of codes in turn; at once, the mistake of exercise 2.5: all look at the round before."""
+    parts = torch.zeros(len(R), *codes.shape)
+    for _ in range(rounds):
+        seen = parts.clone() if at_once else parts
+        for i in range(len(R)):
+            left = codes - seen.sum(dim=0) + seen[i]
+            gram = R[i].mT @ R[i] + RIDGE * torch.eye(R.shape[2])
+            parts[i] = torch.linalg.solve(gram, R[i].mT @ left.mT).mT @ R[i].mT
+    return parts.sum(dim=0)
+
+
+@EXERCISES.add("kanerva 2.5", own_parts, lambda R, codes, rounds: own_parts(R, codes, 1, at_once=False))
+def in_turn(answer) -> None:
+    """Machines that read in turn."""
+    R, codes = some_numbers(3, 8, 2), some_numbers(5, 8, seed=1)
+    for rounds in (1, 4):
+        given = answer(R.clone(), codes.clone(), rounds)
+        require(given.shape == codes.shape, "return answers [T, D].")
+        expected = own_parts(R, codes, rounds, at_once=False)
+        require(
+            torch.allclose(given, expected, atol=1e-4),
+            f"after {rounds} rounds the answers differ; a machine sees what those before it have just said.",
+        )
 
 
 # ------------------------------------------------------------------------------------------------ binding
