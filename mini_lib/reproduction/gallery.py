@@ -8,6 +8,7 @@ import base64
 import io
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
 WIDTH = 480  # pixels of a small picture
-PICTURE = re.compile(r'<img src="data:image/png;base64,([^"]+)" alt="([^"]*)"')
+PICTURE = re.compile(r'<img src="data:image/png;base64,([^"]+)"')
 FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -56,8 +57,10 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
         for tag in (tag for tag in cell["metadata"].get("tags", ()) if tag.startswith(MARK)):
             if tag in found:
                 raise ValueError(f"{page}: two cells have the tag {tag!r}")
-            picture, finding = _last_picture(cell, state)
-            found[tag] = Drawn(page, tag, picture, finding)
+            try:
+                found[tag] = Drawn(page, tag, *_last_picture(cell, state))
+            except LookupError:
+                raise ValueError(f"{page}: the cell {tag!r} shows no picture: run the notebook") from None
     return found
 
 
@@ -73,8 +76,8 @@ def _last_picture(cell: dict, state: dict) -> tuple[bytes, str]:
                 return base64.b64decode(frames[-1]), FINDING.findall(words)[-1]
         shown = "".join(data.get("text/html", ""))
         if pictures := PICTURE.findall(shown):
-            return base64.b64decode(pictures[-1][0]), FINDING.findall(shown)[-1]
-    raise ValueError(f"a cell tagged {cell['metadata']['tags']} shows no picture: run the notebook")
+            return base64.b64decode(pictures[-1]), FINDING.findall(shown)[-1]
+    raise LookupError("no picture")
 
 
 def _parts(model: str, state: dict) -> Iterable[dict]:
@@ -89,28 +92,29 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
 
     `root` is the repository, in whose notebooks the figures stand.
     """
-    pictures = folder / "gallery"
-    pictures.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / "gallery", ignore_errors=True)
+    (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
         "The figures of the papers as this book draws them, and what they show here. A picture leads to its place in"
         " a chapter. The paper on functions prints tables alone; what stands here for it are its experiments.",
     ]
     for title, ledger in ledgers:
-        drawn, cards = {}, []
+        drawn, cards, rows = {}, [], figure_rows(ledger)
         for path in sorted((root / "notebooks" / ledger.paper).glob("*.ipynb")):
-            drawn |= drawn_in(path, str(path.relative_to(root)))
-        for row in figure_rows(ledger):
+            more = drawn_in(path, str(path.relative_to(root)))
+            if twice := drawn.keys() & more.keys():
+                raise ValueError(f"two chapters draw {', '.join(twice)}")
+            drawn |= more
+        for row in rows:
             if each := drawn.get(tag_of(row)):
                 name = f"gallery/{ledger.paper}-{each.tag}.png"
                 (folder / name).write_bytes(_small(each.picture))
                 cards.append(_card(row, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
-        if undrawn := [
-            f"{row.number}. {row.what} {row.undrawn}" for row in figure_rows(ledger) if row.undrawn
-        ]:
-            parts += ["Not drawn:", "\n".join(f"- {words}" for words in undrawn)]
+        if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:
+            parts += ["Not drawn:", "\n".join(undrawn)]
     page = folder / "gallery.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page
@@ -126,8 +130,6 @@ def _small(picture: bytes) -> bytes:
 
 def _card(row: Row, drawn: Drawn, picture: str) -> str:
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
-    alt = row.what.replace("$", "").rstrip(".")
-    return (
-        f':::{{div}} gallery-entry\n<a href="{link}">![{alt}]({picture})</a>\n\n'
-        f'<a href="{link}">{row.number}</a>. {row.what} <strong>{drawn.finding}</strong>\n:::'
-    )
+    seen = f'<a href="{link}" tabindex="-1" aria-hidden="true">![{row.number}]({picture})</a>'
+    told = f'<a href="{link}">{row.number}</a>. {row.what} <strong>{drawn.finding}</strong>'
+    return f":::{{div}} gallery-entry\n{seen}\n\n{told}\n:::"

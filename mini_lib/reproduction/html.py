@@ -7,7 +7,7 @@ import re
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
 CITATIONS = '<div class="citation-list">'
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
-PAPERS_FIGURE = re.compile(r'<div class="cell (?:\S+ )*?tag_(figure-\w+)')
+PAPERS_FIGURE = re.compile(r'<div class="cell [^"]*\btag_figure-[^"]*">')
 
 
 def mend_signatures(app, page, template, context, doctree) -> None:
@@ -30,7 +30,9 @@ def name_figures(app, page, template, context, doctree) -> None:
     """Let links lead to the cells that draw the papers' figures; called by Sphinx for each page."""
 
     def named(found: re.Match) -> str:
-        return found.group().replace("<div", f'<div id="{found.group(1)}"', 1)
+        first, *others = re.findall(r"tag_(figure-\w+)", found.group())
+        places = "".join(f'<span id="{other}"></span>' for other in others)
+        return found.group().replace("<div", f'<div id="{first}"', 1) + places
 
     context["body"] = PAPERS_FIGURE.sub(named, context.get("body") or "")
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 from itertools import pairwise
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -59,7 +59,7 @@ def test_local_links_lead_somewhere(reader, book):
     links = reader.page.eval_on_selector_all(
         "article a[href]", "all => all.map(a => new URL(a.getAttribute('href'), document.baseURI).href)"
     )
-    here = {link.split("?")[0] for link in links if link.startswith("file:")}
+    here = {urlsplit(link)._replace(query="").geturl() for link in links if link.startswith("file:")}
     broken = [
         link for link in here if not leads_somewhere(book, link.removeprefix(book.as_uri()).lstrip("/"))
     ]
@@ -107,7 +107,15 @@ def test_no_barrier_for_readers_with_other_senses(reader):
 def test_words_stand_out_from_their_ground(browser, book, name, theme):
     page = browser.new_page(viewport=DESK)
     page.goto((book / name).as_uri())
-    assert not barriers(page, theme, {"runOnly": ["color-contrast"]})
+    found = barriers(page, theme, {"runOnly": ["color-contrast"]})
+    page.close()
+    assert not found
+
+
+def test_a_link_to_a_figure_reveals_it(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / "notebooks/kanerva/6_generation.html").as_uri() + "#figure-8")
+    page.wait_for_selector("#figure-8 details.below-input[open]")
     page.close()
 
 
@@ -318,7 +326,10 @@ SHOW_ALL = """theme => {
 }"""
 SHOW_LESS = """() => {
   document.documentElement.dataset.theme = 'light';
-  for (const fold of document.querySelectorAll('[data-was-closed]')) fold.open = false;
+  for (const fold of document.querySelectorAll('[data-was-closed]')) {
+    fold.open = false;
+    delete fold.dataset.wasClosed;
+  }
 }"""
 
 WIDER_THAN_THE_PAGE = """() => {

@@ -10,6 +10,7 @@ from PIL import Image
 
 from mini_lib.reproduction import gallery, ledger
 from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.html import name_figures
 
 ROOT = Path(__file__).parents[2]
 LEDGERS = [(each.TITLE, ledger.load(each.PAPER)) for each in wings()]
@@ -73,7 +74,7 @@ def test_of_a_slider_it_is_the_last_frame(store):
 
 
 def test_a_cell_that_was_not_run_is_named(store):
-    with pytest.raises(ValueError, match=r"figure-9.*run the notebook"):
+    with pytest.raises(ValueError, match=r"p.ipynb.*figure-9.*run the notebook"):
         gallery.drawn_in(store(cell("figure-9")), "p.ipynb")
 
 
@@ -91,6 +92,30 @@ def test_the_page_links_to_the_cell_with_a_small_picture(store, tmp_path):
     assert "<strong>Keys come back.</strong>" in page
     small = (tmp_path / "made" / "gallery" / "esbn-figure-9.png").read_bytes()
     assert width(small) == gallery.WIDTH
+
+
+def test_two_chapters_for_one_figure_are_refused(store, tmp_path):
+    for name in ("1_a", "2_b"):
+        store(cell("figure-9", html=figure(9, "a")), name=name)
+    with pytest.raises(ValueError, match="two chapters draw figure-9"):
+        gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS)
+
+
+def test_what_is_not_drawn_is_told_with_the_reason(store, tmp_path):
+    store(cell("figure-9", html=figure(9, "a")))
+    page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
+    lacking = [row for _, book in LEDGERS for row in book.rows if row.undrawn]
+    assert lacking
+    assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in lacking)
+
+
+def test_each_figure_of_a_cell_has_a_place_on_the_page():
+    context = {
+        "body": '<div class="cell tag_figure-3D tag_figure-7A tag_hide-output docutils container">x</div>'
+    }
+    name_figures(None, "", "", context, None)
+    assert '<div id="figure-3D" class="cell' in context["body"]
+    assert '<span id="figure-7A"></span>x' in context["body"]
 
 
 def test_panels_stand_for_their_figure():
