@@ -123,7 +123,9 @@ def barriers(page, theme, options) -> dict[str, str]:
     """What axe-core calls serious or critical, folded parts included: an element by the rule it breaks."""
     page.evaluate(SHOW_ALL, theme)
     page.wait_for_timeout(400)  # colours change slowly
-    found = Axe().run(page, options={"resultTypes": ["violations"]} | options).response["violations"]
+    # From the disk, style sheets cannot be read again, which axe-core would try.
+    always = {"resultTypes": ["violations"], "preload": False}
+    found = Axe().run(page, options=always | options).response["violations"]
     page.evaluate(SHOW_LESS)
     return {each["id"]: each["nodes"][0]["html"] for each in found if each["impact"] in GRAVE}
 
