@@ -55,7 +55,24 @@ def test_what_is_not_written_and_what_fails_is_told(capsys):
     assert capsys.readouterr().out == "✗ Your code stopped: ZeroDivisionError: division by zero\n"
 
 
-@pytest.mark.parametrize("name", ["scan 4.99", "skan 4.1", ""])
+@pytest.mark.parametrize("name", ALL)
+def test_an_answer_of_another_form_is_not_called_a_fault_of_the_readers_code(name, capsys):
+    exercises.check(name, lambda *a, **k: None)
+    assert re.match("✗ (Not yet|Your answer has a form that I cannot read): .+\n", capsys.readouterr().out)
+    exercises.check(name, 5)
+    assert capsys.readouterr().out == "✗ Not yet: give the function itself, without parentheses.\n"
+
+
+def test_an_error_in_a_function_or_a_generator_that_is_returned_is_the_readers_own(capsys):
+    for name, answer in (
+        ("esbn 4.5", lambda ids: lambda t, keys: 1 / 0),
+        ("scan 4.2", lambda network, commands: (1 / 0 for _ in commands)),
+    ):
+        exercises.check(name, answer)
+        assert capsys.readouterr().out == "✗ Your code stopped: ZeroDivisionError: division by zero\n"
+
+
+@pytest.mark.parametrize("name", ["scan 4.99", "skan 4.1", "", " "])
 def test_an_exercise_that_does_not_exist_is_told(name):
     with pytest.raises(UsageError):
         exercises.check(name, None)

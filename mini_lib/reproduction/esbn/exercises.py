@@ -16,7 +16,7 @@ from mini_lib.esbn import analysis
 from mini_lib.esbn.evaluation import predict
 from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
-from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.reproduction.exercises import Exercises, guarded, require
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import TrainingStack
 from mini_lib.training_run import TrainingRun
@@ -431,8 +431,9 @@ def counting(answer) -> None:
     for name, row in {"A B C": (0, 1, 2), "A A B": (0, 0, 1), "A B A": (0, 1, 0), "B A A": (1, 0, 0)}.items():
         given = analysis.doubled_problems(pool, row, size=50, seed=3)
         edit = answer(given.ids[:, :5].clone())
+        require(callable(edit), "return a function, the edit of memory.")
         with torch.no_grad():
-            chosen = network.core.algorithm_1(network.embed(images, given.ids), edit).argmax(dim=1)
+            chosen = network.core.algorithm_1(network.embed(images, given.ids), guarded(edit)).argmax(dim=1)
         right = 100 * (chosen == given.answers).double().mean().item()
         require(right > 90, f"with your edit the network solves {right:.0f} % of the problems {name}.")
 
