@@ -4,13 +4,17 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from mini_lib.errors import UsageError
+from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.reproduction import exercises
 from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
 from mini_lib.reproduction.functions.exercises import EXERCISES as FUNCTIONS
 from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA
+from mini_lib.reproduction.kanerva.exercises import one_memory, own_parts
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -43,6 +47,41 @@ def test_wrong_answers_do_not_pass_and_get_a_hint(name, capsys):
     for answer in ALL[name].wrong:
         exercises.check(name, answer)
         assert re.match(r"✗ Not yet: .+[.?]\n$", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        (
+            "kanerva 1.2",
+            lambda R, Z, W, eta: [
+                each.numpy()
+                for each in one_memory(R.double(), torch.eye(len(R[0])).double(), Z.double(), W.double(), eta)
+            ],
+        ),
+        ("kanerva 2.4", lambda columns: (torch.linalg.qr(columns).Q * columns.norm(dim=0)).double()),
+        ("kanerva 2.4", lambda columns: np.linalg.qr(columns.numpy())[0] * columns.norm(dim=0).numpy()),
+        ("kanerva 2.5", lambda R, Z, rounds: own_parts(R, Z, rounds, at_once=False).double().numpy()),
+        ("functions 1.4", lambda network, y, steps: extrapolate(network, y, steps, "sliding").point.double()),
+        ("esbn 2.5", lambda z: -z.double()),
+        ("esbn 2.5", lambda z: z.numpy()[:, :, ::-1]),
+        ("esbn 3.5", lambda *given: np.float32(apart(*given))),
+        ("esbn 3.5", lambda *given: torch.tensor(apart(*given))),
+        ("scan 3.2", lambda rows: [(abs(f(rows, 1) - f(rows)) > 10).mean() for f in (np.mean, np.median)]),
+        (
+            "scan 3.2",
+            lambda rows: np.array([(abs(f(rows, 1) - f(rows)) > 10).mean() for f in (np.mean, np.median)]),
+        ),
+    ],
+)
+def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(name, answer, capsys):
+    exercises.check(name, answer)
+    assert capsys.readouterr().out == "✓ Right.\n"
+
+
+def apart(mean, error, values):
+    """The right answer of exercise 5 of ESBN's chapter 3."""
+    return abs(np.mean(values) - mean) / np.hypot(error, np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def test_what_is_not_written_and_what_fails_is_told(capsys):

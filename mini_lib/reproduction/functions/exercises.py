@@ -8,7 +8,7 @@ from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import MODELS, build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
-from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.reproduction.exercises import Exercises, near, numbers, require
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.weights import trained
 
@@ -187,15 +187,15 @@ def by_differences(answer) -> None:
     """Autoregression that cannot see the level."""
     y = tasks.evaluation_curves(30, 30).y[:, :20]
     for order in (1, 4):
-        given = torch.as_tensor(answer(y.clone(), order)).double()
+        given = numbers(answer(y.clone(), order))
         right = added_up(y, order)
         require(given.shape == right.shape, f"return {tasks.STEPS} values for each curve.")
-        moved = torch.as_tensor(answer(y + 2, order)).double() - given
+        moved = numbers(answer(y + 2, order)) - given
         require(
-            torch.allclose(moved, torch.full_like(moved, 2.0), atol=1e-3),
+            near(moved, torch.full_like(moved, 2.0), atol=1e-3),
             "2 added to a curve does not add 2 to the answers.",
         )
-        require(torch.allclose(given, right, atol=1e-4), f"the answers of order {order} are others.")
+        require(near(given, right, atol=1e-4), f"the answers of order {order} are others.")
 
 
 @EXERCISES.add(
@@ -259,7 +259,7 @@ def blind_to_lines(answer) -> None:
     generator = torch_rng(0, "exercise")
     for observed in (5, 12):
         w = torch.randn(observed, generator=generator)
-        given = torch.as_tensor(answer(w.clone()))
+        given = numbers(answer(w.clone()))
         require(given.shape == w.shape, f"return {observed} weights.")
         k = torch.arange(1.0, observed + 1)
         require(abs(given.sum() - 1) < 1e-3, f"they sum to {given.sum():.3f}, not 1.")
@@ -269,7 +269,7 @@ def blind_to_lines(answer) -> None:
         left = given - w
         centred = k - k.mean()
         on_line = left.mean() + (left * centred).sum() / centred.square().sum() * centred
-        require(torch.allclose(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
+        require(near(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
 
 
 @EXERCISES.add(
@@ -281,16 +281,16 @@ def resized(answer) -> None:
     """Predictions that scale with the curve."""
     model, _ = trained("relational")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
-    given = answer(model, y.clone())
+    given = numbers(answer(model, y.clone()))
     require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
     larger = answer(model, 10 * y)
     require(
-        torch.allclose(larger, 10 * given, atol=0.02),
+        near(larger, 10 * given, atol=0.02),
         "ten times the curve does not give ten times the answers.",
     )
     unit = y.std(dim=1, keepdim=True) / 0.36
     expected = extrapolate(model, y / unit, context="sliding").point * unit
-    require(torch.allclose(given, expected, atol=0.01), "the unit is not the standard deviation over 0.36.")
+    require(near(given, expected, atol=0.01), "the unit is not the sample standard deviation over 0.36.")
 
 
 # ------------------------------------------------------------------------------------------------ 4: uncertainty
@@ -448,10 +448,10 @@ def slide(answer) -> None:
     network, _ = trained("one_d")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
     for steps in (1, 4):
-        given = answer(network, y.clone(), steps)
+        given = numbers(answer(network, y.clone(), steps))
         require(tuple(given.shape) == (6, steps), f"return {steps} new values for each curve, no others.")
         expected = extrapolate(network, y, steps, "sliding").point
-        require(torch.allclose(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
+        require(near(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
 
 
 @EXERCISES.add(

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from mini_lib.reproduction.exercises import Exercises, Stopped, require
+from mini_lib.reproduction.exercises import Exercises, Stopped, number, pair, require
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
@@ -277,7 +277,7 @@ def experiments() -> np.ndarray:
 def shares_off(answer) -> None:
     """How often a mean and a median of five mislead."""
     given = answer(experiments().copy())
-    require(isinstance(given, tuple) and len(given) == 2, "return a pair of shares.")
+    given = [number(each) for each in pair(given, "return a pair of shares.")]
     rows = experiments()
     means, medians = rows.sum(axis=1) / 5, np.sort(rows, axis=1)[:, 2]
     middle = float(np.sort(rows.ravel())[rows.size // 2 - 1 : rows.size // 2 + 1].mean())
@@ -353,8 +353,7 @@ def on_an_end(answer) -> None:
 def old_friends(answer) -> None:
     """The mean cosine between the roles of look and of other known verbs."""
     network, commands = trained("syntactic_attention_wrong_looks")[0], new_commands()[:60]
-    value = answer(network, list(commands))
-    require(isinstance(value, float), "return one number, a float.")
+    value = number(answer(network, list(commands)))
     roles = analysis.role_similarity(network, list(commands))
     of_jump = sum(sum(row.values()) / len(row) for row in roles.values()) / len(roles)
     require(abs(value - of_jump) > 0.01, "that is how close *jump* is; put *look* in its place.")
@@ -439,8 +438,7 @@ def hold_out(answer) -> None:
     order = simple_order()
     for verb, split in (("jump", "add_jump"), ("turn left", "add_turn_left"), ("look", None)):
         given = answer(list(order), verb)
-        require(isinstance(given, tuple) and len(given) == 2, "return a pair, training and test.")
-        train, test = map(list, given)
+        train, test = map(list, pair(given, "return a pair, training and test."))
         require(set(test) == {c for c in order if has(c, verb)} - {verb}, f"{verb}: other test commands.")
         known = [c for c in order if not has(c, verb)]
         require(train[: len(known)] == known, f"{verb}: first come the commands without it, in order.")
