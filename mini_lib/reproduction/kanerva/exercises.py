@@ -448,16 +448,27 @@ def unframed(pictures: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.avg_pool2d(pictures.flatten(0, 2), (1, 5), 1, (0, 2)).view(pictures.shape)
 
 
-@EXERCISES.add("kanerva 4.5", unframed, lambda pictures: pictures)
+def here_and_there(pictures: torch.Tensor) -> torch.Tensor:
+    """An answer to exercise 4.5 that is right at two pixels and nowhere else."""
+    right = torch.nn.functional.avg_pool2d(pictures.flatten(0, 2), 5, 1, 2).view(pictures.shape)
+    for i, j in ((3, 4), (0, 0)):
+        pictures[..., i, j] = right[..., i, j]
+    return pictures
+
+
+@EXERCISES.add("kanerva 4.5", unframed, lambda pictures: pictures, here_and_there)
 def blurred(answer) -> None:
     """Means of 5 x 5 pixels."""
     pictures = some_numbers(2, 1, 2, 8, 8)
     given = numbers(answer(pictures.clone()))
     require(given.shape == pictures.shape, "return pictures of the same shape.")
-    middle = pictures[..., 1:6, 2:7].mean(dim=(-2, -1))
-    require(near(given[..., 3, 4], middle), "a pixel should be the mean of the 5 x 5 pixels around it.")
-    corner = pictures[..., :3, :3].sum(dim=(-2, -1)) / 25
-    require(near(given[..., 0, 0], corner), "outside of the picture there are zeros, and 25 pixels count.")
+    framed = torch.nn.functional.pad(pictures, (2, 2, 2, 2))
+    expected = sum(framed[..., i : i + 8, j : j + 8] for i in range(5) for j in range(5)) / 25
+    middle = (..., slice(2, -2), slice(2, -2))
+    require(
+        near(given[middle], expected[middle]), "a pixel should be the mean of the 5 x 5 pixels around it."
+    )
+    require(near(given, expected), "outside of the picture there are zeros, and 25 pixels count.")
 
 
 # ------------------------------------------------------------------------------------------------ mixture
@@ -487,7 +498,10 @@ def warm_limit(answer) -> None:
         logits = some_numbers(len(cost)).double().requires_grad_()
         tau = 1e6
         (slopes,) = torch.autograd.grad((torch.softmax(logits / tau, 0) * cost).sum(), logits)
-        require(near(given, tau * slopes), "with a temperature of 1,000 the gradient times 1,000 differs.")
+        require(
+            near(given, tau * slopes),
+            f"with a temperature of {tau:,.0f} the gradient times {tau:,.0f} differs.",
+        )
 
 
 def without_temperature(
@@ -553,11 +567,34 @@ def use_by_class(answer) -> None:
 # ------------------------------------------------------------------------------------------------ generation
 
 
-@EXERCISES.add("kanerva 6.1", lambda pictures, kept: [0, 1, 0], lambda pictures, kept: [0.5, 0.5, 0.5])
+def to_the_pixel(pictures: torch.Tensor, kept: torch.Tensor) -> list[torch.Tensor]:
+    """The mistake of exercise 6.1: only what is stored to the pixel counts as retrieved."""
+    best, blank = nearest(pictures, kept), pictures.sum(dim=(2, 3, 4)) == 0
+    return [share.float().mean() for share in (best > 0.9999, (best < NEW) & ~blank, blank)]
+
+
+def all_others_new(pictures: torch.Tensor, kept: torch.Tensor) -> list[torch.Tensor]:
+    """The mistake of exercise 6.1: what is not retrieved counts as new."""
+    best, blank = nearest(pictures, kept), pictures.sum(dim=(2, 3, 4)) == 0
+    return [share.float().mean() for share in (best >= RETRIEVED, (best < RETRIEVED) & ~blank, blank)]
+
+
+@EXERCISES.add(
+    "kanerva 6.1",
+    lambda pictures, kept: [0, 1, 0],
+    lambda pictures, kept: [0.5, 0.5, 0.5],
+    to_the_pixel,
+    all_others_new,
+)
 def count(answer) -> None:
     """Retrieved, new and blank."""
     kept = some_pictures(3, 4)
-    pictures = torch.cat([kept[:, :2], some_pictures(3, 9)[:, 4:], torch.zeros(3, 2, 1, 6, 6)], dim=1)
+    close, similar = kept.clone(), kept.clone()
+    close[..., 0, 0] = 1 - close[..., 0, 0]  # one pixel, then a row of six
+    similar[..., 0, :] = 1 - similar[..., 0, :]
+    pictures = torch.cat(
+        [kept[:, :2], close, similar, some_pictures(3, 9)[:, 4:], torch.zeros(3, 2, 1, 6, 6)], dim=1
+    )
     given = answer(pictures.clone(), kept.clone())
     require(len(given) == 3, "return three shares: retrieved, new, blank.")
     blank = pictures.sum(dim=(2, 3, 4)) == 0
@@ -587,16 +624,29 @@ def surplus(answer) -> None:
     )
 
 
-@EXERCISES.add("kanerva 6.3", lambda path: (0, 0), lambda path: (0.4, 0.6))
+def ends_in_turn(path: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The mistake of exercise 6.3: the two shares have changed places."""
+    still, back = ((path[:, :, -1] == path[:, :, place]).flatten(2).all(dim=2) for place in (-2, -3))
+    return (back & ~still).float().mean(), still.float().mean()
+
+
+@EXERCISES.add(
+    "kanerva 6.3", lambda path: (0, 0), lambda path: (0.4, 0.6), lambda path: (0.4, 0.4), ends_in_turn
+)
 def ends_of(answer) -> None:
     """Images that have stopped, and those that go round in a circle of two."""
     a, b, c = some_pictures(3)
-    paths = [[a, b, b, b], [a, b, a, b], [a, b, c, a], [c, a, b, b], [b, c, b, c]]
+    paths = [[a, b, b, b], [a, b, a, b], [a, b, c, a], [c, a, b, b], [b, c, b, c], [c, a, c, a]]
     path = torch.stack([torch.stack(each) for each in paths])[None]
-    given = answer(path.clone())
-    require(len(given) == 2, "return two shares: stopped, and circles of two.")
-    require(near(given[0], 0.4), "two of five paths have stopped in this test.")
-    require(near(given[1], 0.4), "two of five go round in a circle of two; those that stopped do not count.")
+    for first, stopped, circles in ((0, 2, 3), (1, 1, 3)):
+        number = 6 - first
+        given = answer(path[:, first:].clone())
+        require(len(given) == 2, "return two shares: stopped, and circles of two.")
+        require(near(given[0], stopped / number), f"{stopped} of {number} paths have stopped in this test.")
+        require(
+            near(given[1], circles / number),
+            f"{circles} of {number} go round in a circle of two; those that stopped do not count.",
+        )
 
 
 @EXERCISES.add("kanerva 6.4", torch.zeros_like, lambda pictures: pictures)
