@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,20 @@ def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(name, answe
 def apart(mean, error, values):
     """The right answer of exercise 5 of ESBN's chapter 3."""
     return abs(np.mean(values) - mean) / np.hypot(error, np.std(values, ddof=1) / len(values) ** 0.5)
+
+
+def test_a_gate_may_be_opened_by_another_module(capsys):
+    class Open(torch.nn.Module):
+        def forward(self, h):
+            return torch.full((*h.shape[:-1], 1), 99.0)
+
+    def opened(network):
+        copy = deepcopy(network)
+        copy.core.gate = Open()
+        return copy
+
+    exercises.check("esbn 2.2", opened)
+    assert capsys.readouterr().out == "✓ Right.\n"
 
 
 def test_what_is_not_written_and_what_fails_is_told(capsys):
