@@ -16,7 +16,17 @@ from mini_lib.esbn import analysis
 from mini_lib.esbn.evaluation import predict
 from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
-from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.reproduction.exercises import (
+    Exercises,
+    guarded,
+    near,
+    number,
+    numbers,
+    pair,
+    require,
+    same_but,
+    state_of,
+)
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import TrainingStack
 from mini_lib.training_run import TrainingRun
@@ -40,9 +50,9 @@ def some_keys() -> tuple[analysis.Keys, analysis.Keys]:
     return tuple(analysis.collect_keys(network, glyphs(), part) for part in some_problems()[:2])
 
 
-def near(value, expected: float, what: str, within: float = 5e-4) -> None:
+def close(value, expected: float, what: str, within: float = 5e-4) -> None:
     """The answer is a number, and that number."""
-    require(isinstance(value, float), "return one number, a float.")
+    value = number(value)
     require(abs(value - expected) < within, f"{value:.3f} is not {what}.")
 
 
@@ -144,12 +154,12 @@ def same_relations(answer) -> None:
     train, test = made[:2]
     seen, asked = (glyphs()[part.ids][..., ::2, ::2].flatten(1) for part in (train, test))
     neighbours = torch.cdist(asked, seen).argmin(dim=1)
-    given = answer(train, test, neighbours)
-    require(isinstance(given, tuple) and len(given) == 2, "return a pair of numbers.")
+    given = answer(deepcopy(train), deepcopy(test), neighbours.clone())
+    given = pair(given, "return a pair of numbers.")
     alike = torch.from_numpy((equal(test.ids) == equal(train.ids)[neighbours]).all(axis=1))
-    near(given[0], alike.double().mean().item(), "the share of neighbours with the same relations")
+    close(given[0], alike.double().mean().item(), "the share of neighbours with the same relations")
     right = (train.answers[neighbours] == test.answers)[~alike]
-    near(given[1], right.double().mean().item(), "the share of the others that is answered right")
+    close(given[1], right.double().mean().item(), "the share of the others that is answered right")
 
 
 # ------------------------------------------------------------------------------------------------ chapter 2
@@ -171,7 +181,7 @@ def pair_by_pair(answer) -> None:
     with seeded(1, "windows"):
         raw = torch.randn(5, 6, 7) + 3
     for windows in ((2, 2, 2), (6,), (4, 2)):
-        given = answer(raw.clone(), windows)
+        given = numbers(answer(raw.clone(), windows))
         require(given.shape == raw.shape, "return as many steps as you are given.")
         start = 0
         for window in windows:
@@ -190,33 +200,45 @@ def forced_gate(network):
     return network
 
 
-@EXERCISES.add("esbn 2.2", lambda network: network, forced_gate)
+def other_weights(network):
+    """An answer that changes a copy, and weights of the network it is given."""
+    copy = forced_gate(deepcopy(network))
+    with torch.no_grad():
+        network.core.gate.weight.zero_()
+    return copy
+
+
+def other_key(network):
+    """An answer that changes more of the copy than its gate."""
+    copy = forced_gate(deepcopy(network))
+    with torch.no_grad():
+        copy.core.key.bias += 1.0
+    return copy
+
+
+@EXERCISES.add("esbn 2.2", lambda network: network, forced_gate, other_weights, other_key)
 def open_gates(answer) -> None:
     """A copy whose gate is always open."""
     network, _ = trained("esbn")
-    before = network.core.gate.bias.clone()
+    before = state_of(network)
     opened = answer(network)
-    require(
-        torch.equal(network.core.gate.bias, before), "change a copy (copy.deepcopy), not the network itself."
-    )
+    same_but(before, network)
     with torch.no_grad():
         gates = opened.core.trace(opened.embed(glyphs(), some_problems().test.ids)).gates
         least = gates[:, 1:].min().item()
     require(least > 0.999, f"one gate is {least:.2f}.")
-    others = zip(network.named_parameters(), opened.named_parameters(), strict=True)
-    for (name, old), (_, new) in others:
-        require("gate" in name or torch.equal(old, new), f"{name} has changed too.")
+    same_but(before, opened, "core.gate")
 
 
-@EXERCISES.add("esbn 2.3", lambda network, images, ids: 0.5, lambda network, images, ids: 1)
+@EXERCISES.add("esbn 2.3", lambda network, images, ids: 0.5, lambda network, images, ids: 0.0)
 def same_answers(answer) -> None:
     """Whether the order of row 1 matters."""
     network, images, ids = trained("esbn")[0], glyphs(), some_problems(100).test.ids
-    value = answer(network, images, ids.clone())
+    value = answer(deepcopy(network), images.clone(), ids.clone())
     other = torch.cat([ids[:, 2:3], ids[:, :2], ids[:, 3:]], dim=1)
     with torch.no_grad():
         same = (network(images, ids).argmax(dim=1) == network(images, other).argmax(dim=1)).double().mean()
-    near(value, same.item(), "the share of equal answers")
+    close(value, same.item(), "the share of equal answers")
 
 
 @EXERCISES.add(
@@ -229,7 +251,7 @@ def soft_looks(answer) -> None:
     with torch.no_grad():
         z = network.embed(glyphs(), some_problems(40).test.ids)
         gain = core.confidence_gain.clone()
-        given = answer(core, z.clone())
+        given = numbers(answer(core, z.clone()))
         require(
             torch.equal(core.confidence_gain, gain), "change a copy (copy.deepcopy), not the core itself."
         )
@@ -262,10 +284,10 @@ def mirror(answer) -> None:
     """A change of embeddings that no ESBN notices."""
     with seeded(1, "mirror"):
         z = torch.randn(20, 9, 128)
-    given = answer(z.clone())
+    given = numbers(answer(z.clone())).float()  # as the network takes it
     require(given.shape == z.shape, "return embeddings of the same shape.")
     require((given - z).abs().amax(dim=2).min() > 0.1, "some embeddings have not moved.")
-    require(torch.allclose(answer(given.clone()), z, atol=1e-4), "done twice, it should change nothing.")
+    require(near(answer(given.clone()), z, atol=1e-4), "done twice, it should change nothing.")
     core = trained("esbn")[0].core
     with torch.no_grad():
         gap = (core(given) - core(z)).abs().max().item()
@@ -301,9 +323,9 @@ def updates(answer) -> None:
 def in_another_dress(answer) -> None:
     """Problems with every image replaced, the same by the same."""
     made = some_problems()
-    before = made.train.ids.clone()
-    given = answer(made.train, made.test_images)
-    require(torch.equal(made.train.ids, before), "make new ids; the problems you are given should stay.")
+    before, problems = made.train.ids, deepcopy(made.train)
+    given = answer(problems, made.test_images.clone())
+    require(torch.equal(problems.ids, before), "make new ids; the problems you are given should stay.")
     require(
         torch.isin(given.ids, made.test_images).all(), "every object should be one of the unseen images now."
     )
@@ -331,12 +353,12 @@ def baseline() -> torch.Tensor:
 def with_a_hint(answer) -> None:
     """The share that is right when the objects of row 2 are out of the race."""
     test = some_problems(400).test
-    value = answer(baseline().clone(), test)
+    value = answer(baseline().clone(), deepcopy(test))
     hits = [
         max((logit, -place) for place, logit in enumerate(row) if ids[5 + place] not in ids[3:5])[1] == -right
         for row, ids, right in zip(baseline().tolist(), test.ids.tolist(), test.answers.tolist(), strict=True)
     ]
-    near(value, sum(hits) / len(hits), "the share that is right with the hint")
+    close(value, sum(hits) / len(hits), "the share that is right with the hint")
 
 
 @EXERCISES.add(
@@ -348,15 +370,15 @@ def cool_down(answer) -> None:
     """The temperature at which the loss is least."""
     test = some_problems(400).test
     for temperatures in ([0.5, 1, 2, 4, 8, 16, 32], [3.0, 2.0]):
-        given = answer(baseline().clone(), test.answers, list(temperatures))
-        require(isinstance(given, tuple) and len(given) == 2, "return a pair, the temperature and the loss.")
+        given = answer(baseline().clone(), test.answers.clone(), list(temperatures))
+        given = pair(given, "return a pair, the temperature and the loss.")
         losses = {}
         for temperature in temperatures:
             chances = (baseline() / temperature).softmax(dim=1)[torch.arange(400), test.answers]
             losses[temperature] = -chances.log().mean().item()
         best = min(losses, key=losses.get)
         require(given[0] == best, f"of {temperatures} the loss is least at {best}, not at {given[0]}.")
-        near(float(given[1]), losses[best], "the loss at that temperature", within=1e-3)
+        close(given[1], losses[best], "the loss at that temperature", within=1e-3)
 
 
 @EXERCISES.add(
@@ -370,7 +392,7 @@ def apart(answer) -> None:
     for mean, error, values in ((72.3, 5.2, (61.0, 70.0, 55.5)), (34.8, 0.8, (33.2, 33.0, 34.4, 33.3))):
         own = np.var(values, ddof=1) / len(values)
         expected = abs(np.mean(values) - mean) / math.sqrt(error**2 + own)
-        near(float(answer(mean, error, values)), expected, "the number of combined standard errors")
+        close(answer(mean, error, values), expected, "the number of combined standard errors")
 
 
 # ------------------------------------------------------------------------------------------------ chapter 4
@@ -380,30 +402,30 @@ def apart(answer) -> None:
 def from_embeddings(answer) -> None:
     """The step, told from the values in memory."""
     network, images, data = trained("esbn")[0], glyphs(), some_problems()
-    value = answer(network, images, *data[:2])
+    value = answer(deepcopy(network), images.clone(), *deepcopy(data[:2]))
     with torch.no_grad():
         z, test_z = (network.embed(images, part.ids) for part in data[:2])
     expected = float(analysis.decode_steps(z, test_z)[0].mean())
-    near(value, expected, "the share of test embeddings whose step is told right")
+    close(value, expected, "the share of test embeddings whose step is told right")
 
 
 @EXERCISES.add("esbn 4.2", lambda keys, test_keys: 0.1, lambda keys, test_keys: 1.0)
 def tenth(answer) -> None:
     """The step, told from the key that no object belongs to."""
     keys, test_keys = some_keys()
-    value = answer(keys, test_keys)
+    value = number(answer(deepcopy(keys), deepcopy(test_keys)))
     shares, _ = analysis.decode_steps(keys.written, test_keys.written)
     nine, _ = analysis.decode_steps(keys.written[:, :-1], test_keys.written[:, :-1])
     require(value != float(nine[-1]), "that is the ninth key; decode all ten.")
-    near(value, float(shares[-1]), "the share of tenth keys told right")
+    close(value, float(shares[-1]), "the share of tenth keys told right")
 
 
 @EXERCISES.add("esbn 4.3", lambda keys, test_keys: 1.0, lambda keys, test_keys: 0.0)
 def largest_angle(answer) -> None:
     """How far the planes of the paper's text and code are apart."""
-    value = answer(*some_keys())
+    value = answer(*deepcopy(some_keys()))
     u, v = (analysis.fit_plane(*some_keys(), retrieved=flag).components_ for flag in (False, True))
-    near(value, float(np.linalg.svd(u @ v.T)[1].min()), "the cosine of the largest angle", within=5e-6)
+    close(value, float(np.linalg.svd(u @ v.T)[1].min()), "the cosine of the largest angle", within=5e-6)
 
 
 @EXERCISES.add("esbn 4.4", lambda *given: (1.0, 0.25), lambda *given: (3 / 5, 1.0), lambda *given: 0.6)
@@ -411,15 +433,14 @@ def three_of_a_kind(answer) -> None:
     """One object at all five places."""
     network, images = trained("esbn")[0], glyphs()
     triples = analysis.doubled_problems(some_problems().test_images, (0, 0, 0), size=60, seed=1)
-    given = answer(network, images, triples)
-    require(isinstance(given, tuple) and len(given) == 2, "return a pair of numbers.")
-    early, right = map(float, given)
+    given = answer(deepcopy(network), images.clone(), deepcopy(triples))
+    early, right = map(number, pair(given, "return a pair of numbers."))
     require(
         abs(early - 3 / 5) < 0.01,
         f"the early share is not {early:.2f}: count the entries that hold A, and the early.",
     )
     expected = (predict(network, images, triples).argmax(dim=1) == triples.answers).double().mean().item()
-    near(right, expected, "the share of problems answered right")
+    close(right, expected, "the share of problems answered right")
 
 
 @EXERCISES.add(
@@ -431,8 +452,9 @@ def counting(answer) -> None:
     for name, row in {"A B C": (0, 1, 2), "A A B": (0, 0, 1), "A B A": (0, 1, 0), "B A A": (1, 0, 0)}.items():
         given = analysis.doubled_problems(pool, row, size=50, seed=3)
         edit = answer(given.ids[:, :5].clone())
+        require(callable(edit), "return a function, the edit of memory.")
         with torch.no_grad():
-            chosen = network.core.algorithm_1(network.embed(images, given.ids), edit).argmax(dim=1)
+            chosen = network.core.algorithm_1(network.embed(images, given.ids), guarded(edit)).argmax(dim=1)
         right = 100 * (chosen == given.answers).double().mean().item()
         require(right > 90, f"with your edit the network solves {right:.0f} % of the problems {name}.")
 
@@ -456,7 +478,7 @@ def first_door(answer) -> None:
     ):
         network = fresh(task, m, model).model
         ids = make_problems(task, m, seed=1, test_size=100).test.ids
-        given = answer(network, glyphs(), ids)
+        given = answer(deepcopy(network), glyphs().clone(), ids.clone())
         with torch.no_grad():
             weights = network.core.trace(network.embed(glyphs(), ids)).weights
         steps = [
@@ -484,7 +506,7 @@ def confidence_by_hand(answer) -> None:
             network.core.confidence_gain.fill_(gamma)
             network.core.confidence_bias.fill_(beta)
             expected = network.core.match(z)[1][:, 1, 0]
-            given = torch.as_tensor(answer(z.detach().clone(), gamma, beta))
+            given = numbers(answer(z.detach().clone(), gamma, beta))
         require(given.shape == expected.shape, "return one confidence a problem, [N].")
         gap = (given - expected).abs().max().item()
         require(gap < 1e-4, f"with gamma {gamma:g} and beta {beta:g} one confidence is {gap:.2f} off.")
@@ -527,7 +549,7 @@ def signed_ranks(answer) -> None:
         n = len(untied)
         low = min(ranks[untied > 0].sum(), ranks[untied < 0].sum())
         z = (low - n * (n + 1) / 4) / math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        near(float(answer(list(differences))), 2 * stats.norm.cdf(z), "the p of the ranks", within=1e-3)
+        close(answer(list(differences)), 2 * stats.norm.cdf(z), "the p of the ranks", within=1e-3)
 
 
 @EXERCISES.add(
@@ -539,9 +561,9 @@ def signed_ranks(answer) -> None:
 )
 def encode(answer) -> None:
     """An encoder of no parameter with which objects find themselves."""
-    given = torch.as_tensor(answer(glyphs().clone())).float()
+    given = numbers(answer(glyphs().clone())).float()
     require(given.shape == (100, 128), "return 128 numbers an image, [100, 128].")
-    require(torch.equal(given, torch.as_tensor(answer(glyphs().clone())).float()), "nothing random, please.")
+    require(torch.equal(given, numbers(answer(glyphs().clone())).float()), "nothing random, please.")
     test = some_problems(300).test
     raw = given[test.ids]
     z = (raw - raw.mean(dim=1, keepdim=True)) / (raw.var(dim=1, keepdim=True) + 1e-8).sqrt()

@@ -1,6 +1,7 @@
 """The exercises of the function-learning chapters: what a right answer has to do."""
 
 import math
+from copy import deepcopy
 
 import torch
 
@@ -8,7 +9,7 @@ from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import MODELS, build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
-from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.reproduction.exercises import Exercises, near, numbers, require, same_but, state_of
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.weights import trained
 
@@ -41,7 +42,12 @@ def sharp(answer) -> None:
     require(factor(5.0, a, b) < 0.05, f"F(5) is {factor(5.0, a, b):.3f}, not below 0.05.")
 
 
-@EXERCISES.add("functions 3.3", lambda i, n: (n * (n - 1) // 2,) * 2, lambda i, n: (i * n, (i - 1) * n))
+@EXERCISES.add(
+    "functions 3.3",
+    lambda i, n: (n * (n - 1) // 2,) * 2,
+    lambda i, n: (i * n, (i - 1) * n),
+    lambda i, n: (i * n - i * (i + 1) / 2 + 0.5, (i - 1) * (n - i / 2) + 0.5),
+)
 def sees(answer) -> None:
     """How many differences a query may look at under both masks."""
     with seeded(0, "tokens"):
@@ -51,11 +57,11 @@ def sees(answer) -> None:
         for i in (1, 2, observed // 2, observed):
             query = Tokens(*(part[i - 1 : i] for part in asked))
             expected = tuple(int(visible(query, told, mask).sum()) for mask in ("causal", "strict"))
-            given = tuple(int(each) for each in answer(i, observed))
+            given = tuple(float(each) for each in answer(i, observed))
             require(
                 given == expected,
                 f"of {observed} observations query ({i}, {observed + 1}) sees {expected[0]} and {expected[1]} "
-                f"differences, not {' and '.join(map(str, given))}.",
+                f"differences, not {' and '.join(f'{each:g}' for each in given)}.",
             )
 
 
@@ -81,26 +87,39 @@ def updates_needed(answer) -> None:
         )
 
 
-@EXERCISES.add("functions 3.5", lambda network, length: network, lambda network, length: _changed_a(network))
+@EXERCISES.add(
+    "functions 3.5",
+    lambda network, length: network,
+    lambda network, length: _changed_a(network),
+    lambda network, length: _changed_more(network, length),
+)
 def with_length(answer) -> None:
     """A copy with a window of another length."""
     network, _ = trained("one_d_window")
-    a, own = network.window.a.item(), network.window.length.item()
+    before, a = state_of(network), network.window.a.item()
     for length in (1.0, 10.0, 1000.0):
         copy = answer(network, length)
-        require(
-            copy is not network and abs(network.window.length.item() - own) < 1e-6,
-            "change a copy of the network (copy.deepcopy), not itself.",
-        )
+        require(copy is not network, "return a copy of the network (copy.deepcopy).")
+        same_but(before, network)
         given = copy.window.length.item()
         require(abs(given / length - 1) < 1e-3, f"the length is {given:.3g}, not {length:g}.")
         require(abs(copy.window.a.item() - a) < 1e-4, "a has changed: move b alone.")
+        same_but(before, copy, "window.log_a", "window.log_b")
 
 
 def _changed_a(network):
     """A copy whose a is another."""
     copy, _ = trained("one_d_window")
     copy.window.log_a.data += math.log(1 / copy.window.length.item())
+    return copy
+
+
+def _changed_more(network, length: float):
+    """A copy with the length that is asked for, and with another change."""
+    copy = deepcopy(network)
+    with torch.no_grad():
+        copy.window.log_b += math.log(length / copy.window.length.item()) / copy.window.rate
+        next(p for name, p in copy.named_parameters() if not name.startswith("window")).add_(1.0)
     return copy
 
 
@@ -187,15 +206,15 @@ def by_differences(answer) -> None:
     """Autoregression that cannot see the level."""
     y = tasks.evaluation_curves(30, 30).y[:, :20]
     for order in (1, 4):
-        given = torch.as_tensor(answer(y.clone(), order)).double()
+        given = numbers(answer(y.clone(), order))
         right = added_up(y, order)
         require(given.shape == right.shape, f"return {tasks.STEPS} values for each curve.")
-        moved = torch.as_tensor(answer(y + 2, order)).double() - given
+        moved = numbers(answer(y + 2, order)) - given
         require(
-            torch.allclose(moved, torch.full_like(moved, 2.0), atol=1e-3),
+            near(moved, torch.full_like(moved, 2.0), atol=1e-3),
             "2 added to a curve does not add 2 to the answers.",
         )
-        require(torch.allclose(given, right, atol=1e-4), f"the answers of order {order} are others.")
+        require(near(given, right, atol=1e-4), f"the answers of order {order} are others.")
 
 
 @EXERCISES.add(
@@ -259,7 +278,7 @@ def blind_to_lines(answer) -> None:
     generator = torch_rng(0, "exercise")
     for observed in (5, 12):
         w = torch.randn(observed, generator=generator)
-        given = torch.as_tensor(answer(w.clone()))
+        given = numbers(answer(w.clone()))
         require(given.shape == w.shape, f"return {observed} weights.")
         k = torch.arange(1.0, observed + 1)
         require(abs(given.sum() - 1) < 1e-3, f"they sum to {given.sum():.3f}, not 1.")
@@ -269,7 +288,7 @@ def blind_to_lines(answer) -> None:
         left = given - w
         centred = k - k.mean()
         on_line = left.mean() + (left * centred).sum() / centred.square().sum() * centred
-        require(torch.allclose(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
+        require(near(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
 
 
 @EXERCISES.add(
@@ -281,16 +300,16 @@ def resized(answer) -> None:
     """Predictions that scale with the curve."""
     model, _ = trained("relational")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
-    given = answer(model, y.clone())
+    given = numbers(answer(model, y.clone()))
     require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
     larger = answer(model, 10 * y)
     require(
-        torch.allclose(larger, 10 * given, atol=0.02),
+        near(larger, 10 * given, atol=0.02),
         "ten times the curve does not give ten times the answers.",
     )
     unit = y.std(dim=1, keepdim=True) / 0.36
     expected = extrapolate(model, y / unit, context="sliding").point * unit
-    require(torch.allclose(given, expected, atol=0.01), "the unit is not the standard deviation over 0.36.")
+    require(near(given, expected, atol=0.01), "the unit is not the sample standard deviation over 0.36.")
 
 
 # ------------------------------------------------------------------------------------------------ 4: uncertainty
@@ -448,10 +467,10 @@ def slide(answer) -> None:
     network, _ = trained("one_d")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
     for steps in (1, 4):
-        given = answer(network, y.clone(), steps)
+        given = numbers(answer(network, y.clone(), steps))
         require(tuple(given.shape) == (6, steps), f"return {steps} new values for each curve, no others.")
         expected = extrapolate(network, y, steps, "sliding").point
-        require(torch.allclose(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
+        require(near(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
 
 
 @EXERCISES.add(

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from mini_lib.reproduction.exercises import Exercises, require
+from mini_lib.reproduction.exercises import Exercises, Stopped, number, pair, require, same_but, state_of
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
@@ -100,37 +100,45 @@ def new_rows(answer) -> None:
         )
 
 
-@EXERCISES.add("scan 1.5", lambda network: network, lambda network: deepcopy(network))
+def _deaf_and_changed(network):
+    """An answer to exercise 1.5 that changes something besides."""
+    copy = deepcopy(network)
+    with torch.no_grad():
+        copy.word.weight[WORD_IDS["jump"]] = network.word.weight[WORD_IDS["look"]]
+        next(p for name, p in copy.named_parameters() if name != "word.weight").add_(1.0)
+    return copy
+
+
+@EXERCISES.add("scan 1.5", lambda network: network, lambda network: deepcopy(network), _deaf_and_changed)
 def deaf_to_jump(answer) -> None:
     """A copy that reads jump as look."""
     with seeded(1, "deaf"):
         network = GRUAttention(hidden=16).eval()
-    before = network.word.weight.clone()
+    original = state_of(network)
+    before = original["word.weight"]
     copy = answer(network).eval()
-    require(
-        torch.equal(network.word.weight, before), "change a copy of the network (copy.deepcopy), not itself."
-    )
+    same_but(original, network)
     require(copy is not network, "return a copy of the network.")
     look, jump = (copy.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
     require(torch.equal(jump, before[WORD_IDS["look"]]), "*jump* does not have the vector of *look*.")
     require(torch.equal(look, before[WORD_IDS["look"]]), "the vector of *look* has changed.")
     others = [number for number in range(len(before)) if number != WORD_IDS["jump"]]
     require(torch.equal(copy.word.weight[others], before[others]), "another word's vector has changed.")
+    same_but(original, copy, "word.weight")
 
 
 @EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
 def swap(answer) -> None:
     """A copy in which walk and jump have changed meanings."""
     network, _ = trained("syntactic_attention")
-    original = {name: value.clone() for name, value in network.state_dict().items()}
-    swapped = answer(network).state_dict()
+    original = state_of(network)
+    swapped = answer(network)
+    same_but(original, network)
+    same_but(original, swapped, "meaning.weight")
     walk, jump = WORD_IDS["walk"], WORD_IDS["jump"]
-    kept = network.meaning.weight[[walk, jump]] == original["meaning.weight"][[walk, jump]]
-    require(kept.all(), "change a copy of the network (copy.deepcopy), not itself.")
-    expected = original | {"meaning.weight": original["meaning.weight"].clone()}
-    expected["meaning.weight"][[walk, jump]] = original["meaning.weight"][[jump, walk]]
-    for name, value in expected.items():
-        require(torch.equal(swapped[name], value), f"{name} is not what it should be.")
+    expected = original["meaning.weight"].clone()
+    expected[[walk, jump]] = original["meaning.weight"][[jump, walk]]
+    require(torch.equal(swapped.meaning.weight, expected), "meaning.weight is not what it should be.")
 
 
 def _swapped(network, table: str):
@@ -277,7 +285,7 @@ def experiments() -> np.ndarray:
 def shares_off(answer) -> None:
     """How often a mean and a median of five mislead."""
     given = answer(experiments().copy())
-    require(isinstance(given, tuple) and len(given) == 2, "return a pair of shares.")
+    given = [number(each) for each in pair(given, "return a pair of shares.")]
     rows = experiments()
     means, medians = rows.sum(axis=1) / 5, np.sort(rows, axis=1)[:, 2]
     middle = float(np.sort(rows.ravel())[rows.size // 2 - 1 : rows.size // 2 + 1].mean())
@@ -353,8 +361,7 @@ def on_an_end(answer) -> None:
 def old_friends(answer) -> None:
     """The mean cosine between the roles of look and of other known verbs."""
     network, commands = trained("syntactic_attention_wrong_looks")[0], new_commands()[:60]
-    value = answer(network, list(commands))
-    require(isinstance(value, float), "return one number, a float.")
+    value = number(answer(network, list(commands)))
     roles = analysis.role_similarity(network, list(commands))
     of_jump = sum(sum(row.values()) / len(row) for row in roles.values()) / len(roles)
     require(abs(value - of_jump) > 0.01, "that is how close *jump* is; put *look* in its place.")
@@ -397,19 +404,27 @@ def harmed(answer) -> None:
     require(given == expected, f"{len(expected)} of these commands are harmed, you have {len(given)}.")
 
 
-@EXERCISES.add("scan 4.4", lambda network: network)
+def _mended_itself(network):
+    """An answer that changes the network it is given; that of the stored solution but for the copy."""
+    with torch.no_grad():
+        away = network.action.weight[2] - network.action.weight.mean(dim=0)  # 2 is JUMP
+        scale = network.meaning.weight[WORD_IDS["walk"]].norm() / away.norm()
+        network.meaning.weight[WORD_IDS["jump"]] = 1.5 * scale * away
+    return network
+
+
+@EXERCISES.add("scan 4.4", lambda network: network, _mended_itself)
 def mend(answer) -> None:
     """A meaning for jump, made without that of <SOS>."""
     network, _ = trained("syntactic_attention_wrong_meaning")
-    original = {name: value.clone() for name, value in network.state_dict().items()}
+    original = state_of(network)
     mended = answer(network)
-    jump = WORD_IDS["jump"]
-    for name, value in mended.state_dict().items():
-        same = (value == original[name]).reshape(len(value), -1).all(dim=1)
-        if name == "meaning.weight":
-            same[jump] = True
-        require(same.all(), f"{name} has changed elsewhere; only the meaning of *jump* may.")
-    meanings = original["meaning.weight"]
+    same_but(original, network)
+    same_but(original, mended, "meaning.weight")
+    jump, meanings = WORD_IDS["jump"], original["meaning.weight"]
+    changed = (mended.meaning.weight != meanings).any(dim=1)
+    changed[jump] = False
+    require(not changed.any(), "only the meaning of *jump* may change.")
     require(
         not torch.allclose(mended.meaning.weight[jump], meanings[WORD_IDS[SOS]]),
         "that is the meaning of <SOS>; find one without it.",
@@ -433,21 +448,28 @@ def least(answer) -> None:
     "scan 5.1",
     lambda commands, verb: ([c for c in commands if not has(c, verb)], [c for c in commands if has(c, verb)]),
     lambda commands, verb: ([*commands, verb], [c for c in commands if has(c, verb)]),
+    lambda commands, verb: _held_out_twice(commands, verb),
 )
 def hold_out(answer) -> None:
     """The split of add-jump with another verb."""
     order = simple_order()
     for verb, split in (("jump", "add_jump"), ("turn left", "add_turn_left"), ("look", None)):
         given = answer(list(order), verb)
-        require(isinstance(given, tuple) and len(given) == 2, "return a pair, training and test.")
-        train, test = map(list, given)
-        require(set(test) == {c for c in order if has(c, verb)} - {verb}, f"{verb}: other test commands.")
+        train, test = map(list, pair(given, "return a pair, training and test."))
+        held_out = sorted(c for c in order if has(c, verb) and c != verb)
+        require(sorted(test) == held_out, f"{verb}: other test commands, or not each of them once.")
         known = [c for c in order if not has(c, verb)]
         require(train[: len(known)] == known, f"{verb}: first come the commands without it, in order.")
         rest = train[len(known) :]
         require(set(rest) == {verb}, f"{verb}: after them comes the verb alone.")
         expected = get_split(split).train.count(verb) if split else len(get_split("add_jump").train) // 10
         require(len(rest) == expected, f"{verb} stands {len(rest):,} times in training, not {expected:,}.")
+
+
+def _held_out_twice(commands: list[str], verb: str) -> tuple[list[str], list[str]]:
+    """An answer in which each test command stands twice."""
+    known = [c for c in commands if not has(c, verb)]
+    return known + len(known) // 9 * [verb], 2 * [c for c in commands if has(c, verb) and c != verb]
 
 
 def _other_meaning(network):
@@ -463,12 +485,9 @@ def _other_meaning(network):
 def repair(answer) -> None:
     """A network that looks astray, mended in its syntax stream."""
     network, _ = trained("syntactic_attention_wrong_looks")
-    original = {name: value.clone() for name, value in network.state_dict().items()}
+    original = state_of(network)
     mended = answer(network)
-    for name, value in network.state_dict().items():
-        require(
-            torch.equal(value, original[name]), "change a copy of the network (copy.deepcopy), not itself."
-        )
+    same_but(original, network)
     rows = sum(
         int((value != original[name]).reshape(len(value), -1).any(dim=1).sum())
         for name, value in mended.state_dict().items()
@@ -550,8 +569,9 @@ def clip(answer) -> None:
         )
     try:
         answer(iter(()), 5.0)
-    except ValueError:
-        return
+    except Stopped as stopped:
+        if isinstance(stopped.__cause__, ValueError):
+            return
     require(False, "given nothing, it has to raise a ValueError.")
 
 
