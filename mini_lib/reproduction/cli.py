@@ -506,7 +506,6 @@ def pages(
     """Write the book's generated pages."""
     from mini_lib.reproduction import Records, compare, ledger, write_pages
     from mini_lib.reproduction.capacity import write_capacity
-    from mini_lib.reproduction.gallery import write_gallery
     from mini_lib.reproduction.pages import with_counts
 
     records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
@@ -514,6 +513,8 @@ def pages(
         print(path)
     print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
     if Path("notebooks").is_dir():  # in a checkout
+        from mini_lib.reproduction.gallery import write_gallery
+
         print(write_gallery(folder, Path(), [(each.TITLE, ledger.load(each.PAPER)) for each in wings()]))
     if readme is not None:
         text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), records))

@@ -94,6 +94,14 @@ def same_but(before: dict[str, torch.Tensor], network: torch.nn.Module, *names: 
             require(same, hint)
 
 
+def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[str, torch.Tensor]]:
+    """What the reader makes of a network, and what that held before; NotYet if the given one itself was changed."""
+    before = state_of(network)
+    copy = answer(network)
+    same_but(before, network)
+    return copy, before
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise.

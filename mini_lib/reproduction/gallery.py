@@ -16,13 +16,12 @@ from pathlib import Path
 from PIL import Image
 
 from mini_lib.reproduction.ledger import Ledger, Row
+from mini_lib.reproduction.notebooks import STATE, VIEW
 
 MARK = "figure-"
 WIDTH = 480  # pixels of a small picture
 PICTURE = re.compile(r'<img src="data:image/png;base64,([^"]+)"')
 FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
-VIEW = "application/vnd.jupyter.widget-view+json"
-STATE = "application/vnd.jupyter.widget-state+json"
 
 
 @dataclass(frozen=True)

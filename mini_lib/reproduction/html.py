@@ -5,7 +5,6 @@ import re
 
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
-CITATIONS = '<div class="citation-list">'
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
 PAPERS_FIGURE = re.compile(r'<div class="cell [^"]*\btag_figure-[^"]*">')
 
@@ -22,7 +21,7 @@ def mend_signatures(app, page, template, context, doctree) -> None:
 def mend_bibliography(app, page, template, context, doctree) -> None:
     """Its entries are no items of a list for screen readers, so it is no list; called by Sphinx for each page."""
     context["body"] = (context.get("body") or "").replace(
-        '<div role="list" class="citation-list">', CITATIONS
+        '<div role="list" class="citation', '<div class="citation'
     )
 
 

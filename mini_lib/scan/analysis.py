@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -133,25 +132,6 @@ class Share(NamedTuple):
     def percent(self) -> float:
         """The share from 0 to 100."""
         return 100 * self.share
-
-
-class Table(NamedTuple):
-    """How often each row went with each column."""
-
-    rows: tuple[str, ...]  #: what the rows stand for.
-    columns: tuple[str, ...]  #: what the columns stand for.
-    counts: np.ndarray  #: [rows, columns]
-
-    @property
-    def shares(self) -> Float[np.ndarray, "R C"]:
-        """The counts of each row as shares of the row; zeros in a row without counts."""
-        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-
-    def without_empty(self) -> "Table":
-        """Without the rows and columns that hold no count."""
-        rows, columns = (self.counts.sum(axis=axis) > 0 for axis in (1, 0))
-        kept = (tuple(np.array(names)[mask]) for names, mask in ((self.rows, rows), (self.columns, columns)))
-        return Table(*(tuple(map(str, names)) for names in kept), self.counts[rows][:, columns])
 
 
 def _share_of(hits: Bool[Tensor, "..."], among: Bool[Tensor, "..."]) -> Share:

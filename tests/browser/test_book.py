@@ -304,12 +304,12 @@ CLIPPED = """() => {
 
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
-# The pixels of the one picture that the reader sees in a widget.
 # A slider is there before its picture is drawn, and one picture goes before the next one comes.
 DRAWN = """widget => {
   const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
   return seen.length === 1 && seen[0].complete && seen[0].naturalWidth > 0;
 }"""
+# The pixels of the one picture that the reader sees in a widget.
 PIXELS = """widget => {
   const picture = [...widget.querySelectorAll('img')].find(picture => picture.checkVisibility());
   const canvas = document.createElement('canvas');

@@ -18,6 +18,7 @@ from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
 from mini_lib.reproduction.exercises import (
     Exercises,
+    changed_copy,
     guarded,
     near,
     number,
@@ -25,7 +26,6 @@ from mini_lib.reproduction.exercises import (
     pair,
     require,
     same_but,
-    state_of,
 )
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.training import TrainingStack
@@ -220,9 +220,7 @@ def other_key(network):
 def open_gates(answer) -> None:
     """A copy whose gate is always open."""
     network, _ = trained("esbn")
-    before = state_of(network)
-    opened = answer(network)
-    same_but(before, network)
+    opened, before = changed_copy(answer, network)
     with torch.no_grad():
         gates = opened.core.trace(opened.embed(glyphs(), some_problems().test.ids)).gates
         least = gates[:, 1:].min().item()

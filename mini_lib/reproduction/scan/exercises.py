@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from mini_lib.reproduction.exercises import Exercises, Stopped, number, pair, require, same_but, state_of
+from mini_lib.reproduction.exercises import Exercises, Stopped, changed_copy, number, pair, require, same_but
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
@@ -114,10 +114,8 @@ def deaf_to_jump(answer) -> None:
     """A copy that reads jump as look."""
     with seeded(1, "deaf"):
         network = GRUAttention(hidden=16).eval()
-    original = state_of(network)
+    copy, original = changed_copy(answer, network)
     before = original["word.weight"]
-    copy = answer(network).eval()
-    same_but(original, network)
     require(copy is not network, "return a copy of the network.")
     look, jump = (copy.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
     require(torch.equal(jump, before[WORD_IDS["look"]]), "*jump* does not have the vector of *look*.")
@@ -131,9 +129,7 @@ def deaf_to_jump(answer) -> None:
 def swap(answer) -> None:
     """A copy in which walk and jump have changed meanings."""
     network, _ = trained("syntactic_attention")
-    original = state_of(network)
-    swapped = answer(network)
-    same_but(original, network)
+    swapped, original = changed_copy(answer, network)
     same_but(original, swapped, "meaning.weight")
     walk, jump = WORD_IDS["walk"], WORD_IDS["jump"]
     expected = original["meaning.weight"].clone()
@@ -417,9 +413,7 @@ def _mended_itself(network):
 def mend(answer) -> None:
     """A meaning for jump, made without that of <SOS>."""
     network, _ = trained("syntactic_attention_wrong_meaning")
-    original = state_of(network)
-    mended = answer(network)
-    same_but(original, network)
+    mended, original = changed_copy(answer, network)
     same_but(original, mended, "meaning.weight")
     jump, meanings = WORD_IDS["jump"], original["meaning.weight"]
     changed = (mended.meaning.weight != meanings).any(dim=1)
@@ -485,9 +479,7 @@ def _other_meaning(network):
 def repair(answer) -> None:
     """A network that looks astray, mended in its syntax stream."""
     network, _ = trained("syntactic_attention_wrong_looks")
-    original = state_of(network)
-    mended = answer(network)
-    same_but(original, network)
+    mended, original = changed_copy(answer, network)
     rows = sum(
         int((value != original[name]).reshape(len(value), -1).any(dim=1).sum())
         for name, value in mended.state_dict().items()

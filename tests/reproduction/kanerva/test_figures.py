@@ -142,11 +142,6 @@ FIGURES = [
         "batched,loop,machines k,milliseconds,m = 400",
     ),
     (
-        figures.settling,
-        ({"a": rand(4, 5, 3)},),
-        "times settled,a,right: from 0.9: retrieved,right: below 0.7: new",
-    ),
-    (
         figures.single_machines,
         (*SINGLE, rand(2, 2, 5, 5).round(), rand(2, 3, 2), ["a", "b"]),
         "image,machine 3,together,b",
@@ -373,16 +368,6 @@ def test_what_an_image_counts_as():
     assert kind(NEW - 0.01) == "new" == kind(0.01)
     assert kind(0.0) == "blank"
     assert len(set(KINDS.values())) == 4
-
-
-def test_settling_draws_means_and_shares():
-    given = rand(4, 5, 3).double()
-    given[0, 0] = torch.tensor([NEW, RETRIEVED, 0.01]).double()  # a limit counts as retrieved, and not as new
-    given[1, :2, 1] = 0.0  # blank, and so neither
-    left, right = figures.settling({"a": given}).axes
-    assert np.allclose(left.lines[0].get_ydata(), given.mean(dim=(0, 1)))
-    for line, counted in zip(right.lines, (given >= RETRIEVED, (given < NEW) & (given > 0)), strict=True):
-        assert np.allclose(line.get_ydata(), 100 * counted.double().mean(dim=(0, 1)))
 
 
 # --------------------------------------------------------------------------------------------- time

@@ -1,4 +1,4 @@
-"""Every figure is drawn; and what the figures work out by themselves: places of actions, shares, verdicts."""
+"""Every figure is drawn; and what the figures work out by themselves: places of actions and shares."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
-from mini_lib.reproduction import Cell, Comparison, Measured, Printed
 from mini_lib.reproduction.plotting import RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import CommandAttention, Dictionary, Table, own_places
+from mini_lib.scan.analysis import CommandAttention, Dictionary, own_places
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
 LONGEST = "jump around left thrice after walk around right thrice"
 MARGIN = (1 - squares.SIDE) / 2
-COUNTS = Table(("WALK", "RUN", "JUMP"), ("a", "b", "c"), np.array([[1, 3, 0], [0, 0, 0], [0, 1500, 0]]))
 
 
 def texts(ax):
@@ -49,18 +46,6 @@ def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttent
     return CommandAttention(command, words, right, predicted, attention, torch.tensor(own_places(command)))
 
 
-def comparison(values=(90.0, 70.0, 50.0, 40.0), paper=78.4, diverged=0):
-    cell = Cell("scan.table1", "row", "Add jump", {"model": "syntactic_attention"}, 25, "scan.table1")
-    printed = None if paper is None else Printed(paper, 27.4, "SD", 25, "%")
-    return Comparison(cell, printed, Measured(tuple(values), diverged))
-
-
-def record(scores=(30.0, 60.0, 50.0), best=10, diverged=False):
-    checks = [{"epoch": 5 * (i + 1), "test_accuracy": score} for i, score in enumerate(scores)]
-    metrics = {"test_accuracy": scores[1], "last_test_accuracy": scores[-1], "best_epoch": best}
-    return {"metrics": metrics, "checks": checks, "diverged": diverged}
-
-
 @pytest.fixture(autouse=True)
 def headless_and_small(monkeypatch):
     """Draw without a screen, leave no figure open; splits of a few commands, since SCAN's take long to count."""
@@ -87,16 +72,7 @@ FIGURES = {
     "two_streams": (figures.two_streams, "", ""),
     "two_problems": (figures.two_problems, "", ""),
     "attention_map": (lambda: figures.attention_map(attended(LONGEST, {0: "WALK", 3: "<SOS>"})), "", ""),
-    "table": (lambda: figures.table(COUNTS, "word"), "word", "right action (steps)"),
     "word_meanings": (lambda: figures.word_meanings(SPOKEN), "action (probability in %)", "word alone"),
-    "roles": (lambda: figures.roles({"U": {"run": 0.9}, "U D": {}}), "cosine of h between jump and", ""),
-    "accuracies": (lambda: figures.accuracies({"Add jump": comparison()}), "", "test accuracy (%)"),
-    "checkpoints": (lambda: figures.checkpoints([record()]), "epoch", "test accuracy (%)"),
-    "best_and_last": (
-        lambda: figures.best_and_last([record(), record(diverged=True)]),
-        "test accuracy at the end (%)",
-        "where validation was best (%)",
-    ),
 }
 
 
@@ -198,40 +174,3 @@ def test_a_map_shows_attention_rings_and_wrong_actions():
     assert [int(patch.get_x()) for patch in framed if patch.get_edgecolor()[3]] == [1]
     assert "said instead" in texts(ax)
     assert "said instead" not in texts(figures.attention_map(attended("jump")).axes[0])
-
-
-# ------------------------------------------------------------------------------------------ tables and runs
-
-
-def test_tables_are_in_percent_of_rows_without_what_is_empty():
-    ax = figures.table(COUNTS, "word").axes[0]
-    assert np.array_equal(ax.images[0].get_array(), [[25, 75], [0, 100]])
-    assert ticks(ax.yaxis) == ["WALK (4)", "JUMP (1,500)"]
-    assert ticks(ax.xaxis) == ["a", "b"]
-
-
-def test_seeds_stand_beside_what_the_paper_prints():
-    groups = {"Add jump": comparison(), "Length": comparison((), None), "Simple": comparison(diverged=2)}
-    ax = figures.accuracies(groups, {"Add jump": 91.0}).axes[0]
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    assert dots[0].get_ydata().tolist() == [90, 70, 50, 40]
-    segments = [segment.tolist() for part in ax.collections for segment in part.get_segments()]
-    assert {62.5, 60} <= {start[1] for start, _ in segments}  # mean, median
-    assert [[0.42, pytest.approx(51)], [0.42, pytest.approx(105.8)]] in segments
-    marks = [(line.get_marker(), line.get_ydata()[0]) for line in ax.lines if line.get_marker() in "D^"]
-    assert sorted(marks) == [("D", 78.4), ("D", 78.4), ("^", 91.0)]
-    assert texts(ax) == ["n=4", "not run", "n=4, 2 diverged"]
-    assert texts(figures.accuracies({"a": comparison(())}).axes[0]) == ["not run"]
-    with pytest.raises(UsageError, match="no group is called 'b'"):
-        figures.accuracies({"a": comparison()}, {"b": 91.0})
-
-
-def test_checkpoints_are_drawn_seed_by_seed_and_the_chosen_one_ringed():
-    lone = {"metrics": {"test_accuracy": 1.0}, "diverged": False}
-    ax = figures.checkpoints([record(), record((10.0, 20.0, 90.0), best=15), lone]).axes[0]
-    first, ring, second, other = ax.lines
-    assert first.get_xydata().tolist() == [[5, 30], [10, 60], [15, 50]]
-    assert ring.get_xydata().tolist() == [[10, 60]]
-    assert (second.get_ydata().tolist(), other.get_xydata().tolist()) == ([10, 20, 90], [[15, 90]])
-    best = figures.best_and_last([record(), record(diverged=True), record((1.0, 2.0, 3.0))]).axes[0]
-    assert best.lines[1].get_xydata().tolist() == [[50, 60], [3, 2]]

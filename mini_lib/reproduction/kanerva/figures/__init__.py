@@ -1,7 +1,7 @@
 """Figures of the Kanerva chapters."""
 
 from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
-from mini_lib.reproduction.kanerva.figures.generation import imagined, settling
+from mini_lib.reproduction.kanerva.figures.generation import imagined
 from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of, in_rows, learning, losses
 from mini_lib.reproduction.kanerva.figures.memory import by_machine, choices, geometry, moment, stems
 from mini_lib.reproduction.kanerva.figures.parts import (
@@ -39,7 +39,6 @@ __all__ = [
     "profiles",
     "scaling_theory",
     "scaling_times",
-    "settling",
     "single_machines",
     "stems",
     "strips",
