@@ -90,7 +90,7 @@ stress: $(READY)
 	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
 
 stored: $(READY)
-	$(ALONE) $(BIN)/pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=300 \
+	$(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
 	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope notebooks
 
 browser: $(READY)
