@@ -1,6 +1,7 @@
 """Progress of a training while it runs, and the learning curve that is kept of it."""
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,13 +55,15 @@ class Lines:
 def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True) -> tqdm | Lines:
     """A tqdm bar on a terminal or in a notebook; elsewhere, where a bar would only repeat itself, `Lines`.
 
-    With `leave` a bar stays where it was, once it is closed; unless it is `shown`, it shows nothing.
+    With `leave` a bar stays where it was, once it is closed; unless it is `shown`, it shows nothing. Nor do bars
+    show anything with TQDM_DISABLE=1 in the environment.
     """
     # In a notebook a bar is a widget, and no text:
     in_notebook = tqdm.status_printer is not text_bar.status_printer
     if shown and not in_notebook and not sys.stderr.isatty():
         return Lines(label, total, unit)
-    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=not shown)
+    hidden = not shown or os.environ.get("TQDM_DISABLE") == "1"  # which tqdm heeds outside notebooks alone
+    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=hidden)
 
 
 @contextmanager

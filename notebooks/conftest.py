@@ -8,6 +8,7 @@ the larger one, and why:
     "tolerance": {"relative": 0.2, "because": "two small networks are trained here"}
 """
 
+import os
 import re
 from decimal import Decimal
 
@@ -16,6 +17,10 @@ import pytest
 SKIPPED = ("application/javascript", "image/svg+xml", "stderr")
 NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 ROUNDING = 1e-5  # relative, of numbers that are shown with all their digits
+
+os.environ["TQDM_DISABLE"] = (
+    "1"  # a bar means nothing once the work is done, and is not stored
+)
 
 
 class Shown(str):

@@ -8,7 +8,6 @@ stored, and nothing that changes from run to run (times, kernel ids, the name of
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -68,7 +67,7 @@ def run(path: Path) -> None:
         store_widget_state=True,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute(env={**os.environ, "OMP_NUM_THREADS": "1"})
+    client.execute(env={**os.environ, "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"})
     tidy(notebook)
     scratch = path.with_suffix(".ipynb.part")
     nbformat.write(notebook, scratch)
@@ -81,7 +80,6 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     if widgets:
         notebook.metadata["widgets"] = widgets
-        drop_bars(notebook)
         number_widgets(notebook)
     count = 0
     for number, cell in enumerate(notebook.cells):
@@ -97,27 +95,6 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = count
-
-
-def drop_bars(notebook: nbformat.NotebookNode) -> None:
-    """Take out progress bars, which mean nothing once the work is done, in place."""
-    state = notebook.metadata["widgets"][STATE]["state"]
-    names = {name: re.findall(r"IPY_MODEL_(\w+)", json.dumps(model)) for name, model in state.items()}
-    bars = {
-        name
-        for name, parts in names.items()
-        if any(state.get(part, {}).get("model_name") == "FloatProgressModel" for part in parts)
-    }
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [
-                out for out in cell.outputs if out.get("data", {}).get(VIEW, {}).get("model_id") not in bars
-            ]
-    waiting = list(bars)
-    while waiting:
-        name = waiting.pop()
-        waiting += names.get(name, [])
-        state.pop(name, None)
 
 
 def number_widgets(notebook: nbformat.NotebookNode) -> None:

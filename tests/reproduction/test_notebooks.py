@@ -15,7 +15,10 @@ from mini_lib.reproduction import notebooks
 
 CHECKS = Path(__file__).parents[2] / "notebooks"
 SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
-BAR = "from tqdm.notebook import tqdm\nfor _ in tqdm(range(3), leave=False):\n    pass\nprint('done')"
+BAR = (
+    "from mini_lib.progress import open_bar\n"
+    "with open_bar('training', 3, 'update', leave=False) as bar:\n    bar.update(3)\nprint('done')"
+)
 
 
 def write(path: Path, *sources: str) -> Path:
@@ -96,7 +99,7 @@ def test_neighbouring_pieces_of_a_stream_are_joined():
     ]
 
 
-def test_progress_bars_are_taken_out_and_other_widgets_stay(tmp_path):
+def test_progress_bars_are_not_stored_and_other_widgets_are(tmp_path):
     path = write(tmp_path / "b.ipynb", SLIDER, BAR)
     assert notebooks.execute([path]) == []
     slider, bar = code(path)
