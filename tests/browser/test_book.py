@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = pytest.mark.browser
 
-PHONE = {"width": 390, "height": 844}
+PHONE = {"width": 360, "height": 780}
 KINDS_OF_PAGES = [
     "book/intro.html",
     "book/api/esbn.html",
