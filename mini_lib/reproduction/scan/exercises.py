@@ -4,11 +4,22 @@ import math
 import statistics
 from copy import deepcopy
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import torch
+from scipy import stats
 
-from mini_lib.reproduction.exercises import Exercises, Stopped, changed_copy, number, pair, require, same_but
+from mini_lib.reproduction.exercises import (
+    Exercises,
+    Stopped,
+    changed_copy,
+    near,
+    number,
+    pair,
+    require,
+    same_but,
+)
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
@@ -25,7 +36,7 @@ from mini_lib.scan.tasks import (
     has,
     simple_order,
 )
-from mini_lib.seeding import numpy_rng, seeded
+from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
@@ -494,6 +505,43 @@ def repair(answer) -> None:
 
 @EXERCISES.add(
     "scan 5.3",
+    lambda results: float(results.mean(axis=1).var() / results.var()),
+    lambda results: float(results.var(axis=0).mean() / results.var()),
+)
+def share_of_draw(answer) -> None:
+    """The share of variance that lies within networks."""
+    results = numpy_rng(0, "share of the draw").uniform(0, 60, (6, 9)) + np.arange(6)[:, None] * 8
+    for each in (results, results[:2]):
+        means = each.mean(axis=1, keepdims=True)
+        expected = float(((each - means) ** 2).sum() / ((each - each.mean()) ** 2).sum())
+        given = float(answer(each.copy()))
+        require(abs(given - expected) < 1e-3, f"{given:.3f} is not the share within networks.")
+
+
+def _cosines(drawn, verbs):
+    return torch.cosine_similarity(drawn, verbs.mean(dim=0), dim=-1).numpy()
+
+
+@EXERCISES.add(
+    "scan 5.4",
+    lambda drawn, verbs, accuracies: np.corrcoef(_cosines(drawn, verbs), accuracies)[0, 1],
+    lambda drawn, verbs, accuracies: stats.spearmanr(drawn @ verbs.mean(dim=0), accuracies).statistic,
+    lambda drawn, verbs, accuracies: stats.spearmanr(_cosines(drawn, verbs[:1]), accuracies).statistic,
+)
+def sounds_like_a_verb(answer) -> None:
+    """The rank correlation of a draw's success with its likeness to the verbs."""
+    generator = torch_rng(0, "sounds like a verb")
+    drawn, verbs = torch.randn(12, 5, generator=generator), torch.randn(4, 5, generator=generator)
+    accuracies = torch.rand(12, generator=generator).double().numpy() ** 4 * 100
+    unit = torch.nn.functional.normalize(drawn, dim=-1) @ verbs.sum(dim=0)
+    places = [np.argsort(np.argsort(each)) for each in (unit.numpy(), accuracies)]
+    expected = 1 - 6 * int(((places[0] - places[1]) ** 2).sum()) / (12 * (12**2 - 1))  # nothing is tied
+    given = number(answer(drawn.clone(), verbs.clone(), accuracies.copy()))
+    require(abs(given - expected) < 1e-6, f"of these twelve draws it is {expected:.3f}, not {given:.3f}.")
+
+
+@EXERCISES.add(
+    "scan 6.1",
     lambda points, sd, other_sd: 25,
     lambda points, sd, other_sd: math.ceil((2 * (sd + other_sd) / points) ** 2),
     lambda points, sd, other_sd: math.ceil((sd**2 + other_sd**2) / points**2),
@@ -509,7 +557,7 @@ def enough(answer) -> None:
 
 
 @EXERCISES.add(
-    "scan 5.4", lambda distance: 0.5, lambda distance: 0.5 * (1 + math.erf(distance / math.sqrt(2)))
+    "scan 6.2", lambda distance: 0.5, lambda distance: 0.5 * (1 + math.erf(distance / math.sqrt(2)))
 )
 def told_apart(answer) -> None:
     """How often the nearer of two embeddings is the right one."""
@@ -522,23 +570,62 @@ def told_apart(answer) -> None:
         require(abs(given - counted) < 0.006, f"at a distance of {distance:g} it is right in {counted:.2f}.")
 
 
+def _one_sided(one, other):
+    together, size, apart = [*one, *other], len(one), np.mean(one) - np.mean(other)
+    ways = [set(way) for way in combinations(range(len(together)), size)]
+    return np.mean([_difference(together, way) >= apart - 1e-9 for way in ways])
+
+
+def _difference(values, first: set[int]) -> float:
+    """The mean of the values at some places less that of the others."""
+    groups = ([v for i, v in enumerate(values) if (i in first) == which] for which in (True, False))
+    return float(np.subtract(*map(np.mean, groups)))
+
+
 @EXERCISES.add(
-    "scan 5.5",
-    lambda results: float(results.mean(axis=1).var() / results.var()),
-    lambda results: float(results.var(axis=0).mean() / results.var()),
+    "scan 6.3",
+    _one_sided,
+    lambda one, other: stats.ttest_ind(one, other, equal_var=False).pvalue,
+    lambda one, other: (
+        stats.permutation_test(
+            (one, other),
+            lambda a, b: np.mean(a) - np.mean(b),
+            permutation_type="independent",
+            alternative="less",
+        ).pvalue
+    ),
 )
-def share_of_draw(answer) -> None:
-    """The share of variance that lies within networks."""
-    results = numpy_rng(0, "share of the draw").uniform(0, 60, (6, 9)) + np.arange(6)[:, None] * 8
-    for each in (results, results[:2]):
-        means = each.mean(axis=1, keepdims=True)
-        expected = float(((each - means) ** 2).sum() / ((each - each.mean()) ** 2).sum())
-        given = float(answer(each.copy()))
-        require(abs(given - expected) < 1e-3, f"{given:.3f} is not the share within networks.")
+def permutation_test(answer) -> None:
+    """The share of ways to deal the runs that set two means as far apart."""
+    for one, other in (([90, 10, 80], [5, 0]), ([0, 0, 100], [100, 99, 98]), ([3, 8], [5, 7, 6, 1])):
+        together, apart = [*one, *other], abs(np.mean(one) - np.mean(other))
+        ways = [set(way) for way in combinations(range(len(together)), len(one))]
+        far = sum(abs(_difference(together, way)) >= apart - 1e-9 for way in ways)
+        given = number(answer(list(one), list(other)))
+        expected = far / len(ways)
+        require(
+            abs(given - expected) < 1e-9,
+            f"{one} and {other}: {far} of {len(ways)} ways, {expected:.3f}, not {given:.3f}.",
+        )
 
 
 @EXERCISES.add(
-    "scan 6.1",
+    "scan 6.4",
+    lambda features, volume: features * math.log2(1 + volume**2),
+    lambda features, volume: features / 2 * math.log(1 + volume**2),
+    lambda features, volume: features / 2 * math.log2(1 + volume),
+)
+def bits(answer) -> None:
+    """The capacity of a noisy embedding."""
+    require(near(answer(10, 0.0), 0.0), "without any volume nothing passes.")
+    for features, volume, expected in ((2, 1.0, 1.0), (6, 3**0.5, 6.0), (16, 0.5, 2.5754248)):
+        given = number(answer(features, volume))
+        hint = f"{features} features at volume {volume:.2f} carry {expected:.2f} bits, not {given:.2f}."
+        require(abs(given - expected) < 1e-5, hint)
+
+
+@EXERCISES.add(
+    "scan 7.1",
     torch.nn.utils.clip_grad_norm_,
     lambda parameters, most: most,
     lambda parameters, most: sum(p.grad.norm().item() for p in parameters),
@@ -567,7 +654,7 @@ def clip(answer) -> None:
     require(False, "given nothing, it has to raise a ValueError.")
 
 
-@EXERCISES.add("scan 6.2", lambda: (50.0, 50.0), lambda: (80.0, 80.0))
+@EXERCISES.add("scan 7.2", lambda: (50.0, 50.0), lambda: (80.0, 80.0))
 def blind_choice(answer) -> None:
     """Means of one of four even draws, and of the largest of them."""
     blind, best = (float(value) for value in answer())
@@ -576,7 +663,7 @@ def blind_choice(answer) -> None:
 
 
 @EXERCISES.add(
-    "scan 6.3",
+    "scan 7.3",
     lambda words, changed: set(range(words + 2)),
     lambda words, changed: set(range(1, words + 1)) - {changed},
 )
@@ -598,7 +685,7 @@ def who_knows(answer) -> None:
         require(not missing, hint.format(missing and missing[0], "changes too"))
 
 
-@EXERCISES.add("scan 6.4", lambda commands: [], lambda commands: list(commands))
+@EXERCISES.add("scan 7.4", lambda commands: [], lambda commands: list(commands))
 def taught_wrong(answer) -> None:
     """The commands of a batch that are taught another one's actions."""
     for commands in (
