@@ -6,6 +6,9 @@ cell that trains a network says in its metadata how far its numbers may be off, 
 the larger one, and why:
 
     "tolerance": {"relative": 0.2, "because": "two small networks are trained here"}
+
+The few that cannot be compared at all have the tag "nbval-ignore-output", and the reason in
+their metadata as "uncompared".
 """
 
 import os

@@ -17,7 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-KEPT_CELL_METADATA = ("tags", "mystnb", "jupyter", "editable", "tolerance")
+KEPT_CELL_METADATA = ("tags", "mystnb", "jupyter", "editable", "tolerance", "uncompared")
 SECONDS_PER_CELL = 600
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
