@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from mini_lib.reproduction.notebooks import STATE, VIEW
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-WIDGET = "application/vnd.jupyter.widget-view+json"
-STATE = "application/vnd.jupyter.widget-state+json"
 MEGABYTES = 1.5
 # Of one machine or one run: temporary and home folders, addresses of objects.
 LOCAL = re.compile(r"/tmp/|/home/|/root/|/Users/|\b0x[0-9a-f]{6,}\b")
@@ -70,7 +70,7 @@ def test_kernel_is_the_one_that_everyone_has(notebook: dict):
 
 def test_every_widget_has_its_state(notebook: dict):
     shown = [
-        output["data"][WIDGET]["model_id"] for output in outputs(notebook) if WIDGET in output.get("data", {})
+        output["data"][VIEW]["model_id"] for output in outputs(notebook) if VIEW in output.get("data", {})
     ]
     state = notebook["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
     assert set(shown) <= set(state)
