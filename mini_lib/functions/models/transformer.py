@@ -121,11 +121,15 @@ class Block(nn.Module):
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)  # [B, H, T, E]
         if last is not None:
             x, q = x[:, -last:], q[:, :, -last:]
-        if trace or gate.attn_scale is not None:
+        scale = gate.attn_scale
+        if trace or (
+            scale is not None and scale.shape[-1] > 1
+        ):  # the kernel has no place for a factor of each key
             weights = attention_weights(q, k, *gate)  # [B, H, R, T]
             read = weights @ v  # [B, H, R, E]
         else:
             read = fused_attention(q, k, v, gate.attn_bias)
+            read = read if scale is None else read * scale
         x = x + self.out_proj(read.transpose(1, 2).flatten(2))  # [B, R, D]
         x = x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh"))
         return x, (k, v), weights if trace else None

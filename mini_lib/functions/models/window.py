@@ -32,10 +32,11 @@ class Tokens(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """How attention of S tokens to T tokens is masked and gated; each part is [1 or layers, 1 or H, S, T]."""
+    """How attention of S tokens to T tokens is masked and gated, for 1 or all layers and 1 or all heads."""
 
     attn_bias: Float[Tensor, "L H S T"]  #: is added to the scores before the softmax.
-    attn_scale: Float[Tensor, "L H S T"] | None  #: multiplies the weights after it; None where nothing does.
+    #: multiplies the weights after it, one for each key or one for all keys; None where nothing does.
+    attn_scale: Float[Tensor, "L H S #T"] | None
 
     def of_layer(self, layer: int) -> "Gate":
         """Both parts of one layer, each [1, 1 or H, S, T]."""
@@ -52,7 +53,7 @@ class Mask(NamedTuple):
     #: 0 where a token may look, -inf where not; 0 everywhere for one that sees nothing.
     attn_bias: Float[Tensor, "S T"]
     #: 0 for a token that sees nothing, else 1; None where every token sees something.
-    attn_scale: Float[Tensor, "S T"] | None
+    attn_scale: Float[Tensor, "S 1"] | None
     distances: Float[Tensor, "A S T"]  #: |x - x'| on every axis.
 
     def gate(self, window: "Window | None", gate: str = "renormalised") -> Gate:
@@ -92,7 +93,7 @@ def make_mask(rows: Tokens, keys: Tokens, mask: str = "causal") -> Mask:
     if mask != "strict":
         return Mask(attn_bias, None, distances)
     blind = ~seen.any(dim=-1, keepdim=True)
-    return Mask(attn_bias.masked_fill(blind, 0.0), (~blind).float().expand(seen.shape), distances)
+    return Mask(attn_bias.masked_fill(blind, 0.0), (~blind).float(), distances)
 
 
 def make_gate(
