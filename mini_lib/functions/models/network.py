@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.functions.models.transformer import KeysValues, Transformer, TransformerOutput
@@ -28,7 +29,9 @@ class Layout(NamedTuple):
 
     inputs: Tokens  #: those that carry values.
     tokens: Tokens  #: the inputs, and then the queries.
-    mask: Mask  #: of the tokens; they look at tokens from earlier passes, and at one another.
+    #: of the tokens; they look at tokens from earlier passes, and at one another. The queries are no keys where
+    #: nobody sees them.
+    mask: Mask
 
     @property
     def queries(self) -> int:
@@ -54,7 +57,7 @@ def layout(
     with torch.inference_mode(False), torch._C._DisableFuncTorch():
         inputs = network.input_tokens(known + 1, observed, device)
         tokens = inputs.cat(*(network.query_tokens(place, device) for place in asked))
-        keys = network.input_tokens(1, known, device).cat(tokens)
+        keys = network.input_tokens(1, known, device).cat(inputs if mask == "strict" else tokens)
         return Layout(inputs, tokens, make_mask(tokens, keys, mask))
 
 
@@ -166,7 +169,9 @@ class FunctionTransformer(nn.Module):
         """The attention weights of every layer, and the tokens (inputs, then the queries about y_{N+1})."""
         following = y.shape[1] + 1
         plan = layout(type(self), 0, y.shape[1], range(following, following + 1), self.mask, y.device)
-        return self._pass(self._values(y, plan), plan, trace=True).weights, plan.tokens
+        weights = self._pass(self._values(y, plan), plan, trace=True).weights
+        unseen = len(plan.tokens.query) - weights[0].shape[-1]
+        return [F.pad(each, (0, unseen)) for each in weights], plan.tokens
 
     @property
     def cacheable(self) -> bool:

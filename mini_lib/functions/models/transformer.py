@@ -113,22 +113,23 @@ class Block(nn.Module):
     ) -> tuple[Float[Tensor, "B R D"], KeysValues, Float[Tensor, "B H R T"] | None]:
         """The tokens after this block, keys and values of all tokens, and, if traced, the attention weights.
 
-        `gate` is of this layer, for the wanted tokens and all keys, those of `past` first. Wanted are the `last` so
-        many tokens, or all.
+        `gate` is of this layer, for the wanted tokens and the keys, those of `past` first; nobody sees tokens at the
+        end that are not among its keys. Wanted are the `last` so many tokens, or all.
         """
         q, k, v = self.project(self.norm_attention(x))  # [B, H, S, E] each
         if past is not None:
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)  # [B, H, T, E]
         if last is not None:
             x, q = x[:, -last:], q[:, :, -last:]
+        keys, values = (each[:, :, : gate.attn_bias.shape[-1]] for each in (k, v))
         scale = gate.attn_scale
         if trace or (
             scale is not None and scale.shape[-1] > 1
         ):  # the kernel has no place for a factor of each key
-            weights = attention_weights(q, k, *gate)  # [B, H, R, T]
-            read = weights @ v  # [B, H, R, E]
+            weights = attention_weights(q, keys, *gate)  # [B, H, R, T]
+            read = weights @ values  # [B, H, R, E]
         else:
-            read = fused_attention(q, k, v, gate.attn_bias)
+            read = fused_attention(q, keys, values, gate.attn_bias)
             read = read if scale is None else read * scale
         x = x + self.out_proj(read.transpose(1, 2).flatten(2))  # [B, R, D]
         x = x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh"))
