@@ -35,12 +35,15 @@ def small(model, **changes):
 
 
 def test_settings_keep_only_what_is_not_default():
-    assert paper_settings("one_d").to_dict() == {"paper": "functions", "model": "one_d"}
+    chosen = {"options": {"mask": "strict"}, "prefixes": True}
+    assert paper_settings("one_d").to_dict() == {"paper": "functions", "model": "one_d"} | chosen
+    plain = {"options": {"mask": "causal"}, "prefixes": False}
+    assert paper_settings("one_d", **plain).to_dict() == {"paper": "functions", "model": "one_d"}
     assert paper_settings("relational").to_dict()["checks"] == [1, 3, 10, 30]
-    changed = paper_settings("one_d_window", prefixes=True, options={"length": 3.0}).to_dict()
+    changed = paper_settings("one_d_window", options={"length": 3.0}).to_dict()
     assert changed == {
         **{"paper": "functions", "model": "one_d_window"},
-        **{"prefixes": True, "options": {"length": 3.0}},
+        **{"prefixes": True, "options": {"mask": "strict", "length": 3.0}},
     }
 
 

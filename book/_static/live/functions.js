@@ -17,11 +17,11 @@
     return x.map((v, i) => (v - mean) * size * gain[i] + shift[i]);
   }
 
-  /** A network ready to answer: {axes, heads, scale} as its parcel says, and its tensors. */
-  function build(net, { axes, heads, scale }) {
+  /** A network ready to answer: {axes, heads, scale, strict} as its parcel says, and its tensors. */
+  function build(net, { axes, heads, scale, strict }) {
     let layers = 0;
     while (net[`transformer.blocks.${layers}.qkv.weight`]) layers += 1;
-    return { net, relational: axes === 2, heads, scale, layers, logFactor: logFactor(net) };
+    return { net, relational: axes === 2, heads, scale, layers, nearest: strict ? 1 : 0, logFactor: logFactor(net) };
   }
 
   /** log F(d): what the window adds to the scores at distance d. */
@@ -68,14 +68,15 @@
     return keep ? [] : x.map((token) => linear(net, "read_out", norm(net, "transformer.final_norm", token))[0]);
   }
 
-  /** What a token sees: tokens at its own place or before on every axis; with the window's share of each score. */
-  function looks({ logFactor: log }, place, all) {
+  /** What a token sees: tokens before it on every axis, and where the mask is not strict at its own place too; with the
+      window's share of each score. */
+  function looks({ logFactor: log, nearest }, place, all) {
     const at = [], bias = [];
     for (let t = 0; t < all.length; t++) {
       let share = 0, before = true;
       for (let axis = 0; axis < place.length && before; axis++) {
         const distance = place[axis] - all[t][axis];
-        before = distance >= 0;
+        before = distance >= nearest;
         if (before) share += log(distance);
       }
       if (!before) continue;

@@ -75,7 +75,7 @@ class FunctionTransformer(nn.Module):
         length: of the window at the start; see `Window`.
         window_rate: see `Window`.
         own_windows: a window for each head of each layer, rather than one that all share.
-        mask: "causal", "strict" or "none"; see `visible`.
+        mask: "causal", the standard one, "strict" as the paper prints it, or "none"; see `visible`.
         gate: "renormalised" or "post"; see `make_gate`.
         scale: places are multiplied by it before they are read in; 1 in the paper.
     """

@@ -123,9 +123,8 @@ class Block(nn.Module):
             x, q = x[:, -last:], q[:, :, -last:]
         keys, values = (each[:, :, : gate.attn_bias.shape[-1]] for each in (k, v))
         scale = gate.attn_scale
-        if trace or (
-            scale is not None and scale.shape[-1] > 1
-        ):  # the kernel has no place for a factor of each key
+        factor_of_each_key = scale is not None and scale.shape[-1] != 1  # the kernel has no place for it
+        if trace or factor_of_each_key:
             weights = attention_weights(q, keys, *gate)  # [B, H, R, T]
             read = weights @ values  # [B, H, R, E]
         else:
@@ -174,7 +173,9 @@ class Transformer(nn.Module):
         keep: bool = False,
         trace: bool = False,
     ) -> TransformerOutput:
-        """Pass embedded tokens through all blocks; `gate` is for them and all keys, those of `past` first.
+        """Pass embedded tokens through all blocks; `gate` is for them and the keys, those of `past` first.
+
+        Tokens at the end that are not among its keys are seen by nobody.
 
         If only the `last` so many tokens are wanted, the last block works out no others.
         """

@@ -14,7 +14,7 @@ def parcel() -> Parcel:
         model, about = trained(name)
         tensors |= {f"{name}/{parameter}": value.half() for parameter, value in model.state_dict().items()}
         heads = model.transformer.blocks[0].heads
-        shape = {"axes": model.axes, "heads": heads, "scale": model.scale}
+        shape = {"axes": model.axes, "heads": heads, "scale": model.scale, "strict": model.mask == "strict"}
         look = {"title": figures.label(name), "colour": figures.shade(name)}
         networks.append({"name": name, "observed": about["settings"]["observed"], **look, **shape})
     curves = {"noise": NOISE, "slope": SLOPE, "length": LENGTH_SCALE}

@@ -14,6 +14,7 @@ from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import (
     CELLS,
     COLUMNS,
+    FIRST,
     ROWS,
     TABLE1,
     bench_cases,
@@ -72,17 +73,19 @@ def test_both_tables_share_their_runs():
 def test_hashes_stay_what_records_are_kept_by():
     """A field or an option that changes its name or its default would leave the records of such runs behind."""
     for row, variant, digest in (
-        ("one_d", "", "e4e340ff14c2"),
-        ("one_d", "tutorial", "454174d2465e"),
-        ("one_d", "strict mask", "13ee7219a638"),
-        ("one_d", "tutorial, strict mask", "bc47bba59204"),
+        ("one_d", "", "09dc7e356d5a"),
+        ("one_d", "tutorial", "fcea5950586e"),
+        ("relational_window", "tutorial", "ab84994bc7fc"),
+        ("relational_window", "tutorial, window starts at 3", "c9ef83621434"),
+        ("one_d", FIRST, "e4e340ff14c2"),
+        ("one_d", f"tutorial, {FIRST}", "454174d2465e"),
+        ("one_d", "trained on the last point", "13ee7219a638"),
+        ("one_d", "tutorial, trained on the last point", "bc47bba59204"),
         ("one_d", "tutorial, no mask", "829221327c51"),
-        ("one_d", "tutorial, trained on every prefix", "9257457ef8c5"),
-        ("one_d", "x from 0 to 1.5", "ab9ed6e23858"),
-        ("relational_window", "trained on every prefix", "0af309e7f98e"),
-        ("relational_window", "tutorial, window starts at 3", "fa5f6b32ea33"),
-        ("relational_window", "tutorial, window learns 10 times faster", "79cf229ba288"),
-        ("relational_window", "tutorial, gate after the softmax", "51de963b63af"),
+        ("one_d", "tutorial, standard mask", "9257457ef8c5"),
+        ("relational_window", "standard mask", "0af309e7f98e"),
+        ("relational_window", f"tutorial, {FIRST}, window starts at 3", "fa5f6b32ea33"),
+        ("relational_window", f"tutorial, {FIRST}, window learns 10 times faster", "79cf229ba288"),
     ):
         here = [
             cell for cell in CELLS if (cell.table, cell.row, cell.variant) == (TABLE1, ROWS[row], variant)
@@ -100,15 +103,13 @@ def test_mask_training_and_context_make_eight_readings_of_every_network(scale):
         kinds = set()
         for reading in READINGS:
             cell = cells[", ".join(part for part in (scale, reading) if part), "rbf"]
-            options = dict(cell.settings.get("options", {}))
-            mask, prefixes = options.pop("mask", "causal"), cell.settings.get("prefixes", False)
-            assert (mask == "strict", prefixes) == ("strict mask" in reading, "every prefix" in reading)
+            options = cell.settings.get("options", {})
+            mask, prefixes = options.get("mask", "causal"), cell.settings.get("prefixes", False)
+            assert (mask == "causal", prefixes) == ("standard mask" in reading, "last point" not in reading)
             assert (cell.metric == "sliding_mse_rbf") == ("sliding" in reading)
-            rest = {
-                name: value for name, value in cell.settings.items() if name not in ("options", "prefixes")
-            }
             default = cells[scale, "rbf"].settings
-            assert (rest | ({"options": options} if options else {})) == default
+            same = {"options": options | {"mask": "strict"}, "prefixes": True}
+            assert cell.settings | same == default
             kinds.add((mask, prefixes, cell.metric, cell.hash))
         assert len(kinds) == len(READINGS) == 8
         assert len({digest for *_, digest in kinds}) == 4, model
