@@ -38,9 +38,11 @@ WINDOW_STARTS = {
 WINDOWED = WINDOW_STARTS | {"gate after the softmax": {"options": {"gate": "post"}}}
 # What the text leaves open about the training of every network: the mask and what is predicted. The fourth reading
 # has neither of these names: it is the default, the strict mask and training on every prefix.
-FIRST = "standard mask, trained on the last point"  # the default until `readings.choose` chose another
+FIRST_READING = (
+    "standard mask, trained on the last point"  # the default until `readings.choose` chose another
+)
 TRAININGS = {
-    FIRST: {"options": {"mask": "causal"}, "prefixes": False},
+    FIRST_READING: {"options": {"mask": "causal"}, "prefixes": False},
     "trained on the last point": {"prefixes": False},
     "standard mask": {"options": {"mask": "causal"}},
 }
@@ -92,9 +94,9 @@ def _variants(cells: CellTable, model: str) -> None:
             if variant in TRAININGS:
                 _row(cells, TABLE1, settings, "sliding_mse", variant_name(scale, variant, SLIDING))
     for variant, changes in (WINDOW_STARTS if MODELS[model][1] else {}).items():
-        options = TRAININGS[FIRST]["options"] | changes["options"]
+        options = TRAININGS[FIRST_READING]["options"] | changes["options"]
         settings = tutorial_settings(model, prefixes=False, options=options)
-        _row(cells, TABLE1, settings, "mse", variant_name(TUTORIAL, FIRST, variant))
+        _row(cells, TABLE1, settings, "mse", variant_name(TUTORIAL, FIRST_READING, variant))
     _row(cells, TABLE1, paper_settings(model, options={"scale": 1 / 20}), "mse", "x from 0 to 1.5")
 
 

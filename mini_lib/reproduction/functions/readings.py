@@ -4,8 +4,8 @@ Two things about training are open in the text. Whether a token sees itself: 1[x
 standard mask, which has the diagonal. And what a network learns to predict: y_{N+1} alone, or the next point of
 every prefix, as a "next-timestep prediction objective" may be understood. That makes four readings. Every run is
 tested with a growing and with a sliding context. `choose` is the rule; the ledger (`paper.toml`) says which results
-had been seen when it was written. The default was then the standard mask and the last point (`FIRST`); the rule
-chose the strict mask and every prefix, which is the default since.
+had been seen when it was written. The default was then the standard mask and the last point (`FIRST_READING`); the
+rule chose the strict mask and every prefix, which is the default since.
 """
 
 import math
@@ -22,7 +22,7 @@ from mini_lib.reproduction import Records, compare, printed
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import (
     CELLS,
-    FIRST,
+    FIRST_READING,
     ROWS,
     SLIDING,
     TABLE1,
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
     reading: str  #: the one that is chosen.
     nearest: str  #: the one of least distance, whether that is enough or not.
     distances: dict[str, float]  #: of every candidate, from Table 1.
-    #: by how much each other candidate is nearer than `FIRST`, and the standard error of that.
+    #: by how much each other candidate is nearer than `FIRST_READING`, and the standard error of that.
     gains: dict[str, tuple[float, float]]
     rivals: tuple[str, ...]  #: those that are farther than the nearest by no more than 2 standard errors.
 
@@ -148,9 +148,9 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
     """The rule: which reading of all four networks is the default.
 
     It is the candidate of least `distance` from the 12 errors that are printed for lines, RBF curves and sinusoids
-    ("all" is their weighted mean), if it is nearer than `FIRST`, the default of then, by more than two standard
-    errors of the difference; else that one stays. Runs are those of the small scale with `SEEDS`. A reading in
-    which a run diverged cannot win.
+    ("all" is their weighted mean), if it is nearer than `FIRST_READING`, the default of then, by more than two
+    standard errors of the difference; else that one stays. Runs are those of the small scale with `SEEDS`. A
+    reading in which a run diverged cannot win.
 
     Candidates are the four with a growing context (`GROWING`): the text makes each next input of "the original
     observations" together with the prediction, so that a sliding context is no reading of it. The same rule over all
@@ -165,11 +165,13 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
         paper: the printed errors (`table1`).
 
     Raises:
-        UsageError: some candidate lacks runs, or `FIRST` is none of them.
+        UsageError: some candidate lacks runs, or `FIRST_READING` is none of them.
     """
     check_names("reading", measured, READINGS)
-    if FIRST not in measured:
-        raise UsageError(f"{FIRST!r} has to be one of the candidates, since another is chosen in its place")
+    if FIRST_READING not in measured:
+        raise UsageError(
+            f"{FIRST_READING!r} has to be one of the candidates, since another is chosen in its place"
+        )
     if lacking := [reading for reading, errors in measured.items() if np.isnan(errors).any()]:
         variants = " ".join(f"--variant '{variant_name(TUTORIAL, reading)}'" for reading in lacking)
         raise UsageError(
@@ -187,10 +189,10 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
             error = math.hypot(standard_error(own, paper), standard_error(others, paper))
         return distances[second] - distances[first], error
 
-    gains = {reading: ahead(reading, FIRST) for reading in measured if reading != FIRST}
-    wins = nearest != FIRST and _is_clear(*gains[nearest])
+    gains = {reading: ahead(reading, FIRST_READING) for reading in measured if reading != FIRST_READING}
+    wins = nearest != FIRST_READING and _is_clear(*gains[nearest])
     rivals = [each for each in measured if each != nearest and not _is_clear(*ahead(nearest, each))]
-    return Choice(nearest if wins else FIRST, nearest, distances, gains, tuple(rivals))
+    return Choice(nearest if wins else FIRST_READING, nearest, distances, gains, tuple(rivals))
 
 
 def _training(reading: str) -> str:

@@ -14,7 +14,7 @@ from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import (
     CELLS,
     COLUMNS,
-    FIRST,
+    FIRST_READING,
     ROWS,
     TABLE1,
     bench_cases,
@@ -77,15 +77,15 @@ def test_hashes_stay_what_records_are_kept_by():
         ("one_d", "tutorial", "fcea5950586e"),
         ("relational_window", "tutorial", "ab84994bc7fc"),
         ("relational_window", "tutorial, window starts at 3", "c9ef83621434"),
-        ("one_d", FIRST, "e4e340ff14c2"),
-        ("one_d", f"tutorial, {FIRST}", "454174d2465e"),
+        ("one_d", FIRST_READING, "e4e340ff14c2"),
+        ("one_d", f"tutorial, {FIRST_READING}", "454174d2465e"),
         ("one_d", "trained on the last point", "13ee7219a638"),
         ("one_d", "tutorial, trained on the last point", "bc47bba59204"),
         ("one_d", "tutorial, no mask", "829221327c51"),
         ("one_d", "tutorial, standard mask", "9257457ef8c5"),
         ("relational_window", "standard mask", "0af309e7f98e"),
-        ("relational_window", f"tutorial, {FIRST}, window starts at 3", "fa5f6b32ea33"),
-        ("relational_window", f"tutorial, {FIRST}, window learns 10 times faster", "79cf229ba288"),
+        ("relational_window", f"tutorial, {FIRST_READING}, window starts at 3", "fa5f6b32ea33"),
+        ("relational_window", f"tutorial, {FIRST_READING}, window learns 10 times faster", "79cf229ba288"),
     ):
         here = [
             cell for cell in CELLS if (cell.table, cell.row, cell.variant) == (TABLE1, ROWS[row], variant)

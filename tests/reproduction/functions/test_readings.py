@@ -11,7 +11,7 @@ from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction import Records, printed
 from mini_lib.reproduction.functions import readings
-from mini_lib.reproduction.functions.cells import FIRST, ROWS
+from mini_lib.reproduction.functions.cells import FIRST_READING, ROWS
 from mini_lib.reproduction.functions.readings import GROWING, READINGS
 from reproduction.functions.samples import record
 
@@ -67,8 +67,8 @@ def test_a_reading_is_measured_by_its_own_runs_of_the_seeds_that_decide(tmp_path
         return readings.measure(records, reading, scale)[list(MODELS).index(model)]
 
     # The made-up metrics are 1, 2 and 3 more than the value, and 10 more where the context slides.
-    np.testing.assert_array_equal(of(FIRST, "one_d"), [[2, nan, nan], [3, nan, nan], [4, nan, nan]])
-    np.testing.assert_array_equal(of(FIRST, "one_d", "paper")[:, 0], [8, 9, 10])
+    np.testing.assert_array_equal(of(FIRST_READING, "one_d"), [[2, nan, nan], [3, nan, nan], [4, nan, nan]])
+    np.testing.assert_array_equal(of(FIRST_READING, "one_d", "paper")[:, 0], [8, 9, 10])
     np.testing.assert_array_equal(of(LAST_POINT, "one_d")[:, 1], [21, 22, 23])
     np.testing.assert_array_equal(of(f"{LAST_POINT}, sliding context", "one_d")[:, 1], [31, 32, 33])
     np.testing.assert_array_equal(of(BOTH, "one_d")[:, 1], [41, 42, 43])
@@ -140,32 +140,40 @@ def test_a_repeat_of_the_papers_runs_would_be_as_far_as_simulated():
 
 
 def test_the_nearest_reading_wins_if_it_is_clearly_nearer_than_the_default():
-    measured = {FIRST: errors(3.0, 0.1, 1), LAST_POINT: errors(1.5, 0.1, 2), BOTH: errors(0.8, 0.1, 3)}
+    measured = {
+        FIRST_READING: errors(3.0, 0.1, 1),
+        LAST_POINT: errors(1.5, 0.1, 2),
+        BOTH: errors(0.8, 0.1, 3),
+    }
     choice = readings.choose(measured, PAPER)
     assert (choice.reading, choice.nearest, choice.rivals) == (BOTH, BOTH, ())
     assert choice.distances == pytest.approx(
-        {FIRST: math.log(3), LAST_POINT: math.log(1.5), BOTH: -math.log(0.8)}
+        {FIRST_READING: math.log(3), LAST_POINT: math.log(1.5), BOTH: -math.log(0.8)}
     )
     assert choice.gains.keys() == {LAST_POINT, BOTH}
     gain, error = choice.gains[BOTH]
-    parts = [readings.standard_error(measured[reading], PAPER) for reading in (FIRST, BOTH)]
+    parts = [readings.standard_error(measured[reading], PAPER) for reading in (FIRST_READING, BOTH)]
     assert (gain, error) == pytest.approx((math.log(3) + math.log(0.8), math.hypot(*parts)))
 
 
 def test_the_default_stays_where_nothing_is_clearly_nearer():
     """The same distances with more spread among runs: the nearest is named, and does not win."""
-    clear = {FIRST: errors(2.0, 0.05, 1), STANDARD: errors(1.7, 0.05, 2)}
+    clear = {FIRST_READING: errors(2.0, 0.05, 1), STANDARD: errors(1.7, 0.05, 2)}
     assert readings.choose(clear, PAPER).reading == STANDARD
-    choice = readings.choose({FIRST: errors(2.0, 0.4, 1), STANDARD: errors(1.7, 0.4, 2)}, PAPER)
-    assert (choice.reading, choice.nearest, choice.rivals) == (FIRST, STANDARD, (FIRST,))
+    choice = readings.choose({FIRST_READING: errors(2.0, 0.4, 1), STANDARD: errors(1.7, 0.4, 2)}, PAPER)
+    assert (choice.reading, choice.nearest, choice.rivals) == (FIRST_READING, STANDARD, (FIRST_READING,))
     gain, error = choice.gains[STANDARD]
     assert 0 < gain < 2 * error
-    nearest = {FIRST: errors(1.1, 0.1, 1), LAST_POINT: errors(1.8, 0.1, 2)}
-    assert readings.choose(nearest, PAPER)[:2] == (FIRST, FIRST)
+    nearest = {FIRST_READING: errors(1.1, 0.1, 1), LAST_POINT: errors(1.8, 0.1, 2)}
+    assert readings.choose(nearest, PAPER)[:2] == (FIRST_READING, FIRST_READING)
 
 
 def test_who_is_about_as_near_as_the_nearest_is_named():
-    measured = {FIRST: errors(4.0, 0.2, 1), LAST_POINT: errors(1.31, 0.2, 2), STANDARD: errors(1.3, 0.2, 3)}
+    measured = {
+        FIRST_READING: errors(4.0, 0.2, 1),
+        LAST_POINT: errors(1.31, 0.2, 2),
+        STANDARD: errors(1.3, 0.2, 3),
+    }
     choice = readings.choose(measured, PAPER)
     assert (choice.reading, choice.rivals) == (STANDARD, (LAST_POINT,))
 
@@ -173,7 +181,9 @@ def test_who_is_about_as_near_as_the_nearest_is_named():
 def test_a_reading_in_which_a_run_diverged_cannot_win():
     lost = errors(1.0)
     lost[3, :, 1] = math.inf
-    choice = readings.choose({FIRST: errors(3.0, 0.1), LAST_POINT: lost, BOTH: errors(2.0, 0.1)}, PAPER)
+    choice = readings.choose(
+        {FIRST_READING: errors(3.0, 0.1), LAST_POINT: lost, BOTH: errors(2.0, 0.1)}, PAPER
+    )
     assert (choice.reading, choice.rivals) == (BOTH, ())
     assert choice.distances[LAST_POINT] == math.inf
 
@@ -181,14 +191,14 @@ def test_a_reading_in_which_a_run_diverged_cannot_win():
 def test_two_tests_of_the_same_runs_are_compared_run_by_run():
     """Runs that are far apart, each with a sliding error a tenth below its growing one."""
     growing = errors(2.0, 0.3)
-    both = {FIRST: growing, f"{FIRST}, sliding context": 0.9 * growing}
+    both = {FIRST_READING: growing, f"{FIRST_READING}, sliding context": 0.9 * growing}
     choice = readings.choose(both, PAPER)
-    assert choice.reading == f"{FIRST}, sliding context"
-    assert choice.gains[f"{FIRST}, sliding context"] == pytest.approx((-math.log(0.9), 0), abs=1e-9)
-    other_runs = readings.choose({FIRST: growing, LAST_POINT: 0.9 * growing}, PAPER)
-    assert other_runs.reading == FIRST
+    assert choice.reading == f"{FIRST_READING}, sliding context"
+    assert choice.gains[f"{FIRST_READING}, sliding context"] == pytest.approx((-math.log(0.9), 0), abs=1e-9)
+    other_runs = readings.choose({FIRST_READING: growing, LAST_POINT: 0.9 * growing}, PAPER)
+    assert other_runs.reading == FIRST_READING
     pair = {LAST_POINT: growing, f"{LAST_POINT}, sliding context": 0.9 * growing}
-    assert readings.choose({FIRST: errors(3.0)} | pair, PAPER).rivals == ()
+    assert readings.choose({FIRST_READING: errors(3.0)} | pair, PAPER).rivals == ()
 
 
 def test_only_readings_of_the_text_are_candidates():
@@ -202,10 +212,10 @@ def test_a_choice_waits_until_every_run_is_there():
     with pytest.raises(
         UsageError, match=r"seeds 1, 2, 3 .* --variant 'tutorial, trained on the last point'` trains them"
     ):
-        readings.choose({FIRST: errors(2.0), LAST_POINT: lacking, BOTH: errors(1.0)}, PAPER)
+        readings.choose({FIRST_READING: errors(2.0), LAST_POINT: lacking, BOTH: errors(1.0)}, PAPER)
     with pytest.raises(
         UsageError, match="'standard mask, trained on the last point' has to be one of the candidates"
     ):
         readings.choose({LAST_POINT: errors(2.0)}, PAPER)
     with pytest.raises(UsageError, match="unknown reading 'strict'"):
-        readings.choose({FIRST: errors(2.0), "strict": errors(2.0)}, PAPER)
+        readings.choose({FIRST_READING: errors(2.0), "strict": errors(2.0)}, PAPER)
