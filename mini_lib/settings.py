@@ -1,6 +1,7 @@
 """The base class of run settings: checks of types, the dict that a record keeps, and its hash."""
 
 import hashlib
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -141,6 +142,12 @@ class RunSettings:
     def check_whole(self, *names: str) -> None:
         """UsageError unless these fields are whole numbers from 1."""
         check_whole(**{name: getattr(self, name) for name in names})
+
+    def drop_default_options(self, network: Callable) -> None:
+        """Leave out the `options` that a network has by itself, so that the same run has one hash."""
+        known = inspect.signature(network).parameters
+        kept = {name: value for name, value in self.options.items() if known[name].default != value}
+        object.__setattr__(self, "options", kept)
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""

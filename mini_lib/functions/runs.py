@@ -58,6 +58,7 @@ class Settings(RunSettings):
         if self.test_curves < 3:
             raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
         check_options(self.model, self.options)
+        self.drop_default_options(FunctionTransformer)
         self.check_checks()
 
     def headline(self) -> str:
@@ -89,8 +90,6 @@ def tutorial_settings(model: str, **changes) -> Settings:
 def _settings(plan: dict, options: dict, changes: dict) -> Settings:
     Settings.check_types({"options": changes.get("options", {})})
     options = {"mask": "strict"} | options | changes.get("options", {})
-    if options["mask"] == "causal":  # what a network has by itself is left out, as in the runs on record
-        del options["mask"]
     return Settings.from_plan(plan | {"prefixes": True}, changes | {"options": options})
 
 

@@ -1,6 +1,5 @@
 """A run of the SCAN paper: its settings, and the commands, the network and the loss that they make up."""
 
-import inspect
 import math
 from dataclasses import dataclass, field
 from functools import partial
@@ -60,9 +59,7 @@ class Settings(RunSettings):
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_whole("epochs", "batch_size")
         check_options(self.model, self.options)
-        known = inspect.signature(MODELS[self.model]).parameters
-        kept = {k: v for k, v in self.options.items() if known[k].default != v}
-        object.__setattr__(self, "options", kept)
+        self.drop_default_options(MODELS[self.model])
         self.check_checks()
 
     def headline(self) -> str:

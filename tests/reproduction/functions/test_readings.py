@@ -16,9 +16,8 @@ from mini_lib.reproduction.functions.readings import GROWING, READINGS
 from reproduction.functions.samples import record
 
 PAPER, PAPER_SE = readings.table1()
-LAST_POINT, STANDARD, BOTH = GROWING[
-    1:
-]  # the strict mask, training on every prefix, and the default with both
+# One change each, the strict mask and then every prefix, and both.
+LAST_POINT, STANDARD, BOTH = GROWING[1:]
 
 
 def errors(factor, spread=0.0, seed=0):
