@@ -175,8 +175,8 @@ TUTORIALS = {
     "sprites": SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)},
 }
 
-# Binding on 8 x 8 pixels, with fewer items and columns and 3,000 updates: it trains in two minutes of a core, while
-# one reads. Changes of `tutorial_settings("binding", k)`.
+# Binding on 8 x 8 pixels, with fewer items and columns and 5,000 updates: it trains in seven minutes of a core.
+# Changes of `tutorial_settings("binding", k)`.
 SMALL_TASK = {
     "source": "digits",
     "items": 12,
@@ -184,7 +184,7 @@ SMALL_TASK = {
     "dim": 40,
     "kl_weight": 8**2 / 28**2,
     "ae_weight": 0.0,
-    "epochs": 300,
+    "epochs": 500,
 }
 
 

@@ -123,6 +123,7 @@ Tables = dict[str, dict[str, Settings]]  # table -> row -> settings
 UNIT_PRIOR, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
 AT_FIRST = {"balance": 15.0, "balance_until": 2000}
 EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}  # updates, to see when machines divide the work
+EVERY_250 = {"checks": tuple(range(25, 500, 25))}  # in the small task
 LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
 
 
@@ -143,7 +144,8 @@ def _ways_to_divide() -> dict[str, Tables]:
     """
     one, two, stopped = (scales[TUTORIAL] for scales in BINDING.values())
     little = [
-        tutorial_settings("binding", k, **SMALL_TASK, **more) for k, more in ((1, {}), (2, {}), (2, STOPPED))
+        tutorial_settings("binding", k, **SMALL_TASK, **EVERY_250, **more)
+        for k, more in ((1, {}), (2, {}), (2, STOPPED))
     ]
     sprites = {row: scales[TUTORIAL] for row, scales in SPRITES.items()}
     single, four = sprites["k = 1, 20 columns each"], replace(sprites["k = 4, 5 columns each"], **EVEN)

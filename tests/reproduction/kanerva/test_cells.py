@@ -154,7 +154,7 @@ BALANCED = {"balance": 15.0, "balance_until": 2000}
 EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}
 LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
 LITTLE = {"source": "digits", "items": 12, "total": 16, "dim": 40, "kl_weight": 64 / 784, "ae_weight": 0.0}
-LITTLE |= {"epochs": 300}
+LITTLE |= {"epochs": 500, "checks": tuple(range(25, 500, 25))}
 UNIT, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
 
 
