@@ -149,6 +149,16 @@ FIGURES = [
     (figures.single_machines, SINGLE, "image,together"),
     (figures.stems, ({"writing": rand(3, 2), "reading": rand(3, 2)},), "writing,reading,item"),
     (
+        figures.at_work,
+        (
+            {
+                "left": (rand(6, 2), {"both": rand(2, 3, 8, 8)}),
+                "right": (rand(6, 2), {"both": rand(2, 3, 8, 8)}),
+            },
+        ),
+        "left,right,both",
+    ),
+    (
         figures.strips,
         ({"writing": {"red": [0.5, 0.7], "green": []}}, "explained"),
         "writing,red,green,explained",
@@ -188,6 +198,7 @@ def test_no_figure_is_left_out():
         ),
         (lambda: figures.stems({"writing": rand(3, 3)}), "two machines, \\[T, 2\\]; 'writing' is \\[3, 3\\]"),
         (lambda: figures.stems({}), "nothing to draw"),
+        (lambda: figures.at_work({}), "nothing to draw"),
         *(
             (lambda panels=panels: figures.against_machines(panels, "nats"), "at least one panel with a line")
             for panels in ({}, {"a": {}})
@@ -287,6 +298,15 @@ def test_choices_of_one_machine_lie_in_its_corner():
     nearest = [np.linalg.norm(corners - np.array(text.get_position()), axis=1).argmin() for text in ax.texts]
     assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
     assert nearest == [0, 1, 2]
+
+
+def test_networks_at_work_stand_side_by_side_with_their_own_weights_and_pictures():
+    gamma, black, white = np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((1, 3, 8, 8)), np.zeros((1, 3, 8, 8))
+    fig = figures.at_work({"left": (gamma, {"both": black}), "right": (gamma[::-1], {"both": white})})
+    stems, pictures = [ax for ax in fig.axes if ax.collections], [ax for ax in fig.axes if ax.images]
+    tops = [ax.collections[0].get_segments()[0][1, 1] for ax in stems]
+    assert tops == [1.0, 0.0]
+    assert [ax.images[0].get_array().mean() for ax in pictures] == [1.0, 0.0]
 
 
 def test_stems_go_up_and_down():

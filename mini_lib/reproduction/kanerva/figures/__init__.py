@@ -3,7 +3,7 @@
 from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
 from mini_lib.reproduction.kanerva.figures.generation import imagined
 from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of, in_rows, learning, losses
-from mini_lib.reproduction.kanerva.figures.memory import by_machine, choices, geometry, moment, stems
+from mini_lib.reproduction.kanerva.figures.memory import at_work, by_machine, choices, geometry, moment, stems
 from mini_lib.reproduction.kanerva.figures.parts import (
     against_machines,
     dots,
@@ -19,6 +19,7 @@ from mini_lib.reproduction.kanerva.figures.sprites import coloured, maps, single
 __all__ = [
     "against_machines",
     "architecture",
+    "at_work",
     "by_machine",
     "by_row",
     "choices",

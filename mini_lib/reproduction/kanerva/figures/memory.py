@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -11,7 +12,16 @@ from torch import Tensor
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory.state import State
 from mini_lib.reproduction.kanerva.figures.parts import BLUE, ORANGE, VERMILION, arrays, paint
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, RULE, Numbers, figure, images, style
+from mini_lib.reproduction.plotting import (
+    OKABE_ITO,
+    QUIET,
+    RULE,
+    Numbers,
+    figure,
+    images,
+    require_nonempty,
+    style,
+)
 
 REACH = 3.5  # the plane of `geometry` is drawn from -REACH to REACH
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the triangle on which three weights lie
@@ -134,14 +144,46 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
     with style():
         fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
         for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):
-            x = np.arange(1, len(gamma) + 1)
-            up, down = gamma.T
-            ax.vlines(x, 0, up, color=BLUE, linewidth=2.2)
-            ax.vlines(x, -down, 0, color=VERMILION, linewidth=2.2)
-            ax.axhline(0, color=RULE, linewidth=0.8)
-            ax.set(title=title, ylim=(-1.08, 1.08), yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
-            ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")
+            _stems(ax, gamma)
+            ax.set(title=title, yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
         axes[-1, 0].set_xlabel("item")
+    return fig
+
+
+def _stems(ax: Axes, gamma: Float[np.ndarray, "T 2"]) -> None:
+    x = np.arange(1, len(gamma) + 1)
+    up, down = gamma.T
+    ax.vlines(x, 0, up, color=BLUE, linewidth=2.2)
+    ax.vlines(x, -down, 0, color=VERMILION, linewidth=2.2)
+    ax.axhline(0, color=RULE, linewidth=0.8)
+    ax.set(ylim=(-1.08, 1.08))
+    ax.set_ylabel("$\\gamma_2$      $\\gamma_1$")
+
+
+def at_work(networks: Mapping[str, tuple[Numbers, Mapping[str, Numbers]]]) -> Figure:
+    """Draw what two machines do, for networks side by side: weights of T items as stems, then rows of pictures.
+
+    A network has its weights [T, 2], and its pictures by name, [N, 3, H, W] each, of the first N items.
+    """
+    require_nonempty("network", networks)
+    rows = max(len(shown) for _, shown in networks.values())
+    with style():
+        fig = plt.figure(figsize=(4.4 * len(networks), 1.4 + 0.68 * rows))
+        for part, (name, (gamma, shown)) in zip(
+            np.ravel(fig.subfigures(1, len(networks))), networks.items(), strict=True
+        ):
+            gamma, shown = np.asarray(gamma, dtype=float), arrays(shown)
+            grid = part.add_gridspec(
+                1 + rows, len(next(iter(shown.values()))), height_ratios=(1.7, *[1] * rows)
+            )
+            top = part.add_subplot(grid[0, :])
+            _stems(top, gamma)
+            top.set(title=name, xticks=(1, len(gamma)), yticks=())
+            for line, (label, pictures) in enumerate(shown.items(), start=1):
+                axes = [part.add_subplot(grid[line, item]) for item in range(len(pictures))]
+                for ax, picture in zip(axes, pictures, strict=True):
+                    paint(ax, picture)
+                axes[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
     return fig
 
 

@@ -291,10 +291,11 @@ def against_machines(
                     label = f"{name}, nothing written"
                     _through_means(ax, machines, controls[name], color=colours[name], label=label, **look)
             ax.set_xticks(range(len(machines)), [str(k) for k in machines])
-            ax.set(title=title, xlabel="machines k", ylim=(0, None))
+            ax.set(title=title, xlabel="machines k")
             if not any(len(values) for each in panel.values() for values in each.values()):
                 ax.text(0.5, 0.5, "not run", color=QUIET, ha="center", transform=ax.transAxes)
         axes[0, 0].set_ylabel(ylabel)
+        axes[0, 0].set_ylim(bottom=0)  # once every panel is drawn, as they share the axis
         legend_below(fig)
     return fig
 
