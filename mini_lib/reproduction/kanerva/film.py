@@ -24,7 +24,7 @@ from mini_lib.training import train
 STORED = Path(__file__).with_name("films.npz")
 VARIANTS = {"as printed": f"{TUTORIAL}, small", "balanced at first": f"{TUTORIAL}, small, balanced at first"}
 UPDATES = (0, 50, 100, 200, 300, 400, 500, 700, 1000, 1500, 2000, 2250, 2500, 2750, 3000, 4000, 5000)
-SEED, EPISODES, SHOWN = 1, 100, 5  # weights are those of one test episode; pictures, its first items
+SEED, SHOWN = 1, 5  # weights are those of one test episode; pictures, its first items
 
 
 class Film(NamedTuple):
@@ -42,18 +42,17 @@ class Film(NamedTuple):
 
 def settings_of(name: str) -> Settings:
     """The settings of a film, those of the records of Figure 2A under its reading."""
-    (settings,) = {
-        cell.hash: cell.settings
+    return next(
+        Settings.from_dict(cell.settings)
         for cell in CELLS
         if cell.table == "kanerva.fig2a" and cell.variant == VARIANTS[name]
-    }.values()
-    return Settings.from_dict(settings)
+    )
 
 
 def take(settings: Settings, updates: tuple[int, ...] = UPDATES) -> Film:
     """Train with these settings, and take a frame after each of so many updates."""
     run = build(settings, SEED)
-    episodes = tasks.evaluation("rgb", EPISODES, settings.items, source=settings.source)
+    episodes = tasks.evaluation("rgb", settings.test_episodes, settings.items, source=settings.source)
     frames = []
 
     def watch(update: int) -> bool:

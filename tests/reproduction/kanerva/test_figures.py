@@ -199,6 +199,8 @@ def test_no_figure_is_left_out():
         (lambda: figures.stems({"writing": rand(3, 3)}), "two machines, \\[T, 2\\]; 'writing' is \\[3, 3\\]"),
         (lambda: figures.stems({}), "nothing to draw"),
         (lambda: figures.at_work({}), "nothing to draw"),
+        (lambda: figures.at_work({"left": (rand(6, 2), {})}), "nothing to draw"),
+        (lambda: figures.at_work({"left": (rand(6, 3), {"both": rand(2, 3, 8, 8)})}), "'left' is \\[6, 3\\]"),
         *(
             (lambda panels=panels: figures.against_machines(panels, "nats"), "at least one panel with a line")
             for panels in ({}, {"a": {}})

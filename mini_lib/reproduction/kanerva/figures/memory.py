@@ -139,8 +139,7 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
     """
     shown = arrays(panels)
     for title, gamma in shown.items():
-        if gamma.ndim != 2 or gamma.shape[1] != 2:
-            raise UsageError(f"stems are of two machines, [T, 2]; {title!r} is {[*gamma.shape]}")
+        _check_two_machines(title, gamma)
     with style():
         fig, axes = figure(len(shown), 1, size=(7.2, 1.7 * len(shown) + 0.4), squeeze=False, sharex=True)
         for ax, (title, gamma) in zip(axes[:, 0], shown.items(), strict=True):
@@ -148,6 +147,11 @@ def stems(panels: Mapping[str, Numbers]) -> Figure:
             ax.set(title=title, yticks=(-1, 0, 1), yticklabels=("1", "0", "1"))
         axes[-1, 0].set_xlabel("item")
     return fig
+
+
+def _check_two_machines(title: str, gamma: np.ndarray) -> None:
+    if gamma.ndim != 2 or gamma.shape[1] != 2:
+        raise UsageError(f"stems are of two machines, [T, 2]; {title!r} is {[*gamma.shape]}")
 
 
 def _stems(ax: Axes, gamma: Float[np.ndarray, "T 2"]) -> None:
@@ -166,6 +170,9 @@ def at_work(networks: Mapping[str, tuple[Numbers, Mapping[str, Numbers]]]) -> Fi
     A network has its weights [T, 2], and its pictures by name, [N, 3, H, W] each, of the first N items.
     """
     require_nonempty("network", networks)
+    for name, (gamma, shown) in networks.items():
+        _check_two_machines(name, np.asarray(gamma))
+        require_nonempty("row of pictures", shown)
     rows = max(len(shown) for _, shown in networks.values())
     with style():
         fig = plt.figure(figsize=(4.4 * len(networks), 1.4 + 0.68 * rows))
