@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -160,6 +160,14 @@ class Records:
     def of(self, digest: str) -> list[dict]:
         """The records of one settings hash, by seed."""
         return sorted(self._by_hash.get(digest, []), key=lambda record: record["seed"])
+
+    def finished(self, settings: dict, seeds: Collection[int] | None = None) -> list[dict]:
+        """The records of these settings that did not diverge, by seed; those of `seeds` alone, if they are given.
+
+        A chapter names its seeds where it tells of single runs: more runs on record change nothing there.
+        """
+        found = (record for record in self.of(settings_hash(settings)) if not record["diverged"])
+        return [record for record in found if seeds is None or record["seed"] in seeds]
 
     def add(self, record: dict, home: str) -> bool:
         """Append a record to `<home>.jsonl` as one whole line, on disk before this returns; False if it is there.

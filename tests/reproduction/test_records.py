@@ -27,6 +27,16 @@ def test_what_was_added_is_on_disk_and_read_again(tmp_path):
     assert list(again) == [record(seed=2), record(seed=1)]
 
 
+def test_finished_runs_are_those_of_the_settings_that_did_not_diverge_with_the_seeds_asked_for(tmp_path):
+    store = Records(tmp_path)
+    for each in (record(seed=3), record(seed=1), record(seed=2, diverged=True), record(seed=4)):
+        store.add(each, HOME)
+    settings = record()["settings"]
+    assert [each["seed"] for each in store.finished(settings)] == [1, 3, 4]
+    assert [each["seed"] for each in store.finished(settings, seeds=(1, 2, 3))] == [1, 3]
+    assert store.finished(settings | {"m": 0}) == []
+
+
 def test_a_key_is_never_doubled(tmp_path):
     store = Records(tmp_path)
     store.add(record(), HOME)

@@ -35,6 +35,13 @@ Table = Float[np.ndarray, "M K"]
 
 DEFAULT = ""  # the name of the reading that the table's own cells are
 GROWING = (*TRAININGS, DEFAULT)  # what the text allows
+SHORT = dict(
+    zip(
+        GROWING,
+        ("standard, last point", "strict, last point", "standard, every prefix", "strict, every prefix"),
+        strict=True,
+    )
+)  # the mask, and what is predicted
 READINGS = (*GROWING, *(variant_name(training, SLIDING) for training in GROWING))
 SEEDS = (1, 2, 3)  # those that decide; a run that is added later changes no choice
 
