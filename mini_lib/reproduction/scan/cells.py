@@ -87,6 +87,8 @@ def _declare_variants(cells: _Cells, row: str) -> None:
     for variant, options in OTHER_FORMS.items():
         cells.cell(TABLE1, row, paper_settings("add_jump", options=options), variant=variant)
     cells.cell(TABLE1, row, tutorial_settings(), STARRED_RUNS, variant=TUTORIAL)
+    for name, options in TABLE2_ROWS.items():
+        cells.cell(TABLE2, name, tutorial_settings(options=options), STARRED_RUNS, variant=TUTORIAL)
 
 
 CELLS = _declare()
