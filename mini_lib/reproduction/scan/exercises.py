@@ -111,29 +111,41 @@ def new_rows(answer) -> None:
         )
 
 
-def _deaf_and_changed(network):
-    """An answer to exercise 1.5 that changes something besides."""
+def _moved(network, share, changed=0.0):
+    """A copy whose *jump* has gone this share of the way to *look*; `changed` is added to another parameter."""
     copy = deepcopy(network)
+    look, jump = (network.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
     with torch.no_grad():
-        copy.word.weight[WORD_IDS["jump"]] = network.word.weight[WORD_IDS["look"]]
-        next(p for name, p in copy.named_parameters() if name != "word.weight").add_(1.0)
+        copy.word.weight[WORD_IDS["jump"]] = jump + share * (look - jump)
+        next(p for name, p in copy.named_parameters() if name != "word.weight").add_(changed)
     return copy
 
 
-@EXERCISES.add("scan 1.5", lambda network: network, lambda network: deepcopy(network), _deaf_and_changed)
-def deaf_to_jump(answer) -> None:
-    """A copy that reads jump as look."""
+@EXERCISES.add(
+    "scan 1.5",
+    lambda network, share: network,
+    lambda network, share: deepcopy(network),
+    lambda network, share: _moved(network, 1.0),
+    lambda network, share: _moved(network, 1 - share),
+    lambda network, share: _moved(network, share, changed=1.0),
+)
+def towards_look(answer) -> None:
+    """A copy whose vector of jump lies between those of jump and look."""
     with seeded(1, "deaf"):
         network = GRUAttention(hidden=16).eval()
-    copy, original = changed_copy(answer, network)
-    before = original["word.weight"]
-    require(copy is not network, "return a copy of the network.")
-    look, jump = (copy.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
-    require(torch.equal(jump, before[WORD_IDS["look"]]), "*jump* does not have the vector of *look*.")
-    require(torch.equal(look, before[WORD_IDS["look"]]), "the vector of *look* has changed.")
-    others = [number for number in range(len(before)) if number != WORD_IDS["jump"]]
-    require(torch.equal(copy.word.weight[others], before[others]), "another word's vector has changed.")
-    same_but(original, copy, "word.weight")
+    for share in (0.0, 0.3, 1.0):
+        copy, original = changed_copy(lambda given, share=share: answer(given, share), network)
+        before = original["word.weight"]
+        require(copy is not network, "return a copy of the network.")
+        look, jump = (before[WORD_IDS[word]] for word in ("look", "jump"))
+        moved = copy.word.weight[WORD_IDS["jump"]]
+        require(
+            torch.allclose(moved, (1 - share) * jump + share * look, atol=1e-6),
+            f"*jump* does not have the right vector for a share of {share}.",
+        )
+        others = [number for number in range(len(before)) if number != WORD_IDS["jump"]]
+        require(torch.equal(copy.word.weight[others], before[others]), "another word's vector has changed.")
+        same_but(original, copy, "word.weight")
 
 
 @EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
