@@ -5,10 +5,12 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, project
 from mini_lib.esbn.tasks import Problems
-from mini_lib.reproduction.plotting import OKABE_ITO, figure, heat_map
+from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, heat_map
 
 TEST = {"marker": "o", "s": 75, "linewidths": 0, "alpha": 0.3}
 TRAIN = {"marker": "+", "s": 26, "linewidths": 0.8}
@@ -21,9 +23,9 @@ def key_plane(
 ) -> Figure:
     """Draw Figure 9: keys on their first two principal components.
 
-    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as discs, training as crosses;
-    (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b). The plane is fitted on
-    `retrieved` keys too, as the paper's text says, or on written ones only.
+    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as discs, training as crosses,
+    a framed part of (a); (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b). The
+    plane is fitted on `retrieved` keys too, as the paper's text says, or on written ones only.
     """
     plane = fit_plane(train, test, retrieved=retrieved)
     fig, (whole, first, again) = figure(1, 3, size=(9.6, 3.6))
@@ -34,7 +36,8 @@ def key_plane(
     reads = [keys_at_reappearance(*pair) for pair in ((train, train_problems), (test, test_problems))]
     _train_and_test(again, *(project(plane, keys) for keys in reads))
     _same_limits(first, again)
-    titles = ("(a) written, training", "(b) written at steps 1-3", "(c) retrieved, steps 1-3")
+    _frame_of(first, whole)
+    titles = ("(a) written, training", "(b) the frame of (a), enlarged", "(c) retrieved, scale of (b)")
     for ax, title, share in zip((whole, first, again), titles, (True, False, False), strict=True):
         ax.set(title=title, xlabel="component 1", ylabel="component 2" if share else "")
         ax.grid(False)
@@ -52,13 +55,23 @@ def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
 
 def _train_and_test(ax: Axes, train: Float[np.ndarray, "N 3 2"], test: Float[np.ndarray, "M 3 2"]) -> None:
     for step, shade in enumerate(OKABE_ITO[:ROW1]):
-        ax.scatter(*test[:SHOWN, step].T, color=shade, label=None if step else "test", **TEST)
+        ax.scatter(*test[:SHOWN, step].T, color=shade, **TEST)
     for step, shade in enumerate(OKABE_ITO[:ROW1]):
-        ax.scatter(*train[:SHOWN, step].T, color="#000000", label=None if step else "training", **TRAIN)
+        ax.scatter(*train[:SHOWN, step].T, color="#000000", **TRAIN)
         place = {"xytext": (11, 2), "textcoords": "offset points", "va": "center"}
         ax.annotate(f"step {step + 1}", test[:, step].mean(axis=0), color=shade, **place)
-    ax.legend(fontsize="small", handletextpad=0.1, loc="lower left")
+    handles = [
+        Line2D([], [], linewidth=0, marker="o", markersize=8, color="#BBBBBB", label="test"),
+        Line2D([], [], linewidth=0, marker="+", color="#000000", label="training"),
+    ]
+    ax.legend(handles=handles, fontsize="small", handletextpad=0.1, loc="lower left")
     ax.margins(x=0.3, y=0.12)
+
+
+def _frame_of(enlarged: Axes, whole: Axes) -> None:
+    (left, right), (low, high) = enlarged.get_xlim(), enlarged.get_ylim()
+    look = {"fill": False, "edgecolor": RULE, "linewidth": 0.9}
+    whole.add_patch(Rectangle((left, low), right - left, high - low, **look))
 
 
 def _same_limits(*axes: Axes) -> None:
@@ -89,7 +102,7 @@ def decoding(
         )
     left.axhline(100 / len(steps), color="#7F7F7F", linestyle=":", linewidth=1.2, label="chance")
     left.set(xlabel="step of the key", ylabel="decoded right (% of test keys)", xticks=steps, ylim=(-3, 104))
-    left.legend(fontsize="small", loc="best")
+    left.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(shares) + 1)
     heat_map(right, 100 * confusion, steps, steps)
     right.set(xlabel="decoded as step", ylabel="written at step", title=f"confusion (%): {of}")
     return fig

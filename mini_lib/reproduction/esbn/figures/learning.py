@@ -95,9 +95,9 @@ def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = 
             _live(left, right, place, name, [seeds] if isinstance(seeds, Run) else list(seeds))
         for ax in (left, right):
             _chance(ax, chance)
-        left.set(title="training problems", xlabel="update", ylabel="accuracy (%)", ylim=(-3, 103))
+        left.set(title="practice problems", xlabel="update", ylabel="right (%)", ylim=(-3, 107))
         left.legend(fontsize="small", loc="lower right")
-        right.set(title="test: unseen images", xticks=range(len(runs)), xlim=(-0.6, len(runs) - 0.4))
+        right.set(title="test: unseen objects", xticks=range(len(runs)), xlim=(-0.6, len(runs) - 0.4))
         right.set_xticklabels(list(runs), rotation=20, ha="right", fontsize="small")
     return fig
 
@@ -110,3 +110,6 @@ def _live(left: Axes, right: Axes, place: int, name: str, seeds: Sequence[Run]) 
         look = {"color": _shade(name), "linewidth": 1.5, "label": None if number else name}
         left.plot(run.curve["update"], run.curve["score"], **look)
     right.plot([place] * len(tested), tested, "o", color=_shade(name), alpha=0.7, markersize=8)
+    mean = sum(tested) / len(tested)
+    y = mean - 10 if mean > 90 else mean + 5
+    right.text(place, y, f"{mean:.0f}", ha="center", va="bottom", fontsize="small", color=_shade(name))

@@ -13,6 +13,7 @@ from mini_lib.esbn.tasks import Problems, get_task
 from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
 
 RIGHT, BLANK = OKABE_ITO[2], "#bdbdbd"
+MARK = "#5b7fa6"  # of images that are pointed out, and neither right nor wrong
 # Where the images of a problem stand, (column, row) from the top left, in units of one image with its margin.
 PLACES = {
     "same_different": [(1, 0.6), (2.2, 0.6)],
@@ -105,14 +106,14 @@ def _number(ax: Axes, places: Collection[Place]) -> None:
 
 
 def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = (), columns: int = 20) -> Figure:
-    """Draw all images of a pool (Figure 10), those of the given numbers with an orange frame."""
+    """Draw all images of a pool (Figure 10), those of the given numbers with a grey-blue frame."""
     rows = -(-len(images) // columns)
     fig, ax = figure(size=(9.4, 9.4 * rows / columns))
     for number, image in enumerate(images):
         place = (number % columns, number // columns)
         _picture(ax, image, place)
         if number in marked:
-            _frame(ax, place, 1, OKABE_ITO[1])
+            _frame(ax, place, 1, MARK)
     ax.set(xlim=(-0.1, columns), ylim=(rows, -0.1), aspect="equal")
     ax.set_axis_off()
     return fig

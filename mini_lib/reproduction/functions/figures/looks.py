@@ -14,6 +14,8 @@ BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 TRUTH = BLACK  # the function itself
 ASKED = VERMILION  # queries, and the column that they ask for
 OTHERS = ("#8C5A2B", "#A6A6A6", "#2F7D7A", "#C4A0E0")  # predictors that are no networks, dashed
+RULE_COLOURS = dict(zip(("zero", "OLS line", "ridge AR(2)", "Gaussian process"), OTHERS, strict=True))
+RULE_COLOURS["last value"] = "#7A7A00"
 EARLY_TO_LATE = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.15, 1, 256)))  # no yellow: too faint
 KIND_COLOURS = {"lin": GREEN, "rbf": PINK, "sine": "#5D3A9B"}
 KIND_NAMES = {
@@ -40,18 +42,26 @@ KEYS = {name: model for model, name in (*MODEL_NAMES.items(), *ROWS.items())}
 
 
 def looks(names: Iterable[str]) -> dict[str, dict]:
-    """How the lines of a figure are drawn: networks solid in their own colours, others dashed in turn."""
-    names, others = list(names), cycle(OTHERS)
+    """How the lines of a figure are drawn: networks solid in their own colours, everything else dashed.
+
+    What is said to a network's name, as in "1d, sliding", keeps the network's colour. The rules of `RULE_COLOURS`
+    have a colour each; other names take in turn those that are left.
+    """
+    names = list(names)
     own = {name: MODEL_COLOURS.get(KEYS.get(name, name)) for name in names}
+    kept = {name: MODEL_COLOURS.get(KEYS.get(name.rpartition(", ")[0])) for name in names} | {
+        name: RULE_COLOURS[name] for name in names if name in RULE_COLOURS
+    }
+    left = cycle([colour for colour in OTHERS if colour not in kept.values()] or OTHERS)
     return {
-        name: {"color": own[name]} if own[name] else {"color": next(others), "linestyle": "--"}
+        name: {"color": own[name]} if own[name] else {"color": kept[name] or next(left), "linestyle": "--"}
         for name in names
     }
 
 
 def shade(name: str) -> str:
-    """The colour of a network: by its key, its short name or the paper's name for it; grey for anything else."""
-    return MODEL_COLOURS.get(KEYS.get(name, name), QUIET)
+    """The colour of a network, by its key, its short name or the paper's name for it, or of a rule; else grey."""
+    return MODEL_COLOURS.get(KEYS.get(name, name)) or RULE_COLOURS.get(name, QUIET)
 
 
 def label(name: str) -> str:

@@ -15,7 +15,7 @@ from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, 
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
 from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, require_nonempty, style
 
-VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational_window"]
+VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational"]
 BOXES = {
     "observations\n$y_1,\\ldots,y_N$": ((1.0, 2.0), 1.7, RULE),
     "tokens $(x_i,\\ y_i)$\nquery $(x_{N+1},\\ 0)$": ((3.9, 3.0), 2.2, VALUES),
