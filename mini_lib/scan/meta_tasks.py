@@ -2,8 +2,8 @@
 
 In each training episode the four verbs mean each other's actions, and a support set of commands with their actions
 shows which. A network that is trained on many episodes learns to read meanings from the support set. Here "jump" is
-seen in every construction in training, only never with its own meaning; so the score on the add-jump test is not to
-be compared with that of a network that learned the add-jump split.
+seen in every construction in training. Left out is only the assignment in which all four verbs keep their actions.
+So the score on the add-jump test is not to be compared with that of a network that learned the add-jump split.
 """
 
 from functools import cache

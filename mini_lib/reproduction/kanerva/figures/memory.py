@@ -23,7 +23,7 @@ from mini_lib.reproduction.plotting import (
     style,
 )
 
-REACH = 3.5  # the plane of `geometry` is drawn from -REACH to REACH
+REACH = 4.0  # the plane of `geometry` is drawn from -REACH to REACH
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]])  # of the triangle on which three weights lie
 
 

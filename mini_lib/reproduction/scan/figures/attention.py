@@ -35,7 +35,7 @@ def attention_map(attended: CommandAttention) -> Figure:
     for place, word in enumerate(attended.words):
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
     margin = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
-    ax.text(-0.3, -0.65, "right", **margin)
+    ax.text(-0.3, -0.65, "should say", **margin)
     if attended.right != attended.predicted:
         ax.text(-0.3, -1.7, "said instead", **margin)
     ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(words * tall / cell + 0.2, -2.3), autoscale_on=False)
