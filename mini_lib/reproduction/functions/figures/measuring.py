@@ -48,7 +48,10 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
             ax.set(title=label(kind), xlabel="step", yscale="log")
         axes[0, 0].set_ylabel(ylabel)
         log_ticks(axes[0, 0].yaxis)
-        handles = [Line2D([], [], marker="o", label=label(name), **look) for name, look in drawn.items()]
+        handles = [
+            Line2D([], [], marker="o", markersize=3, label=label(name), **look)
+            for name, look in drawn.items()
+        ]
         legend_below(fig, handles)
     return fig
 
