@@ -363,7 +363,7 @@ def with_a_hint(answer) -> None:
     lambda logits, answers, temperatures: (1, 1.386),
     lambda logits, answers, temperatures: (max(temperatures), 1.386),
 )
-def cool_down(answer) -> None:
+def less_sure(answer) -> None:
     """The temperature at which the loss is least."""
     test = some_problems(400).test
     for temperatures in ([0.5, 1, 2, 4, 8, 16, 32], [3.0, 2.0]):

@@ -16,10 +16,10 @@ BOXES = {
 }
 ARROWS = {
     "": ((1.9, 0.8), (2.8, 0.8), (2.3, 1.0), VALUES),
-    "embedding $z_t$": ((5.0, 0.8), (7.05, 0.8), (5.92, 0.45), VALUES),
+    "embedding $z_t$\nasks, then is stored": ((5.0, 0.8), (7.05, 0.8), (5.92, 0.36), VALUES),
     "writes $k_{w,t}$": ((5.0, 3.2), (7.05, 3.2), (5.92, 3.48), KEYS),
     "retrieved $k_{r,t}$,\nconfidence": ((7.05, 2.8), (5.0, 2.8), (5.92, 2.32), KEYS),
-    "which entries\nare similar?": ((7.9, 1.2), (7.9, 2.6), (8.55, 1.9), RULE),
+    "weights and\nconfidences": ((7.9, 1.2), (7.9, 2.6), (8.55, 1.9), RULE),
     " ": ((2.8, 3.0), (1.9, 3.0), (2.3, 3.2), RULE),
 }
 

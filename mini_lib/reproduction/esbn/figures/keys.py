@@ -45,7 +45,8 @@ def key_plane(
 
 
 def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
-    shades = plt.get_cmap("viridis")(np.linspace(0, 0.92, points.shape[1]))
+    later = points.shape[1] - ROW1  # row 1 has the colours of the other panels
+    shades = [*OKABE_ITO[:ROW1], *plt.get_cmap("Greys")(np.linspace(0.35, 0.95, later))]
     for step, shade in reversed(list(enumerate(shades))):
         ax.scatter(*points[:, step].T, color=shade, label=step + 1, **ALL)
     handles, labels = ax.get_legend_handles_labels()

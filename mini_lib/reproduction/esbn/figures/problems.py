@@ -127,15 +127,15 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
 
     On the left the image that is looked up; in the middle memory, a value and the key bound to it in each row;
     on the right the weight and the confidence of each entry, the heaviest in orange; below, what is read and
-    the key that is written. Steps count from 0; T is the extra step, which has no image. `number` is the problem's
-    place in the batch of the trace.
+    the key that is written. Each key has a scale of its own, since the first keys are much shorter than the later
+    ones, and its length beside it. Steps count from 0; T is the extra step, which has no image. `number` is the
+    problem's place in the batch of the trace.
     """
     steps = len(images)
     if not 0 <= step <= steps:
         raise ValueError(f"step {step} is not there: a problem of {steps} images has steps 0 to {steps}")
     if trace.weights.shape[-1] != steps:
         raise ValueError(f"{trace.weights.shape[-1]} entries for {steps} images: memory has a default entry")
-    top = trace.keys_written[number].max().item()
     fig, ax = figure(size=(8.4, 0.42 * (steps + 4)))
     _query(ax, images, step)
     _headings(ax)
@@ -144,12 +144,12 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
         read = step > 1 and weights[entry] == max(weights) and weights[entry] > 1.5 / step
         shade = OKABE_ITO[1] if read or step == 1 else OKABE_ITO[0]
         _picture(ax, images[entry], (4.5, entry), side=0.88)
-        _key(ax, trace.keys_written[number, entry], 5.8, entry, top)
-        _bar(ax, weights[entry], 13.1, entry, shade)
-        _bar(ax, confidences[entry], 17.3, entry, shade)
+        _key(ax, trace.keys_written[number, entry], 5.8, entry)
+        _bar(ax, weights[entry], 13.6, entry, shade)
+        _bar(ax, confidences[entry], 17.6, entry, shade)
         ax.text(4.2, entry + 0.44, str(entry + 1), ha="right", va="center", fontsize="small", color=QUIET)
-    _keys_below(ax, trace, step, number, top, steps)
-    ax.set(xlim=(-0.2, 21.2), ylim=(steps + 2.6, -1.2))
+    _keys_below(ax, trace, step, number, steps)
+    ax.set(xlim=(-0.2, 21.5), ylim=(steps + 2.6, -1.2))
     ax.set_axis_off()
     return fig
 
@@ -165,15 +165,16 @@ def _query(ax: Axes, images: Tensor, step: int) -> None:
 
 
 def _headings(ax: Axes) -> None:
-    for x, text in ((4.94, "value"), (9.2, "key"), (14.5, "weight"), (18.6, "confidence")):
+    for x, text in ((4.94, "value"), (8.8, "key"), (12.5, "length"), (14.9, "weight"), (18.9, "confidence")):
         ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET)
 
 
-def _key(ax: Axes, key: Tensor, x: float | int, y: float | int, top: float) -> None:
+def _key(ax: Axes, key: Tensor, x: float | int, y: float | int) -> None:
     cells = key[: len(key) // STRIP * STRIP].reshape(STRIP, -1).mean(dim=1) if len(key) >= STRIP else key
-    shades = (cells / max(top, 1e-9)).sqrt().numpy()[None]  # of the square root: the first keys are short
-    look = {"cmap": "viridis", "vmin": 0, "vmax": 0.85, "aspect": "auto", "interpolation": "nearest"}
-    ax.imshow(shades, extent=(x, x + 6.8, y + 0.74, y + 0.14), **look)
+    shades = (cells / max(cells.max().item(), 1e-9)).numpy()[None]
+    look = {"cmap": "viridis", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+    ax.imshow(shades, extent=(x, x + 6.0, y + 0.74, y + 0.14), **look)
+    ax.text(x + 7.1, y + 0.44, f"{key.norm().item():.1f}", ha="right", va="center", fontsize=7, color=QUIET)
 
 
 def _bar(ax: Axes, value: float, x: float | int, y: float | int, shade: str) -> None:
@@ -182,15 +183,15 @@ def _bar(ax: Axes, value: float, x: float | int, y: float | int, shade: str) -> 
     ax.text(x + 2.7, y + 0.44, f"{value:.2f}", va="center", fontsize=7, color=QUIET)
 
 
-def _keys_below(ax: Axes, trace: ESBNTrace, step: int, number: int, top: float, steps: int) -> None:
+def _keys_below(ax: Axes, trace: ESBNTrace, step: int, number: int, steps: int) -> None:
     size = trace.keys_written.shape[-1]
     retrieved, gate = trace.keys_retrieved[number, step], trace.gates[number, step].item()
     rows = {"written now": trace.keys_written[number, step], "retrieved": retrieved[:size]}
     for y, (label, key) in enumerate(rows.items(), start=steps):
         ax.text(5.6, y + 0.94, label, ha="right", va="center")
-        _key(ax, key, 5.8, y + 0.5, top)
+        _key(ax, key, 5.8, y + 0.5)
     words = f"gate {gate:.2f}"
     if len(retrieved) > size:
         words += f",  confidence read {retrieved[size].item():.2f}"
     words = words if step else "memory is empty: nothing is read"
-    ax.text(13.1, steps + 1.94, words, va="center", fontsize="small")
+    ax.text(13.6, steps + 1.94, words, va="center", fontsize="small")
