@@ -370,7 +370,7 @@ def kappa_again(answer) -> None:
     expected = []
     for unknown, noise in zip(s, eta, strict=True):
         V = unknown[None, None]  # one column, at the address 1
-        _, V = one_memory(torch.zeros(1, 1), V, torch.ones(1, 1), torch.ones(1, 1), noise)
+        _, V = one_memory(torch.zeros(1, 1), V, torch.ones(1, 1), torch.ones(1, 1), noise.item())
         expected.append((V / (V + noise.square()))[0, 0])
     require(
         near(given, torch.stack(expected)),
