@@ -32,7 +32,10 @@ def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, 
 
 
 def scaling_times(times: Mapping[str, Times], fits: Mapping[str, Fit]) -> Figure:
-    """Draw what was measured as dots, and what was fitted, if it was, as lines, a panel for each form (Figure 1D)."""
+    """Draw what was measured as dots, and what was fitted as lines, a panel for each form, as in Figure 1D.
+
+    A form without a fit has dots alone.
+    """
     with style():
         size = (min(9.6, 4.3 * len(times) + 0.8), 3.9)
         fig, axes = figure(1, len(times), size=size, squeeze=False, sharey=True)
