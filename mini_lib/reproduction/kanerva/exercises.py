@@ -356,21 +356,26 @@ def quarters(answer) -> None:
     require(near(given[1], losses[:, 9:].mean()), "the last quarter of 12 items are the last three.")
 
 
-def without_square(w: torch.Tensor, V: torch.Tensor, eta: torch.Tensor) -> torch.Tensor:
-    """The mistake of exercise 3.6: the noise is not squared."""
-    s = torch.einsum("km,kmn,kn->k", w, V, w)
-    return s / (s + eta)
+def as_before(s: torch.Tensor, eta: torch.Tensor) -> torch.Tensor:
+    """The mistake of exercise 3.6: the second time is taken for another first time."""
+    return s / (s + eta.square())
 
 
-@EXERCISES.add("kanerva 3.6", without_square, lambda w, V, eta: torch.ones(len(w)))
-def kappa_of(answer) -> None:
-    """What machines learn of an item."""
-    w, root, eta = some_numbers(3, 4), some_numbers(3, 4, 4), some_numbers(3).abs() + 0.5
-    V = root @ root.mT
-    given = numbers(answer(w.clone(), V.clone(), eta.clone()))
+@EXERCISES.add("kanerva 3.6", as_before, lambda s, eta: s / (2 * s + eta))
+def kappa_again(answer) -> None:
+    """What machines learn of an item that is written once more."""
+    s, eta = some_numbers(3).square() + 0.2, some_numbers(3, seed=1).abs() + 0.5
+    given = numbers(answer(s.clone(), eta.clone()))
     require(given.shape == (3,), "return one number for each machine.")
-    expected = torch.stack([w[i] @ V[i] @ w[i] / (w[i] @ V[i] @ w[i] + eta[i].square()) for i in range(3)])
-    require(near(given, expected), "kappa is s / (s + eta squared), with s = w V w of the same machine.")
+    expected = []
+    for unknown, noise in zip(s, eta, strict=True):
+        V = unknown[None, None]  # one column, at the address 1
+        _, V = one_memory(torch.zeros(1, 1), V, torch.ones(1, 1), torch.ones(1, 1), noise.item())
+        expected.append((V / (V + noise.square()))[0, 0])
+    require(
+        near(given, torch.stack(expected)),
+        "by Eq. 27 the first writing takes s^2 / (s + eta squared) from s; then kappa is as before.",
+    )
 
 
 # ------------------------------------------------------------------------------------------------ sprites

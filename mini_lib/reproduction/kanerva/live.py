@@ -17,7 +17,7 @@ DIGITS = "kanerva_digits"
 BINDING = (  # name, title, trained network, what to say of it
     (
         "printed",
-        "as the paper prints it",
+        "left alone",
         "kanerva_binding",
         "One machine does nearly all of the writing, and both do the reading.",
     ),

@@ -32,7 +32,10 @@ def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, 
 
 
 def scaling_times(times: Mapping[str, Times], fits: Mapping[str, Fit]) -> Figure:
-    """Draw what was measured as dots and what was fitted as lines, a panel for each form, as in Figure 1D."""
+    """Draw what was measured as dots, and what was fitted as lines, a panel for each form, as in Figure 1D.
+
+    A form without a fit has dots alone.
+    """
     with style():
         size = (min(9.6, 4.3 * len(times) + 0.8), 3.9)
         fig, axes = figure(1, len(times), size=size, squeeze=False, sharey=True)
@@ -41,9 +44,11 @@ def scaling_times(times: Mapping[str, Times], fits: Mapping[str, Fit]) -> Figure
             k = np.geomspace(min(machines), max(machines), 100)
             ax.set(xscale="log", yscale="log", title=form, xlabel="machines k")
             for m, shade in zip(totals, shades(len(totals)), strict=True):
-                each, line = [measured[k, m] for k in machines], fits[form](k, m)
+                each = [measured[k, m] for k in machines]
                 ax.plot(machines, each, "o", color=shade, markersize=4.5, label=f"m = {m}")
-                ax.plot(k, np.where(line > 0, line, np.nan), color=shade, linewidth=1.2)
+                if form in fits:
+                    line = fits[form](k, m)
+                    ax.plot(k, np.where(line > 0, line, np.nan), color=shade, linewidth=1.2)
             ax.set_xticks(machines, [str(each) for each in machines])
             ax.xaxis.set_minor_formatter(NullFormatter())
         axes[0, 0].set_ylabel("milliseconds")

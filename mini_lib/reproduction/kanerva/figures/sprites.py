@@ -35,14 +35,15 @@ def single_machines(
     """Draw for each item the image, what each machine shows alone, and what all show together (Figures 3B and 6).
 
     Images and what is shown together are [N, H, W], parts [N, K, H, W]. Outlines of the sprites alone, [N, S, H, W],
-    are drawn over the machines' pictures, and the cosines with them, [N, K, S], are written below. Rows have names.
+    are drawn over the machines' pictures, and the cosines with them, [N, K, S], are written below in the same
+    colours. Rows have names.
     """
     images, parts, together = (np.asarray(each, dtype=float) for each in (images, parts, together))
     rows, count = parts.shape[:2]
     names = names or [" " * i for i in range(rows)]
     shown = np.concatenate([images[:, None], parts, together[:, None]], axis=1)
     titles = ["image", *(f"machine {i + 1}" for i in range(count)), "together"]
-    inches = (1.05, 1.08 if cosines is None else 1.28)
+    inches = (1.05, 1.08 if cosines is None else 1.42)
     with style():
         fig = pictures(dict(zip(names, shown, strict=True)), titles, inches=inches)
         for row, line in enumerate(np.reshape(fig.axes, (rows, count + 2))[:, 1:-1]):
@@ -53,8 +54,10 @@ def single_machines(
                     if template.min() < template.max():
                         ax.contour(np.asarray(template), levels=[0.5], colors=[colour], linewidths=0.9)
                 if cosines is not None:
-                    below = "   ".join(f"{float(c):.2f}" for c in cosines[row][machine])
-                    ax.set_xlabel(below, fontsize=7, labelpad=2)
+                    spots = {"y": -0.04, "va": "top", "ha": "center", "fontsize": 8}
+                    for at, (c, colour) in enumerate(zip(cosines[row][machine], SPRITES, strict=False)):
+                        x = 0.27 + 0.46 * at
+                        ax.text(x, s=f"{float(c):.2f}", color=colour, transform=ax.transAxes, **spots)
     return fig
 
 
