@@ -131,7 +131,7 @@ class Exercises(dict):
 def find(name: str) -> Exercise:
     """The exercise of that name; UsageError for none."""
     wing = name.partition(" ")[0]
-    check_names("paper", [wing], ("esbn", "scan", "functions", "kanerva"))
+    check_names("part", [wing], ("esbn", "scan", "functions", "kanerva", "grid"))
     exercises = import_module(f"mini_lib.reproduction.{wing}.exercises").EXERCISES
     check_names("exercise", [name], exercises)
     return exercises[name]

@@ -14,12 +14,13 @@ from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.reproduction import exercises
 from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
 from mini_lib.reproduction.functions.exercises import EXERCISES as FUNCTIONS
+from mini_lib.reproduction.grid.exercises import EXERCISES as GRID
 from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA
 from mini_lib.reproduction.kanerva.exercises import one_memory, own_parts
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALL = {**ESBN, **SCAN, **FUNCTIONS, **KANERVA}
+ALL = {**ESBN, **SCAN, **FUNCTIONS, **KANERVA, **GRID}
 
 
 def cells(tag: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ def transfer_map(found: Found, tasks: Sequence[str], mechanisms: Sequence[str]) 
         ax.set(xticks=range(len(tasks)), yticks=range(len(mechanisms)), yticklabels=mechanisms)
         ax.set_xticklabels(tasks, rotation=30, ha="right")
         ax.tick_params(length=0)
+        ax.grid(visible=False)
         for side in ax.spines.values():
             side.set_visible(False)
         fig.colorbar(picture, ax=ax, label="S on new content", shrink=0.7, extend="both")
@@ -65,7 +66,7 @@ def contrast_plot(contrasts: Mapping[str, Mapping[str, Interval | None]], xlabel
     families = list(dict.fromkeys(name for each in contrasts.values() for name in each))
     with style():
         size = (2.6 * len(contrasts) + 1.2, 0.9 + 0.4 * len(families))
-        fig, axes = figure(1, len(contrasts), size=size, squeeze=False, sharey=True)
+        fig, axes = figure(1, len(contrasts), size=size, squeeze=False, sharex=True, sharey=True)
         for ax, (question, found) in zip(axes[0], contrasts.items(), strict=True):
             ax.axvspan(-MATTERS, MATTERS, color="#eeeeee", zorder=0)
             ax.axvline(0, color=RULE, linewidth=0.8, zorder=1)

@@ -1,0 +1,119 @@
+"""The exercises of the last part: what a right answer has to do."""
+
+import math
+
+import numpy as np
+import torch
+from scipy import stats
+
+from mini_lib.grid.models import CoRelNet, build_core
+from mini_lib.reproduction.exercises import Exercises, changed_copy, near, numbers, pair, require, same_but
+from mini_lib.seeding import numpy_rng, seeded, torch_rng
+
+EXERCISES = Exercises()
+
+
+@EXERCISES.add(
+    "grid 1.1",
+    lambda z: z,
+    lambda z: 2 * z,
+    lambda z: z.flip(0),
+)
+def same_relations(answer) -> None:
+    """Other vectors with the same products."""
+    for seed, shape in ((1, (9, 16)), (2, (4, 3))):
+        z = torch.randn(shape, generator=torch_rng(seed, "vectors"))
+        given = numbers(answer(z.clone()))
+        require(given.shape == z.shape, "return as many vectors, of the same size.")
+        require(not torch.allclose(given, z.double(), atol=0.05), "these are the same vectors.")
+        off = (given @ given.T - z.double() @ z.double().T).abs().max()
+        require(off < 1e-3, f"a product of two of them has changed by {off:.2f}.")
+
+
+@EXERCISES.add(
+    "grid 1.2",
+    lambda z: (z @ z.T).softmax(dim=1),
+    lambda z: (z @ z.T).softmax(dim=1).tril(),
+    lambda z: (z @ z.T).tril().softmax(dim=1),
+    lambda z: (
+        (z @ z.T / len(z[0]) ** 0.5).masked_fill(torch.ones(len(z), len(z)).triu(1) > 0, -math.inf).softmax(1)
+    ),
+)
+def relation(answer) -> None:
+    """The relation of CoRelNet."""
+    for length, features in ((9, 4), (3, 2)):
+        z = torch.randn(length, features, generator=torch_rng(length, "vectors"))
+        expected = CoRelNet(features=features, classes=2, length=length).relate(z[None])[0].detach()
+        given = numbers(answer(z.clone()))
+        require(given.shape == expected.shape, "return one row and one column for each vector.")
+        require(near(given.sum(dim=1), torch.ones(length), 1e-4), "every row sums to 1.")
+        require(near(given, expected, 1e-4), "a row compares its vector with itself and those before it.")
+
+
+@EXERCISES.add(
+    "grid 1.3",
+    lambda before, after: (after - before).square().sum(1).mean() / _apart(before, after),
+    lambda before, after: 1 - (after - before).square().sum(1).mean() / before.square().sum(1).mean(),
+    lambda before, after: torch.cosine_similarity(before, after, dim=1).mean(),
+)
+def kept(answer) -> None:
+    """How much of a signal an exchange leaves."""
+    before = 3 + torch.randn(300, 5, generator=torch_rng(1, "signals"))
+    fresh = 3 + torch.randn(300, 5, generator=torch_rng(2, "signals"))
+    for share in (0.0, 0.3, 1.0):
+        after = (1 - share) * before + share * fresh
+        expected = 1 - float((after - before).square().sum(1).mean() / _apart(before, after))
+        given = float(answer(before.clone(), after.clone()))
+        require(
+            abs(given - expected) < 0.05,
+            f"where {share:.0%} of each signal is new, {expected:.2f} is kept, not {given:.2f}.",
+        )
+
+
+def _apart(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """Mean squared distance of a problem before from any problem after."""
+    return torch.cdist(before, after).square().mean()
+
+
+@EXERCISES.add(
+    "grid 1.4",
+    lambda one, other: _student(np.array([*one.values()]).mean() - np.array([*other.values()])),
+    lambda one, other: _student(np.array([one[s] - other[s] for s in one if s in other]), wide=1.96),
+    lambda one, other: _student(np.array([other[s] - one[s] for s in one if s in other])),
+)
+def paired_interval(answer) -> None:
+    """An interval for what a wall brings, seed by seed."""
+    rng = numpy_rng(1, "scores")
+    for seeds in (5, 8):
+        level = rng.normal(0.5, 0.2, seeds)  # seeds that are hard are hard for both
+        one = {seed: float(level[seed - 1] + rng.normal(0.2, 0.05)) for seed in range(1, seeds + 1)}
+        other = {seed: float(level[seed - 1]) for seed in range(2, seeds + 1)}
+        low, high = pair(answer(dict(one), dict(other)), "return two numbers, the lower and the upper end.")
+        expected = _student(np.array([one[seed] - other[seed] for seed in other]))
+        require(
+            near([low, high], expected, 2e-3),
+            f"from {expected[0]:.3f} to {expected[1]:.3f}, not from {float(low):.3f} to {float(high):.3f}: "
+            "pair the seeds that both have.",
+        )
+
+
+def _student(values: np.ndarray, wide: float | None = None) -> tuple[float, float]:
+    """The ends of a 95 % interval for a mean."""
+    half = (wide or stats.t.ppf(0.975, len(values) - 1)) * values.std(ddof=1) / math.sqrt(len(values))
+    return values.mean() - half, values.mean() + half
+
+
+@EXERCISES.add(
+    "grid 1.5",
+    lambda network: network,
+    lambda network: build_core("abstractor tied", "rmts", features=128, classes=2, length=6),
+)
+def even_start(answer) -> None:
+    """Two maps that start as one."""
+    with seeded(1, "even start"):
+        network = build_core("abstractor learned", "rmts", features=128, classes=2, length=6)
+    copy, before = changed_copy(answer, network)
+    require(getattr(copy, "key", None) is not None, "keep both maps: query and key.")
+    require(near(copy.key.weight, copy.query.weight, 1e-6), "both maps start with the same numbers.")
+    require(copy.key is not copy.query, "they have to be free to part: two layers, not one.")
+    same_but(before, copy, "key")
