@@ -21,6 +21,8 @@ FORMS = {
     "top": {"surrounding": "top"},
     "ends zero": {"ends": "zero"},
     "top, ends zero": {"surrounding": "top", "ends": "zero"},
+    "ends hear": {"ends": "neighbour"},
+    "top, ends hear": {"surrounding": "top", "ends": "neighbour"},
     "everything": {
         **{"sequential_semantics": True, "syntax_action": True, "nonlinear_semantics": True},
         **{"one_hot": True, "surrounding": "top", "ends": "zero"},

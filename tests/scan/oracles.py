@@ -106,7 +106,12 @@ def bilstm(p, name, forwards, backwards):
 
 
 def surround(p, ahead, back, ends):
-    """Equation 2: the state before and the state after each word, and the ends' own vectors outermost."""
+    """Equation 2: the state before and the state after each word; outermost what the ends have."""
+    if ends == "neighbour":
+        nothing = 0 * ahead[0]
+        return [
+            np.concatenate(pair) for pair in zip([nothing, *ahead[:-1]], [*back[1:], nothing], strict=True)
+        ]
     inner = [np.concatenate([ahead[j - 1], back[j + 1]]) for j in range(1, len(ahead) - 1)]
     width = 2 * len(ahead[0])
     first, last = p["ends"] if ends == "learned" else np.zeros((2, width))

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mini_lib.scan.models import build_network
+from mini_lib.scan.models.syntactic_attention import loss
 from mini_lib.scan.tasks import MOST_WORDS, encode, padded
 from scan.networks import COMMANDS, FORMS, count, make, noise_for
 
@@ -132,13 +133,22 @@ def test_end_vectors_stand_in_place_of_the_outer_contexts(form):
             assert around[row, j].equal(torch.cat([before[row, j - 1], after[row, j + 1]]))
 
 
+@pytest.mark.parametrize(
+    ("form", "heard"), [("default", False), ("ends zero", False), ("ends hear", True), ("top", True)]
+)
+def test_a_word_that_stands_alone_is_heard_only_where_the_ends_hear_it_or_the_top_does(form, heard):
+    network, (words, lengths, actions) = make(form), encode(["jump"])
+    loss(network(words, lengths, actions), actions).backward()
+    assert bool(network.word.weight.grad[words[0, 1]].any()) == heard
+
+
 def changed(place, word, command="walk opposite right twice"):
     """Numbers and lengths of a command, and of the same with another word at this place."""
     words = command.split()
     return tuple(encode([command, " ".join([*words[:place], word, *words[place + 1 :]])]))[:2]
 
 
-@pytest.mark.parametrize("form", ["default", "ends zero"])
+@pytest.mark.parametrize("form", ["default", "ends zero", "ends hear"])
 def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(form):
     network, (words, lengths) = make(form), changed(0, "jump")
     one, other = network.roles_and_query(words, lengths)[0].detach()
@@ -148,7 +158,7 @@ def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(form)
     assert first[0, 0].equal(first[1, 0])
 
 
-@pytest.mark.parametrize("form", ["top", "top, ends zero"])
+@pytest.mark.parametrize("form", ["top", "top, ends zero", "top, ends hear"])
 @pytest.mark.parametrize(("place", "word"), [(0, "jump"), (1, "around"), (2, "left"), (3, "thrice")])
 def test_with_neighbours_at_the_top_a_role_does_not_depend_on_its_word(form, place, word):
     one, other = make(form).roles_and_query(*changed(place, word))[0].detach()

@@ -46,8 +46,10 @@ OTHER_ROWS = {
 OTHER_FORMS = {
     "neighbours at the top": {"surrounding": "top"},
     "ends are zero": {"ends": "zero"},
+    "ends hear their neighbour": {"ends": "neighbour"},
     "one-hot syntax": {"one_hot": True},
 }
+SMALL_FORMS = {name: options for name, options in OTHER_FORMS.items() if name != "one-hot syntax"}
 
 
 def _declare() -> list[Cell]:
@@ -86,6 +88,9 @@ def _declare_variants(cells: _Cells, row: str) -> None:
     cells.cell(TABLE1, row, paper_settings("add_jump", clip=5.0), variant="gradients clipped")
     for variant, options in OTHER_FORMS.items():
         cells.cell(TABLE1, row, paper_settings("add_jump", options=options), variant=variant)
+    for variant, options in SMALL_FORMS.items():
+        settings = tutorial_settings(options=options)
+        cells.cell(TABLE1, row, settings, STARRED_RUNS, variant=f"{TUTORIAL}, {variant}")
     cells.cell(TABLE1, row, tutorial_settings(), STARRED_RUNS, variant=TUTORIAL)
     for name, options in TABLE2_ROWS.items():
         cells.cell(TABLE2, name, tutorial_settings(options=options), STARRED_RUNS, variant=TUTORIAL)

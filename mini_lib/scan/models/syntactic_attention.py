@@ -56,7 +56,8 @@ class SyntacticAttention(nn.Module):
         one_hot: the syntax stream reads one-hot words, without an embedding or dropout, as the text says.
         surrounding: "between" the two layers, as released, so that the second layer lets a word's own identity into
             its h_j; or "top", where h_j itself is equation 2 and the two directions do not meet below it.
-        ends: what stands in equation 2 at the first and the last word: "learned" vectors, or "zero".
+        ends: what stands in equation 2 at the first and the last word: "learned" vectors, as released, or "zero", in
+            place of both neighbours; or "neighbour", the one that is there, beside zeros for the missing one.
 
     Example:
         A plain loop over token numbers of your own; `lengths` counts each row without its padding.
@@ -95,14 +96,14 @@ class SyntacticAttention(nn.Module):
     ):
         super().__init__()
         check_names("surrounding", [surrounding], ("between", "top"))
-        check_names("ends", [ends], ("learned", "zero"))
+        check_names("ends", [ends], ("learned", "zero", "neighbour"))
         for name, size in (("syntax", syntax), ("semantics", semantics)):
             if size < 2 or size % 2:
                 raise UsageError(
                     f"{name} is halved between two directions: an even number from 2, not {size}"
                 )
         self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
-        self.top = surrounding == "top"
+        self.top, self.ends_hear = surrounding == "top", ends == "neighbour"
         half, size = syntax // 2, 2 * syntax
         self.meaning = nn.Embedding(words, semantics)
         self.word = nn.Embedding(words, half)
@@ -157,12 +158,15 @@ class SyntacticAttention(nn.Module):
     def surround(
         self, before: Float[Tensor, "B T H"], after: Float[Tensor, "B T H"], lengths: Lengths
     ) -> Float[Tensor, "B T H2"]:
-        """[before_{j-1}; after_{j+1}], with the ends' own vectors at the first and the last word."""
-        around = torch.cat([before.roll(1, dims=1), after.roll(-1, dims=1)], dim=-1)  # Eq. 2
+        """[before_{j-1}; after_{j+1}]; at the first and the last word what `ends` says."""
         places = torch.arange(before.shape[1], device=lengths.device)[None, :, None]
+        is_first, is_last = places == 0, places == lengths[:, None, None] - 1
+        left, right = before.roll(1, dims=1), after.roll(-1, dims=1)
+        if self.ends_hear:
+            return torch.cat([left.masked_fill(is_first, 0), right.masked_fill(is_last, 0)], dim=-1)  # Eq. 2
+        around = torch.cat([left, right], dim=-1)  # Eq. 2
         first, last = self.ends if self.ends is not None else (around.new_zeros(()),) * 2
-        around = torch.where(places == 0, first, around)
-        return torch.where(places == lengths[:, None, None] - 1, last, around)
+        return torch.where(is_last, last, torch.where(is_first, first, around))
 
     def steer(
         self, roles: Float[Tensor, "B T K"], query: Float[Tensor, "B K"], lengths: Lengths, steps: int

@@ -76,6 +76,9 @@ def test_variants_say_what_is_different():
     assert variants["gradients clipped"]["clip"] == 5.0
     assert variants["neighbours at the top"]["options"] == {"surrounding": "top"}
     assert variants["ends are zero"]["options"] == {"ends": "zero"}
+    assert variants["ends hear their neighbour"]["options"] == {"ends": "neighbour"}
+    small = tutorial_settings(options={"ends": "neighbour"})
+    assert variants[f"{TUTORIAL}, ends hear their neighbour"] == small.to_dict()
     assert variants["one-hot syntax"]["options"] == {"one_hot": True}
     assert variants[TUTORIAL] == tutorial_settings().to_dict()
     (length,) = by_table("scan.table1", "random validation set")
