@@ -1,60 +1,130 @@
 """How the chapter draws the study: scores on new content, contrasts, and what exchanges leave of a signal."""
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
+import torch
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored, interval
+from mini_lib.grid.tasks import HIDDEN, Problems
+from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored
 from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, legend_below, require_nonempty, style
 
 NOT_RUN = "#8a8a8a"
+RIGHT = "#009E73"
 MARKS = "osD^vPX"
+RELATIONS = {"fixed": "fixed", "tied": "one map", "learned": "two maps"}
+RELATIONS |= {"learned from fixed": "two maps that start equal"}
+NAMES = {
+    "abstractor": "Abstractor",
+    "corelnet": "CoRelNet",
+    "esbn": "ESBN",
+    "kanerva": "Kanerva memory",
+    "lstm": "LSTM",
+    "transformer": "Transformer",
+    "syntactic": "Syntactic",
+}
+PARTS = {"familiar": "familiar content", "new": "new content"}
 
 
-def transfer_map(found: Found, tasks: Sequence[str], mechanisms: Sequence[str]) -> Figure:
-    """Draw S on new content, mechanisms down and tasks across: means over seeds, with 95 % intervals beneath.
+def title(mechanism: str) -> str:
+    """A network's name, and its relation in words.
 
-    Where less than half of the runs learned their training problems the number stands in italics. A cell without
-    runs says so; one that a task does not have is crossed out by a line.
+    >>> title("abstractor tied, open"), title("corelnet fixed"), title("esbn")
+    ('Abstractor, one map, open', 'CoRelNet, fixed', 'ESBN')
+    """
+    kind, _, how = mechanism.partition(", ")[0].partition(" ")
+    relation = f", {RELATIONS[how]}" if how in RELATIONS else f" {how}" if how else ""
+    return NAMES.get(kind, kind) + relation + ", open" * mechanism.endswith(", open")
+
+
+def transfer_map(
+    found: Found, tasks: Mapping[str, str], mechanisms: Sequence[str], parts: Mapping[str, str] = PARTS
+) -> Figure:
+    """Draw S on familiar and on new content, mechanisms down and tasks across: means over seeds.
+
+    Beneath a mean stand the lowest and the highest run. Where less than half of the runs learned their training
+    problems the number stands in italics. A cell without runs says so; one that a task does not have is crossed out
+    by a line.
+
+    Args:
+        found: scores by task and mechanism, and then by seed.
+        tasks: a title for each.
+        mechanisms: in their order, from above.
+        parts: what is drawn, a field of `Scored` with the title of its panel.
     """
     require_nonempty("task", tasks)
     require_nonempty("mechanism", mechanisms)
-    means = np.full((len(mechanisms), len(tasks)), np.nan)
-    for row, column in np.ndindex(means.shape):
-        if runs := found.get((tasks[column], mechanisms[row])):
-            means[row, column] = np.mean([run.new for run in runs.values()])
     with style():
-        fig, ax = figure(size=(1.6 + 1.15 * len(tasks), 1.1 + 0.42 * len(mechanisms)))
-        picture = ax.imshow(means, vmin=0, vmax=1, cmap="viridis", aspect="auto")
-        for row, column in np.ndindex(means.shape):
-            _entry(ax, row, column, found.get((tasks[column], mechanisms[row])))
-        ax.set(xticks=range(len(tasks)), yticks=range(len(mechanisms)), yticklabels=mechanisms)
-        ax.set_xticklabels(tasks, rotation=30, ha="right")
-        ax.tick_params(length=0)
-        ax.grid(visible=False)
-        for side in ax.spines.values():
-            side.set_visible(False)
-        fig.colorbar(picture, ax=ax, label="S on new content", shrink=0.7, extend="both")
+        size = (2.4 + 0.85 * len(tasks) * len(parts), 1.1 + 0.4 * len(mechanisms))
+        fig, axes = figure(1, len(parts), size=size, squeeze=False, sharey=True, gridspec_kw={"wspace": 0.03})
+        for ax, (part, heading) in zip(axes[0], parts.items(), strict=True):
+            means = np.full((len(mechanisms), len(tasks)), np.nan)
+            for (row, mechanism), (column, task) in product(enumerate(mechanisms), enumerate(tasks)):
+                runs = found.get((task, mechanism))
+                if runs:
+                    means[row, column] = np.mean([getattr(run, part) for run in runs.values()])
+                _entry(ax, row, column, runs, part)
+            picture = ax.imshow(means, vmin=0, vmax=1, cmap="viridis", aspect="auto")
+            ax.set(title=heading, xticks=range(len(tasks)), yticks=range(len(mechanisms)))
+            ax.set_yticklabels([title(name) for name in mechanisms])
+            ax.set_xticklabels(tasks.values(), rotation=30, ha="right")
+            ax.tick_params(length=0)
+            ax.grid(visible=False)
+            for side in ax.spines.values():
+                side.set_visible(False)
+        fig.colorbar(picture, ax=axes[0], label="score", shrink=0.6, extend="both")
     return fig
 
 
-def _entry(ax: Axes, row: int, column: int, runs: Mapping[int, Scored] | None) -> None:
-    if runs is None:
+def _entry(ax: Axes, row: int, column: int, runs: Mapping[int, Scored] | None, part: str) -> None:
+    values = [getattr(run, part) for run in (runs or {}).values()]
+    if runs is None or any(
+        map(math.isnan, values)
+    ):  # a task that the network does not have, or without such a part
         ax.plot([column - 0.2, column + 0.2], [row, row], color="#d0d0d0", linewidth=1)
         return
-    if not runs:
+    if not values:
         ax.text(column, row, "not run", ha="center", va="center", fontsize=6.5, color=NOT_RUN)
         return
-    new = [run.new for run in runs.values()]
-    mean, spread = float(np.mean(new)), interval(new)
-    shade = "white" if mean < 0.6 else "black"
+    mean = float(np.mean(values))
     unlearned = sum(run.learned for run in runs.values()) < len(runs) / 2
-    look = {"ha": "center", "color": shade, "style": "italic" if unlearned else "normal"}
-    ax.text(column, row, f"{mean:.2f}", va="bottom" if spread else "center", fontsize=8.5, **look)
-    if spread:
-        ax.text(column, row + 0.06, f"{spread.low:.2f} to {spread.high:.2f}", va="top", fontsize=5.5, **look)
+    look = {"ha": "center", "color": "white" if mean < 0.6 else "black"}
+    look["style"] = "italic" if unlearned else "normal"
+    several = len(values) > 1
+    ax.text(column, row, _short(mean), va="bottom" if several else "center", fontsize=8.5, **look)
+    if several:
+        span = f"{_short(min(values))} to {_short(max(values))}"
+        ax.text(column, row + 0.06, span, va="top", fontsize=5.5, **look)
+
+
+def _short(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # without the sign of -0.00
+
+
+def matching(images: Float[Tensor, "P 32 32"], problems: Problems, number: int = 0) -> Figure:
+    """Draw a problem of match: eight items of three glyphs, what is asked, and a frame around the right item."""
+    ids, answer = problems.ids[number], int(problems.answers[number])
+    blank = torch.full_like(images[0], 0.8)
+    with style():
+        fig, axes = figure(2, 5, size=(8.6, 1.9), gridspec_kw={"wspace": 0.15})
+        places = [axes[row, column] for row, column in product(range(2), range(4))]
+        for place, (ax, item) in enumerate(zip([*places, axes[0, 4]], ids, strict=True)):
+            shown = [blank if glyph == HIDDEN else images[glyph] for glyph in item]
+            ax.imshow(torch.cat(shown, dim=1).numpy(), cmap="gray", vmin=0, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            for side in ax.spines.values():
+                side.set(visible=True, color=RIGHT if place == answer else RULE)
+                side.set_linewidth(3 if place == answer else 0.8)
+        axes[0, 4].set_title("which one is it?", fontsize="small")
+        axes[0, 4].text(80, 16, "?", ha="center", va="center", fontsize=14)
+        axes[1, 4].axis("off")
+    return fig
 
 
 def contrast_plot(contrasts: Mapping[str, Mapping[str, Interval | None]], xlabel: str) -> Figure:
@@ -102,6 +172,6 @@ def inside_scatter(points: Sequence[Inside]) -> Figure:
                 look = {"color": OKABE_ITO[number % len(OKABE_ITO)], "marker": MARKS[number % len(MARKS)]}
                 ax.plot(x, [point.new for point in own], linewidth=0, alpha=0.6, label=family, **look)
             ax.set(title=when, xlabel="kept by content less by structure")
-        axes[0].set_ylabel("S on new content")
+        axes[0].set_ylabel("score with new content")
         legend_below(fig)
     return fig

@@ -2,9 +2,14 @@
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+import torch
 
+from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
+from mini_lib.grid.models import MODELS
+from mini_lib.grid.tasks import items
 from mini_lib.reproduction.grid import figures
 from mini_lib.reproduction.grid.contrasts import Inside, Interval, Scored, rank_correlation
 
@@ -21,18 +26,49 @@ def words(fig):
     return [text.get_text() for ax in fig.axes for text in ax.texts]
 
 
-def test_the_map_has_means_intervals_and_what_was_not_learned_or_not_run():
+def test_the_map_has_means_ranges_and_what_was_not_learned_or_not_run():
     found = {
         ("rules", "wall"): {seed: Scored(1.0, new, True) for seed, new in enumerate((0.9, 0.8, 0.7))},
         ("rules", "open"): {1: Scored(0.5, 0.25, False)},
         ("recall", "wall"): {},
     }
-    fig = figures.transfer_map(found, ["rules", "recall"], ["wall", "open"])
-    assert words(fig) == ["0.80", "0.55 to 1.05", "not run", "0.25"]
-    styles = {text.get_text(): text.get_style() for text in fig.axes[0].texts}
+    tasks = {"rules": "two rules", "recall": "recall"}
+    fig = figures.transfer_map(found, tasks, ["wall", "open"])
+    familiar, new, _ = fig.axes
+    assert [text.get_text() for text in familiar.texts] == ["1.00", "1.00 to 1.00", "not run", "0.50"]
+    assert [text.get_text() for text in new.texts] == ["0.80", "0.70 to 0.90", "not run", "0.25"]
+    styles = {text.get_text(): text.get_style() for text in new.texts}
     assert (styles["0.80"], styles["0.25"]) == ("normal", "italic")
+    assert [text.get_text() for text in new.get_xticklabels()] == ["two rules", "recall"]
     with pytest.raises(UsageError, match="task"):
-        figures.transfer_map(found, [], ["wall"])
+        figures.transfer_map(found, {}, ["wall"])
+
+
+def test_a_task_without_new_content_is_crossed_out_there():
+    found = {("name", "wall"): {1: Scored(0.5, float("nan"), True)}}
+    familiar, new, _ = figures.transfer_map(found, {"name": "name"}, ["wall"]).axes
+    assert [text.get_text() for text in familiar.texts] == ["0.50"]
+    assert not new.texts
+    assert list(new.lines[0].get_ydata()) == [0, 0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_network_of_the_study_has_a_title_without_a_word_of_the_code(name):
+    assert "tied" not in figures.title(name)
+    assert "learned" not in figures.title(name)
+
+
+def test_a_problem_of_match_has_eight_items_and_a_frame_around_the_right_one():
+    problems = items(3, torch.arange(15), np.random.default_rng(0))
+    images = glyphs()
+    axes = figures.matching(images, problems, 2).axes
+    answer = int(problems.answers[2])
+    order = [axes[row * 5 + column] for row in range(2) for column in range(4)]
+    framed = [place for place, ax in enumerate(order) if ax.spines["top"].get_linewidth() == 3]
+    assert framed == [answer]
+    right, asked = (np.asarray(ax.images[0].get_array()) for ax in (order[answer], axes[4]))
+    np.testing.assert_array_equal(right[:, :64], asked[:, :64])
+    np.testing.assert_array_equal(right, torch.cat([images[i] for i in problems.ids[2, answer]], dim=1))
 
 
 def test_a_contrast_has_its_mean_and_its_ends_and_one_without_runs_says_so():
