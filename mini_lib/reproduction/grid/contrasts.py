@@ -45,6 +45,7 @@ NEW = {
     "curves": ("stretched", "slowed"),
     "normalised curves": ("slowed",),
 }  # else all parts but the familiar one
+KINDS = ("lin", "sine")  # of curves, both of which count
 MATTERS = 0.10  # a difference of S below it makes no difference
 NEEDED = 3  # families of the four
 
@@ -105,7 +106,7 @@ def anchors() -> dict[str, dict[str, tuple[float, float]]]:
     found = {}
     for name, part in transformed_curves(TEST_CURVES).items():
         found[name] = {}
-        for kind in ("lin", "sine"):
+        for kind in KINDS:
             y, truth = part.y[part.kinds[kind]], part.truth[part.kinds[kind]].double()
             errors = [(each(y, STEPS) - truth).square().mean().item() for each in (last_value, fitted_curve)]
             found[name][kind] = tuple(errors)
@@ -136,31 +137,31 @@ def least_squares(y: torch.Tensor, design: torch.Tensor) -> tuple[torch.Tensor, 
     return (y - weights @ seen.T).square().sum(dim=1), weights @ design[y.shape[1] :].T
 
 
-def score(task: str, part: str, metrics: Mapping[str, float]) -> float:
+def score(task: str, part: str, metrics: Mapping[str, float], kinds: Sequence[str] = KINDS) -> float:
     """S of a part of a task, from a record's metrics.
 
     In percent right: (right - floor) / (100 - floor). Of curves ln(E_last / E) / ln(E_last / E_fitted), the mean of
-    lines and sines: 0 is an error no less than that of the last value again and again, 1 that of the fitted curve.
+    `kinds` of curves: 0 is an error no less than that of the last value again and again, 1 that of the fitted curve.
     """
     if task in FLOORS:
         return (metrics[part] - FLOORS[task]) / (100 - FLOORS[task])
     by_kind = []
-    for kind, (last, fitted) in anchors()[part].items():
+    for kind in kinds:
+        last, fitted = anchors()[part][kind]
         by_kind.append(math.log(last / metrics[f"{part}_{kind}"]) / math.log(last / fitted))
     return sum(by_kind) / len(by_kind)
 
 
-def scored(task: str, record: Mapping) -> Scored:
+def scored(task: str, record: Mapping, kinds: Sequence[str] = KINDS) -> Scored:
     """A run's scores; one that diverged has learned nothing, so that its scores are 0."""
     new = NEW.get(task, TASKS[task].parts[1:])
     if record["diverged"]:
         return Scored(0.0, 0.0 if new else math.nan, False)
     metrics = record["metrics"]
-    familiar = score(task, "familiar", metrics)
+    familiar = score(task, "familiar", metrics, kinds)
     learned = task not in FLOORS or score(task, LEARNED_BY.get(task, "familiar"), metrics) >= LEARNED
-    return Scored(
-        familiar, sum(score(task, part, metrics) for part in new) / len(new) if new else math.nan, learned
-    )
+    by_part = [score(task, part, metrics, kinds) for part in new]
+    return Scored(familiar, sum(by_part) / len(by_part) if by_part else math.nan, learned)
 
 
 def runs_that_count(records: Records) -> dict[tuple[str, str], list[dict]]:
@@ -172,10 +173,10 @@ def runs_that_count(records: Records) -> dict[tuple[str, str], list[dict]]:
     return found
 
 
-def scores(records: Records) -> dict[tuple[str, str], dict[int, Scored]]:
-    """S of every run that counts, by task and mechanism and then by seed."""
+def scores(records: Records, kinds: Sequence[str] = KINDS) -> dict[tuple[str, str], dict[int, Scored]]:
+    """S of every run that counts, by task and mechanism and then by seed; of curves that of these `kinds`."""
     return {
-        (task, row): {record["seed"]: scored(task, record) for record in runs}
+        (task, row): {record["seed"]: scored(task, record, kinds) for record in runs}
         for (task, row), runs in runs_that_count(records).items()
     }
 

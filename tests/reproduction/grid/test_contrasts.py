@@ -247,3 +247,12 @@ def test_runs_that_count_are_declared_with_the_rates_that_were_chosen():
         *("grid.curves", "grid.commands"),
     }
     assert all("seeds_after" in cell.settings for cell in CELLS if cell.table == TUNING)
+
+
+def test_curves_can_be_scored_by_one_kind_alone():
+    (last, fitted), (last_sine, _) = anchors()["slowed"].values()
+    metrics = {"slowed_lin": fitted, "slowed_sine": last_sine}
+    assert score("curves", "slowed", metrics) == pytest.approx(0.5)
+    assert score("curves", "slowed", metrics, kinds=("sine",)) == pytest.approx(0)
+    assert score("curves", "slowed", metrics | {"slowed_lin": last}, kinds=("lin",)) == pytest.approx(0)
+    assert math.log(last / fitted) < 0.1
