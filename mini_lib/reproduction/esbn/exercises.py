@@ -296,19 +296,23 @@ def mirror(answer) -> None:
 
 @EXERCISES.add(
     "esbn 3.1",
-    lambda problems, batch_size, epochs: problems * epochs // batch_size,
-    lambda problems, batch_size, epochs: problems // batch_size * epochs,
+    lambda scores: None,
+    lambda scores: 0,
+    lambda scores: next((10 * i for i, score in enumerate(scores) if score >= 95), None),
+    lambda scores: next((10 * i + 40 for i in range(len(scores) - 4) if min(scores[i : i + 5]) >= 95), None),
+    lambda scores: next((10 * i for i in range(len(scores) - 4) if sum(scores[i : i + 5]) >= 475), None),
 )
-def updates(answer) -> None:
-    """How many updates a schedule makes."""
-    for problems, batch_size, epochs in ((360, 32, 150), (10_000, 32, 50), (4, 32, 100), (64, 32, 3)):
-        expected = sum(len(range(0, problems, batch_size)) for _ in range(epochs))
-        given = answer(problems, batch_size, epochs)
-        require(
-            given == expected,
-            f"{epochs} passes through {problems:,} problems in batches of {batch_size} are {expected:,} "
-            f"updates, not {given:,}.",
-        )
+def learned_at(answer) -> None:
+    """The first of five good batches."""
+    for scores, expected in (
+        ([50.0, 90, 97, 91, 95, 100, 100, 97, 100, 94], 40),
+        ([80.0, 100, 100, 100, 100, 95, 90], 10),
+        ([100.0] * 5, 0),
+        ([50.0, 100, 100, 100, 100, 94, 100, 100], None),
+        ([100.0] * 4, None),
+    ):
+        given = answer(list(scores))
+        require(given == expected, f"scores {scores} give {expected}, not {given}.")
 
 
 @EXERCISES.add(
