@@ -410,15 +410,28 @@ def from_embeddings(answer) -> None:
     close(value, expected, "the share of test embeddings whose step is told right")
 
 
-@EXERCISES.add("esbn 4.2", lambda keys, test_keys: 0.1, lambda keys, test_keys: 1.0)
-def tenth(answer) -> None:
-    """The step, told from the key that no object belongs to."""
-    keys, test_keys = some_keys()
-    value = number(answer(deepcopy(keys), deepcopy(test_keys)))
-    shares, _ = analysis.decode_steps(keys.written, test_keys.written)
-    nine, _ = analysis.decode_steps(keys.written[:, :-1], test_keys.written[:, :-1])
-    require(value != float(nine[-1]), "that is the ninth key; decode all ten.")
-    close(value, float(shares[-1]), "the share of tenth keys told right")
+@EXERCISES.add(
+    "esbn 4.2",
+    lambda t, keys: keys,
+    lambda t, keys: [keys[0] for _ in keys],
+    lambda t, keys: [keys[0]] * 3 + keys[3:] if t == 5 else keys,
+    lambda t, keys: [keys[1]] * 3 + keys[3:] if t == 3 else keys,
+    lambda t, keys: keys[:1],
+)
+def one_key(answer) -> None:
+    """An edit of memory that puts the key of step 1 beside all three objects of row 1."""
+    with seeded(1, "one key"):
+        written = list(torch.randn(10, 4, 256).unbind())
+    keys: list[torch.Tensor] = []
+    for t, new in enumerate(written):
+        keys = list(answer(t, list(keys)))
+        require(len(keys) == t, f"step {t}: there are {t} keys, and you return {len(keys)}.")
+        if t >= 3:
+            for place, key in enumerate(keys):
+                expected = written[0 if place < 3 else place]
+                what = "the key of step 1" if place < 3 else "what it was"
+                require(near(key, expected), f"at t = {t} the key of step {place + 1} is not {what}.")
+        keys.append(new)
 
 
 @EXERCISES.add("esbn 4.3", lambda keys, test_keys: 1.0, lambda keys, test_keys: 0.0)
