@@ -296,19 +296,23 @@ def mirror(answer) -> None:
 
 @EXERCISES.add(
     "esbn 3.1",
-    lambda problems, batch_size, epochs: problems * epochs // batch_size,
-    lambda problems, batch_size, epochs: problems // batch_size * epochs,
+    lambda scores: None,
+    lambda scores: 0,
+    lambda scores: next((10 * i for i, score in enumerate(scores) if score >= 95), None),
+    lambda scores: next((10 * i + 40 for i in range(len(scores) - 4) if min(scores[i : i + 5]) >= 95), None),
+    lambda scores: next((10 * i for i in range(len(scores) - 4) if sum(scores[i : i + 5]) >= 475), None),
 )
-def updates(answer) -> None:
-    """How many updates a schedule makes."""
-    for problems, batch_size, epochs in ((360, 32, 150), (10_000, 32, 50), (4, 32, 100), (64, 32, 3)):
-        expected = sum(len(range(0, problems, batch_size)) for _ in range(epochs))
-        given = answer(problems, batch_size, epochs)
-        require(
-            given == expected,
-            f"{epochs} passes through {problems:,} problems in batches of {batch_size} are {expected:,} "
-            f"updates, not {given:,}.",
-        )
+def learned_at(answer) -> None:
+    """The first of five good batches."""
+    for scores, expected in (
+        ([50.0, 90, 97, 91, 95, 100, 100, 97, 100, 94], 40),
+        ([80.0, 100, 100, 100, 100, 95, 90], 10),
+        ([100.0] * 5, 0),
+        ([50.0, 100, 100, 100, 100, 94, 100, 100], None),
+        ([100.0] * 4, None),
+    ):
+        given = answer(list(scores))
+        require(given == expected, f"scores {scores} give {expected}, not {given}.")
 
 
 @EXERCISES.add(
@@ -406,15 +410,28 @@ def from_embeddings(answer) -> None:
     close(value, expected, "the share of test embeddings whose step is told right")
 
 
-@EXERCISES.add("esbn 4.2", lambda keys, test_keys: 0.1, lambda keys, test_keys: 1.0)
-def tenth(answer) -> None:
-    """The step, told from the key that no object belongs to."""
-    keys, test_keys = some_keys()
-    value = number(answer(deepcopy(keys), deepcopy(test_keys)))
-    shares, _ = analysis.decode_steps(keys.written, test_keys.written)
-    nine, _ = analysis.decode_steps(keys.written[:, :-1], test_keys.written[:, :-1])
-    require(value != float(nine[-1]), "that is the ninth key; decode all ten.")
-    close(value, float(shares[-1]), "the share of tenth keys told right")
+@EXERCISES.add(
+    "esbn 4.2",
+    lambda t, keys: keys,
+    lambda t, keys: [keys[0] for _ in keys],
+    lambda t, keys: [keys[0]] * 3 + keys[3:] if t == 5 else keys,
+    lambda t, keys: [keys[1]] * 3 + keys[3:] if t == 3 else keys,
+    lambda t, keys: keys[:1],
+)
+def one_key(answer) -> None:
+    """An edit of memory that puts the key of step 1 beside all three objects of row 1."""
+    with seeded(1, "one key"):
+        written = list(torch.randn(10, 4, 256).unbind())
+    keys: list[torch.Tensor] = []
+    for t, new in enumerate(written):
+        keys = list(answer(t, list(keys)))
+        require(len(keys) == t, f"step {t}: there are {t} keys, and you return {len(keys)}.")
+        if t >= 3:
+            for place, key in enumerate(keys):
+                expected = written[0 if place < 3 else place]
+                what = "the key of step 1" if place < 3 else "what it was"
+                require(near(key, expected), f"at t = {t} the key of step {place + 1} is not {what}.")
+        keys.append(new)
 
 
 @EXERCISES.add("esbn 4.3", lambda keys, test_keys: 1.0, lambda keys, test_keys: 0.0)

@@ -46,7 +46,7 @@ def key_plane(
 
 def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
     later = points.shape[1] - ROW1  # row 1 has the colours of the other panels
-    shades = [*OKABE_ITO[:ROW1], *plt.get_cmap("Greys")(np.linspace(0.35, 0.95, later))]
+    shades = [*OKABE_ITO[:ROW1], *plt.get_cmap("plasma")(np.linspace(0.9, 0.0, later))]
     for step, shade in reversed(list(enumerate(shades))):
         ax.scatter(*points[:, step].T, color=shade, label=step + 1, **ALL)
     handles, labels = ax.get_legend_handles_labels()
