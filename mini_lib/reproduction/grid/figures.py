@@ -130,7 +130,8 @@ def matching(images: Float[Tensor, "P 32 32"], problems: Problems, number: int =
 def contrast_plot(contrasts: Mapping[str, Mapping[str, Interval | None]], xlabel: str) -> Figure:
     """Draw contrasts with their intervals, a panel for each question and a line for each family.
 
-    The grey band is where a difference makes no difference, up to .10 either way.
+    The grey band is where a difference makes no difference, up to .10 either way. A contrast that is None says that
+    it was not run; the line of a family that a question does not have stays empty.
     """
     require_nonempty("question", contrasts)
     families = list(dict.fromkeys(name for each in contrasts.values() for name in each))
@@ -141,7 +142,8 @@ def contrast_plot(contrasts: Mapping[str, Mapping[str, Interval | None]], xlabel
             ax.axvspan(-MATTERS, MATTERS, color="#eeeeee", zorder=0)
             ax.axvline(0, color=RULE, linewidth=0.8, zorder=1)
             for place, family in enumerate(families):
-                _line(ax, place, found.get(family))
+                if family in found:
+                    _line(ax, place, found[family])
             ax.set(title=question, xlabel=xlabel, yticks=range(len(families)), yticklabels=families)
             ax.set_ylim(len(families) - 0.5, -0.5)
     return fig

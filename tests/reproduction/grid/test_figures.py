@@ -78,6 +78,8 @@ def test_a_contrast_has_its_mean_and_its_ends_and_one_without_runs_says_so():
     assert list(bar.get_xdata()) == [0.1, 0.5]
     assert list(dot.get_xdata()) == [0.3]
     assert words(fig) == ["not run"]
+    fig = figures.contrast_plot({"the wall": found, "learning": {"rules": found["rules"]}}, "difference of S")
+    assert words(fig) == ["not run"]  # learning is not asked of recall
 
 
 def some(trained, new, mechanism="lstm", seed=1):
