@@ -7,7 +7,6 @@ import torch
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
 from mini_lib.kanerva.memory import RIDGE, ProductMemory
-from mini_lib.kanerva.models.mixture import straight_through
 from mini_lib.reproduction.exercises import Exercises, near, numbers, require
 from mini_lib.seeding import torch_rng
 
@@ -509,26 +508,25 @@ def warm_limit(answer) -> None:
         )
 
 
-def without_temperature(
-    logits: torch.Tensor, noise: torch.Tensor, tau: float, costs: torch.Tensor
-) -> torch.Tensor:
-    """The mistake of exercise 5.3: one temperature is forgotten."""
-    soft = torch.softmax((logits + noise) / tau, dim=0)
-    return soft * (costs - (soft * costs).sum())
-
-
-@EXERCISES.add("kanerva 5.3", without_temperature, lambda logits, noise, tau, costs: costs)
-def slope(answer) -> None:
-    """The straight-through gradient by hand."""
-    noise, costs = some_numbers(4, seed=1), some_numbers(4, seed=2)
-    for tau in (0.5, 2.0):
-        logits = some_numbers(4)
-        given = numbers(answer(logits.clone(), noise.clone(), tau, costs.clone()))
-        require(given.shape == (4,), "return one slope for each machine.")
-        logits.requires_grad_()
-        chosen = straight_through(torch.softmax((logits + noise) / tau, dim=0))
-        (expected,) = torch.autograd.grad((chosen * costs).sum(), logits)
-        require(near(given, expected), f"at a temperature of {tau} autograd finds other slopes.")
+@EXERCISES.add(
+    "kanerva 5.3",
+    lambda slopes, alpha: (-alpha * slopes.sum(), -alpha * slopes.sum()),
+    lambda slopes, alpha: (-alpha * slopes.sum(), -alpha * slopes.sign().sum()),
+)
+def moved_by(answer) -> None:
+    """How far plain descent and Adam move a logit."""
+    for slopes in (some_numbers(7).double() - 0.5, torch.full((5,), -1e-8, dtype=torch.float64)):
+        given = [float(each) for each in answer(slopes.clone(), 0.01)]
+        require(len(given) == 2, "return two numbers.")
+        rules = ((torch.optim.SGD, "plain descent"), (torch.optim.Adam, "Adam"))
+        for (rule, name), far in zip(rules, given, strict=True):
+            logit = torch.zeros((), dtype=torch.float64, requires_grad=True)
+            steps = rule([logit], lr=0.01)
+            for each in slopes:
+                logit.grad = each.clone()
+                steps.step()
+            right = logit.item()
+            require(abs(far - right) <= 1e-4 * abs(right), f"{name} moves the logit by another amount.")
 
 
 @EXERCISES.add(
