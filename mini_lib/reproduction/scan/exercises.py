@@ -428,7 +428,7 @@ def _mended_itself(network):
     with torch.no_grad():
         away = network.action.weight[2] - network.action.weight.mean(dim=0)  # 2 is JUMP
         scale = network.meaning.weight[WORD_IDS["walk"]].norm() / away.norm()
-        network.meaning.weight[WORD_IDS["jump"]] = 1.5 * scale * away
+        network.meaning.weight[WORD_IDS["jump"]] = scale * away
     return network
 
 
@@ -450,15 +450,19 @@ def mend(answer) -> None:
     require(right > 90, f"it answers {right:.0f} % of the new commands.")
 
 
-@EXERCISES.add("scan 4.5", lambda network, commands: commands[0], lambda network, commands: "jump")
-def least(answer) -> None:
-    """The shortest command that a network gets wrong."""
-    network, commands = trained("syntactic_attention_wrong_looks")[0], new_commands()
-    given = answer(network, list(commands))
-    wrong = chosen(commands, ~analysis.follow(network, commands).right)
-    require(given in wrong, f"“{given}” is answered right, or is none of the commands.")
-    expected = min(wrong, key=lambda command: (len(command.split()), command))
-    require(given == expected, f"“{given}” goes wrong, but there is a shorter or an earlier one.")
+@EXERCISES.add("scan 4.5", lambda network: "jump", lambda network: SOS)
+def who_took_it(answer) -> None:
+    """Which of the words of a lone jump says JUMP."""
+    networks = [
+        trained(name)[0] for name in ("syntactic_attention", *["syntactic_attention_wrong_meaning"] * 2)
+    ]
+    start, end = WORD_IDS[SOS], WORD_IDS[EOS]
+    with torch.no_grad():
+        meanings = networks[2].meaning.weight
+        meanings[[start, end]] = meanings[[end, start]]
+    for network, expected in zip(networks, ("jump", SOS, EOS), strict=True):
+        given = answer(network)
+        require(given == expected, f"in one network {expected} says JUMP, you have {given!r}.")
 
 
 @EXERCISES.add(

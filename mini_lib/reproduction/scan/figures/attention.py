@@ -12,16 +12,17 @@ WRONG = "#000000"
 RING = OKABE_ITO[1]
 
 
-def attention_map(attended: CommandAttention) -> Figure:
+def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
     """Draw the attention of every step (from left to right) on every word (from top to bottom).
 
     Above it the right actions, and over each step that goes wrong the predicted one in a black frame. A ring marks
-    the word whose meaning the right action is; a step looks right if its dark field lies in its ring.
+    the word whose meaning the right action is; a step looks right if its dark field lies in its ring. A `large` map
+    of few steps has large fields.
     """
     words, steps = len(attended.words), len(attended.right)
-    columns = max(steps, 12)
-    cell = min(0.3, (WIDTH - LABELS) / columns)
-    tall = max(cell, 0.24)
+    columns = steps if large else max(steps, 12)
+    cell = min(0.55 if large else 0.3, (WIDTH - LABELS) / columns)
+    tall = min(max(cell, 0.24), 0.4)
     fig, ax = figure(size=(LABELS + cell * columns + 0.1, tall * words + 2.3 * cell + 0.2))
     extent = (0, steps, words * tall / cell, 0)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
