@@ -154,7 +154,7 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (
             ("compare", "scan.table1", "--variant", "tutorail"),
-            "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint,",
+            "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint;",
         ),
         (("compare", "--json", "--summary"), "ask for one"),
         (("compare", "--mine", "--summary"), "ask for one"),

@@ -411,6 +411,6 @@ def rank_correlation(points: Sequence[Inside], when: str = "trained", draws: int
         return float(x @ y) / size if size else math.nan
 
     rng = numpy_rng(0, "bootstrap of mechanisms")
-    drawn = np.array([correlation(rng.choice(names, len(names))) for _ in range(draws)])
+    drawn = np.array([correlation(rng.choice(names, len(names)).tolist()) for _ in range(draws)])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     return Interval(correlation(names), float(low), float(high), math.nan, len(names))
