@@ -220,14 +220,16 @@ def images(axes: Values, pictures: Values | Tensor, titles: Sequence[str] = ()):
 
 
 def png(fig: Figure) -> bytes:
-    """Return a figure as a PNG of at most 256 colours on opaque white, which keeps it small; closes it."""
+    """Return a figure as a PNG of at most 256 colours, each close to its own, on opaque white; closes it."""
     from PIL import Image
 
     buffer = io.BytesIO()
     fig.savefig(buffer, dpi=DPI, facecolor="white")
     plt.close(fig)
     small = io.BytesIO()
-    reduced = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    reduced = (
+        Image.open(buffer).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
     reduced.save(small, "PNG", optimize=True)
     return small.getvalue()
 
