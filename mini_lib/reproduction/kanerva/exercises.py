@@ -400,15 +400,29 @@ def template_matching(answer) -> None:
     require(near(given, expected), "a cosine is the product of pixels, divided by the length of both.")
 
 
+def apart(found: torch.Tensor, limit: float) -> torch.Tensor:
+    """For each picture, whether one machine prefers the first sprite by more than the limit, and one the second."""
+    prefers = found[..., 0] - found[..., 1]
+    return (prefers.amax(dim=1) > limit) & (prefers.amin(dim=1) < -limit)
+
+
 @EXERCISES.add(
-    "kanerva 4.2", lambda found: found.mean(dim=2).argmax(dim=1), lambda found: found[:, :, 0].argmax(dim=0)
+    "kanerva 4.2",
+    lambda found, limit: apart(found, limit).double().mean(),
+    lambda found, limit: 100 * ((found[..., 0] - found[..., 1]).abs() > limit).any(dim=1).double().mean(),
 )
-def holder(answer) -> None:
-    """The machine that is most like the first sprite."""
-    found = some_numbers(9, 4, 2)
-    given = numbers(answer(found.clone()))
-    require(given.shape == (9,), "return one number for each picture.")
-    require(near(given, found[:, :, 0].max(dim=1).indices), "compare the machines' cosines with sprite 1.")
+def disagreement(answer) -> None:
+    """The share of pictures in which two machines prefer different sprites."""
+    found = some_numbers(200, 4, 2)
+    for limit in (0.2, 1.0):
+        expected = 100 * apart(found, limit).double().mean()
+        given = numbers(answer(found.clone(), limit))
+        require(given.numel() == 1, "return one number.")
+        require(not near(given * 100, expected, 1e-3), "count in per cent.")
+        require(
+            near(given.reshape(()), expected, 1e-3),
+            "one machine above the limit, and one below minus the limit.",
+        )
 
 
 @EXERCISES.add(

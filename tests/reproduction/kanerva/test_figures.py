@@ -129,12 +129,6 @@ FIGURES = [
     (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
     (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
-    (
-        figures.profiles,
-        ({"scale": rand(2, 2)}, {"scale": ["small", "large"]}),
-        "scale,small,mean cosine,machine 2",
-    ),
-    (figures.profiles, ({"sprite 1": rand(2, 8)}, None, "place"), "sprite 1,place"),
     (figures.scaling_theory, (COSTS, (100, 400), 20, "ms"), "machines k,ms,m = 100,m = 400"),
     (
         figures.scaling_times,

@@ -10,7 +10,6 @@ from mini_lib.reproduction.kanerva.figures.parts import (
     heat_maps,
     lines,
     pictures,
-    profiles,
     strips,
 )
 from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
@@ -37,7 +36,6 @@ __all__ = [
     "maps",
     "moment",
     "pictures",
-    "profiles",
     "scaling_theory",
     "scaling_times",
     "single_machines",

@@ -179,33 +179,6 @@ def lines(
     return fig
 
 
-def profiles(
-    panels: Mapping[str, Numbers],
-    bins: Mapping[str, Sequence[str]] | None = None,
-    xlabel: str = "",
-    ylabel: str = "mean cosine",
-) -> Figure:
-    """Draw a line for each machine over bins, a panel for each name (Figures 3E, 4A, 4B and 7B).
-
-    Values are [K, J]; NaN stays blank. Bins have names by panel, or are numbered from 1. Without an `xlabel` the
-    panels' titles stand there.
-    """
-    shown = arrays(panels)
-    with style():
-        size = (min(9.6, max(4.8, 2.7 * len(shown) + 0.8)), 3.1)
-        fig, axes = figure(1, len(shown), size=size, squeeze=False, sharey=True)
-        for ax, (title, each) in zip(axes[0], shown.items(), strict=True):
-            x = np.arange(1, each.shape[1] + 1)
-            for machine, heights in enumerate(each):
-                ax.plot(x, heights, marker="o", markersize=3, **look_of_machine(machine))
-            ax.set(title=title if xlabel else "", xlabel=xlabel or title)
-            if title in (bins or {}):
-                ax.set_xticks(x, bins[title], fontsize="small")
-        axes[0, 0].set_ylabel(ylabel)
-        legend_below(fig)
-    return fig
-
-
 # -------------------------------------------------------------------------------------------------------- dots
 
 
