@@ -19,8 +19,8 @@ CELL = 0.25  # inches of a square, less where a command has many actions
 TITLES = {
     "simple": "simple: at random",
     "length": "length: long ones held out",
-    "add_jump": "add jump: shown only alone",
-    "add_turn_left": "add turn left: shown only alone",
+    "add_jump": "add jump: jump only alone",
+    "add_turn_left": "add turn left: turn left only alone",
 }
 
 
