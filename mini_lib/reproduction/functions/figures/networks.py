@@ -51,7 +51,10 @@ def two_networks() -> Figure:
 
 
 def masks(observed: int = 4, mask: str = "causal") -> Figure:
-    """Draw which token (a row) may look at which (a column) in both networks; queries come last, in vermilion."""
+    """Draw which token (a row) may look at which (a column) in both networks; queries come last, in vermilion.
+
+    A token that may look at none is marked.
+    """
     if mask not in MASKS or not 2 <= observed <= 6:
         raise UsageError(
             f"masks are {', '.join(MASKS)}, of 2 to 6 observations; got {mask!r} and {observed!r}"
@@ -68,8 +71,11 @@ def masks(observed: int = 4, mask: str = "causal") -> Figure:
 
 def _seen(ax: Axes, seen: Tensor, tokens: Tokens) -> None:
     names = [",".join(str(int(place)) for place in places) for places in tokens.places.tolist()]
-    ax.imshow(seen.numpy(), cmap="Greys", vmin=0, vmax=1.6, interpolation="nearest")
+    ax.imshow(seen.numpy(), cmap="Greys", vmin=-0.11, vmax=1.6, interpolation="nearest")
     places = range(len(names))
+    ax.set_anchor("N")
+    for place in (~seen.any(dim=1)).nonzero()[:, 0].tolist():
+        ax.text(0, place, "sees nothing", va="center", fontsize=7.5, color="#444444")
     turned = {"rotation": 90} if tokens.places.shape[1] > 1 else {}
     ax.set_xticks(places, names, fontsize=8, **turned)
     ax.set_yticks(places, names, fontsize=8)
