@@ -34,7 +34,6 @@ from mini_lib.scan.tasks import (
     encode,
     get_split,
     has,
-    simple_order,
 )
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.weights import trained
@@ -321,25 +320,20 @@ def reported(answer) -> None:
 
 @EXERCISES.add(
     "scan 3.5",
-    lambda attention: float((attention.max(dim=1).values > 0.9999).float().mean()),
-    lambda attention: float((attention[:, 0] > 0.9999).float().mean()),
-    lambda attention: float((attention[:, 0] + attention[:, -1] > 0.9999).float().mean()),
+    lambda scores, arriving: torch.softmax(scores, dim=0) * arriving,
+    lambda scores, arriving: torch.softmax(scores, dim=0) * (1 - torch.softmax(scores, dim=0)) * arriving,
+    lambda scores, arriving: scores * (arriving - scores @ arriving),
 )
-def on_an_end(answer) -> None:
-    """At how many steps attention lies on an end."""
-    looks = torch.tensor(
-        [
-            [1.0, 0.0, 0.0, 0.0],
-            [0.5, 0.0, 0.0, 0.5],
-            [0.0, 0.0, 0.0, 1.0],
-            [0.0, 1.0, 0.0, 0.0],
-            [0.999, 0.001, 0.0, 0.0],
-        ]
-    )
-    for rows in (looks, looks[1:3], looks[3:]):
-        lying = [max(row[0], row[-1]) > 0.9999 for row in rows.tolist()]
-        expected, given = sum(lying) / len(lying), float(answer(rows.clone()))
-        require(abs(given - expected) < 1e-3, f"{given:.2f} is not the share of {len(lying)} steps.")
+def left_for_scores(answer) -> None:
+    """What a softmax lets back to the scores."""
+    generator = torch_rng(0, "what comes back")
+    for words in (2, 5):
+        scores, arriving = torch.randn(2, words, generator=generator, dtype=torch.float64)
+        weights = scores.exp() / scores.exp().sum()
+        mean = sum(float(each) for each in weights * arriving)
+        expected = [float(w) * (float(g) - mean) for w, g in zip(weights, arriving, strict=True)]
+        given = answer(scores.clone(), arriving.clone())
+        require(near(given, expected), f"for {words} words the first score gets {expected[0]:.4f}.")
 
 
 @EXERCISES.add("scan 4.1", lambda network, commands: 0.94, lambda network, commands: 1.0)
@@ -431,48 +425,20 @@ def who_took_it(answer) -> None:
         require(given == expected, f"in one network {expected} says JUMP, you have {given!r}.")
 
 
-@EXERCISES.add(
-    "scan 5.1",
-    lambda commands, verb: ([c for c in commands if not has(c, verb)], [c for c in commands if has(c, verb)]),
-    lambda commands, verb: ([*commands, verb], [c for c in commands if has(c, verb)]),
-    lambda commands, verb: _held_out_twice(commands, verb),
-)
-def hold_out(answer) -> None:
-    """The split of add-jump with another verb."""
-    order = simple_order()
-    for verb, split in (("jump", "add_jump"), ("turn left", "add_turn_left"), ("look", None)):
-        given = answer(list(order), verb)
-        train, test = map(list, pair(given, "return a pair, training and test."))
-        held_out = sorted(c for c in order if has(c, verb) and c != verb)
-        require(sorted(test) == held_out, f"{verb}: other test commands, or not each of them once.")
-        known = [c for c in order if not has(c, verb)]
-        require(train[: len(known)] == known, f"{verb}: first come the commands without it, in order.")
-        rest = train[len(known) :]
-        require(set(rest) == {verb}, f"{verb}: after them comes the verb alone.")
-        expected = get_split(split).train.count(verb) if split else len(get_split("add_jump").train) // 10
-        require(len(rest) == expected, f"{verb} stands {len(rest):,} times in training, not {expected:,}.")
-
-
-def _held_out_twice(commands: list[str], verb: str) -> tuple[list[str], list[str]]:
-    """An answer in which each test command stands twice."""
-    known = [c for c in commands if not has(c, verb)]
-    return known + len(known) // 9 * [verb], 2 * [c for c in commands if has(c, verb) and c != verb]
-
-
-def _other_meaning(network):
+def _other_meaning(network, word, known):
     """An answer that changes the meaning too."""
     copy = deepcopy(network)
     with torch.no_grad():
-        copy.meaning.weight[WORD_IDS["jump"]] += 1.0
-        copy.word.weight[WORD_IDS["jump"]] = copy.word.weight[WORD_IDS["walk"]]
+        copy.meaning.weight[WORD_IDS[word]] += 1.0
+        copy.word.weight[WORD_IDS[word]] = copy.word.weight[WORD_IDS[known]]
     return copy
 
 
-@EXERCISES.add("scan 5.2", lambda network: network, _other_meaning)
+@EXERCISES.add("scan 5.1", lambda network, word, known: network, _other_meaning)
 def repair(answer) -> None:
     """A network that looks astray, mended in its syntax stream."""
     network, _ = trained("syntactic_attention_wrong_looks")
-    mended, original = changed_copy(answer, network)
+    mended, original = changed_copy(lambda given: answer(given, "jump", "walk"), network)
     rows = sum(
         int((value != original[name]).reshape(len(value), -1).any(dim=1).sum())
         for name, value in mended.state_dict().items()
@@ -486,7 +452,7 @@ def repair(answer) -> None:
 
 
 @EXERCISES.add(
-    "scan 5.3",
+    "scan 5.2",
     lambda results: float(results.mean(axis=1).var() / results.var()),
     lambda results: float(results.var(axis=0).mean() / results.var()),
 )
@@ -500,26 +466,33 @@ def share_of_draw(answer) -> None:
         require(abs(given - expected) < 1e-3, f"{given:.3f} is not the share within networks.")
 
 
-def _cosines(drawn, verbs):
-    return torch.cosine_similarity(drawn, verbs.mean(dim=0), dim=-1).numpy()
+def _strongest(drawn, words, accuracies, likeness=torch.cosine_similarity, signed=False) -> int:
+    """The word whose likeness to the draws has the strongest rank correlation with the accuracies."""
+    found = []
+    for word in words:
+        alike = likeness(drawn, word.expand_as(drawn)).numpy()
+        found.append(stats.spearmanr(alike, accuracies).statistic)
+    return int(np.argmax(found if signed else np.abs(found)))
 
 
 @EXERCISES.add(
-    "scan 5.4",
-    lambda drawn, verbs, accuracies: np.corrcoef(_cosines(drawn, verbs), accuracies)[0, 1],
-    lambda drawn, verbs, accuracies: stats.spearmanr(drawn @ verbs.mean(dim=0), accuracies).statistic,
-    lambda drawn, verbs, accuracies: stats.spearmanr(_cosines(drawn, verbs[:1]), accuracies).statistic,
+    "scan 5.3",
+    lambda drawn, words, accuracies: _strongest(drawn, words, accuracies, signed=True),
+    lambda drawn, words, accuracies: int((words @ drawn.T @ torch.as_tensor(accuracies).float()).argmax()),
 )
-def sounds_like_a_verb(answer) -> None:
-    """The rank correlation of a draw's success with its likeness to the verbs."""
-    generator = torch_rng(0, "sounds like a verb")
-    drawn, verbs = torch.randn(12, 5, generator=generator), torch.randn(4, 5, generator=generator)
-    accuracies = torch.rand(12, generator=generator).double().numpy() ** 4 * 100
-    unit = torch.nn.functional.normalize(drawn, dim=-1) @ verbs.sum(dim=0)
-    places = [np.argsort(np.argsort(each)) for each in (unit.numpy(), accuracies)]
-    expected = 1 - 6 * int(((places[0] - places[1]) ** 2).sum()) / (12 * (12**2 - 1))  # nothing is tied
-    given = number(answer(drawn.clone(), verbs.clone(), accuracies.copy()))
-    require(abs(given - expected) < 1e-6, f"of these twelve draws it is {expected:.3f}, not {given:.3f}.")
+def goes_best(answer) -> None:
+    """The word whose likeness to a draw goes best with its success."""
+    for attempt in range(4):
+        generator = torch_rng(attempt, "goes best")
+        drawn, words = torch.randn(12, 5, generator=generator), torch.randn(7, 5, generator=generator)
+        accuracies = torch.rand(12, generator=generator).double().numpy() ** 4 * 100
+        unit = torch.nn.functional.normalize(drawn, dim=-1) @ words.T
+        ranks, right = unit.numpy().argsort(axis=0).argsort(axis=0), accuracies.argsort().argsort()
+        apart = ((ranks - right[:, None]) ** 2).sum(axis=0)  # nothing is tied
+        strengths = np.abs(1 - 6 * apart / (12 * (12**2 - 1)))
+        given = int(number(answer(drawn.clone(), words.clone(), accuracies.copy())))
+        expected = int(strengths.argmax())
+        require(given == expected, f"of seven words number {expected} goes best, not {given}.")
 
 
 @EXERCISES.add(
