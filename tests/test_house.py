@@ -65,7 +65,7 @@ UPPER_WING = (
     {"timing", "starts"},
     {"cells", "authors", "gaussian_processes"},
     {"tables", "rates", "contrasts"},
-    {"readings", "film"},
+    {"readings", "film", "toss"},
     {"figures"},
     {"live", "exercises"},
 )
