@@ -61,12 +61,12 @@ def stored() -> dict[int, Early]:
 
 
 def store(looks: dict[int, Early]) -> None:
-    """Write looks to where `stored` reads them, with three digits and one line a seed."""
-    lines = [
-        f'"{seed}": {json.dumps({field: float(f"{value:.3g}") for field, value in look._asdict().items()})}'
+    """Write looks to where `stored` reads them, with three digits."""
+    rounded = {
+        seed: {field: float(f"{value:.3g}") for field, value in look._asdict().items()}
         for seed, look in looks.items()
-    ]
-    write_atomically(STORED, lambda path: path.write_text("{\n " + ",\n ".join(lines) + "\n}\n"))
+    }
+    write_atomically(STORED, lambda path: path.write_text(json.dumps(rounded, indent=1) + "\n"))
 
 
 if __name__ == "__main__":
