@@ -77,9 +77,8 @@ def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bo
     """
     check_whole(count=count)
     glyphs = len(pool)
-    pairs = rng.permuted(np.tile(np.arange(glyphs**2), (count, 1)), axis=1)[
-        :, :ITEMS
-    ]  # all different: [N, 8]
+    every_pair = np.tile(np.arange(glyphs**2), (count, 1))
+    pairs = rng.permuted(every_pair, axis=1)[:, :ITEMS]  # all different: [N, 8]
     shown = np.stack([pairs // glyphs, pairs % glyphs, rng.integers(glyphs, size=(count, ITEMS))], axis=-1)
     places = rng.integers(ITEMS, size=count)
     asked = shown[np.arange(count), places]  # [N, 3]

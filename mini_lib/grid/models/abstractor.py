@@ -17,13 +17,19 @@ class Abstractor(nn.Module):
     through one rectified layer to the answer (Altabaa et al. 2024, section 3; weights Glorot-uniform, biases zero).
 
     Args:
-        features: D. classes: C. length: T. size: of a symbol. heads: relations, each with an equal part of the
-        values. head_size: d, of W_q z and W_k z. hidden: units of the MLP. answer_hidden: units of the layer before
-        the answer. relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of the
-        objects as they are. from_identity: whether W_q and W_k start as the identity, for one relation of whole
-        objects. content: the values are symbols *and* objects, S + Z in the place of S: the same network without its
-        wall. It
+        features: D.
+        classes: C.
+        length: T.
+        size: of a symbol.
+        heads: relations, each with an equal part of the values.
+        head_size: d, of W_q z and W_k z.
+        hidden: units of the MLP.
+        answer_hidden: units of the layer before the answer.
+        relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of the objects as they
+            are.
+        content: the values are symbols *and* objects, S + Z in the place of S: the same network without its wall. It
             needs symbols of the objects' size.
+        from_identity: whether W_q and W_k start as the identity, for one relation of whole objects.
 
     >>> from torch.nn import functional as F
     >>> network, z = Abstractor(features=8, classes=2, length=5), torch.randn(16, 5, 8)

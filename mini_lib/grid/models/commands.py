@@ -45,10 +45,8 @@ class CommandNetwork(SyntacticAttention):
         del self.neighbours, self.roles, self.ends
         orthogonal = torch.eye(VOCABULARY["words"], features) * features**0.5  # of the size of normal numbers
         self.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
-        before = torch.get_rng_state()
-        with torch.no_grad():
+        with torch.device("meta"):  # where nothing is drawn
             found = make_core().states(torch.zeros(1, MOST_WORDS, features)).shape[-1]
-        torch.set_rng_state(before)
         self.role = nn.Linear(found, 2 * SYNTAX)
         self.core = make_core()
 

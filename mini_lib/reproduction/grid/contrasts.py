@@ -194,7 +194,7 @@ def familiar(run: Scored) -> float:
     return run.familiar
 
 
-def kept(run: Scored) -> float:
+def new_less_familiar(run: Scored) -> float:
     """S on new content less that on familiar."""
     return run.new - run.familiar
 
@@ -227,7 +227,7 @@ def paired(
 def interval(values: Sequence[float]) -> Interval | None:
     """Mean, Student's 95 % interval and the p of all ways to flip signs; None for fewer than three seeds.
 
-    Of more than 15 seeds 20,000 of these ways are drawn.
+    Of more than 15 seeds 20,000 of these ways are drawn, and what was found counts as one of them.
     """
     n = len(values)
     if n < 3:
@@ -239,7 +239,8 @@ def interval(values: Sequence[float]) -> Interval | None:
     else:
         signs = numpy_rng(0, "signs").choice((1, -1), size=(20_000, n))
     flipped = np.abs((signs * sample).mean(axis=1))
-    p = (flipped >= abs(sample.mean()) - 1e-12).mean()
+    as_far = flipped >= abs(sample.mean()) - 1e-12
+    p = as_far.mean() if n <= 15 else (1 + as_far.sum()) / (1 + len(signs))
     return Interval(
         float(sample.mean()), float(sample.mean() - half), float(sample.mean() + half), float(p), n
     )
@@ -258,6 +259,21 @@ def adjusted(contrasts: Mapping[str, Interval | None]) -> dict[str, Interval | N
     """The same contrasts with Holm's p."""
     p = holm({name: each.p for name, each in contrasts.items() if each is not None})
     return {name: each and each._replace(p=p[name]) for name, each in contrasts.items()}
+
+
+def by_architecture(
+    found: Found, tasks: Sequence[str], pairs: Sequence[Pair], only_learned: bool = False
+) -> dict[str, Interval | None]:
+    """A contrast of networks of the factorial: of both architectures, and of each by itself.
+
+    Nothing is done about there being several.
+    """
+    return {
+        name: interval(
+            paired(found, tasks, [pair for pair in pairs if pair[0].startswith(start)], new, only_learned)
+        )
+        for name, start in {"both": "", "Abstractor": "abstractor", "CoRelNet": "corelnet"}.items()
+    }
 
 
 def wall_contrasts(
@@ -305,13 +321,11 @@ def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
 # ------------------------------------------------------------------------------------------------ verdict
 
 
-def decided(contrast: Interval | None) -> str:
+def decided(contrast: Interval) -> str:
     """What the wall does, by where the interval lies against .10 either way.
 
-    It "helps" or "harms", or does "none" of it; "undecided" where the interval does not say, "not run" without one.
+    It "helps" or "harms", or does "none" of it; "undecided" where the interval does not say.
     """
-    if contrast is None:
-        return "not run"
     if contrast.low > MATTERS:
         return "helps"
     if contrast.high < -MATTERS:
@@ -322,15 +336,20 @@ def decided(contrast: Interval | None) -> str:
 def by_family(found: Found) -> dict[str, str]:
     """What the wall does in each family: where all runs say the same as those that learned.
 
-    Curves have to say it of normalised curves, too. Where the two differ, it is undecided.
+    Curves have to say it of normalised curves, too. Where they differ it is "undecided", and so it is where fewer
+    than three seeds have a pair that learned. "not run" where there are fewer than three seeds at all.
     """
     everybody, learned = wall_contrasts(found), wall_contrasts(found, only_learned=True)
     words = {}
     for family, (_, pairs) in FAMILIES.items():
-        said = {decided(everybody[family]), decided(learned[family])}
-        for task in CONFIRMED_BY.get(family, ()):
-            said.add(decided(interval(paired(found, (task,), pairs))))
-        words[family] = "not run" if "not run" in said else said.pop() if len(said) == 1 else "undecided"
+        other_tasks = [(task,) for task in CONFIRMED_BY.get(family, ())]
+        run = [everybody[family], *(interval(paired(found, task, pairs)) for task in other_tasks)]
+        if None in run:
+            words[family] = "not run"
+            continue
+        said = {decided(each) for each in run}
+        said.add("undecided" if learned[family] is None else decided(learned[family]))
+        words[family] = said.pop() if len(said) == 1 else "undecided"
     return words
 
 
@@ -382,6 +401,15 @@ def insides(records: Records) -> list[Inside]:
             )
             points.append(Inside(family, task, row, record["seed"], before, after, scored(task, record).new))
     return points
+
+
+def given(point: Inside) -> bool:
+    """Whether all of its signal is kept by construction, as the protocol has it.
+
+    A fixed relation behind a wall, where content is exchanged; differences, where a curve is lifted.
+    """
+    relation = point.mechanism in FACTORIAL and point.mechanism.endswith("fixed")
+    return relation or (point.family == "curves" and point.mechanism == "differences")
 
 
 def rank_correlation(points: Sequence[Inside], when: str = "trained", draws: int = 2000) -> Interval | None:

@@ -19,7 +19,7 @@ NOT_RUN = "#8a8a8a"
 RIGHT = "#009E73"
 MARKS = "osD^vPX"
 RELATIONS = {"fixed": "fixed", "tied": "one map", "learned": "two maps"}
-RELATIONS |= {"learned from fixed": "two maps that start equal"}
+RELATIONS |= {"learned from fixed": "two maps from the identity"}
 NAMES = {
     "abstractor": "Abstractor",
     "corelnet": "CoRelNet",
@@ -84,9 +84,8 @@ def transfer_map(
 
 def _entry(ax: Axes, row: int, column: int, runs: Mapping[int, Scored] | None, part: str) -> None:
     values = [getattr(run, part) for run in (runs or {}).values()]
-    if runs is None or any(
-        map(math.isnan, values)
-    ):  # a task that the network does not have, or without such a part
+    without_part = any(map(math.isnan, values))
+    if runs is None or without_part:  # a task that the network does not have, or one without new content
         ax.plot([column - 0.2, column + 0.2], [row, row], color="#d0d0d0", linewidth=1)
         return
     if not values:
