@@ -48,7 +48,8 @@ class CoRelNet(nn.Module):
         self.content = content
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
         self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
-        self.hidden = nn.Linear(length * (length + 1) // 2, hidden)  # initial weights are PyTorch's, as theirs
+        # Initial weights are PyTorch's own, as theirs.
+        self.hidden = nn.Linear(length * (length + 1) // 2, hidden)
         self.answer = nn.Linear(hidden, classes)
         # What twins do not share is drawn last, so that one seed gives them the same of all the rest; these weights
         # are drawn for a network without them, too.

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.grid.tasks import HIDDEN, Problems
-from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored
+from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored, interval
 from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, legend_below, require_nonempty, style
 
 NOT_RUN = "#8a8a8a"
@@ -35,9 +35,11 @@ PARTS = {"familiar": "familiar content", "new": "new content"}
 def title(mechanism: str) -> str:
     """A network's name, and its relation in words.
 
-    >>> title("abstractor tied, open"), title("corelnet fixed"), title("esbn")
-    ('Abstractor, one map, open', 'CoRelNet, fixed', 'ESBN')
+    >>> title("abstractor tied, open"), title("corelnet fixed"), title("abstractor")
+    ('Abstractor, one map, open', 'CoRelNet, fixed', 'Abstractor of its paper')
     """
+    if mechanism == "abstractor":
+        return "Abstractor of its paper"
     kind, _, how = mechanism.partition(", ")[0].partition(" ")
     relation = f", {RELATIONS[how]}" if how in RELATIONS else f" {how}" if how else ""
     return NAMES.get(kind, kind) + relation + ", open" * mechanism.endswith(", open")
@@ -48,9 +50,9 @@ def transfer_map(
 ) -> Figure:
     """Draw S on familiar and on new content, mechanisms down and tasks across: means over seeds.
 
-    Beneath a mean stand the lowest and the highest run. Where less than half of the runs learned their training
-    problems the number stands in italics. A cell without runs says so; one that a task does not have is crossed out
-    by a line.
+    Beneath a mean stands half of its 95 % interval by Student's t over seeds; or how many runs there are, where it
+    takes more to have one. Where less than half of the runs learned their training problems the number stands in
+    italics. A cell without runs says so; one that a task does not have is crossed out by a line.
 
     Args:
         found: scores by task and mechanism, and then by seed.
@@ -95,11 +97,16 @@ def _entry(ax: Axes, row: int, column: int, runs: Mapping[int, Scored] | None, p
     unlearned = sum(run.learned for run in runs.values()) < len(runs) / 2
     look = {"ha": "center", "color": "white" if mean < 0.6 else "black"}
     look["style"] = "italic" if unlearned else "normal"
-    several = len(values) > 1
-    ax.text(column, row, _short(mean), va="bottom" if several else "center", fontsize=8.5, **look)
-    if several:
-        span = f"{_short(min(values))} to {_short(max(values))}"
-        ax.text(column, row + 0.06, span, va="top", fontsize=5.5, **look)
+    ax.text(column, row, _short(mean), va="bottom", fontsize=8.5, **look)
+    around = interval(values)
+    beneath = (
+        f"± {_short(around.high - mean)}"
+        if around
+        else "1 run"
+        if len(values) == 1
+        else f"{len(values)} runs"
+    )
+    ax.text(column, row + 0.06, beneath, va="top", fontsize=6.5, **look)
 
 
 def _short(value: float) -> str:
@@ -126,34 +133,48 @@ def matching(images: Float[Tensor, "P 32 32"], problems: Problems, number: int =
     return fig
 
 
-def contrast_plot(contrasts: Mapping[str, Mapping[str, Interval | None]], xlabel: str) -> Figure:
+def contrast_plot(
+    contrasts: Mapping[str, Mapping[str, Interval | None]],
+    learned: Mapping[str, Mapping[str, Interval | None]],
+    xlabel: str,
+) -> Figure:
     """Draw contrasts with their intervals, a panel for each question and a line for each family.
 
-    The grey band is where a difference makes no difference, up to .10 either way. A contrast that is None says that
-    it was not run; the line of a family that a question does not have stays empty.
+    The grey band is where a difference makes no difference, up to .10 either way. Beneath each contrast, hollow,
+    stands what `learned` has in its place: the same over pairs of which both networks learned; nothing where that is
+    None. A contrast that is None says that it was not run; the line of a family that a question does not have stays
+    empty.
     """
     require_nonempty("question", contrasts)
     families = list(dict.fromkeys(name for each in contrasts.values() for name in each))
     with style():
-        size = (2.6 * len(contrasts) + 1.2, 0.9 + 0.4 * len(families))
+        size = (2.6 * len(contrasts) + 1.6, 0.9 + 0.4 * len(families))
         fig, axes = figure(1, len(contrasts), size=size, squeeze=False, sharex=True, sharey=True)
         for ax, (question, found) in zip(axes[0], contrasts.items(), strict=True):
             ax.axvspan(-MATTERS, MATTERS, color="#eeeeee", zorder=0)
             ax.axvline(0, color=RULE, linewidth=0.8, zorder=1)
             for place, family in enumerate(families):
                 if family in found:
-                    _line(ax, place, found[family])
+                    _line(ax, place - 0.12, found[family], OKABE_ITO[0])
+                    if learned.get(question, {}).get(family):
+                        _line(ax, place + 0.16, learned[question][family], OKABE_ITO[1], fillstyle="none")
             ax.set(title=question, xlabel=xlabel, yticks=range(len(families)), yticklabels=families)
             ax.set_ylim(len(families) - 0.5, -0.5)
+        axes[0, 0].plot([], [], "o", color=OKABE_ITO[0], label="all pairs")
+        if learned:
+            axes[0, 0].plot(
+                [], [], "o", color=OKABE_ITO[1], fillstyle="none", label="pairs that both learned"
+            )
+        legend_below(fig)
     return fig
 
 
-def _line(ax: Axes, place: int, found: Interval | None) -> None:
+def _line(ax: Axes, place: float, found: Interval | None, color: str, **mark: str) -> None:
     if found is None:
         ax.text(0, place, "not run", ha="center", va="center", fontsize=7, color=NOT_RUN)
         return
-    ax.plot([found.low, found.high], [place, place], color=OKABE_ITO[0], linewidth=2)
-    ax.plot([found.mean], [place], "o", color=OKABE_ITO[0], markersize=6)
+    ax.plot([found.low, found.high], [place, place], color=color, linewidth=2)
+    ax.plot([found.mean], [place], "o", color=color, markersize=6, **mark)
 
 
 def inside_scatter(points: Sequence[Inside]) -> Figure:

@@ -26,7 +26,7 @@ def words(fig):
     return [text.get_text() for ax in fig.axes for text in ax.texts]
 
 
-def test_the_map_has_means_ranges_and_what_was_not_learned_or_not_run():
+def test_the_map_has_means_intervals_and_what_was_not_learned_or_not_run():
     found = {
         ("rules", "wall"): {seed: Scored(1.0, new, True) for seed, new in enumerate((0.9, 0.8, 0.7))},
         ("rules", "open"): {1: Scored(0.5, 0.25, False)},
@@ -35,8 +35,9 @@ def test_the_map_has_means_ranges_and_what_was_not_learned_or_not_run():
     tasks = {"rules": "two rules", "recall": "recall"}
     fig = figures.transfer_map(found, tasks, ["wall", "open"])
     familiar, new, _ = fig.axes
-    assert [text.get_text() for text in familiar.texts] == ["1.00", "1.00 to 1.00", "not run", "0.50"]
-    assert [text.get_text() for text in new.texts] == ["0.80", "0.70 to 0.90", "not run", "0.25"]
+    assert [text.get_text() for text in familiar.texts] == ["1.00", "± 0.00", "not run", "0.50", "1 run"]
+    half = 4.303 * 0.1 / 3**0.5  # Student's t for two degrees of freedom
+    assert [text.get_text() for text in new.texts] == ["0.80", f"± {half:.2f}", "not run", "0.25", "1 run"]
     styles = {text.get_text(): text.get_style() for text in new.texts}
     assert (styles["0.80"], styles["0.25"]) == ("normal", "italic")
     assert [text.get_text() for text in new.get_xticklabels()] == ["two rules", "recall"]
@@ -47,7 +48,7 @@ def test_the_map_has_means_ranges_and_what_was_not_learned_or_not_run():
 def test_a_task_without_new_content_is_crossed_out_there():
     found = {("name", "wall"): {1: Scored(0.5, float("nan"), True)}}
     familiar, new, _ = figures.transfer_map(found, {"name": "name"}, ["wall"]).axes
-    assert [text.get_text() for text in familiar.texts] == ["0.50"]
+    assert [text.get_text() for text in familiar.texts] == ["0.50", "1 run"]
     assert not new.texts
     assert list(new.lines[0].get_ydata()) == [0, 0]
 
@@ -73,13 +74,22 @@ def test_a_problem_of_match_has_eight_items_and_a_frame_around_the_right_one():
 
 def test_a_contrast_has_its_mean_and_its_ends_and_one_without_runs_says_so():
     found = {"rules": Interval(0.3, 0.1, 0.5, 0.01, 5), "recall": None}
-    fig = figures.contrast_plot({"the wall": found}, "difference of S")
+    fig = figures.contrast_plot({"the wall": found}, {}, "difference of S")
     bar, dot = fig.axes[0].lines[1:3]
     assert list(bar.get_xdata()) == [0.1, 0.5]
     assert list(dot.get_xdata()) == [0.3]
     assert words(fig) == ["not run"]
-    fig = figures.contrast_plot({"the wall": found, "learning": {"rules": found["rules"]}}, "difference of S")
-    assert words(fig) == ["not run"]  # learning is not asked of recall
+    two = {"the wall": found, "learning": {"rules": found["rules"]}}
+    assert words(figures.contrast_plot(two, {}, "difference of S")) == ["not run"]  # learning, not of recall
+
+
+def test_contrasts_of_pairs_that_learned_stand_beneath_hollow():
+    found = {"rules": Interval(0.3, 0.1, 0.5, 0.01, 5), "match": Interval(0.1, 0.0, 0.2, 0.01, 5)}
+    learned = {"the wall": {"rules": Interval(0.2, 0.15, 0.25, 0.01, 5), "match": None}}
+    fig = figures.contrast_plot({"the wall": found}, learned, "difference of S")
+    hollow = [line for line in fig.axes[0].lines if line.get_fillstyle() == "none" and len(line.get_xdata())]
+    assert [list(line.get_xdata()) for line in hollow] == [[0.2]]
+    assert 0 < hollow[0].get_ydata()[0] < 0.5
 
 
 def some(trained, new, mechanism="lstm", seed=1):
