@@ -75,6 +75,15 @@ def lstm_step(
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
+def check_sequences(z: Tensor, length: int, features: int) -> None:
+    """UsageError unless z is [B, T, D], B sequences of `length` vectors of so many features."""
+    if z.dim() != 3 or z.shape[1:] != (length, features):
+        raise UsageError(
+            f"this network was built for sequences of {length} vectors of {features} features, "
+            f"[B, {length}, {features}]; got {list(z.shape)}"
+        )
+
+
 class LSTMCell(nn.Module):
     """One step of a long short-term memory (Hochreiter and Schmidhuber 1997), as two matrix products.
 

@@ -76,6 +76,8 @@ def train(
     Returns:
         A `Run` for each, in order. One whose loss is not finite is stopped, the others go on.
     """
+    if not isinstance(runs, Sequence) or not all(isinstance(run, TrainingRun) for run in runs):
+        raise UsageError("train takes a list of TrainingRun, as the `build` of a paper's `runs` makes them")
     runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked

@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
-SNIPPETS = re.findall(
-    r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL
-)
+from mini_lib.reproduction import Records
+from mini_lib.reproduction.grid.contrasts import by_family, scores, verdict
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def run(snippet: str) -> dict:
@@ -51,3 +53,7 @@ def test_a_memory_knows_what_it_has_seen_as_readme_says(capsys):
     variance = (written_digits - written_digits.mean(0)).square().mean().item()
     assert 0.05 * variance < error < 0.15 * variance
     assert written > unseen + 3
+
+
+def test_the_verdict_of_the_study_is_that_of_its_runs():
+    assert re.findall(r"its verdict is \*(\w+)\*", README) == [verdict(by_family(scores(Records())))]

@@ -605,6 +605,12 @@ def test_two_runs_of_one_key_are_refused():
         train([toy(1), toy(1)])
 
 
+@pytest.mark.parametrize("given", [toy(1), [toy(1), "toy"], 3])
+def test_what_is_no_list_of_training_runs_is_named(given):
+    with pytest.raises(UsageError, match="train takes a list of TrainingRun"):
+        train(given)
+
+
 def test_losses_that_close_over_other_values_are_not_stacked():
     def towards(target):
         return lambda apply, batch: (

@@ -46,6 +46,7 @@ def guarded(answer: Callable) -> Callable:
 
 def numbers(given: Any) -> torch.Tensor:
     """Numbers as a tensor of doubles, whether they are given as a tensor, an array, a list or one number."""
+    require(given is not None, "return something; your function returned None.")
     if isinstance(given, np.ndarray):
         given = given.copy()  # torch knows no negative strides
     return torch.as_tensor(given, dtype=torch.float64).detach()

@@ -241,9 +241,24 @@ def test_the_streams_are_syntactic_attention_and_its_twin():
     assert not names[0] - names[1]
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("esbn", "lstm", "transformer")])
+@pytest.mark.parametrize("shape", [(3, 4, 16), (3, 5, 12)])
+def test_sequences_of_another_shape_are_refused(name, shape):
+    with pytest.raises(UsageError, match=r"5 vectors of 16 features, \[B, 5, 16\]; got"):
+        small(name)(torch.zeros(shape, dtype=torch.float64))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: build_core("corelnet fixed", "rtms", features=8, classes=2, length=6),
+            "unknown task 'rtms'; did you mean 'rmts'",
+        ),
+        (
+            lambda: build_core("differences", "rmts", features=-8, classes=2, length=6),
+            "features has to be a whole number from 1",
+        ),
         (lambda: CoRelNet(relation="fix"), "unknown relation 'fix'; did you mean 'fixed'"),
         (lambda: Abstractor(from_identity=True), "heads=1, head_size=128, not 4 of 16"),
         (lambda: CoRelNet(hidden=0), "hidden has to be a whole number from 1"),

@@ -158,6 +158,7 @@ def build_core(
     (torch.Size([5, 2]), torch.Size([5, 6, 65]))
     """
     check_options(model, options)
+    check_names("task", [task], SIZES)
     given = {"length": length, "places": places}
     known = inspect.signature(MODELS[model]).parameters
     own = {name: value for name, value in given.items() if name in known}

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_names, check_whole
 from mini_lib.grid.models.corelnet import RELATIONS, relation_maps
-from mini_lib.layers import glorot_linear
+from mini_lib.layers import check_sequences, glorot_linear
 
 
 class Abstractor(nn.Module):
@@ -65,6 +65,7 @@ class Abstractor(nn.Module):
         if content and size != features:
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")
         self.heads, self.head_size, self.content = heads, head_size, content
+        self.length, self.features = length, features
         self.symbols = nn.Parameter(torch.randn(length, size))
         self.value = glorot_linear(size, size, bias=False)
         self.out = glorot_linear(size, size, bias=False)
@@ -94,4 +95,5 @@ class Abstractor(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, self.length, self.features)
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import check_names, check_whole
-from mini_lib.layers import glorot_linear
+from mini_lib.layers import check_sequences, glorot_linear
 
 RELATIONS = ("fixed", "tied", "learned")
 
@@ -45,7 +45,7 @@ class CoRelNet(nn.Module):
         super().__init__()
         check_whole(features=features, classes=classes, length=length, hidden=hidden)
         check_names("relation", [relation], RELATIONS)
-        self.content = content
+        self.content, self.length, self.features = content, length, features
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
         self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
         # Initial weights are PyTorch's own, as theirs.
@@ -69,6 +69,7 @@ class CoRelNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, self.length, self.features)
         seen = self.relate(z)[:, self.places[0], self.places[1]]  # [B, T (T + 1) / 2]
         hidden = self.hidden(seen)
         if self.content:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.kanerva.memory import MachineWeights, Prior, address, initial_means, predictive, write_item
-from mini_lib.layers import linear
+from mini_lib.layers import check_sequences, linear
 
 LEAST_NOISE = 0.05
 
@@ -37,6 +37,7 @@ class KanervaReader(nn.Module):
         self, features: int = 128, classes: int = 4, length: int = 9, columns: int = 32, hidden: int = 256
     ):
         super().__init__()
+        self.length, self.features = length, features
         self.means = nn.Parameter(initial_means(1, features, columns))
         self.noise = nn.Parameter(torch.zeros(1))  # softplus(0) = .69
         self.hidden = linear(3 * length, hidden)
@@ -61,4 +62,5 @@ class KanervaReader(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, self.length, self.features)
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

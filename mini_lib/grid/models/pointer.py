@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_whole
+from mini_lib.layers import check_sequences
 from mini_lib.scan.models.recurrent import BiLSTM
 
 
@@ -44,6 +45,7 @@ class Pointer(nn.Module):
         if places and (len(places) != classes or not all(0 <= place < length for place in places)):
             raise UsageError(f"{classes} classes need as many places among {length} steps, got {places}")
         self.register_buffer("places", torch.tensor(places, dtype=torch.long), persistent=False)
+        self.length, self.features = length, features
         self.roles = BiLSTM(features, syntax)
         self.first_query = nn.Linear(2 * syntax, 2 * syntax)
         self.points = bool(places)
@@ -56,16 +58,17 @@ class Pointer(nn.Module):
         return self._roles_and_query(z)[0]
 
     def scores(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T"]:
-        """S . h_j."""
+        """The score of each step, s . h_j."""
         roles, query = self._roles_and_query(z)
         return (roles @ query[:, :, None])[:, :, 0]
 
     def attention(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T"]:
-        """Alpha."""
+        """How much it looks at each step, alpha."""
         return self.scores(z).softmax(dim=-1)
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, self.length, self.features)
         if self.points:
             return self.scores(z)[:, self.places]
         found = (self.attention(z)[:, None] @ self.meaning(z))[:, 0]

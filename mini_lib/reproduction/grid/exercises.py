@@ -7,7 +7,16 @@ import torch
 from scipy import stats
 
 from mini_lib.grid.models import CoRelNet, build_core
-from mini_lib.reproduction.exercises import Exercises, changed_copy, near, numbers, pair, require, same_but
+from mini_lib.reproduction.exercises import (
+    Exercises,
+    changed_copy,
+    near,
+    number,
+    numbers,
+    pair,
+    require,
+    same_but,
+)
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 
 EXERCISES = Exercises()
@@ -35,9 +44,7 @@ def same_relations(answer) -> None:
     lambda z: (z @ z.T).softmax(dim=1),
     lambda z: (z @ z.T).softmax(dim=1).tril(),
     lambda z: (z @ z.T).tril().softmax(dim=1),
-    lambda z: (
-        (z @ z.T / len(z[0]) ** 0.5).masked_fill(torch.ones(len(z), len(z)).triu(1) > 0, -math.inf).softmax(1)
-    ),
+    lambda z: _before(z @ z.T / len(z[0]) ** 0.5),
 )
 def relation(answer) -> None:
     """The relation of CoRelNet."""
@@ -47,7 +54,14 @@ def relation(answer) -> None:
         given = numbers(answer(z.clone()))
         require(given.shape == expected.shape, "return one row and one column for each vector.")
         require(near(given.sum(dim=1), torch.ones(length), 1e-4), "every row sums to 1.")
-        require(near(given, expected, 1e-4), "a row compares its vector with itself and those before it.")
+        hint = "a row compares its vector with itself and those before it; what comes later gets 0."
+        require(near(given.triu(1), torch.zeros(length, length), 1e-4), hint)
+        require(near(given, expected, 1e-4), "the softmax is over the products as they are, none divided.")
+
+
+def _before(alike: torch.Tensor) -> torch.Tensor:
+    """Each row's softmax over its own place and those before it."""
+    return alike.masked_fill(torch.ones_like(alike).triu(1) > 0, -math.inf).softmax(dim=1)
 
 
 @EXERCISES.add(
@@ -55,11 +69,12 @@ def relation(answer) -> None:
     lambda before, after: (after - before).square().sum(1).mean() / _apart(before, after),
     lambda before, after: 1 - (after - before).square().sum(1).mean() / before.square().sum(1).mean(),
     lambda before, after: torch.cosine_similarity(before, after, dim=1).mean(),
+    lambda before, after: 1 - (after - before).square().sum(1).mean() / _apart(before, before),
 )
 def kept(answer) -> None:
     """How much of a signal an exchange leaves."""
     before = 3 + torch.randn(300, 5, generator=torch_rng(1, "signals"))
-    fresh = 3 + torch.randn(300, 5, generator=torch_rng(2, "signals"))
+    fresh = 3 + 2 * torch.randn(300, 5, generator=torch_rng(2, "signals"))
     for share in (0.0, 0.3, 1.0):
         after = (1 - share) * before + share * fresh
         expected = 1 - float((after - before).square().sum(1).mean() / _apart(before, after))
@@ -90,11 +105,20 @@ def paired_interval(answer) -> None:
         other = {seed: float(level[seed - 1]) for seed in range(2, seeds + 1)}
         low, high = pair(answer(dict(one), dict(other)), "return two numbers, the lower and the upper end.")
         expected = _student(np.array([one[seed] - other[seed] for seed in other]))
-        require(
-            near([low, high], expected, 2e-3),
-            f"from {expected[0]:.3f} to {expected[1]:.3f}, not from {float(low):.3f} to {float(high):.3f}: "
-            "pair the seeds that both have.",
+        middle, hint = (number(low) + number(high)) / 2, ""
+        if near(middle, -sum(expected) / 2, 2e-3):
+            hint = "take the score with the wall less the one without."
+        elif not near(middle, sum(expected) / 2, 2e-3):
+            hint = "pair the seeds that both have, and take the mean of their differences."
+        elif not near([low, high], expected, 2e-3):
+            hint = (
+                "the middle is right; half the width is Student's t for n - 1 degrees of freedom, times the "
+            )
+            hint += "standard deviation with n - 1 below, over the root of n."
+        said = (
+            f"from {expected[0]:.3f} to {expected[1]:.3f}, not from {number(low):.3f} to {number(high):.3f}"
         )
+        require(not hint, f"{said}: {hint}")
 
 
 def _student(values: np.ndarray, wide: float | None = None) -> tuple[float, float]:
