@@ -59,6 +59,15 @@ def looks(names: Iterable[str]) -> dict[str, dict]:
     }
 
 
+def is_variant(name: str) -> bool:
+    """Whether something is said to a network's name, as in "1d, sliding"; "1d, window" is itself a network.
+
+    >>> is_variant("1d, sliding"), is_variant("1d, window"), is_variant("zero")
+    (True, False, False)
+    """
+    return KEYS.get(name, name) not in MODEL_COLOURS and name.rpartition(", ")[0] in KEYS
+
+
 def shade(name: str) -> str:
     """The colour of a network, by its key, its short name or the paper's name for it, or of a rule; else grey."""
     return MODEL_COLOURS.get(KEYS.get(name, name)) or RULE_COLOURS.get(name, QUIET)

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import MetricHistory
-from mini_lib.reproduction.functions.figures.looks import label, looks, shade
+from mini_lib.reproduction.functions.figures.looks import is_variant, label, looks, shade
 from mini_lib.reproduction.plotting import (
     RULE,
     Numbers,
@@ -33,10 +33,15 @@ def _panels(count: int, height: float) -> tuple[Figure, np.ndarray]:
 def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) -> Figure:
     """Draw the error of each step, a panel for each class and a line for each network or predictor, by name.
 
-    Errors are those of `analysis.error_by_step`, on a logarithmic axis.
+    Errors are those of `analysis.error_by_step`, on a logarithmic axis. What is said to a network's name, as in "1d,
+    sliding", has open dots.
     """
     require_nonempty("network or predictor, by name", errors)
-    drawn = looks(errors)
+    dot = {"marker": "o", "markersize": 3}
+    drawn = {
+        name: dot | look | ({"markerfacecolor": "white", "markersize": 4.5} if is_variant(name) else {})
+        for name, look in looks(errors).items()
+    }
     classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
         fig, axes = _panels(len(classes), 3.8)
@@ -44,14 +49,11 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
             for name, by_class in errors.items():
                 if kind in by_class:
                     x = np.arange(1, len(by_class[kind]) + 1)
-                    ax.plot(x, by_class[kind], marker="o", markersize=3, **drawn[name])
+                    ax.plot(x, by_class[kind], **drawn[name])
             ax.set(title=label(kind), xlabel="step", yscale="log")
         axes[0, 0].set_ylabel(ylabel)
         log_ticks(axes[0, 0].yaxis)
-        handles = [
-            Line2D([], [], marker="o", markersize=3, label=label(name), **look)
-            for name, look in drawn.items()
-        ]
+        handles = [Line2D([], [], label=label(name), **look) for name, look in drawn.items()]
         legend_below(fig, handles)
     return fig
 
