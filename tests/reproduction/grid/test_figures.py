@@ -34,7 +34,7 @@ def test_the_map_has_means_intervals_and_what_was_not_learned_or_not_run():
     }
     tasks = {"rules": "two rules", "recall": "recall"}
     fig = figures.transfer_map(found, tasks, ["wall", "open"])
-    familiar, new, _ = fig.axes
+    new, familiar, _ = fig.axes
     assert [text.get_text() for text in familiar.texts] == ["1.00", "± 0.00", "not run", "0.50", "1 run"]
     half = 4.303 * 0.1 / 3**0.5  # Student's t for two degrees of freedom
     assert [text.get_text() for text in new.texts] == ["0.80", f"± {half:.2f}", "not run", "0.25", "1 run"]
@@ -47,7 +47,7 @@ def test_the_map_has_means_intervals_and_what_was_not_learned_or_not_run():
 
 def test_a_task_without_new_content_is_crossed_out_there():
     found = {("name", "wall"): {1: Scored(0.5, float("nan"), True)}}
-    familiar, new, _ = figures.transfer_map(found, {"name": "name"}, ["wall"]).axes
+    new, familiar, _ = figures.transfer_map(found, {"name": "name"}, ["wall"]).axes
     assert [text.get_text() for text in familiar.texts] == ["0.50", "1 run"]
     assert not new.texts
     assert list(new.lines[0].get_ydata()) == [0, 0]
