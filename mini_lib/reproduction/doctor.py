@@ -29,6 +29,7 @@ _FUNCTIONS |= {"options": {"dim": 8, "layers": 2, "heads": 2}}
 _KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machines": 2, "total": 4, "dim": 4}
 _KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
 _SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
+_GRID = {"paper": "grid", "task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 3, "batch_size": 4}
 _ESBN_NETWORKS = ("esbn", "esbn_no_confidence", "esbn_default_memory", "transformer", "ntm", "mnm", "lstm")
 _ESBN_NETWORKS += ("predinet", "rn", "trn")
 _BY_MODEL: dict[str, dict[str, dict]] = {
@@ -41,6 +42,7 @@ _BY_MODEL: dict[str, dict[str, dict]] = {
     },
     "functions": dict.fromkeys(("one_d", "one_d_window", "relational", "relational_window"), _FUNCTIONS),
     "kanerva": {"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
+    "grid": dict.fromkeys(("corelnet fixed", "abstractor learned"), _GRID | {"options": {"hidden": 8}}),
 }
 TINY: dict[str, dict] = {
     f"{paper} {model}": settings | {"model": model}
