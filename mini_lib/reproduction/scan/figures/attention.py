@@ -23,7 +23,9 @@ def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
     columns = steps if large else max(steps, 12)
     cell = min(0.55 if large else 0.3, (WIDTH - LABELS) / columns)
     tall = min(max(cell, 0.24), 0.4)
-    fig, ax = figure(size=(LABELS + cell * columns + 0.1, tall * words + 2.3 * cell + 0.2))
+    wrong = attended.right != attended.predicted
+    above = 2.3 if wrong else 1.25  # rows of actions, in cells
+    fig, ax = figure(size=(LABELS + cell * columns + 0.1, tall * words + above * cell + 0.2))
     extent = (0, steps, words * tall / cell, 0)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(attended.attention.T.numpy(), extent=extent, **look)
@@ -37,8 +39,8 @@ def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
     margin = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
     ax.text(-0.3, -0.65, "should say", **margin)
-    if attended.right != attended.predicted:
+    if wrong:
         ax.text(-0.3, -1.7, "said instead", **margin)
-    ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(words * tall / cell + 0.2, -2.3), autoscale_on=False)
+    ax.set(xlim=(-LABELS / cell, columns + 0.1), ylim=(words * tall / cell + 0.2, -above), autoscale_on=False)
     ax.set_axis_off()
     return fig
