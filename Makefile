@@ -94,7 +94,7 @@ stored: $(READY)
 	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope notebooks
 
 browser: $(READY)
-	$(BIN)/pytest -q -m browser tests/browser
+	$(BIN)/pytest -q -n 2 -m browser tests/browser
 
 lab: $(READY)
 	$(ALONE) $(BIN)/jupyter lab notebooks
