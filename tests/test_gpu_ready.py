@@ -93,10 +93,8 @@ def short_commands(monkeypatch):
 def test_every_network_is_here():
     models = {"esbn": ESBN, "scan": SCAN, "functions": FUNCTIONS, "kanerva": KANERVA}
     tried = {(settings["paper"], settings["model"]) for settings in TINY.values()}
-    of_the_study = {
-        ("grid", "abstractor learned"),
-        ("grid", "corelnet fixed"),
-    }  # its two that no paper here has
+    # The study's own two; its others are those of the papers.
+    of_the_study = {("grid", "abstractor learned"), ("grid", "corelnet fixed")}
     assert tried == {(wing, model) for wing, known in models.items() for model in known} | of_the_study
 
 

@@ -113,7 +113,7 @@ def test_an_interval_is_students_and_its_p_that_of_flipped_signs():
     assert found.p == 2 / 2**5  # no five values can say more
     assert interval([-0.1, 0.1, 0.0]).p == 1
     assert interval([0.3, 0.2]) is None
-    assert interval([0.1] * 9 + [0.2] * 9).p == pytest.approx(1 / 20_001, rel=3)  # never 0
+    assert 0 < interval([0.1] * 9 + [0.2] * 9).p < 0.0003  # what was found is one of the ways
 
 
 def test_holms_correction():
