@@ -265,3 +265,15 @@ def test_readings_stand_over_the_printed_errors():
         False,
         [0, 0],
     )
+
+
+def test_distances_of_both_contexts_stand_side_by_side():
+    slid = {"strict mask, sliding context": PART, "strict mask": ONE, "": ONE.copy() * 3}
+    *panels, grown, slides = figures.readings(MEASURED, slid).axes
+    assert len(panels) == 4
+    assert grown.get_title() != slides.get_title()
+    assert grown.get_xlim() == slides.get_xlim()
+    (x, y, *_), (again, below, *_) = bars(slides)
+    assert (x, y, again, below) == (pytest.approx(np.log(3)), 1, pytest.approx(0), 2)
+    with pytest.raises(KeyError):
+        figures.readings(MEASURED, {"": THREE})

@@ -36,20 +36,25 @@ APART = 0.22  # of the classes of a reading, one beneath the other
 NAME_WIDTH = 26  # characters of a reading's name on a line
 
 
-def readings(measured: Mapping[str, Errors]) -> Figure:
+def readings(measured: Mapping[str, Errors], sliding: Mapping[str, Errors] | None = None) -> Figure:
     """Draw every reading's errors over the printed ones, a panel for each network, and its distance from the table.
 
     `measured` are errors by reading (`readings.measure`). In the panels 1 is what the paper prints, with its
     standard errors in the row "in print". Dots are means over runs, with a standard error each way; those of fewer
     than 3 runs are hollow and have none. The last panel is `readings.distance` of the readings in which every
-    network has runs; its dotted line is `readings.distance_of_a_repeat`.
+    network has runs; its dotted line is `readings.distance_of_a_repeat`. With `sliding`, the same readings tested
+    with a context that slides, their distances stand beside those of `measured` in a panel of their own.
     """
     require_nonempty("run of a reading", [each for each in measured.values() if not np.isnan(each).all()])
     paper, paper_se = table1()
     names = ["in print", *(fill(reading or "by default", NAME_WIDTH) for reading in measured)]
     with style():
-        size = (11.0, 0.5 * len(names) + 1.7)
-        fig, axes = figure(1, len(ROWS) + 1, size=size, sharey=True)
+        tests = {"distance": measured}
+        if sliding is not None:
+            same = {name: sliding[name] for name in measured}
+            tests = {"distance:\ncontext grows": measured, "distance:\ncontext slides": same}
+        size = (9.0 + 2.0 * len(tests), 0.5 * len(names) + 1.7)
+        fig, axes = figure(1, len(ROWS) + len(tests), size=size, sharey=True)
         for number, (ax, model) in enumerate(zip(axes, ROWS, strict=False)):
             _row(ax, 0, np.zeros(len(KINDS)), paper_se[number] / paper[number], marker="D")
             for place, errors in enumerate(measured.values(), start=1):
@@ -57,9 +62,12 @@ def readings(measured: Mapping[str, Errors]) -> Figure:
             ax.axvline(1, color=RULE, linewidth=0.8, linestyle=":")
             ax.set(title=label(model), xlabel="ours / printed", xscale="log")
             log_ticks(ax.xaxis)
-        _same_limits(axes[:-1])
-        _distances(axes[-1], measured, paper)
-        axes[-1].axvline(distance_of_a_repeat(paper, paper_se), color=RULE, linewidth=0.8, linestyle=":")
+        _same_limits(axes[: len(ROWS)])
+        for ax, (title, tested) in zip(axes[len(ROWS) :], tests.items(), strict=True):
+            _distances(ax, tested, paper)
+            ax.axvline(distance_of_a_repeat(paper, paper_se), color=RULE, linewidth=0.8, linestyle=":")
+            ax.set(title=title, xlabel="mean |ln ratio|", xlim=(0, None))
+        _same_limits(axes[len(ROWS) :])
         axes[0].set_yticks(range(len(names)), names, fontsize="small")
         axes[0].set_ylim(len(names) - 0.5, -0.5)
         look = {"marker": "o", "linewidth": 1.2}
@@ -100,7 +108,7 @@ def _row(
 
 
 def _same_limits(axes: np.ndarray) -> None:
-    """Give all panels of ratios the same axis, so that they can be compared."""
+    """Give all these panels the same axis, so that they can be compared."""
     limits = np.array([ax.get_xlim() for ax in axes])
     for ax in axes:
         ax.set_xlim(limits[:, 0].min(), limits[:, 1].max())
@@ -114,4 +122,3 @@ def _distances(ax: Axes, measured: Mapping[str, Errors], paper: Float[np.ndarray
             known = math.isfinite(se)
             look = {"fmt": "o", "color": RULE, "markersize": 5, "fillstyle": "full" if known else "none"}
             ax.errorbar(far, place, xerr=se if known else 0.0, **look)
-    ax.set(title="distance", xlabel="mean |ln ratio|", xlim=(0, None))
