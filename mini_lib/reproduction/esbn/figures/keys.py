@@ -1,6 +1,5 @@
 """Figure 9, and how well the step of a key is decoded from it."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -45,10 +44,9 @@ def key_plane(
 
 
 def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
-    later = points.shape[1] - ROW1  # row 1 has the colours of the other panels
-    shades = [*OKABE_ITO[:ROW1], *plt.get_cmap("plasma")(np.linspace(0.9, 0.0, later))]
-    for step, shade in reversed(list(enumerate(shades))):
-        ax.scatter(*points[:, step].T, color=shade, label=step + 1, **ALL)
+    shades = [*OKABE_ITO, "#882255", "#999999"]  # row 1 has the colours of the other panels
+    for step in reversed(range(points.shape[1])):
+        ax.scatter(*points[:, step].T, color=shades[step], label=step + 1, **ALL)
     handles, labels = ax.get_legend_handles_labels()
     look = {"fontsize": "small", "markerscale": 1.6, "handletextpad": 0.1, "loc": "center left"}
     ax.legend(handles[::-1], labels[::-1], title="step", bbox_to_anchor=(1.0, 0.5), **look)
