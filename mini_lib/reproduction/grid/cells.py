@@ -111,17 +111,8 @@ def chosen_rates() -> dict[str, dict[str, float]]:
 
 
 def declare(rates: dict[str, dict[str, float]]) -> list[Cell]:
-    """The runs that try learning rates and, of tasks and mechanisms whose rates are known, those that count."""
+    """The runs that count, of tasks and mechanisms whose rates are known, and those that try learning rates."""
     cells = CellTable()
-    for name, task in TASKS.items():
-        if task.rates_of:
-            continue
-        updates = round(task.settings["updates"] * task.tuning_share)
-        short = task.settings | {"updates": updates, "seeds_after": TUNING_SEEDS_AFTER}
-        for model in task.runs:
-            for lr in task.rates:
-                settings, more = _settings(short, model, lr), {"metric": task.chosen_by}
-                cells.add(TUNING, model, f"{name}, {lr:g}", settings, task.tuning_runs, **more)
     for name, task in TASKS.items():
         known = rates.get(task.rates_of or name, {})
         for model in (each for each in task.runs if twins_of(each) in known):
@@ -136,6 +127,15 @@ def declare(rates: dict[str, dict[str, float]]) -> list[Cell]:
             for part in task.parts:
                 more = {"metric": part, "variant": ENCODER}
                 cells.add("grid.distribution_of_three", model, f"d3, m=95: {part}", settings, 3, **more)
+    for name, task in TASKS.items():
+        if task.rates_of:
+            continue
+        updates = round(task.settings["updates"] * task.tuning_share)
+        short = task.settings | {"updates": updates, "seeds_after": TUNING_SEEDS_AFTER}
+        for model in task.runs:
+            for lr in task.rates:
+                settings, more = _settings(short, model, lr), {"metric": task.chosen_by}
+                cells.add(TUNING, model, f"{name}, {lr:g}", settings, task.tuning_runs, **more)
     return list(cells)
 
 
