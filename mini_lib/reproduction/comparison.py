@@ -244,14 +244,16 @@ def compare(
     rows: Iterable[str] | None = None,
     columns: Iterable[str] | None = None,
     tables: Iterable[str] | None = None,
+    variants: Iterable[str] | None = None,
 ) -> list[Comparison]:
     """Every cell beside the paper's number, variants beneath the cell that they are a reading of.
 
     Only records of paper scale fill a cell; those of tutorial scale fill the cells of the variant "tutorial" and of
-    its own readings. `rows`, `columns` and `tables` keep those of these names.
+    its own readings. `rows`, `columns`, `tables` and `variants` keep those of these names; `variants=[""]` keeps the
+    cells that are no variant.
     """
     chosen = list(cells)
-    for name, wanted in (("table", tables), ("row", rows), ("column", columns)):
+    for name, wanted in (("table", tables), ("row", rows), ("column", columns), ("variant", variants)):
         chosen = filter_cells(chosen, name, wanted)
     places = {}
     for cell in chosen:

@@ -253,6 +253,10 @@ def test_filters_keep_what_they_name(store):
     (found,) = compare(cells, store, tables=["esbn.table11"], columns=["m=85"])
     assert found.cell.column == "m=85"
     assert len(compare(cells, store, rows=["ESBN + TCN"])) == 2
+    variant = cell(variant="x", images="released")
+    for wanted in ("", "x"):
+        (found,) = compare([cell(), variant], store, variants=[wanted])
+        assert found.cell.variant == wanted
     with pytest.raises(ValueError, match="unknown row 'ESBN\\+TCN'; did you mean 'ESBN \\+ TCN'"):
         compare(cells, store, rows=["ESBN+TCN"])
 
