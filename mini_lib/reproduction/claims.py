@@ -1,4 +1,4 @@
-"""The papers' headline claims, and our controls to them: rules over cells in claims.json, judged on our runs.
+"""The papers' headline claims, and ours beside them: rules over cells in claims.json, judged on our runs.
 
 From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
 means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict: a claim "holds" or
@@ -65,15 +65,15 @@ Verdict = tuple[str, str]  # a word of JUDGED, and the figure that decided it
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim of a paper, or a control of ours to one."""
+    """A claim of a paper, or one of ours beside it: a control, or what the text does not say of its tables."""
 
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
-    source: str  #: where the paper says so; of a control, to what it is one.
+    source: str  #: where the paper says so; of one of ours, what it belongs to.
     #: its `kind` (a key of `KINDS`), the cells it names ("table/row/column", or "*" for every column that the
     #: paper prints) and its numbers; `metric` where it is not the cells' own.
     rule: dict
-    control: bool = False  #: whether it is a control of ours: the paper does not say so.
+    ours: bool = False  #: whether it is ours: the paper does not say so.
 
     @property
     def paper(self) -> str:
@@ -282,10 +282,10 @@ def _matching(wanted: str, ids: list[str]) -> list[str]:
 def claims_by_paper(judgements: Iterable[Judgement]) -> list[tuple]:
     """A table, its head first: how often each word of `JUDGED` was said of a paper's claims at a scale.
 
-    Our controls to these claims are counted in rows of their own, below all papers: "kanerva, our controls".
+    Ours are counted in rows of their own, below all papers: "kanerva, ours".
     """
-    judged = sorted(judgements, key=lambda each: each.claim.control)
-    names = [each.claim.paper + ", our controls" * each.claim.control for each in judged]
+    judged = sorted(judgements, key=lambda each: each.claim.ours)
+    names = [each.claim.paper + ", ours" * each.claim.ours for each in judged]
     count = Counter((name, each.scale, each.verdict) for name, each in zip(names, judged, strict=True))
     rows = dict.fromkeys(key[:2] for key in count)
     return [

@@ -219,13 +219,13 @@ def _point(each: Comparison, x: Callable[[float], str], y: Callable[[float], str
 def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     """What is reproduced of a paper, what is contradicted, and what is untested: from its cells and its claims.
 
-    Our controls to the claims, which the paper does not make, have a line of their own if there are any.
+    Claims of ours, which the paper does not make, have a line of their own if there are any.
     """
     comparisons = list(comparisons)
     count = Counter(each.verdict for each in comparisons if each.is_printed)
     judged = judge_all(comparisons)
-    judgements = [each for each in judged if not each.claim.control]
-    controls = [each for each in judged if each.claim.control]
+    judgements = [each for each in judged if not each.claim.ours]
+    ours = [each for each in judged if each.claim.ours]
     reproduced = _named(judgements, "holds", "Claims that hold") or ["No claim holds so far."]
     contradicted = _named(judgements, "fails", "Claims that fail") or ["No claim fails so far."]
     contradicted += _saved(judgements)
@@ -242,10 +242,10 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
         if unclear := count["inconclusive"]:
             untested.insert(1, f"{unclear} are inconclusive: their runs differ too much to tell.")
     lines = {"Reproduced": reproduced, "Contradicted": contradicted, "Untested": untested or ["Nothing."]}
-    if controls:
+    if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
-        sentences = [sentence for each in words.items() for sentence in _named(controls, *each)]
-        lines["Controls of ours"] = sentences + _lacking(controls, "Controls")
+        sentences = [sentence for each in words.items() for sentence in _named(ours, *each)]
+        lines["Claims of ours"] = sentences + _lacking(ours, "Claims")
     return [f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items()]
 
 

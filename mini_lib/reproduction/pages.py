@@ -188,7 +188,7 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
             (
                 claim.id,
                 _place(glance.claim_anchor(claim)) + claim.statement,
-                f"a control of ours, to {claim.source}" if claim.control else claim.source,
+                f"ours, beside {claim.source}" if claim.ours else claim.source,
                 *(_at_scale(scale, by_claim[claim], numbers) for scale in scales),
             )
             for claim in claims

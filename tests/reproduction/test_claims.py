@@ -524,15 +524,15 @@ def test_a_claim_cannot_hold_where_runs_diverged(values, expected):
     assert judged.detail.endswith(f"; 2 of {runs + 2} runs diverged")
 
 
-def test_what_became_of_the_claims_is_counted_by_paper_and_scale_and_our_controls_apart():
-    control = replace(claim("threshold"), control=True)
-    judged = [Judgement(control, "paper", "fails", "")]
+def test_what_became_of_the_claims_is_counted_by_paper_and_scale_and_ours_apart():
+    ours = replace(claim("threshold"), ours=True)
+    judged = [Judgement(ours, "paper", "fails", "")]
     judged += [Judgement(claim("threshold"), "paper", verdict, "") for verdict in ("holds", "holds", TOO_FEW)]
     head, *rows = claims_by_paper(judged)
     found = [{name: n for name, n in zip(head, row, strict=True) if n} for row in rows]
     assert found == [
         {"paper": "esbn", "scale": "paper", "holds": 2, TOO_FEW: 1},
-        {"paper": "esbn, our controls", "scale": "paper", "fails": 1},
+        {"paper": "esbn, ours", "scale": "paper", "fails": 1},
     ]
 
 
@@ -541,7 +541,7 @@ def test_what_no_paper_claims_is_marked_as_ours():
 
     Of functions nine: what the tables show and the text does not say, and wider forms of what it says.
     """
-    ours = {each.id for each in load_claims() if each.control}
+    ours = {each.id for each in load_claims() if each.ours}
     assert Counter(name.split(".")[0] for name in ours) == {"kanerva": 11, "functions": 9}
     wider = {f"functions.C{number}b" for number in (1, 2, 5, 6, 13)}
     assert {each for each in ours if each.startswith("functions.")} == wider | {

@@ -186,8 +186,8 @@ def test_claims_are_named_by_what_became_of_them_at_each_scale(tmp_path):
     ]
 
 
-def test_our_controls_have_a_line_of_their_own_and_what_has_some_runs_is_not_without(tmp_path):
-    """Of claim fig3c.1 and two controls: of four machines three runs, of one machine two, or none."""
+def test_claims_of_ours_have_a_line_of_their_own_and_what_has_some_runs_is_not_without(tmp_path):
+    """Of claim fig3c.1 and two of ours: of four machines three runs, of one machine two, or none."""
     columns = ("loss", "loss, nothing written")
     rows = {"k = 4, 5 columns each": 3, "k = 1, 20 columns each": 2, "k = 1, 5 columns each": 0}
     store, cells = Records(tmp_path), []
@@ -195,11 +195,11 @@ def test_our_controls_have_a_line_of_their_own_and_what_has_some_runs_is_not_wit
         cells += [cell("kanerva.fig3c", row, column, x=row) for column in columns]
         for seed in range(1, runs + 1):
             store.add(record(seed, 10.0, x=row), "kanerva.fig3c")
-    *_, untested, controls = glance.what_became(compare(cells, store))
+    *_, untested, ours = glance.what_became(compare(cells, store))
     assert untested == "**Untested.** Claims that lack some of their runs at the paper's scale: 1 of 1."
-    assert re.sub("<.+?>", "", controls) == (
-        "**Controls of ours.** Fail at the paper's scale: 1 of 2 (fig3c.2). "
-        "Controls that lack some of their runs at the paper's scale: 1 of 2."
+    assert re.sub("<.+?>", "", ours) == (
+        "**Claims of ours.** Fail at the paper's scale: 1 of 2 (fig3c.2). "
+        "Claims that lack some of their runs at the paper's scale: 1 of 2."
     )
 
 
