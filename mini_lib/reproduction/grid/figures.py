@@ -36,7 +36,7 @@ from mini_lib.reproduction.plotting import (
 
 NOT_RUN = "#8a8a8a"
 RIGHT = "#009E73"
-WALL = {"with its wall": "#0072B2", "wall taken down": "#D55E00"}
+WALL = {"closed": "#0072B2", "open": "#D55E00"}  # the colours of twins
 RELATIONS = {"fixed": "fixed", "tied": "one map", "learned": "two maps"}
 RELATIONS |= {"learned from fixed": "two maps from the identity"}
 NAMES = {
@@ -212,9 +212,9 @@ def twin_dots(
         ax.hlines(middle(values), *ends, color=color, linewidth=2.2, zorder=3)
 
 
-def wall_key(ax: Axes) -> None:
+def wall_key(ax: Axes, without: str = "wall taken down") -> None:
     """Say by an empty line each which colour has a wall, for a legend that is drawn later."""
-    for label, color in WALL.items():
+    for label, color in zip(("with its wall", without), WALL.values(), strict=True):
         ax.plot([], [], "o", color=color, label=label)
 
 
