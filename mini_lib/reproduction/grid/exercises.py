@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mini_lib.esbn.tasks import make_problems
 from mini_lib.grid.models import CoRelNet, build_core
 from mini_lib.reproduction.exercises import (
     Exercises,
@@ -66,6 +67,61 @@ def _before(alike: torch.Tensor) -> torch.Tensor:
 
 @EXERCISES.add(
     "grid 1.3",
+    lambda r: 0,
+    lambda r: int(r[3, 2] < r[5, 4]),
+    lambda r: int((r[0, 1] > 0.25) != (r[2, 3] > 0.25)),
+)
+def by_the_relation(answer) -> None:
+    """RMTS, answered from the relation alone."""
+    problems = make_problems("rmts", m=95, seed=1, test_size=100).test
+    codes = 4 * torch.randn(100, 128, generator=torch_rng(1, "codes"))
+    relations = CoRelNet(features=128, classes=2, length=6).relate(codes[problems.ids]).detach()
+    right = [
+        int(number(answer(each.clone()))) == place
+        for each, place in zip(relations, problems.answers.tolist(), strict=True)
+    ]
+    require(
+        all(right),
+        f"{sum(right)} of {len(right)} problems are right; look below the diagonal for pairs that are the same.",
+    )
+
+
+@EXERCISES.add(
+    "grid 1.4",
+    lambda network: network,
+    lambda network: build_core("abstractor tied", "rmts", features=128, classes=2, length=6),
+)
+def even_start(answer) -> None:
+    """Two maps that start as one."""
+    with seeded(1, "even start"):
+        network = build_core("abstractor learned", "rmts", features=128, classes=2, length=6)
+    copy, before = changed_copy(answer, network)
+    require(getattr(copy, "key", None) is not None, "keep both maps: query and key.")
+    require(near(copy.key.weight, copy.query.weight, 1e-6), "both maps start with the same numbers.")
+    require(copy.key is not copy.query, "they have to be free to part: two layers, not one.")
+    same_but(before, copy, "key")
+
+
+@EXERCISES.add(
+    "grid 2.1",
+    lambda error, last, fitted: (last - error) / (last - fitted),
+    lambda error, last, fitted: math.log(error / last) / math.log(last / fitted),
+    lambda error, last, fitted: min(1.0, max(0.0, math.log(last / error) / math.log(last / fitted))),
+)
+def score_of_curves(answer) -> None:
+    """The protocol's score of curves."""
+    for last, fitted in ((0.4, 0.01), (0.075, 0.071)):
+        require(near(number(answer(last, last, fitted)), 0, 1e-6), "the error of the last value scores 0.")
+        require(near(number(answer(fitted, last, fitted)), 1, 1e-6), "that of the fitted curve scores 1.")
+        for error in (2 * last, last / 3, fitted / 2):
+            given = number(answer(error, last, fitted))
+            expected = math.log(last / error) / math.log(last / fitted)
+            hint = "S goes evenly with the logarithm of the error, and is not clipped"
+            require(near(given, expected, 1e-4), f"{hint}: {expected:.2f} here, not {given:.2f}.")
+
+
+@EXERCISES.add(
+    "grid 2.2",
     lambda before, after: (after - before).square().sum(1).mean() / _apart(before, after),
     lambda before, after: 1 - (after - before).square().sum(1).mean() / before.square().sum(1).mean(),
     lambda before, after: torch.cosine_similarity(before, after, dim=1).mean(),
@@ -91,7 +147,7 @@ def _apart(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
 
 
 @EXERCISES.add(
-    "grid 1.4",
+    "grid 2.3",
     lambda one, other: _student(np.array([*one.values()]).mean() - np.array([*other.values()])),
     lambda one, other: _student(np.array([one[s] - other[s] for s in one if s in other]), wide=1.96),
     lambda one, other: _student(np.array([other[s] - one[s] for s in one if s in other])),
@@ -128,16 +184,35 @@ def _student(values: np.ndarray, wide: float | None = None) -> tuple[float, floa
 
 
 @EXERCISES.add(
-    "grid 1.5",
-    lambda network: network,
-    lambda network: build_core("abstractor tied", "rmts", features=128, classes=2, length=6),
+    "grid 2.4",
+    lambda tasks: _correlation([pair for own in tasks.values() for pair in own], stats.rankdata),
+    lambda tasks: _correlation([pair for own in tasks.values() for pair in _centred(own, np.array)]),
+    lambda tasks: np.mean([_correlation(own, stats.rankdata) for own in tasks.values()]),
 )
-def even_start(answer) -> None:
-    """Two maps that start as one."""
-    with seeded(1, "even start"):
-        network = build_core("abstractor learned", "rmts", features=128, classes=2, length=6)
-    copy, before = changed_copy(answer, network)
-    require(getattr(copy, "key", None) is not None, "keep both maps: query and key.")
-    require(near(copy.key.weight, copy.query.weight, 1e-6), "both maps start with the same numbers.")
-    require(copy.key is not copy.query, "they have to be free to part: two layers, not one.")
-    same_but(before, copy, "key")
+def ranks_within(answer) -> None:
+    """A correlation of ranks within tasks."""
+    rng = numpy_rng(1, "kinds of networks")
+    for sizes in ((4, 9), (5, 7, 12)):
+        tasks = {}
+        for place, size in enumerate(sizes):
+            signal = rng.normal(3 * place, 1, size)
+            noisy = (-1) ** place * signal + rng.normal(0, 0.7, size) + 5 * place
+            tasks[f"task {place + 1}"] = [(float(x), float(y)) for x, y in zip(signal, noisy, strict=True)]
+        given = number(answer({name: list(own) for name, own in tasks.items()}))
+        expected = _correlation([pair for own in tasks.values() for pair in _centred(own)])
+        hint = (
+            "rank within each task, take off the task's mean rank, divide by how many it has, then join all"
+        )
+        require(near(given, expected, 2e-3), f"{hint}: {expected:.2f}, not {given:.2f}.")
+
+
+def _centred(own: list, ranked=stats.rankdata) -> list:
+    """Ranks of a task's pairs, less their mean and over how many there are."""
+    ranks = np.array([ranked(values) for values in zip(*own, strict=True)])
+    return ((ranks - ranks.mean(axis=1, keepdims=True)) / len(own)).T.tolist()
+
+
+def _correlation(pairs: list, ranked=np.array) -> float:
+    """The correlation of pairs, or of their ranks."""
+    one, other = (ranked(values) for values in zip(*pairs, strict=True))
+    return float(np.corrcoef(one, other)[0, 1])

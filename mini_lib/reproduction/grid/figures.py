@@ -1,7 +1,7 @@
 """How the chapter draws the study: scores on new content, contrasts, and what exchanges leave of a signal."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -12,12 +12,31 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.grid.tasks import HIDDEN, Problems
-from mini_lib.reproduction.grid.contrasts import MATTERS, Found, Inside, Interval, Scored, interval
-from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, legend_below, require_nonempty, style
+from mini_lib.reproduction.grid.contrasts import (
+    MATTERS,
+    Found,
+    Inside,
+    Interval,
+    Scored,
+    given,
+    interval,
+    rank_correlation,
+)
+from mini_lib.reproduction.plotting import (
+    OKABE_ITO,
+    RULE,
+    Number,
+    Numbers,
+    figure,
+    legend_below,
+    require_nonempty,
+    seed_dots,
+    style,
+)
 
 NOT_RUN = "#8a8a8a"
 RIGHT = "#009E73"
-MARKS = "osD^vPX"
+WALL = {"closed": "#0072B2", "open": "#D55E00"}  # the colours of twins
 RELATIONS = {"fixed": "fixed", "tied": "one map", "learned": "two maps"}
 RELATIONS |= {"learned from fixed": "two maps from the identity"}
 NAMES = {
@@ -177,23 +196,50 @@ def _line(ax: Axes, place: float, found: Interval | None, color: str, **mark: st
     ax.plot([found.mean], [place], "o", color=color, markersize=6, **mark)
 
 
-def inside_scatter(points: Sequence[Inside]) -> Figure:
-    """Draw S on new content against how far a signal tells structure from content, untrained and trained.
+def twin_dots(
+    ax: Axes,
+    place: Number,
+    closed: Numbers,
+    opened: Numbers,
+    apart: float = 0.15,
+    spread: float = 0.06,
+    middle: Callable = np.mean,
+) -> None:
+    """Draw the runs of two twins side by side, with their wall and without it, and a bar at each one's `middle`."""
+    for side, values, color in zip((-apart, apart), (closed, opened), WALL.values(), strict=True):
+        seed_dots(ax, place + side, values, color=color, spread=spread, bar=0)
+        ends = place + side - 0.8 * apart, place + side + 0.8 * apart
+        ax.hlines(middle(values), *ends, color=color, linewidth=2.2, zorder=3)
 
-    That is what is kept when content is exchanged less what is kept when structure is: 1 for a signal that holds all
-    of the structure and nothing of the content. A dot is a run; a family has its mark and colour.
+
+def wall_key(ax: Axes, without: str = "wall taken down") -> None:
+    """Say by an empty line each which colour has a wall, for a legend that is drawn later."""
+    for label, color in zip(("with its wall", without), WALL.values(), strict=True):
+        ax.plot([], [], "o", color=color, label=label)
+
+
+def inside_kinds(points: Sequence[Inside], tasks: Mapping[str, str]) -> Figure:
+    """Draw score on new content against how far a signal tells structure from content, untrained and trained.
+
+    That is what is kept when content is exchanged less what is kept when structure is. A dot is a kind of network in
+    a task, the mean of its runs. Hollow are those that the protocol leaves out; without them in each panel stands
+    how well the one ranks kinds as the other does.
     """
-    require_nonempty("run", points)
-    families = list(dict.fromkeys(point.family for point in points))
+    require_nonempty("task", tasks)
     with style():
-        fig, axes = figure(1, 2, size=(8.6, 3.9), sharey=True)
-        for ax, when in zip(axes, ("untrained", "trained"), strict=True):
-            for number, family in enumerate(families):
-                own = [point for point in points if point.family == family]
-                x = [getattr(point, when) for point in own]
-                look = {"color": OKABE_ITO[number % len(OKABE_ITO)], "marker": MARKS[number % len(MARKS)]}
-                ax.plot(x, [point.new for point in own], linewidth=0, alpha=0.6, label=family, **look)
-            ax.set(title=when, xlabel="kept by content less by structure")
-        axes[0].set_ylabel("score with new content")
-        legend_below(fig)
+        size = (2.2 * len(tasks) + 0.8, 4.6)
+        fig, axes = figure(2, len(tasks), size=size, squeeze=False, sharex=True, sharey=True)
+        for row, when in zip(axes, ("untrained", "trained"), strict=True):
+            for ax, (task, heading) in zip(row, tasks.items(), strict=True):
+                own = [point for point in points if point.task == task]
+                for name in dict.fromkeys(point.mechanism for point in own):
+                    runs = [point for point in own if point.mechanism == name]
+                    x, y = (np.mean([getattr(run, part) for run in runs]) for part in (when, "new"))
+                    fill = "none" if given(runs[0]) else "full"
+                    ax.plot(x, y, "o", color=OKABE_ITO[0], fillstyle=fill, alpha=0.8)
+                ranked = rank_correlation([point for point in own if not given(point)], when, draws=50)
+                said = "" if ranked is None else f"\nranks: {_short(ranked.mean)}"
+                ax.set_title((heading if when == "untrained" else "") + said)
+            row[0].set_ylabel(f"{when}\nscore with new content")
+        fig.supxlabel("kept by content less kept by structure", fontsize="medium")
     return fig

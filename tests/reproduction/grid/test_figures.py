@@ -96,12 +96,35 @@ def some(trained, new, mechanism="lstm", seed=1):
     return Inside("rules", "d3, m=95", mechanism, seed, 0.0, trained, new)
 
 
-def test_the_scatter_has_a_dot_for_every_run():
-    points = [some(0.1, 0.2), some(0.3, 0.4, seed=2), some(0.5, 0.6, "esbn")._replace(family="recall")]
-    fig = figures.inside_scatter(points)
-    assert [len(line.get_xdata()) for line in fig.axes[1].lines] == [2, 1]
-    assert list(fig.axes[1].lines[0].get_xdata()) == [0.1, 0.3]
-    assert list(fig.axes[0].lines[0].get_xdata()) == [0.0, 0.0]
+def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_hollow_and_not_ranked():
+    points = [some(x, x, name) for name, x in {"lstm": 0.1, "esbn": 0.3, "pointer": 0.5}.items()]
+    points += [
+        some(0.3, 0.3, seed=2),
+        some(-1.0, 1.0, "corelnet fixed"),
+        some(0.9, 0.9)._replace(task="match"),
+    ]
+    points = [point._replace(untrained=-point.trained) for point in points]
+    fig = figures.inside_kinds(points, {"d3, m=95": "a rule"})
+    trained = fig.axes[1]
+    assert [line.get_xdata()[0] for line in trained.lines] == pytest.approx([0.2, 0.3, 0.5, -1.0])
+    assert [line.get_fillstyle() for line in trained.lines] == ["full"] * 3 + ["none"]
+    assert trained.get_title() == "\nranks: 1.00"
+    assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([-0.2, -0.3, -0.5, 1.0])
+    assert fig.axes[0].get_title() == "a rule\nranks: -1.00"
+    with pytest.raises(UsageError, match="task"):
+        figures.inside_kinds(points, {})
+
+
+def test_twins_stand_side_by_side_in_the_colours_of_the_key():
+    _, ax = plt.subplots()
+    figures.twin_dots(ax, 2, [1.0, 2.0, 6.0], [4.0], middle=np.median)
+    figures.wall_key(ax)
+    closed, opened, *key = ax.lines
+    assert list(closed.get_ydata()) == [1.0, 2.0, 6.0]
+    assert max(closed.get_xdata()) < 2 < min(opened.get_xdata())
+    assert [line.get_color() for line in key] == [closed.get_color(), opened.get_color()]
+    bars = [each.get_segments()[0] for each in ax.collections if np.ptp(each.get_segments()[0][:, 0])]
+    assert [bar[0, 1] for bar in bars] == [2.0, 4.0]
 
 
 def test_a_correlation_is_of_ranks_within_tasks_and_not_between_them():
