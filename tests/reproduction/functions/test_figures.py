@@ -64,6 +64,11 @@ DRAWN = {  # what is drawn: the words at its axes
         "",
         "mean squared error",
     },
+    lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}}, sharey=False): {
+        "step",
+        "",
+        "mean squared error",
+    },
     lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)", [68.3]): {
         *("update", "covered (%)", "")
     },

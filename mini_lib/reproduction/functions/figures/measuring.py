@@ -24,17 +24,17 @@ ERROR = "mean squared error"
 # ------------------------------------------------------------------------------------------------ step by step
 
 
-def _panels(count: int, height: float) -> tuple[Figure, np.ndarray]:
-    """A row of panels on one scale, wide enough for a class of curves each."""
+def _panels(count: int, height: float, sharey: bool = True) -> tuple[Figure, np.ndarray]:
+    """A row of panels, on one scale with `sharey`, wide enough for a class of curves each."""
     size = (max(5.0, 3.0 * count + 0.3), height)
-    return figure(1, count, size=size, squeeze=False, sharey=True)
+    return figure(1, count, size=size, squeeze=False, sharey=sharey)
 
 
-def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) -> Figure:
+def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR, sharey: bool = True) -> Figure:
     """Draw the error of each step, a panel for each class and a line for each network or predictor, by name.
 
     Errors are those of `analysis.error_by_step`, on a logarithmic axis. What is said to a network's name, as in "1d,
-    sliding", has open dots.
+    sliding", has open dots. Without `sharey` each panel has a scale of its own.
     """
     require_nonempty("network or predictor, by name", errors)
     dot = {"marker": "o", "markersize": 3}
@@ -44,7 +44,7 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
     }
     classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
-        fig, axes = _panels(len(classes), 3.8)
+        fig, axes = _panels(len(classes), 3.8, sharey)
         for ax, kind in zip(axes[0], classes, strict=True):
             for name, by_class in errors.items():
                 if kind in by_class:
@@ -52,7 +52,8 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR) ->
                     ax.plot(x, by_class[kind], **drawn[name])
             ax.set(title=label(kind), xlabel="step", yscale="log")
         axes[0, 0].set_ylabel(ylabel)
-        log_ticks(axes[0, 0].yaxis)
+        for ax in axes[0, : 1 if sharey else None]:
+            log_ticks(ax.yaxis)
         handles = [Line2D([], [], label=label(name), **look) for name, look in drawn.items()]
         legend_below(fig, handles)
     return fig
