@@ -15,7 +15,7 @@ TRUTH = BLACK  # the function itself
 ASKED = VERMILION  # queries, and the column that they ask for
 OTHERS = ("#8C5A2B", "#A6A6A6", "#2F7D7A", "#C4A0E0")  # predictors that are no networks, dashed
 RULE_COLOURS = dict(zip(("zero", "OLS line", "ridge AR(2)", "Gaussian process"), OTHERS, strict=True))
-RULE_COLOURS["last value"] = "#7A7A00"
+RULE_COLOURS |= {"last value": "#7A7A00", "floor from differences": "#C9A27A"}
 EARLY_TO_LATE = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.15, 1, 256)))  # no yellow: too faint
 KIND_COLOURS = {"lin": GREEN, "rbf": PINK, "sine": "#5D3A9B"}
 KIND_NAMES = {
