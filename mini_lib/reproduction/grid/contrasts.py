@@ -384,6 +384,8 @@ class Inside(NamedTuple):
     untrained: float  #: kept when content is exchanged, less kept when structure is, before training.
     trained: float  #: the same after training.
     new: float  #: S on new content.
+    content: float = math.nan  #: after training, kept when content is exchanged.
+    structure: float = math.nan  #: after training, kept when structure is exchanged.
 
 
 def insides(records: Records) -> list[Inside]:
@@ -399,7 +401,9 @@ def insides(records: Records) -> list[Inside]:
                 metrics[f"{when}kept_content"] - metrics[f"{when}kept_structure"]
                 for when in ("untrained_", "")
             )
-            points.append(Inside(family, task, row, record["seed"], before, after, scored(task, record).new))
+            halves = metrics["kept_content"], metrics["kept_structure"]
+            new_content = scored(task, record).new
+            points.append(Inside(family, task, row, record["seed"], before, after, new_content, *halves))
     return points
 
 

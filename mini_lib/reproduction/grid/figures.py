@@ -218,28 +218,54 @@ def wall_key(ax: Axes, without: str = "wall taken down") -> None:
         ax.plot([], [], "o", color=color, label=label)
 
 
-def inside_kinds(points: Sequence[Inside], tasks: Mapping[str, str]) -> Figure:
-    """Draw score on new content against how far a signal tells structure from content, untrained and trained.
+def inside_kinds(
+    points: Sequence[Inside],
+    tasks: Mapping[str, str],
+    rows: Mapping[str, str],
+    names: Mapping[tuple[str, str], str] | None = None,
+) -> Figure:
+    """Draw score on new content against numbers from inside, a row of panels for each and a column for each task.
 
-    That is what is kept when content is exchanged less what is kept when structure is. A dot is a kind of network in
-    a task, the mean of its runs. Hollow are those that the protocol leaves out; without them in each panel stands
-    how well the one ranks kinds as the other does.
+    A dot is a kind of network in a task, the mean of its runs. Rings are those that the protocol leaves out; without
+    them in each panel stands how well the number ranks kinds as the score does.
+
+    Args:
+        points: every run.
+        tasks: a title for each.
+        rows: fields of `Inside`, each with the words below its axis.
+        names: what stands beside a dot, by task and mechanism; a dot that is not here has no name.
     """
     require_nonempty("task", tasks)
+    require_nonempty("row", rows)
     with style():
-        size = (2.2 * len(tasks) + 0.8, 4.6)
-        fig, axes = figure(2, len(tasks), size=size, squeeze=False, sharex=True, sharey=True)
-        for row, when in zip(axes, ("untrained", "trained"), strict=True):
-            for ax, (task, heading) in zip(row, tasks.items(), strict=True):
-                own = [point for point in points if point.task == task]
-                for name in dict.fromkeys(point.mechanism for point in own):
-                    runs = [point for point in own if point.mechanism == name]
-                    x, y = (np.mean([getattr(run, part) for run in runs]) for part in (when, "new"))
-                    fill = "none" if given(runs[0]) else "full"
-                    ax.plot(x, y, "o", color=OKABE_ITO[0], fillstyle=fill, alpha=0.8)
-                ranked = rank_correlation([point for point in own if not given(point)], when, draws=50)
-                said = "" if ranked is None else f"\nranks: {_short(ranked.mean)}"
-                ax.set_title((heading if when == "untrained" else "") + said)
-            row[0].set_ylabel(f"{when}\nscore with new content")
-        fig.supxlabel("kept by content less kept by structure", fontsize="medium")
+        size = (2.6 * len(tasks) + 0.8, 2.5 * len(rows))
+        fig, axes = figure(len(rows), len(tasks), size=size, squeeze=False, sharex="row", sharey=True)
+        for (place, (part, words)), (column, (task, heading)) in product(
+            enumerate(rows.items()), enumerate(tasks.items())
+        ):
+            ax = axes[place, column]
+            own = [point for point in points if point.task == task]
+            for name in dict.fromkeys(point.mechanism for point in own):
+                runs = [point for point in own if point.mechanism == name]
+                x, y = (np.mean([getattr(run, each) for run in runs]) for each in (part, "new"))
+                look = {"fillstyle": "none", "markersize": 9} if given(runs[0]) else {"alpha": 0.8}
+                ax.plot(x, y, "o", color=OKABE_ITO[0], **look)
+                said = (names or {}).get((task, name))
+                if said:
+                    left = x > 0.45
+                    ax.annotate(
+                        said,
+                        (x, y),
+                        xytext=(-6 if left else 6, -1),
+                        textcoords="offset points",
+                        ha="right" if left else "left",
+                        va="top" if y > 0.9 else "center",
+                        fontsize=7,
+                    )
+            ranked = rank_correlation([point for point in own if not given(point)], part, draws=50)
+            said = "" if ranked is None else f"\nranks: {_short(ranked.mean)}"
+            ax.set_title((heading if place == 0 else "") + said)
+            ax.set_xlabel(words)
+        for row in axes:
+            row[0].set_ylabel("score with new content")
     return fig

@@ -96,7 +96,7 @@ def some(trained, new, mechanism="lstm", seed=1):
     return Inside("rules", "d3, m=95", mechanism, seed, 0.0, trained, new)
 
 
-def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_hollow_and_not_ranked():
+def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_rings_and_not_ranked():
     points = [some(x, x, name) for name, x in {"lstm": 0.1, "esbn": 0.3, "pointer": 0.5}.items()]
     points += [
         some(0.3, 0.3, seed=2),
@@ -104,15 +104,19 @@ def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_hollow_and_not
         some(0.9, 0.9)._replace(task="match"),
     ]
     points = [point._replace(untrained=-point.trained) for point in points]
-    fig = figures.inside_kinds(points, {"d3, m=95": "a rule"})
+    rows = {"untrained": "before", "trained": "after"}
+    fig = figures.inside_kinds(points, {"d3, m=95": "a rule"}, rows, {("d3, m=95", "esbn"): "an ESBN"})
     trained = fig.axes[1]
+    assert words(fig) == ["an ESBN"] * 2
+    assert trained.texts[0].xy == (0.3, 0.3)
+    assert trained.get_xlabel() == "after"
     assert [line.get_xdata()[0] for line in trained.lines] == pytest.approx([0.2, 0.3, 0.5, -1.0])
     assert [line.get_fillstyle() for line in trained.lines] == ["full"] * 3 + ["none"]
     assert trained.get_title() == "\nranks: 1.00"
     assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([-0.2, -0.3, -0.5, 1.0])
     assert fig.axes[0].get_title() == "a rule\nranks: -1.00"
     with pytest.raises(UsageError, match="task"):
-        figures.inside_kinds(points, {})
+        figures.inside_kinds(points, {}, rows)
 
 
 def test_twins_stand_side_by_side_in_the_colours_of_the_key():
