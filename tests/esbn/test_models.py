@@ -17,7 +17,7 @@ from esbn import oracles
 from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
 from mini_lib.esbn.tasks import make_problems
-from mini_lib.layers import LSTMCell, scaled
+from mini_lib.layers import LSTMCell, check_sequences, scaled
 
 WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
 CLASSES = {2: 2, 6: 2, 9: 4}
@@ -298,6 +298,23 @@ def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
     assert (zeroed - core(z)).abs().max() > 1e-3
     with pytest.raises(UsageError, match=r"step 0: memory holds \d keys, the edit returned \d"):
         core.algorithm_1(z, lambda t, keys: [*keys, keys])
+
+
+@pytest.mark.parametrize("name", ["esbn", "lstm", "transformer"])
+def test_vectors_of_another_size_are_refused(name):
+    network = MODELS[name](features=16, classes=2)
+    assert network(torch.randn(4, 9, 16)).shape == (4, 2)
+    for shape in ((4, 9, 17), (4, 0, 16)):
+        with pytest.raises(UsageError, match=r"vectors of 16 features, \[B, \w, 16\]; got"):
+            network(torch.randn(shape))
+
+
+def test_what_is_no_sequence_of_vectors_is_refused():
+    """Without the types that tests check, by which such things would not come so far."""
+    with pytest.raises(UsageError, match=r"\[B, T, 16\]; got \[9, 16\]"):
+        check_sequences(torch.randn(9, 16), None, 16)
+    with pytest.raises(UsageError, match="takes a tensor of floats"):
+        check_sequences(torch.ones(4, 9, 16, dtype=torch.long), None, 16)
 
 
 def sizes_of(part):

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_whole
-from mini_lib.layers import LSTMCell, linear
+from mini_lib.layers import LSTMCell, check_sequences, linear
 
 
 class ESBNTrace(NamedTuple):
@@ -41,7 +41,7 @@ class ESBN(nn.Module):
     Without `confidence` none is appended to retrieved keys (the ablation of Table 19). With `default_memory`, which
     goes with confidence=False as in the paper, each problem starts with one learned key and value (Table 20).
 
-    Any embeddings will do, of any length, here to tell which of two equal problems has its steps reversed:
+    Any embeddings will do, in sequences of any length. Here it tells which of two equal problems is reversed:
 
     >>> from torch import nn
     >>> _ = torch.manual_seed(0)
@@ -71,7 +71,7 @@ class ESBN(nn.Module):
         check_whole(features=features, classes=classes, hidden=hidden, key_size=key_size)
         if confidence and default_memory:
             raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
-        self.confidence, self.default_memory = confidence, default_memory
+        self.features, self.confidence, self.default_memory = features, confidence, default_memory
         self.controller = LSTMCell(key_size + confidence, hidden)
         self.key = linear(hidden, key_size, "kaiming")
         self.gate = linear(hidden, 1, "xavier")
@@ -94,6 +94,7 @@ class ESBN(nn.Module):
         first, if it is there), it returns as many keys, which memory holds from then on.
         """
         # Algorithm 1
+        check_sequences(z, None, self.features)
         batch = len(z)
         read = z.new_zeros(batch, self.controller.weight_ih.shape[1])  # line 1, k_r: [B, K + 1]
         state = self.controller.initial_state(z)  # line 2, h and the LSTM's cell: [B, H] each
@@ -129,6 +130,7 @@ class ESBN(nn.Module):
         Row t has weight only on entries that memory holds at step t. Step 0 reads nothing; its row is zero.
         """
         # Algorithm 1, lines 10 and 11, which do not depend on the controller
+        check_sequences(z, None, self.features)
         queries = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)  # [B, T + 1, D]
         values = z
         if self.default_memory:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import check_whole
-from mini_lib.layers import linear, sinusoidal_positions
+from mini_lib.layers import check_sequences, linear, sinusoidal_positions
 
 HEADS = 8
 
@@ -57,6 +57,7 @@ class Transformer(nn.Module):
 
     def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """What the layer makes of each step."""
+        check_sequences(z, *self.positions.shape)
         x = z + self.positions
         x = self.norm1(x + self.attention(x)[0])
         x = self.norm2(x + self.contract(F.relu(self.expand(x))))
