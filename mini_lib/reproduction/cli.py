@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError, check_names
+from mini_lib.errors import (
+    INTERRUPTED,
+    INTERRUPTED_STATUS,
+    CorruptFileError,
+    UsageError,
+    check_names,
+    unknown_name_error,
+)
 
 if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command loads what it needs
     from mini_lib.reproduction.cells import Cell
@@ -83,6 +90,10 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
     if table in known:
         table = None
+    elif "." not in (table or "."):
+        raise unknown_name_error(
+            "paper or table", table, [*known, *dict.fromkeys(cell.table for cell in chosen)]
+        )
     tables = None if table is None else [table]
     for name, wanted in {"table": tables, "row": rows, "column": columns, "variant": variants}.items():
         chosen = filter_cells(chosen, name, wanted)
@@ -472,6 +483,10 @@ def compare(
     if own:
         print(mine.listing(cells(table, rows, columns, variant), records))
         return
+    if summary and variant:
+        raise UsageError(
+            "--summary counts the papers' own cells, not their variants; leave one of the two out"
+        )
     comparisons = reproduction.compare(cells(table, rows, columns, variant), to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))

@@ -25,7 +25,9 @@ def own_records(seeds: Iterable[int], folder: Path | None) -> Records:
     """The records that a reader's runs of these seeds go to; UsageError for a seed that stored runs may have."""
     for seed in seeds:
         if seed < OWN_SEEDS:
-            raise UsageError(f"seed {seed} is kept for the stored runs; take one from {OWN_SEEDS} on")
+            raise UsageError(
+                f"seeds below {OWN_SEEDS} are kept for the stored runs, got {seed}; take one from {OWN_SEEDS} on"
+            )
     return Records(own_folder(folder))
 
 

@@ -151,6 +151,8 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("list", "--records", "nowhere"), "no folder of records at nowhere"),
         (("list", "--colour"), "--colour"),
         (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
+        (("compare", "esbnn"), "unknown paper or table 'esbnn'; did you mean 'esbn'?"),
+        (("compare", "--summary", "--variant", "tutorial"), "leave one of the two out"),
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (
             ("compare", "scan.table1", "--variant", "tutorail"),
@@ -166,7 +168,10 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
         ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", "1.5"), "Invalid value for '--seed'"),
-        ((*REPRODUCE, "--seed", -1), "seed -1 is kept for the stored runs; take one from 101 on"),
+        (
+            (*REPRODUCE, "--seed", -1),
+            "seeds below 101 are kept for the stored runs, got -1; take one from 101 on",
+        ),
         (("compare", "--records", "nowhere"), "no folder of records at nowhere"),
         (("bench", "--model", "lstmm"), "unknown model 'lstmm'; did you mean 'lstm'"),
         (("results", "merge", ".", "--records", "empty"), "no record files"),
@@ -348,7 +353,7 @@ def test_a_run_of_ones_own_goes_to_ones_own_folder_and_is_shown_beside_the_store
     before = (made / "records" / "esbn.table9.jsonl").read_text()
     code, _, err = run(*REPRODUCE, "--seed", 101, "--seed", 2)
     assert code == 2
-    assert "seed 2 is kept for the stored runs" in err
+    assert "seeds below 101 are kept for the stored runs, got 2" in err
     own = (*REPRODUCE, "--seed", 101, "--seed", 7_000, "--seed", 101)
     code, out, _ = run(*own)
     assert code == 0

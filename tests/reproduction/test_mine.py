@@ -95,7 +95,7 @@ def test_verdicts_are_not_judged_on_own_runs(tmp_path, monkeypatch):
 
 
 def test_seeds_of_stored_runs_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="seed 100 is kept for the stored runs; take one from 101 on"):
+    with pytest.raises(UsageError, match="seeds below 101 are kept for the stored runs, got 100; take one"):
         mine.own_records([101, 100], tmp_path / "own")
     assert mine.own_records([101, 7000], tmp_path / "own").folder == tmp_path / "own"
 
