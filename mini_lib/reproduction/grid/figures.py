@@ -1,7 +1,7 @@
 """How the chapter draws the study: scores on new content, contrasts, and what exchanges leave of a signal."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -223,6 +223,7 @@ def inside_kinds(
     tasks: Mapping[str, str],
     rows: Mapping[str, str],
     names: Mapping[tuple[str, str], str] | None = None,
+    grey: Collection[tuple[str, str]] = (),
 ) -> Figure:
     """Draw score on new content against numbers from inside, a row of panels for each and a column for each task.
 
@@ -234,6 +235,7 @@ def inside_kinds(
         tasks: a title for each.
         rows: fields of `Inside`, each with the words below its axis.
         names: what stands beside a dot, by task and mechanism; a dot that is not here has no name.
+        grey: the dots that are grey, by task and mechanism; they are ranked like all others.
     """
     require_nonempty("task", tasks)
     require_nonempty("row", rows)
@@ -249,7 +251,7 @@ def inside_kinds(
                 runs = [point for point in own if point.mechanism == name]
                 x, y = (np.mean([getattr(run, each) for run in runs]) for each in (part, "new"))
                 look = {"fillstyle": "none", "markersize": 9} if given(runs[0]) else {"alpha": 0.8}
-                ax.plot(x, y, "o", color=OKABE_ITO[0], **look)
+                ax.plot(x, y, "o", color=NOT_RUN if (task, name) in grey else OKABE_ITO[0], **look)
                 said = (names or {}).get((task, name))
                 if said:
                     left = x > 0.45

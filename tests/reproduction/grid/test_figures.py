@@ -115,6 +115,9 @@ def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_rings_and_not_
     assert trained.get_title() == "\nranks: 1.00"
     assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([-0.2, -0.3, -0.5, 1.0])
     assert fig.axes[0].get_title() == "a rule\nranks: -1.00"
+    greyed = figures.inside_kinds(points, {"d3, m=95": "a rule"}, rows, grey={("d3, m=95", "esbn")}).axes[1]
+    assert [line.get_color() == figures.NOT_RUN for line in greyed.lines] == [False, True, False, False]
+    assert greyed.get_title() == "\nranks: 1.00"
     with pytest.raises(UsageError, match="task"):
         figures.inside_kinds(points, {}, rows)
 
