@@ -79,7 +79,7 @@ def check_sequences(z: Tensor, length: int | None, features: int) -> None:
     """UsageError unless z is [B, T, D], B sequences of `length` vectors of so many features; None is any length."""
     if not isinstance(z, Tensor) or not z.is_floating_point():
         raise UsageError(f"this network takes a tensor of floats, [B, T, {features}]; use .float()")
-    if z.dim() != 3 or z.shape[1] != (length or max(1, z.shape[1])) or z.shape[2] != features:
+    if z.dim() != 3 or z.shape[1] == 0 or z.shape[1] != (length or z.shape[1]) or z.shape[2] != features:
         raise UsageError(
             f"this network was built for sequences of {f'{length} ' if length else ''}vectors of {features} "
             f"features, [B, {length or 'T'}, {features}]; got {list(z.shape)}"

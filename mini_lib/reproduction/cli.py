@@ -90,7 +90,7 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
     if table in known:
         table = None
-    elif "." not in (table or "."):
+    elif table and "." not in table:
         raise unknown_name_error(
             "paper or table", table, [*known, *dict.fromkeys(cell.table for cell in chosen)]
         )
@@ -484,9 +484,7 @@ def compare(
         print(mine.listing(cells(table, rows, columns, variant), records))
         return
     if summary and variant:
-        raise UsageError(
-            "--summary counts the papers' own cells, not their variants; leave one of the two out"
-        )
+        raise UsageError("--summary counts all variants of a claim; leave --variant out")
     comparisons = reproduction.compare(cells(table, rows, columns, variant), to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))

@@ -52,7 +52,7 @@ are *too few runs* where a cell that decides has fewer than three. It is *incomp
 no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart. Beneath
 them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is: another
 *reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not claim, and we
-ask all the same, is called *a control of ours* and counted apart.
+ask all the same, is marked *ours* and counted apart.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
 authors' code does, one reading fills the table and the other is compared with the same printed numbers. An *addition

@@ -300,7 +300,7 @@ def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
         core.algorithm_1(z, lambda t, keys: [*keys, keys])
 
 
-@pytest.mark.parametrize("name", ["esbn", "lstm", "transformer"])
+@pytest.mark.parametrize("name", MODELS)
 def test_vectors_of_another_size_are_refused(name):
     network = MODELS[name](features=16, classes=2)
     assert network(torch.randn(4, 9, 16)).shape == (4, 2)

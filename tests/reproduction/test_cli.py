@@ -152,7 +152,7 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("list", "--colour"), "--colour"),
         (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
         (("compare", "esbnn"), "unknown paper or table 'esbnn'; did you mean 'esbn'?"),
-        (("compare", "--summary", "--variant", "tutorial"), "leave one of the two out"),
+        (("compare", "--summary", "--variant", "tutorial"), "leave --variant out"),
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (
             ("compare", "scan.table1", "--variant", "tutorail"),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import check_whole
-from mini_lib.layers import LSTMCell, initialise, linear
+from mini_lib.layers import LSTMCell, check_sequences, initialise, linear
 
 ROWS = 10  # N, of the memory matrix
 EPSILON = 1e-8  # under the cosine
@@ -52,6 +52,7 @@ class NTM(nn.Module):
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
         super().__init__()
         check_whole(features=features, classes=classes, hidden=hidden, row_size=row_size)
+        self.features = features
         self.controller = LSTMCell(features + row_size, hidden)
         self.read_key = linear(hidden, row_size, "xavier_tanh")
         self.read_strength = linear(hidden, 1, "kaiming")
@@ -73,6 +74,7 @@ class NTM(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, None, self.features)
         steps, (rows, row_size) = z.shape[1], self.memory.shape
         from_image, from_read = self.controller.weight_ih.split([z.shape[2], row_size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh

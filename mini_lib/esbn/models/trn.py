@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import check_whole
 from mini_lib.esbn.models.rn import with_tags
-from mini_lib.layers import linear
+from mini_lib.layers import check_sequences, linear
 
 
 class TemporalRelationNet(nn.Module):
@@ -43,6 +43,7 @@ class TemporalRelationNet(nn.Module):
         check_whole(
             features=features, classes=classes, length=length, hidden=hidden, relation_size=relation_size
         )
+        self.features, self.length = features, length
         self.paper_form, self.triples = paper_form, length > 2
         self.pair_hidden = linear(2 * (features + 1), hidden)
         self.pair_out = linear(hidden, relation_size)
@@ -60,6 +61,7 @@ class TemporalRelationNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
+        check_sequences(z, self.length, self.features)
         u = with_tags(z)  # [B, T, D + 1]
         total = _relate(u, self.pair_members, self.pair_hidden, self.pair_out)  # [B, R]
         if self.paper_form:

@@ -64,16 +64,17 @@ DRAWN = {  # what is drawn: the words at its axes
         "",
         "mean squared error",
     },
-    lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}}, sharey=False): {
-        "step",
-        "",
-        "mean squared error",
-    },
     lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)", [68.3]): {
         *("update", "covered (%)", "")
     },
     lambda: figures.over_training({"one_d_window": [WINDOW]}, "$ab$", logarithmic=True): {"update", "$ab$"},
 }
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_panels_of_steps_share_their_scale_unless_told_not_to(shared):
+    lines, curves = figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}}, sharey=shared).axes[:2]
+    assert (lines.get_ylim() == curves.get_ylim()) == shared
 
 
 @pytest.mark.parametrize(("draw", "words"), DRAWN.items())
