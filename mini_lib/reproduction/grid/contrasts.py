@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from scipy import stats
 
 from mini_lib.functions.baselines import last_value
@@ -422,27 +423,43 @@ def rank_correlation(points: Sequence[Inside], when: str = "trained", draws: int
     Means over seeds are ranked within a task; the correlation is that of all ranks less their task's mean. The
     interval draws mechanisms, with all tasks that they have. There is no p. None for fewer than three mechanisms.
     """
-    cells = {}
-    for point in points:
-        cells.setdefault(point.task, {}).setdefault(point.mechanism, []).append(
-            (getattr(point, when), point.new)
-        )
-    names = sorted({name for own in cells.values() for name in own})
+    tasks, names = _by_task(points, when)
     if len(names) < 3:
         return None
-
-    def correlation(chosen: Sequence[str]) -> float:
-        ranks = []
-        for own in cells.values():
-            means = np.array([np.mean(own[name], axis=0) for name in chosen if name in own])
-            if len(means) > 1:
-                ranked = stats.rankdata(means, axis=0)
-                ranks.append((ranked - ranked.mean(axis=0)) / len(ranked))
-        x, y = np.concatenate(ranks).T if ranks else (np.zeros(1), np.zeros(1))
-        size = math.sqrt((x @ x) * (y @ y))
-        return float(x @ y) / size if size else math.nan
-
     rng = numpy_rng(0, "bootstrap of mechanisms")
-    drawn = np.array([correlation(rng.choice(names, len(names)).tolist()) for _ in range(draws)])
+    drawn = np.array([_agreement(tasks, rng.choice(names, len(names)).tolist()) for _ in range(draws)])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return Interval(correlation(names), float(low), float(high), math.nan, len(names))
+    return Interval(_agreement(tasks, names), float(low), float(high), math.nan, len(names))
+
+
+def rank_agreement(points: Sequence[Inside], when: str = "trained") -> float | None:
+    """The correlation of `rank_correlation` without its interval; None for fewer than three mechanisms."""
+    tasks, names = _by_task(points, when)
+    return None if len(names) < 3 else _agreement(tasks, names)
+
+
+def centred_ranks(pairs: Float[np.ndarray, "N 2"]) -> Float[np.ndarray, "N 2"]:
+    """The ranks of either number among the N pairs of a task, less their mean and over N."""
+    ranked = stats.rankdata(pairs, axis=0)
+    return (ranked - ranked.mean(axis=0)) / len(ranked)
+
+
+def _by_task(points: Sequence[Inside], when: str) -> tuple[dict[str, dict[str, list]], list[str]]:
+    """The signal and S of every run, by task and mechanism; and the names of all mechanisms."""
+    tasks = {}
+    for point in points:
+        own = tasks.setdefault(point.task, {})
+        own.setdefault(point.mechanism, []).append((getattr(point, when), point.new))
+    return tasks, sorted({name for own in tasks.values() for name in own})
+
+
+def _agreement(tasks: Mapping[str, Mapping[str, list]], chosen: Sequence[str]) -> float:
+    """The correlation over the chosen mechanisms, each as often as it stands there; NaN where nothing differs."""
+    ranks = []
+    for own in tasks.values():
+        means = np.array([np.mean(own[name], axis=0) for name in chosen if name in own])
+        if len(means) > 1:
+            ranks.append(centred_ranks(means))
+    x, y = np.concatenate(ranks).T if ranks else (np.zeros(1), np.zeros(1))
+    size = math.sqrt((x @ x) * (y @ y))
+    return float(x @ y) / size if size else math.nan

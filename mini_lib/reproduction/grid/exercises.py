@@ -18,6 +18,7 @@ from mini_lib.reproduction.exercises import (
     require,
     same_but,
 )
+from mini_lib.reproduction.grid.contrasts import centred_ranks
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 
 EXERCISES = Exercises()
@@ -186,7 +187,9 @@ def _student(values: np.ndarray, wide: float | None = None) -> tuple[float, floa
 @EXERCISES.add(
     "grid 2.4",
     lambda tasks: _correlation([pair for own in tasks.values() for pair in own], stats.rankdata),
-    lambda tasks: _correlation([pair for own in tasks.values() for pair in _centred(own, np.array)]),
+    lambda tasks: _correlation(
+        np.concatenate([np.subtract(own, np.mean(own, axis=0)) / len(own) for own in tasks.values()])
+    ),
     lambda tasks: np.mean([_correlation(own, stats.rankdata) for own in tasks.values()]),
 )
 def ranks_within(answer) -> None:
@@ -199,20 +202,14 @@ def ranks_within(answer) -> None:
             noisy = (-1) ** place * signal + rng.normal(0, 0.7, size) + 5 * place
             tasks[f"task {place + 1}"] = [(float(x), float(y)) for x, y in zip(signal, noisy, strict=True)]
         given = number(answer({name: list(own) for name, own in tasks.items()}))
-        expected = _correlation([pair for own in tasks.values() for pair in _centred(own)])
+        expected = _correlation(np.concatenate([centred_ranks(np.array(own)) for own in tasks.values()]))
         hint = (
             "rank within each task, take off the task's mean rank, divide by how many it has, then join all"
         )
         require(near(given, expected, 2e-3), f"{hint}: {expected:.2f}, not {given:.2f}.")
 
 
-def _centred(own: list, ranked=stats.rankdata) -> list:
-    """Ranks of a task's pairs, less their mean and over how many there are."""
-    ranks = np.array([ranked(values) for values in zip(*own, strict=True)])
-    return ((ranks - ranks.mean(axis=1, keepdims=True)) / len(own)).T.tolist()
-
-
-def _correlation(pairs: list, ranked=np.array) -> float:
+def _correlation(pairs: list | np.ndarray, ranked=np.array) -> float:
     """The correlation of pairs, or of their ranks."""
     one, other = (ranked(values) for values in zip(*pairs, strict=True))
     return float(np.corrcoef(one, other)[0, 1])

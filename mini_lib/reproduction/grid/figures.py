@@ -20,7 +20,7 @@ from mini_lib.reproduction.grid.contrasts import (
     Scored,
     given,
     interval,
-    rank_correlation,
+    rank_agreement,
 )
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,
@@ -264,8 +264,8 @@ def inside_kinds(
                         va="top" if y > 0.9 else "center",
                         fontsize=7,
                     )
-            ranked = rank_correlation([point for point in own if not given(point)], part, draws=50)
-            said = "" if ranked is None else f"\nranks: {_short(ranked.mean)}"
+            ranked = rank_agreement([point for point in own if not given(point)], part)
+            said = "" if ranked is None else f"\nranks: {_short(ranked)}"
             ax.set_title((heading if place == 0 else "") + said)
             ax.set_xlabel(words)
         for row in axes:
