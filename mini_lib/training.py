@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
+from mini_lib.cuda_graphs import RecordedGradients
 from mini_lib.devices import pick_device, use_precision
 from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.progress import counted, thin
@@ -156,7 +157,9 @@ class TrainingStack:
     `train` is the way to train; `batch` and `step` are there for timing and for watching single updates.
     """
 
-    def __init__(self, runs: list[TrainingRun], device: torch.device, stacked: bool):
+    def __init__(
+        self, runs: list[TrainingRun], device: torch.device, stacked: bool, recorded: bool | None = None
+    ):
         self.runs, self.stacked = runs, stacked
         self.first = runs[0]
         for run in runs:
@@ -183,6 +186,9 @@ class TrainingStack:
             self.base = self.first.model.to(device)
             self.params = dict(self.base.named_parameters())
         self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
+        recorded = device.type == "cuda" if recorded is None else recorded
+        learned = [value for value in self.params.values() if value.requires_grad]
+        self.recorded = RecordedGradients(self.compute, learned, device) if recorded else None
 
     def run(
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
@@ -253,15 +259,30 @@ class TrainingStack:
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all runs; their losses and scores, each [R]."""
-        self.optimiser.zero_grad(set_to_none=True)
-        losses, scores = self.losses(batch)
-        losses.sum().backward()
-        if self.first.clip is not None:
-            self.clip(self.first.clip)
+        losses, scores = self.gradients(batch)
+        self.descend()
+        return losses, scores
+
+    def descend(self) -> None:
+        """Change the parameters by their gradients, at the learning rate of this update."""
         if self.first.schedule is not None:
             for group in self.optimiser.param_groups:
                 group["lr"] = self.first.lr * self.first.schedule(self.update)
         self.optimiser.step()
+
+    def gradients(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Losses and scores of all runs, each [R]; the parameters' gradients, clipped, are set to the batch's."""
+        if self.recorded is not None:
+            return self.recorded(batch)
+        self.optimiser.zero_grad(set_to_none=True)
+        return self.compute(batch)
+
+    def compute(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """`gradients`, where the parameters have none."""
+        losses, scores = self.losses(batch)
+        losses.sum().backward()
+        if self.first.clip is not None:
+            self.clip(self.first.clip)
         return losses.detach(), scores.detach()
 
     def clip(self, norm: float) -> None:

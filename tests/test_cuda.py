@@ -7,7 +7,9 @@ import torch
 from torch.func import functional_call, stack_module_state
 from torch.nn.utils import parameters_to_vector
 
+from mini_lib.cuda_graphs import WARM_UP
 from mini_lib.devices import use_precision
+from mini_lib.functions.models.network import layout
 from mini_lib.functions.models.transformer import Block
 from mini_lib.functions.models.window import Gate
 from mini_lib.layers import dropout_masks
@@ -87,6 +89,69 @@ def test_an_update_waits_for_nothing(name):
         stack.step(batch)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def losses_of(stack: TrainingStack, updates: range) -> list[float]:
+    """The losses of some updates, all runs together; a short training set is gone through again and again."""
+    with use_precision("fp32", GPU):
+        return [stack.step(stack.batch(update % stack.first.updates))[0].sum().item() for update in updates]
+
+
+@pytest.mark.parametrize("networks", [1, 2])
+@pytest.mark.parametrize("name", TINY)
+def test_a_recording_learns_as_what_was_recorded(name, networks):
+    def stack(recorded: bool) -> TrainingStack:
+        runs = [build(name, seed) for seed in range(1, networks + 1)]
+        return TrainingStack(runs, GPU, stacked=networks > 1, recorded=recorded)
+
+    recorded, plain = stack(True), stack(False)
+    updates = range(WARM_UP + 4)
+    assert losses_of(recorded, updates) == pytest.approx(losses_of(plain, updates), rel=1e-3)
+    assert recorded.recorded.graph is not None
+    assert not recorded.recorded.failed
+
+
+def test_a_recording_keeps_what_it_reads():
+    """Tables that a network keeps may be dropped, as an extrapolation does; their place is soon another's."""
+    recorded, plain = (
+        TrainingStack([build("functions relational")], GPU, stacked=False, recorded=each)
+        for each in (True, False)
+    )
+    before, later = range(WARM_UP + 1), range(WARM_UP + 1, WARM_UP + 4)
+    assert losses_of(recorded, before) == pytest.approx(losses_of(plain, before), rel=1e-3)
+    layout.cache_clear()
+    litter = [torch.full((size,), 7, dtype=torch.uint8, device=GPU) for size in range(1, 9000, 9)]
+    assert losses_of(recorded, later) == pytest.approx(losses_of(plain, later), rel=1e-3)
+    assert len(litter) == 1000
+
+
+def test_a_batch_of_another_size_is_computed_as_it_is():
+    recorded, plain = (
+        TrainingStack([build("esbn lstm")], GPU, stacked=False, recorded=each) for each in (True, False)
+    )
+
+    def losses(stack: TrainingStack) -> list[float]:
+        found = losses_of(stack, range(WARM_UP + 2))
+        batch = stack.batch(0)
+        found.append(stack.step(batch | {name: batch[name][:3] for name in ("where", "answer")})[0].item())
+        return found + losses_of(stack, range(2))
+
+    assert losses(recorded) == pytest.approx(losses(plain), rel=1e-3)
+
+
+def test_what_cannot_be_recorded_is_trained_all_the_same():
+    run = build("esbn lstm")
+
+    def loss(apply, batch):
+        value, score = run.loss(apply, batch)
+        return value * float(value.item() > 0), score  # waits for the GPU
+
+    recorded = TrainingStack([replace(run, loss=loss)], GPU, stacked=False)
+    plain = TrainingStack([build("esbn lstm")], GPU, stacked=False, recorded=False)
+    with pytest.warns(RuntimeWarning, match="trained without a CUDA graph"):
+        found = losses_of(recorded, range(WARM_UP + 3))
+    assert found == pytest.approx(losses_of(plain, range(WARM_UP + 3)), rel=1e-3)
+    assert recorded.recorded.failed
 
 
 @pytest.mark.parametrize("stacked", [False, True])

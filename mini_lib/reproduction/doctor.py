@@ -131,10 +131,12 @@ def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:
     stack = TrainingStack([run], device, stacked=False)
     with use_precision("fp32", device):
         batch = to_device(batch, stack)
-        before, _ = stack.step(batch)
+        before, _ = stack.gradients(batch)
         gradients = [p.grad.flatten() for p in stack.params.values() if p.grad is not None]
+        norm = torch.cat(gradients).norm()  # now, since some optimisers write into gradients
+        stack.descend()
         after, _ = stack.losses(batch)
-    return [before.item(), torch.cat(gradients).norm().item(), after.item()]
+    return [before.item(), norm.item(), after.item()]
 
 
 def to_device(batch: Batch, stack: TrainingStack) -> Batch:
