@@ -4,6 +4,7 @@ An update of one of these networks starts a thousand kernels and more, and most 
 Python. A CUDA graph keeps their order and their places in memory; replayed, it computes with what lies there then.
 """
 
+import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -114,7 +115,9 @@ class RecordedGradients:
         """Record the computation, which computes nothing yet."""
         self._forget_gradients()
         own, graph, borrowed = copy_batch(batch), torch.cuda.CUDAGraph(), _Borrowed()
-        current = torch.cuda.current_stream()
+        current, collects = torch.cuda.current_stream(), gc.isenabled()
+        gc.collect()  # another stack's graph, if it ended meanwhile, would spoil this one
+        gc.disable()
         try:
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"), borrowed:
                 results = self.compute(own)
@@ -130,6 +133,8 @@ class RecordedGradients:
             self.gradients = [parameter.grad for parameter in self.parameters]
         finally:
             torch.cuda.set_stream(current)
+            if collects:
+                gc.enable()
 
     def _forget_gradients(self) -> None:
         for parameter in self.parameters:

@@ -80,7 +80,11 @@ class _Solved(torch.autograd.Function):
 
     @staticmethod
     def forward(matrix: Tensor, factor: Tensor, rhs: Tensor) -> Tensor:
-        return torch.cholesky_solve(rhs, factor)
+        if factor.device.type == "cpu":
+            return torch.cholesky_solve(rhs, factor)
+        # The same in two steps: on a GPU PyTorch's function for many systems waits, and is slow.
+        half = torch.linalg.solve_triangular(factor, rhs, upper=False)
+        return torch.linalg.solve_triangular(factor.mT, half, upper=True)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
