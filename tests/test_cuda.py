@@ -106,7 +106,7 @@ def test_a_recording_learns_as_what_was_recorded(name, networks):
 
     recorded, plain = stack(True), stack(False)
     updates = range(WARM_UP + 4)
-    assert losses_of(recorded, updates) == pytest.approx(losses_of(plain, updates), rel=1e-3)
+    assert losses_of(recorded, updates) == pytest.approx(losses_of(plain, updates), rel=1e-2)
     assert recorded.recorded.graph is not None
     assert not recorded.recorded.failed
 
