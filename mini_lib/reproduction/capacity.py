@@ -29,7 +29,8 @@ def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Buil
     heads = ("", "runs", "runs estimated", "core-hours", "core-hours estimated", "longest run")
     timed = [record for record in records if record["provenance"]["device"].startswith("cuda")]
     parts = [_trained_on_gpus(timed, records), COSTS, table(heads, rows), _on_workers(every)]
-    return "\n\n".join([*parts, _driver(records, every), _on_gpus(timed, every, costs)])
+    names = {title: cells[0].paper for title, cells in papers.items() if cells}
+    return "\n\n".join([*parts, _driver(records, every), _on_gpus(timed, by_paper, names, costs)])
 
 
 def write_capacity(path: Path, papers: dict[str, list[Cell]], records: Iterable[dict], build: Build) -> Path:
@@ -93,20 +94,29 @@ def _was(records: list[dict]) -> str:
     return "was" if len(records) == 1 else "were"
 
 
-def _on_gpus(timed: list[dict], costs: list[Cost], on_cpu: Costs) -> str:
-    """Hours of a GPU: what the runs that were timed on one make of it, and an assumption without any."""
-    seconds = sum(cost.seconds for cost in costs)
-    if not timed:
-        return (
-            f"**GPU-hours are not measured**, since no run on record was made on one. If a GPU stands for "
-            f"{CORES_OF_A_GPU} cores, which is an assumption, all of it is "
-            f"{seconds / CORES_OF_A_GPU / 3600:,.0f} GPU-hours."
+def _on_gpus(
+    timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs
+) -> str:
+    """Hours of a GPU: a paper's runs that were timed on one stand for its others, an assumption for other papers."""
+    sentences, hours, assumed = [], 0.0, []
+    for title, costs in by_paper.items():
+        seconds = sum(cost.seconds for cost in costs)
+        own = [record for record in timed if record["paper"] == names.get(title)]
+        if not own:
+            hours += seconds / CORES_OF_A_GPU / 3600
+            assumed.append(title)
+            continue
+        spent = sum(record["provenance"]["seconds"] for record in own)
+        cores = sum(on_cpu.of(record["settings"]).seconds for record in own)
+        hours += seconds * spent / cores / 3600
+        runs = "1 run" if len(own) == 1 else f"{len(own)} runs"
+        sentences.append(
+            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {span(spent)}; a core takes {span(cores)} for "
+            f"that, {cores / spent:.0f} times as long."
         )
-    spent = sum(record["provenance"]["seconds"] for record in timed)
-    cores = sum(on_cpu.of(record["settings"]).seconds for record in timed)
-    runs = "1 run" if len(timed) == 1 else f"{len(timed)} runs"
-    return (
-        f"{runs} on record {_was(timed)} made on a GPU, in {span(spent)}; a core takes {span(cores)} for that, "
-        f"{cores / spent:.0f} times as long. If that holds for the others, all of it is "
-        f"{seconds * spent / cores / 3600:,.0f} GPU-hours."
-    )
+    if not timed:
+        sentences.append("**GPU-hours are not measured**, since no run on record was made on one.")
+    if assumed:
+        where = "For the other papers we assume" if timed else "We assume"
+        sentences.append(f"{where} that a GPU stands for {CORES_OF_A_GPU} cores.")
+    return " ".join([*sentences, f"By that, all of it is {hours:,.0f} GPU-hours."])

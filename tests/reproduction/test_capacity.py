@@ -62,17 +62,21 @@ def test_what_was_never_run_is_said_to_be_estimated(papers):
 
 def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     text = capacity(papers, HOURS, build)
-    assert (
-        "**GPU-hours are not measured**, since no run on record was made on one. If a GPU stands for 20"
-        in text
-    )
+    assert "**GPU-hours are not measured**, since no run on record was made on one. We assume" in text
+    assert text.endswith("By that, all of it is 1 GPU-hours.")  # 18 core-hours, of which 20 are one
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
-    assert (
-        "1 run on record was made on a GPU, in 6 min; a core takes 60 min for that, 10 times as long" in text
-    )
-    assert "all of it is 2 GPU-hours" in text
+    assert "1 run on record was made on a GPU, in 6 min; a core takes 60 min for that, 10 times as" in text
+    assert text.endswith("By that, all of it is 2 GPU-hours.")
     twice = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
     assert "2 runs on record were made on a GPU, in 12 min" in capacity(papers, [*HOURS, *twice], build)
+
+
+def test_a_gpu_that_was_timed_on_one_paper_says_nothing_of_another(papers):
+    other = Cell("scan.table1", "A", "m=1", BASE | {"m": 7, "paper": "scan"}, 40, home="scan.table1")
+    hours = [*HOURS, timed(3600.0, m=7, paper="scan"), timed(360.0, 2, "cuda: H", m=1)]
+    text = capacity(papers | {"Two": [other]}, hours, build)
+    assert "For the other papers we assume that a GPU stands for 20 cores." in text
+    assert text.endswith("By that, all of it is 4 GPU-hours.")  # 1.8 of the first, 2 of the other
 
 
 def test_the_page_says_first_what_was_trained_on_a_gpu(papers):
