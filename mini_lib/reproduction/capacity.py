@@ -94,9 +94,7 @@ def _was(records: list[dict]) -> str:
     return "was" if len(records) == 1 else "were"
 
 
-def _on_gpus(
-    timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs
-) -> str:
+def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs) -> str:
     """Hours of a GPU: a paper's runs that were timed on one stand for its others, an assumption for other papers."""
     sentences, hours, assumed = [], 0.0, []
     for title, costs in by_paper.items():
@@ -111,8 +109,8 @@ def _on_gpus(
         hours += seconds * spent / cores / 3600
         runs = "1 run" if len(own) == 1 else f"{len(own)} runs"
         sentences.append(
-            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {span(spent)}; a core takes {span(cores)} for "
-            f"that, {cores / spent:.0f} times as long."
+            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {span(spent)}; a core takes "
+            f"{span(cores)} for that, {cores / spent:.0f} times as long."
         )
     if not timed:
         sentences.append("**GPU-hours are not measured**, since no run on record was made on one.")

@@ -62,6 +62,25 @@ RecordsOption = Annotated[
 ]
 
 
+def print_version(wanted: bool) -> None:
+    """Print which version this is, and its commit in a checkout, and end."""
+    if wanted:
+        from mini_lib.reproduction.records import code_version
+
+        print(f"mini-lib {code_version()}")
+        raise typer.Exit
+
+
+@app.callback(help=__doc__)
+def before_any_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version, and end."),
+    ] = False,
+) -> None:
+    """Nothing; it is here for the options that need no command."""
+
+
 @cache
 def wing(paper: str) -> ModuleType:
     """The `cells` module of a paper: PAPER, TITLE, CELLS, build, data_source and bench_cases."""

@@ -22,7 +22,7 @@ DECIDED = VERDICTS[:4]  # those that take ENOUGH runs
 TUTORIAL = "tutorial"  # the scale of small settings, and the variant name of the cells that they fill
 FLOOR = {"%": 0.5}  # points of accuracy; for every other unit the floor is 5 % of the printed value
 LIMIT = {"%": 8.0}  # an SE above this decides nothing; for every other unit 25 % of the printed value
-PARTS = ("id", "row", "column", "paper", "ours", "n", "verdict")  # of a line
+PARTS = ("id", "paper", "ours", "n", "verdict")  # of a line; the id is table/row/column/variant
 ROUNDING = 1e-9  # so that 99.7 against 99.2 is half a point, whatever binary fractions make of it
 
 
@@ -183,8 +183,8 @@ class Comparison:
     @property
     def parts(self) -> tuple[str, ...]:
         """In words, what `PARTS` names."""
-        cell, paper = self.cell, "-" if self.paper is None else str(self.paper)
-        return cell.id, cell.row, cell.column, paper, str(self.ours), str(self.ours.n), self.label
+        paper = "-" if self.paper is None else str(self.paper)
+        return self.cell.id, paper, str(self.ours), str(self.ours.n), self.label
 
 
 @cache

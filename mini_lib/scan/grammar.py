@@ -73,6 +73,8 @@ def parse(command: str) -> Command:
 
     `NEW_VERB` is a verb too, but is offered only where it is used.
     """
+    if not isinstance(command, str):
+        raise UsageError(f"a command is a text, such as 'jump twice'; got {command!r}")
     words = command.split()
     known = (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS
     for place, word in enumerate(words):

@@ -22,7 +22,7 @@ from mini_lib.reproduction import Cell, Records, cli, launch, mine, records
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
-from mini_lib.reproduction.records import COMMITTED
+from mini_lib.reproduction.records import COMMITTED, code_version
 from mini_lib.training import train
 from mini_lib.weights import header
 
@@ -208,15 +208,21 @@ def test_a_record_without_its_metric_exits_with_1(run, small, made, tmp_path):
     assert "has no 'test_accuracy', which esbn.table9/ESBN + TCN/m=98 needs" in err
 
 
+def test_the_version_is_told_before_any_command(run):
+    code, out, _ = run("--version")
+    assert code == 0
+    assert out == f"mini-lib {code_version()}\n"
+
+
 def test_compare_sees_the_runs(run, small, made):
     where = ("--records", made / "records")
     code, out, _ = run("compare", *CELL, *where)
     assert code == 0
     head, line, *_ = (re.split(r" {2,}", line) for line in out.splitlines())
-    assert head == ["id", "row", "column", "paper", "ours", "n", "verdict"]
+    assert head == ["id", "paper", "ours", "n", "verdict"]
     found = dict(zip(head, line, strict=True))
     assert found["id"] == "esbn.table9/ESBN + TCN/m=98"
-    assert (found["row"], found["column"], found["n"]) == ("ESBN + TCN", "m=98", "2")
+    assert found["n"] == "2"
     listed = {row["id"]: row for row in json.loads(run("compare", "esbn.table9", "--json", *where)[1])}
     assert listed[found["id"]]["n"] == 2
     assert found["verdict"] == listed[found["id"]]["verdict"] == "too few runs"

@@ -128,3 +128,8 @@ def test_a_wrong_command_is_pointed_at(command, mark, says):
     line, pointer, rest = str(error.value).split("\n", 2)
     assert (line, pointer) == (command, mark)
     assert says in rest
+
+
+def test_a_command_is_a_text():
+    with pytest.raises(UsageError, match="a command is a text, such as 'jump twice'; got 5"):
+        parse(5)
