@@ -385,12 +385,12 @@ class Inside(NamedTuple):
     untrained: float  #: kept when content is exchanged, less kept when structure is, before training.
     trained: float  #: the same after training.
     new: float  #: S on new content.
-    content: float = math.nan  #: after training, kept when content is exchanged.
-    structure: float = math.nan  #: after training, kept when structure is exchanged.
+    content: float  #: after training, kept when content is exchanged.
+    structure: float  #: after training, kept when structure is exchanged.
 
 
 def insides(records: Records) -> list[Inside]:
-    """Every run that counts, of the tasks of the four families."""
+    """Every run that counts, of the tasks of the four families, but for those that diverged."""
     points = []
     for (task, row), runs in runs_that_count(records).items():
         family = next((name for name, (tasks, _) in FAMILIES.items() if task in tasks), None)

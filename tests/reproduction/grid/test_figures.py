@@ -93,7 +93,7 @@ def test_contrasts_of_pairs_that_learned_stand_beneath_hollow():
 
 
 def some(trained, new, mechanism="lstm", seed=1):
-    return Inside("rules", "d3, m=95", mechanism, seed, 0.0, trained, new)
+    return Inside("rules", "d3, m=95", mechanism, seed, 0.0, trained, new, content=1.0, structure=1 - trained)
 
 
 def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_rings_and_not_ranked():
