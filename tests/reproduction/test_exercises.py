@@ -61,9 +61,9 @@ def test_wrong_answers_do_not_pass_and_get_a_hint(name, capsys):
                 for each in one_memory(R.double(), torch.eye(len(R[0])).double(), Z.double(), W.double(), eta)
             ],
         ),
-        ("kanerva 2.4", lambda columns: (torch.linalg.qr(columns).Q * columns.norm(dim=0)).double()),
-        ("kanerva 2.4", lambda columns: np.linalg.qr(columns.numpy())[0] * columns.norm(dim=0).numpy()),
-        ("kanerva 2.5", lambda R, Z, rounds: own_parts(R, Z, rounds, at_once=False).double().numpy()),
+        ("kanerva 2.3", lambda columns: (torch.linalg.qr(columns).Q * columns.norm(dim=0)).double()),
+        ("kanerva 2.3", lambda columns: np.linalg.qr(columns.numpy())[0] * columns.norm(dim=0).numpy()),
+        ("kanerva 2.4", lambda R, Z, rounds: own_parts(R, Z, rounds, at_once=False).double().numpy()),
         ("functions 1.4", lambda network, y, steps: extrapolate(network, y, steps, "sliding").point.double()),
         ("esbn 2.5", lambda z: -z.double()),
         ("esbn 2.5", lambda z: z.numpy()[:, :, ::-1]),

@@ -8,6 +8,7 @@ from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
 from mini_lib.kanerva.memory import RIDGE, ProductMemory
 from mini_lib.reproduction.exercises import Exercises, near, numbers, require
+from mini_lib.reproduction.kanerva.scaling import error_ratios
 from mini_lib.seeding import torch_rng
 
 EXERCISES = Exercises()
@@ -155,22 +156,8 @@ def area(answer) -> None:
 # ------------------------------------------------------------------------------------------------ product
 
 
-@EXERCISES.add("kanerva 2.1", lambda a, b, m: (3 * b * m**3 / a) ** 0.25, lambda a, b, m: m * (b / a) ** 0.5)
-def best_in_turn(answer) -> None:
-    """The best number of machines for one processor."""
-    for a, b, m in ((0.04, 3e-8, 400), (0.1, 2e-8, 600)):
-        k = float(answer(a, b, m))
-        require(k > 0, "return a positive number.")
-
-        def time(k: float, a: float = a, b: float = b, m: float = m) -> float:
-            return a * k + b * m**3 / k**2
-
-        least = min(time(k * 0.99), time(k * 1.01))
-        require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
-
-
 @EXERCISES.add(
-    "kanerva 2.2",
+    "kanerva 2.1",
     lambda means, eta: ((means / eta).sum() / (1 / eta).sum(), eta.pow(-2).sum() ** -0.5),
     lambda means, eta: ((means / eta**2).sum() / (1 / eta**2).sum(), eta.mean()),
 )
@@ -193,7 +180,7 @@ def agreed(answer) -> None:
 
 
 @EXERCISES.add(
-    "kanerva 2.3",
+    "kanerva 2.2",
     lambda V, w, r: 2 * [V @ w / (w @ V @ w + 1 / r)],
     lambda V, w, r: [r * V @ w / (w @ V @ w + 1), V @ w / (w @ V @ w + 1)],
 )
@@ -213,11 +200,11 @@ def two_gains(answer) -> None:
 
 
 def normed(columns: torch.Tensor) -> torch.Tensor:
-    """A mistake of exercise 2.4: all columns get a length of 1."""
+    """A mistake of exercise 2.3: all columns get a length of 1."""
     return torch.linalg.qr(columns).Q
 
 
-@EXERCISES.add("kanerva 2.4", normed, lambda columns: columns, lambda c: torch.eye(*c.shape) * c.norm(dim=0))
+@EXERCISES.add("kanerva 2.3", normed, lambda columns: columns, lambda c: torch.eye(*c.shape) * c.norm(dim=0))
 def at_right_angles(answer) -> None:
     """Columns made orthogonal."""
     columns = some_numbers(9, 4)
@@ -238,7 +225,7 @@ def at_right_angles(answer) -> None:
 
 
 def own_parts(R: torch.Tensor, codes: torch.Tensor, rounds: int, at_once: bool = True) -> torch.Tensor:
-    """What machines say of codes in turn; at once, the mistake of exercise 2.5: all look at the round before."""
+    """What machines say of codes in turn; at once, the mistake of exercise 2.4: all look at the round before."""
     parts = torch.zeros(len(R), *codes.shape)
     for _ in range(rounds):
         seen = parts.clone() if at_once else parts
@@ -249,7 +236,7 @@ def own_parts(R: torch.Tensor, codes: torch.Tensor, rounds: int, at_once: bool =
     return parts.sum(dim=0)
 
 
-@EXERCISES.add("kanerva 2.5", own_parts, lambda R, codes, rounds: own_parts(R, codes, 1, at_once=False))
+@EXERCISES.add("kanerva 2.4", own_parts, lambda R, codes, rounds: own_parts(R, codes, 1, at_once=False))
 def in_turn(answer) -> None:
     """Machines that read in turn."""
     R, codes = some_numbers(3, 8, 2), some_numbers(5, 8, seed=1)
@@ -675,3 +662,79 @@ def wiped(answer) -> None:
     require(torch.equal(pictures, some_pictures(2, 3)), "wipe a copy, and leave what was given as it is.")
     require(near(given[..., :3, :], pictures[..., :3, :]), "the upper half has changed.")
     require(not given[..., 3:, :].any(), "something is left in the lower half.")
+
+
+# ---------------------------------------------------------------------------------------- time and Bayes' rule
+
+
+@EXERCISES.add("kanerva 7.1", lambda a, b, m: (3 * b * m**3 / a) ** 0.25, lambda a, b, m: m * (b / a) ** 0.5)
+def best_in_turn(answer) -> None:
+    """The best number of machines for one processor."""
+    for a, b, m in ((0.04, 3e-8, 400), (0.1, 2e-8, 600)):
+        k = float(answer(a, b, m))
+        require(k > 0, "return a positive number.")
+
+        def time(k: float, a: float = a, b: float = b, m: float = m) -> float:
+            return a * k + b * m**3 / k**2
+
+        least = min(time(k * 0.99), time(k * 1.01))
+        require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
+
+
+@EXERCISES.add(
+    "kanerva 7.2",
+    lambda R, codes, ridge: codes @ torch.linalg.pinv(R).mT,
+    lambda R, codes, ridge: codes @ torch.linalg.inv(R @ R.mT + ridge * torch.eye(len(R))),
+)
+def smaller_system(answer) -> None:
+    """Addresses by a system as large as the features are many."""
+    for columns in (3, 40):
+        R, codes = some_numbers(6, columns), some_numbers(5, 6, seed=1)
+        given = numbers(answer(R.clone(), codes.clone(), RIDGE))
+        require(given.shape == (5, columns), "return a weight for each code and column, [T, m].")
+        gram = R.mT @ R + RIDGE * torch.eye(columns)
+        require(
+            near(given, torch.linalg.solve(gram, R.mT @ codes.mT).mT, atol=1e-4),
+            f"with {columns} columns they are not the addresses of the m x m system.",
+        )
+
+
+def variances(machines: list[int], m: int) -> tuple[float, float]:
+    """The mistake of exercise 7.3: ratios of variances, not of errors."""
+    constant, slope = error_ratios(machines, m)
+    return constant**2, slope**2
+
+
+@EXERCISES.add("kanerva 7.3", variances, lambda machines, m: error_ratios(machines, m)[::-1])
+def forced_errors(answer) -> None:
+    """Ratios of standard errors that no time can change."""
+    for machines, m in (([1, 2, 4, 5, 10, 20], 400), ([1, 2, 3, 6], 60)):
+        given = [float(each) for each in answer(list(machines), m)]
+        require(len(given) == 2, "return two ratios: constant / slope, and cubic / slope.")
+        for found, forced, name in zip(
+            given, error_ratios(machines, m), ("constant / slope", "cubic / slope"), strict=True
+        ):
+            require(abs(found / forced - 1) < 1e-3, f"{name} should be {forced:.3g} for k in {machines}.")
+
+
+def moved_alone(R, V, w, sigma, z) -> torch.Tensor:
+    """Each machine by its own error."""
+    return R + V * w * (z - R * w) / (V * w**2 + sigma**2)
+
+
+@EXERCISES.add("kanerva 7.4", lambda *given: 2 * [moved_alone(*given)], lambda R, *_: [R, R])
+def two_posteriors(answer) -> None:
+    """Posterior means of a product and of a weighted sum, of machines with one number each."""
+    R, w, z = some_numbers(3), some_numbers(3, seed=1), 0.7
+    V, sigma = some_numbers(3, seed=2).abs() + 0.5, some_numbers(3, seed=3).abs() + 0.5
+    given = answer(R.clone(), V.clone(), w.clone(), sigma.clone(), z)
+    require(len(given) == 2, "return two posteriors: of the product, and of the weighted sum.")
+    noise = sigma.pow(-2)
+    product = (R / V + w * z * noise) / (1 / V + w**2 * noise)  # by precisions
+    a = noise / noise.sum() * w
+    joint = torch.diag(1 / V) + noise.sum() * torch.outer(a, a)
+    require(near(given[0], product, atol=1e-4), "in a product each machine learns from z alone.")
+    require(
+        near(given[1], torch.linalg.solve(joint, R / V + a * noise.sum() * z), atol=1e-4),
+        "in a weighted sum z is one look at all machines, with the noise 1 / sum of sigma^-2.",
+    )

@@ -15,8 +15,8 @@ from torch.utils.benchmark import Timer
 from tqdm.auto import tqdm
 
 from mini_lib.errors import check_names
-from mini_lib.kanerva.memory import Prior, columns_of, initial_means, weights_from_eta
-from mini_lib.reproduction.kanerva.looped import FORMS
+from mini_lib.kanerva.memory import Prior, addresses, columns_of, initial_means, weights_from_eta
+from mini_lib.reproduction.kanerva.looped import FORMS, Solver
 from mini_lib.seeding import torch_rng
 
 MACHINES = (1, 2, 4, 5, 10, 20)
@@ -125,11 +125,13 @@ def memory_work(
     episodes: int = 2,
     items: int = 3,
     dim: int = 50,
+    solver: Solver = addresses,
 ) -> Callable[[], object]:
     """A call that writes T items of B episodes, or asks for all of them, to be timed.
 
     The part is "write", "read", or "both", one after the other; the form "batched", all machines in one call, or
     "loop", one after the other. The memory has K machines and `total` = K M columns, codes D = `dim` features.
+    Writing and reading find their addresses by the solver, `addresses` or another function such as `by_features`.
     """
     check_names("form", [form], FORMS)
     write, read = FORMS[form]
@@ -139,9 +141,9 @@ def memory_work(
     codes = torch.randn(episodes, items, dim, generator=generator).to(device)
     weights = weights_from_eta(torch.ones(episodes, items, machines, device=device))
     works = {
-        "write": lambda: write(state, codes, weights),
-        "read": lambda: read(state, codes, weights.gamma),
-        "both": lambda: read(write(state, codes, weights), codes, weights.gamma),
+        "write": lambda: write(state, codes, weights, solver),
+        "read": lambda: read(state, codes, weights.gamma, solver),
+        "both": lambda: read(write(state, codes, weights, solver), codes, weights.gamma, solver),
     }
     check_names("part", [part], works)
     return torch.inference_mode()(works[part])
