@@ -15,7 +15,6 @@ from mini_lib.errors import UsageError, check_whole
 from mini_lib.functions.models.window import Gate
 
 SD = 0.02  # of initial weights, as in GPT-2
-WEIGHTS_ON_GPU = 2**26  # attention weights of a layer that are held at once, 256 MiB
 
 KeysValues = tuple[Float[Tensor, "B H _ E"], Float[Tensor, "B H _ E"]]  # of T tokens
 
@@ -37,7 +36,7 @@ def attention_weights(
     attn_scale: Float[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "B H S T"]:
     """softmax(q k^T / sqrt(E) + attn_bias), multiplied by `attn_scale` where it is given."""
-    scores = q / math.sqrt(q.shape[-1]) @ k.mT
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores + attn_bias, dim=-1)
     return weights if attn_scale is None else weights * attn_scale
 
@@ -53,12 +52,10 @@ def fused_attention(
     Without a window the kernel need not hold the weights [B, H, S, T]. With one that learns, the gradient of the
     mask is of this size; and in a stack a mask is copied for every curve, so that with own windows it is as large.
     Within `torch.func.grad`, `jvp` and whatever else is no `vmap` the formula is worked out as it is written, since
-    the kernel cannot be differentiated there in every way. So it is on a GPU, up to `WEIGHTS_ON_GPU` weights: its
-    kernel for float32 takes longer than the formula's matrix products.
+    the kernel cannot be differentiated there in every way.
     """
     transforms = {level.key() for level in retrieve_all_functorch_interpreters()}
-    small = q.device.type == "cuda" and q.shape[:-1].numel() * k.shape[2] <= WEIGHTS_ON_GPU
-    if small or transforms - {TransformType.Vmap}:
+    if transforms - {TransformType.Vmap}:
         return attention_weights(q, k, attn_bias) @ v
     read = _FusedInStack.apply(q, k, v, attn_bias) if transforms else None
     return F.scaled_dot_product_attention(q, k, v, attn_mask=attn_bias) if read is None else read
