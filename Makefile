@@ -91,7 +91,7 @@ stress: $(READY)
 
 stored: $(READY)
 	$(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
-	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope notebooks
+	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope --no-loadscope-reorder notebooks
 
 browser: $(READY)
 	$(BIN)/pytest -q -n 2 -m browser tests/browser

@@ -21,6 +21,15 @@ SKIPPED = ("application/javascript", "image/svg+xml", "stderr")
 NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 ROUNDING = 1e-5  # relative, of numbers that are shown with all their digits
 
+# Over two cores the longest start first, so that none waits for a long one at the end.
+LONGEST_FIRST = """
+esbn/3_training scan/1_scan scan/5_dax kanerva/6_generation kanerva/4_dancing_sprites
+scan/3_training kanerva/2_why_a_product esbn/4_keys esbn/5_ablations kanerva/3_binding
+kanerva/5_mixture functions/1_function_learning functions/3_window
+functions/5_what_bounds grid/1_wall_or_relation functions/4_uncertainty
+scan/4_attention grid/2_other_walls kanerva/1_bayesian_memory
+""".split()
+
 os.environ["TQDM_DISABLE"] = (
     "1"  # a bar means nothing once the work is done, and is not stored
 )
@@ -52,6 +61,16 @@ class Shown(str):
 def pytest_collectstart(collector: pytest.Collector) -> None:
     if collector.path.suffix == ".ipynb":
         collector.skip_compare += SKIPPED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+
+    def place(item: pytest.Item) -> int:
+        name = f"{item.path.parent.name}/{item.path.stem}"
+        return places.get(name, len(places))
+
+    items.sort(key=place)  # stable: the cells of a notebook stay in order
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
