@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
-from mini_lib.cuda_graphs import RecordedGradients
+from mini_lib.cuda_graphs import Recording
 from mini_lib.devices import pick_device, use_precision
 from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.progress import counted, thin
@@ -66,7 +66,8 @@ def train(
 
     Args:
         runs: one or more; to be stacked they need equal `stack_key`.
-        device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same.
+        device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same. On a GPU an
+            update is recorded once and replayed; see `TrainingRun.loss`.
         stacked: as one program, or in turn; by default stacked on a GPU.
         checkpoints: a folder. Every minute and on stopping each run leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
@@ -154,12 +155,11 @@ def join(parts: list[Batch], stacked: bool) -> Batch:
 class TrainingStack:
     """One or more runs as a single set of parameters with a single optimiser.
 
-    `train` is the way to train; `batch` and `step` are there for timing and for watching single updates.
+    `train` is the way to train; `batch` and `step` are there for timing and for watching single updates. On a GPU an
+    update is recorded and replayed (`cuda_graphs`), unless `record` is False.
     """
 
-    def __init__(
-        self, runs: list[TrainingRun], device: torch.device, stacked: bool, recorded: bool | None = None
-    ):
+    def __init__(self, runs: list[TrainingRun], device: torch.device, stacked: bool, record: bool = True):
         self.runs, self.stacked = runs, stacked
         self.first = runs[0]
         for run in runs:
@@ -186,9 +186,8 @@ class TrainingStack:
             self.base = self.first.model.to(device)
             self.params = dict(self.base.named_parameters())
         self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
-        recorded = device.type == "cuda" if recorded is None else recorded
         learned = [value for value in self.params.values() if value.requires_grad]
-        self.recorded = RecordedGradients(self.compute, learned, device) if recorded else None
+        self.recording = Recording(learned, device) if record and device.type == "cuda" else None
 
     def run(
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
@@ -272,13 +271,13 @@ class TrainingStack:
 
     def gradients(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]; the parameters' gradients, clipped, are set to the batch's."""
-        if self.recorded is not None:
-            return self.recorded(batch)
+        if self.recording is not None:
+            return self.recording(self.compute, batch)
         self.optimiser.zero_grad(set_to_none=True)
         return self.compute(batch)
 
     def compute(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """`gradients`, where the parameters have none."""
+        """Loss, backward pass and clipping, where parameters have no gradients; what a GPU records."""
         losses, scores = self.losses(batch)
         losses.sum().backward()
         if self.first.clip is not None:

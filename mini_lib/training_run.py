@@ -55,7 +55,9 @@ class TrainingRun:
         lr: learning rate of Adam.
         loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
             the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
-            shapes, nor draw random numbers, nor differ between runs: what does comes with the batch.
+            shapes, nor draw random numbers, nor differ between runs: what does comes with the batch. On a GPU one
+            update is recorded and replayed, so that what Python computes in it stays as it was then: what changes
+            from update to update has to come with the batch, too.
         evaluate: measures the trained model; returns metrics by name.
         constants: tensors that every batch gets besides its examples (such as the pool of images).
         noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the

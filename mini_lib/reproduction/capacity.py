@@ -29,7 +29,7 @@ def capacity(papers: dict[str, list[Cell]], records: Iterable[dict], build: Buil
     heads = ("", "runs", "runs estimated", "core-hours", "core-hours estimated", "longest run")
     timed = [record for record in records if record["provenance"]["device"].startswith("cuda")]
     parts = [_trained_on_gpus(timed, records), COSTS, table(heads, rows), _on_workers(every)]
-    names = {title: cells[0].paper for title, cells in papers.items() if cells}
+    names = {title: cells[0].paper for title, cells in papers.items()}
     return "\n\n".join([*parts, _driver(records, every), _on_gpus(timed, by_paper, names, costs)])
 
 
@@ -96,25 +96,25 @@ def _was(records: list[dict]) -> str:
 
 def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs) -> str:
     """Hours of a GPU: a paper's runs that were timed on one stand for its others, an assumption for other papers."""
-    sentences, hours, assumed = [], 0.0, []
+    sentences, hours, measured = [], 0.0, False
     for title, costs in by_paper.items():
         seconds = sum(cost.seconds for cost in costs)
-        own = [record for record in timed if record["paper"] == names.get(title)]
+        own = [record for record in timed if record["paper"] == names[title]]
         if not own:
             hours += seconds / CORES_OF_A_GPU / 3600
-            assumed.append(title)
             continue
+        measured = True
         spent = sum(record["provenance"]["seconds"] for record in own)
         cores = sum(on_cpu.of(record["settings"]).seconds for record in own)
         hours += seconds * spent / cores / 3600
         runs = "1 run" if len(own) == 1 else f"{len(own)} runs"
+        precisions = " and ".join(sorted({record["provenance"]["precision"] for record in own}))
         sentences.append(
-            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {span(spent)}; a core takes "
-            f"{span(cores)} for that, {cores / spent:.0f} times as long."
+            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {precisions}, in {span(spent)}; a core "
+            f"would take {span(cores)} for that, {cores / spent:.0f} times as long."
         )
-    if not timed:
-        sentences.append("**GPU-hours are not measured**, since no run on record was made on one.")
-    if assumed:
-        where = "For the other papers we assume" if timed else "We assume"
-        sentences.append(f"{where} that a GPU stands for {CORES_OF_A_GPU} cores.")
+    if not measured:
+        sentences.append("**GPU-hours are not measured**, since no run of a paper's table was made on one.")
+    others = "For the other papers we assume" if measured else "We assume"
+    sentences.append(f"{others} that a GPU stands for {CORES_OF_A_GPU} cores.")
     return " ".join([*sentences, f"By that, all of it is {hours:,.0f} GPU-hours."])

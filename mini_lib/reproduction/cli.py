@@ -40,7 +40,7 @@ STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
 _began = 0.0  # when the command did; `main` says so
 REFUSED = typer.BadParameter.__base__  # what the parser raises; typer has no public name for it
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 results_app = typer.Typer(no_args_is_help=True, help="The committed records.")
 data_app = typer.Typer(no_args_is_help=True, help="The public data sets.")
 app.add_typer(results_app, name="results")
@@ -71,14 +71,14 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help=__doc__)
+@app.callback()
 def before_any_command(
     version: Annotated[
         bool,
         typer.Option("--version", callback=print_version, is_eager=True, help="Print the version, and end."),
     ] = False,
 ) -> None:
-    """Nothing; it is here for the options that need no command."""
+    """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
 
 
 @cache

@@ -62,13 +62,17 @@ def test_what_was_never_run_is_said_to_be_estimated(papers):
 
 def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     text = capacity(papers, HOURS, build)
-    assert "**GPU-hours are not measured**, since no run on record was made on one. We assume" in text
+    assert (
+        "**GPU-hours are not measured**, since no run of a paper's table was made on one. We assume" in text
+    )
     assert text.endswith("By that, all of it is 1 GPU-hours.")  # 18 core-hours, of which 20 are one
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
-    assert "1 run on record was made on a GPU, in 6 min; a core takes 60 min for that, 10 times as" in text
+    assert "was made on a GPU, in fp32, in 6 min; a core would take 60 min for that, 10 times as" in text
     assert text.endswith("By that, all of it is 2 GPU-hours.")
     twice = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
-    assert "2 runs on record were made on a GPU, in 12 min" in capacity(papers, [*HOURS, *twice], build)
+    assert "2 runs on record were made on a GPU, in fp32, in 12 min" in capacity(
+        papers, [*HOURS, *twice], build
+    )
 
 
 def test_a_gpu_that_was_timed_on_one_paper_says_nothing_of_another(papers):
