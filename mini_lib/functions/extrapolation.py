@@ -49,6 +49,8 @@ def extrapolate(
     (torch.Size([1, 10]), torch.Size([1, 10]), [12, 13, 14])
     """
     check_names("context", [context], CONTEXTS)
+    if not isinstance(model, FunctionTransformer):
+        raise UsageError(f"extrapolate needs a network of `functions`, got {type(model).__name__}")
     check_curves(y)
     check_whole(steps=steps)
     precision = next((weights.dtype for weights in model.parameters()), y.dtype)

@@ -624,7 +624,7 @@ def doctor(
     for each in wings():
         case = next(case for case in each.bench_cases() if case.settings)
         full_size[f"{each.PAPER}, {case.setting}"] = case.settings
-    builds = {each.PAPER: each.build for each in wings()}
+    builds = {name: wing(name).build for name in (*WINGS, *STUDIES)}
     if not examination.run(builds, full_size, pick_device(device), store):
         raise typer.Exit(1)
 

@@ -4,6 +4,10 @@ import math
 
 import torch
 
+# Private, as PyTorch has no public way to see each operation.
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
 from mini_lib.kanerva.memory import RIDGE, ProductMemory
@@ -681,16 +685,32 @@ def best_in_turn(answer) -> None:
         require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
 
 
+class Largest(TorchDispatchMode):
+    """Notes the shortest side of the largest square that any operation makes."""
+
+    side = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for each in tree_leaves(made):
+            if isinstance(each, torch.Tensor) and each.dim() > 1:
+                self.side = max(self.side, min(each.shape[-2:]))
+        return made
+
+
 @EXERCISES.add(
     "kanerva 7.2",
     lambda R, codes, ridge: codes @ torch.linalg.pinv(R).mT,
     lambda R, codes, ridge: codes @ torch.linalg.inv(R @ R.mT + ridge * torch.eye(len(R))),
+    lambda R, codes, ridge: torch.linalg.solve(R.mT @ R + ridge * torch.eye(R.shape[1]), R.mT @ codes.mT).mT,
 )
 def smaller_system(answer) -> None:
     """Addresses by a system as large as the features are many."""
     for columns in (3, 40):
         R, codes = some_numbers(6, columns), some_numbers(5, 6, seed=1)
-        given = numbers(answer(R.clone(), codes.clone(), RIDGE))
+        with Largest() as largest:
+            given = numbers(answer(R.clone(), codes.clone(), RIDGE))
+        require(largest.side <= 6, "a matrix of m x m was made on the way; the smaller one is D x D.")
         require(given.shape == (5, columns), "return a weight for each code and column, [T, m].")
         gram = R.mT @ R + RIDGE * torch.eye(columns)
         require(
