@@ -16,7 +16,9 @@ def lazy_names(
 
     def load(name: str) -> object:
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(places)}")
+            what = f"module {package!r} has no attribute {name!r}; it has {', '.join(places)}"
+            # With these two Python asks: did you mean ...?
+            raise AttributeError(what, name=name, obj=sys.modules[package])
         place = places[name]
         module, own = (place, name) if isinstance(place, str) else place
         value = getattr(import_module(module, package), own)

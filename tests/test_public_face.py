@@ -42,5 +42,9 @@ def test_nothing_heavy_is_loaded_until_it_is_asked_for():
 
 
 def test_a_name_that_is_not_there_is_answered_with_those_that_are():
-    with pytest.raises(AttributeError, match=r"no attribute 'ESBM'; it has train, .*ESBN"):
+    with pytest.raises(AttributeError, match=r"no attribute 'ESBM'; it has train, .*ESBN") as error:
         mini_lib.ESBM  # noqa: B018
+    assert (error.value.name, error.value.obj) == (
+        "ESBM",
+        mini_lib,
+    )  # so that Python asks: did you mean 'ESBN'?
