@@ -102,27 +102,31 @@ class Recording:
         The last one before a recording must not wait for the GPU: to see that in a recording is too late, since one
         that fails may leave PyTorch's memory as if it went on.
         """
-        last = self.graph is None and not self.failed and self.seen.count(kind) == WARM_UP - 1
-        if self.graph is None and not self.failed:
-            self.seen.append(kind)
-        stream, before = side_stream(self.device), torch.cuda.get_sync_debug_mode()
+        results, stream = None, side_stream(self.device)
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            results = None
-            if last:
-                torch.cuda.set_sync_debug_mode("error")
-                try:
-                    self._forget_gradients()
-                    results = compute(batch)
-                except RuntimeError as error:
-                    self._give_up(error)
-                finally:
-                    torch.cuda.set_sync_debug_mode(before)
+            if self.graph is None and not self.failed:
+                self.seen.append(kind)
+                if self.seen.count(kind) == WARM_UP:
+                    results = self._without_waiting(compute, batch)
             if results is None:
                 self._forget_gradients()
                 results = compute(batch)
         torch.cuda.current_stream().wait_stream(stream)
         return results
+
+    def _without_waiting(self, compute: Compute, batch: dict) -> tuple[Tensor, Tensor] | None:
+        """Compute a batch where nothing may wait for the GPU; None, and no recording, where something does."""
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            self._forget_gradients()
+            return compute(batch)
+        except RuntimeError as error:
+            self._give_up(error)
+            return None
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
 
     def _record(self, compute: Compute, batch: dict, kind: tuple) -> None:
         """Record the computation, which computes nothing yet."""

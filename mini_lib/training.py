@@ -186,8 +186,10 @@ class TrainingStack:
             self.base = self.first.model.to(device)
             self.params = dict(self.base.named_parameters())
         self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
-        learned = [value for value in self.params.values() if value.requires_grad]
-        self.recording = Recording(learned, device) if record and device.type == "cuda" else None
+        self.recording = None
+        if record and device.type == "cuda":
+            learned = [value for value in self.params.values() if value.requires_grad]
+            self.recording = Recording(learned, device)
 
     def run(
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.comparison import is_papers
+from mini_lib.reproduction.comparison import counted, is_papers
 from mini_lib.reproduction.ledger import table
 from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
 
@@ -96,25 +96,23 @@ def _was(records: list[dict]) -> str:
 
 def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs) -> str:
     """Hours of a GPU: a paper's runs that were timed on one stand for its others, an assumption for other papers."""
-    sentences, hours, measured = [], 0.0, False
+    sentences, hours = [], 0.0
     for title, costs in by_paper.items():
         seconds = sum(cost.seconds for cost in costs)
         own = [record for record in timed if record["paper"] == names[title]]
         if not own:
             hours += seconds / CORES_OF_A_GPU / 3600
             continue
-        measured = True
         spent = sum(record["provenance"]["seconds"] for record in own)
         cores = sum(on_cpu.of(record["settings"]).seconds for record in own)
         hours += seconds * spent / cores / 3600
-        runs = "1 run" if len(own) == 1 else f"{len(own)} runs"
         precisions = " and ".join(sorted({record["provenance"]["precision"] for record in own}))
         sentences.append(
-            f"*{title}*: {runs} on record {_was(own)} made on a GPU, in {precisions}, in {span(spent)}; a core "
-            f"would take {span(cores)} for that, {cores / spent:.0f} times as long."
+            f"*{title}*: {counted(len(own), 'run')} on record {_was(own)} made on a GPU, in {precisions}, in "
+            f"{span(spent)}; a core would take {span(cores)} for that, {cores / spent:.0f} times as long."
         )
-    if not measured:
+    others = "For the other papers we assume" if sentences else "We assume"
+    if not sentences:
         sentences.append("**GPU-hours are not measured**, since no run of a paper's table was made on one.")
-    others = "For the other papers we assume" if measured else "We assume"
     sentences.append(f"{others} that a GPU stands for {CORES_OF_A_GPU} cores.")
     return " ".join([*sentences, f"By that, all of it is {hours:,.0f} GPU-hours."])

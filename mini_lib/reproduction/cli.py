@@ -71,14 +71,14 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=__doc__)
 def before_any_command(
     version: Annotated[
         bool,
         typer.Option("--version", callback=print_version, is_eager=True, help="Print the version, and end."),
     ] = False,
 ) -> None:
-    """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
+    """Do nothing; it is here for the options that need no command."""
 
 
 @cache

@@ -27,13 +27,16 @@ def read(
     solver: str = "ridge",
     ridge: float = RIDGE,
     noise: Float[Tensor, "B N K M"] | None = None,
+    w: Float[Tensor, "B N K M"] | None = None,
 ) -> ReadResult:  # Algorithm 2
     """Read a memory at N queries at once; the answer to one does not depend on the others.
 
     In a mixture gamma is the choice, one-hot or soft, and this is Eq. 60. Where addresses are sampled, `noise` is
-    added to them, chi times standard normal numbers; for `solver` and `ridge` see `addresses`.
+    added to them, chi times standard normal numbers; for `solver` and `ridge` see `addresses`. `w` gives other
+    addresses than those of least squares.
     """
-    w = addresses(state.R, queries, solver, ridge)  # least squares [B, N, K, M]
+    if w is None:
+        w = addresses(state.R, queries, solver, ridge)  # least squares [B, N, K, M]
     sampled = w if noise is None else w + noise
     parts = (sampled.transpose(1, 2) @ state.R.mT).transpose(1, 2)  # R_i w_i [B, N, K, D]
     codes = combine(parts, gamma)  # mu_z [B, N, D]

@@ -83,12 +83,8 @@ def write_batched(
 def read_batched(
     state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = addresses
 ) -> ReadResult:
-    """`read`, which itself is called where the solver is the memory's own."""
-    if solver is addresses:
-        return read(state, queries, gamma)
-    w = solver(state.R, queries)
-    parts = (w.transpose(1, 2) @ state.R.mT).transpose(1, 2)
-    return ReadResult(combine(parts, gamma), parts, w)
+    """`read` at the addresses that the solver finds."""
+    return read(state, queries, gamma, w=solver(state.R, queries))
 
 
 FORMS = {"batched": (write_batched, read_batched), "loop": (write_looped, read_looped)}
