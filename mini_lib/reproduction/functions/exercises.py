@@ -3,17 +3,95 @@
 import math
 from copy import deepcopy
 
+import numpy as np
 import torch
+from scipy import stats
 
 from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import MODELS, build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
 from mini_lib.reproduction.exercises import Exercises, near, numbers, require, same_but, state_of
+from mini_lib.reproduction.functions.readings import distance, standard_error
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.weights import trained
 
 EXERCISES = Exercises()
+
+
+# ------------------------------------------------------------------------------------------------ 6: beside print
+
+RUNS = np.array(
+    [[[0.2, 0.1, 0.4], [1.2, 0.9, 1.0]], [[0.05, 0.3, 0.02], [0.8, 1.1, 1.6]]]
+)  # [network, class, run]
+IN_PRINT = np.array([[0.1, 1.5], [0.2, 1.0]])
+
+
+@EXERCISES.add(
+    "functions 6.1",
+    lambda ours, in_print: np.log(ours.mean(axis=2) / in_print).mean(),
+    lambda ours, in_print: np.abs(np.log(ours / in_print[..., None])).mean(),
+)
+def distance_from_print(answer) -> None:
+    """How far means over runs are from a printed table."""
+    for count in (1, 2, 3):
+        expected = distance(RUNS[..., :count], IN_PRINT)
+        given = float(answer(RUNS[..., :count].copy(), IN_PRINT.copy()))
+        require(abs(given - expected) < 1e-6, f"of {count} runs it is {expected:.4f}, not {given:.4f}.")
+
+
+@EXERCISES.add(
+    "functions 6.2",
+    lambda one, other: "holds" if np.mean(one) < np.mean(other) else "fails",
+    lambda one, other: (
+        "tie"
+        if abs(np.mean(one) - np.mean(other)) <= 2 * math.hypot(np.std(one, ddof=1), np.std(other, ddof=1))
+        else ("holds" if np.mean(one) < np.mean(other) else "fails")
+    ),
+)
+def judge_less(answer) -> None:
+    """The verdict on a claim that one error is less."""
+    pairs = (
+        ([0.1, 0.2, 0.15], [0.3, 0.25, 0.35], "holds"),
+        ([0.3, 0.25, 0.35], [0.1, 0.2, 0.15], "fails"),
+        ([0.1, 0.5, 0.2], [0.3, 0.25, 0.35], "tie"),
+        ([0.30, 0.34, 0.32, 0.36], [0.37, 0.33], "tie"),
+        ([1.0, 1.4], [1.6, 2.0, 1.9, 1.7], "holds"),
+    )
+    for one, other, expected in pairs:
+        given = answer(list(one), list(other))
+        require(given == expected, f"of {one} and {other} the verdict is {expected!r}, not {given!r}.")
+
+
+@EXERCISES.add(
+    "functions 6.3",
+    lambda runs: 0.0455,
+    lambda runs: 2 * stats.t.sf(2, runs - 1),
+    lambda runs: stats.t.sf(2, 2 * runs - 2),
+)
+def chance_of_a_verdict(answer) -> None:
+    """How often equal networks are told apart."""
+    for runs in (2, 3, 10, 40):
+        expected, given = 2 * stats.t.sf(2, 2 * runs - 2), float(answer(runs))
+        require(abs(given - expected) < 1e-4, f"with {runs} runs each it is {expected:.4f}, not {given:.4f}.")
+
+
+@EXERCISES.add(
+    "functions 6.4",
+    lambda ours, in_print: (
+        np.abs(np.log(ours / in_print[:, None])).mean(axis=0).std(ddof=1) / ours.shape[1] ** 0.5
+    ),
+    lambda ours, in_print: (
+        standard_error(ours[None], in_print[None]) * ((ours.shape[1] - 1) / ours.shape[1]) ** 0.5
+    ),
+)
+def error_of_the_distance(answer) -> None:
+    """The bootstrap error of one network's distance."""
+    for network, count in ((0, 2), (0, 3), (1, 3)):
+        ours, in_print = RUNS[network, :, :count], IN_PRINT[network]
+        expected = standard_error(ours[None], in_print[None])
+        given = float(answer(ours.copy(), in_print.copy()))
+        require(abs(given - expected) < 1e-6, f"of {count} runs it is {expected:.4f}, not {given:.4f}.")
 
 
 # ------------------------------------------------------------------------------------------------ 3: the window

@@ -16,7 +16,7 @@ from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
 from mini_lib.reproduction.functions.figures.looks import ASKED, OTHERS, TRUTH, looks
-from mini_lib.reproduction.functions.readings import table1
+from mini_lib.reproduction.functions.readings import standard_error, table1
 
 pytestmark = pytest.mark.usefixtures("headless")
 NAN = torch.nan
@@ -58,7 +58,7 @@ DRAWN = {  # what is drawn: the words at its axes
     },
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
-    lambda: figures.readings(MEASURED): {"ours / printed", "mean |ln ratio|", ""},
+    lambda: figures.distances({"the context grows": MEASURED}): {"distance from print", ""},
     lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}): {
         "step",
         "",
@@ -121,8 +121,8 @@ def test_what_cannot_be_drawn_is_refused(call, words):
 NOTHING = {
     lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
     lambda: figures.attention_by_distance({}): "network, by name",
-    lambda: figures.readings({}): "run of a reading",
-    lambda: figures.readings({"": NONE}): "run of a reading",
+    lambda: figures.distances({}): "run of a reading",
+    lambda: figures.distances({"the context grows": {"": NONE}}): "run of a reading",
     lambda: figures.by_step({}): "network or predictor, by name",
     lambda: figures.over_training({}, ""): "history of a run",
     lambda: figures.over_training({"relational": []}, ""): "history of a run",
@@ -243,43 +243,18 @@ def bars(ax):
     ]
 
 
-def test_readings_stand_over_the_printed_errors():
-    *panels, distances = figures.readings(MEASURED).axes
-    names = [tick.get_text().replace("\n", " ") for tick in panels[0].get_yticklabels()]
-    assert names == ["in print", "by default", "strict mask", "strict mask, sliding context"]
-    mean, error = table1()
-    relative = 1 / np.sqrt(3) / 2  # of runs at 1, 2 and 3 times the paper's
-    for number, ax in enumerate(panels):
-        seen = bars(ax)
-        in_print, ours, one = seen[:3], seen[3:6], seen[6:9]
-        np.testing.assert_allclose([x for x, *_ in in_print + ours + one], [1] * 3 + [2] * 3 + [1] * 3)
-        np.testing.assert_allclose([y for _, y, *_ in ours], [0.78, 1, 1.22])
-        np.testing.assert_allclose([each[4] for each in in_print], np.expm1(error[number] / mean[number]))
-        np.testing.assert_allclose(
-            [each[3:] for each in ours], [[2 - 2 * np.exp(-relative), 2 * np.expm1(relative)]] * 3
-        )
-        assert [filled for _, _, filled, *_ in ours + one] == [True] * 3 + [False] * 3
-        assert [each[3:] for each in one] == [(0, 0)] * 3
-        assert ax.get_xlim() == panels[0].get_xlim()
-    words = [[text.get_text() for text in ax.texts] for ax in panels]
-    assert words == [[], ["diverged"], ["not run"], ["not run"]]
-    (two, _, known, _, _), (zero, _, unknown, *width) = bars(distances)
-    assert (two, known, zero, unknown, width) == (
-        pytest.approx(np.log(2)),
-        True,
-        pytest.approx(0),
-        False,
-        [0, 0],
-    )
-
-
 def test_distances_of_both_contexts_stand_side_by_side():
     slid = {"strict mask, sliding context": PART, "strict mask": ONE, "": ONE.copy() * 3}
-    *panels, grown, slides = figures.readings(MEASURED, slid).axes
-    assert len(panels) == 4
-    assert grown.get_title() != slides.get_title()
+    grown, slides = figures.distances({"the context grows": MEASURED, "the context slides": slid}).axes
+    names = [tick.get_text().replace("\n", " ") for tick in grown.get_yticklabels()]
+    assert names == ["by default", "strict mask", "strict mask, sliding context"]
+    assert (grown.get_title(), slides.get_title()) == ("the context grows", "the context slides")
     assert grown.get_xlim() == slides.get_xlim()
+    (two, first, known, *widths), (zero, second, unknown, *width) = bars(grown)
+    assert (two, first, known) == (pytest.approx(np.log(2)), 0, True)
+    np.testing.assert_allclose(widths, [standard_error(THREE, table1()[0])] * 2)
+    assert (zero, second, unknown, width) == (pytest.approx(0), 1, False, [0, 0])
     (x, y, *_), (again, below, *_) = bars(slides)
-    assert (x, y, again, below) == (pytest.approx(np.log(3)), 1, pytest.approx(0), 2)
+    assert (x, y, again, below) == (pytest.approx(np.log(3)), 0, pytest.approx(0), 1)
     with pytest.raises(KeyError):
-        figures.readings(MEASURED, {"": THREE})
+        figures.distances({"the context grows": MEASURED, "the context slides": {"": THREE}})

@@ -1,6 +1,6 @@
 """Figures of the function-learning chapters: problems, networks, continued curves, measurements, readings."""
 
-from mini_lib.reproduction.functions.figures.beside_print import readings
+from mini_lib.reproduction.functions.figures.beside_print import distances
 from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations, smooth
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
@@ -30,10 +30,10 @@ __all__ = [
     "cloud",
     "continuations",
     "differences",
+    "distances",
     "label",
     "masks",
     "over_training",
-    "readings",
     "shade",
     "smooth",
     "token_sets",
