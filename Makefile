@@ -49,6 +49,7 @@ pages: $(READY)
 book: $(READY) $(VENDOR)/.ready pages
 	@if [ -f $(VENDOR)/.ready ]; then cp book/_config.yml book/generated/config.yml; \
 	else sed '/# vendored$$/d' book/_config.yml > book/generated/config.yml; fi
+	@echo "Building the pages: a minute the first time, half of one afterwards"
 	$(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
 	@echo "The book is at file://$(CURDIR)/$(BOOK)/index.html"
 

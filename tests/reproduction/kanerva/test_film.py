@@ -31,7 +31,7 @@ def test_films_differ_in_the_balance_alone():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", film.VARIANTS)
 def test_training_again_gives_the_stored_frames(name):
-    updates = (0, 300)
+    updates = (0, 200)
     again, kept = film.take(film.settings_of(name), updates), FILMS[name]
     at = [film.UPDATES.index(update) for update in updates]
     np.testing.assert_allclose(again.largest, kept.largest[at], atol=0.02)
