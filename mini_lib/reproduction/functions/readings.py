@@ -106,8 +106,8 @@ def distance(errors: Errors, paper: Table) -> float:
 
     Logarithms, since the printed errors range from 0.056 to 1.501. Absolute, since a signed mean would be 0 for a
     reading whose errors are twice the printed ones in one half of the table and half of them in the other. Ours is
-    the mean over runs, as the printed number is: the mean of each run's own distance would add the spread of the
-    runs. Errors below the paper's count like errors above it: the question is not which reading is best.
+    the mean over runs, as the printed number is; runs on both sides of print cancel in it, as the authors' do.
+    Errors below the paper's count like errors above it: the question is not which reading is best.
 
     NaN where a network has no runs, infinite where a run diverged.
     """
