@@ -40,14 +40,20 @@ def distance_from_print(answer) -> None:
         require(abs(given - expected) < 1e-6, f"of {count} runs it is {expected:.4f}, not {given:.4f}.")
 
 
+def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
+    """A verdict on the claim that `one` is less, by so many standard errors of the difference."""
+    error = math.hypot(*(np.std(each, ddof=ddof) / len(each) ** 0.5 for each in (one, other)))
+    if abs(gap := np.mean(other) - np.mean(one)) <= many * error:
+        return "tie"
+    return "holds" if gap > 0 else "fails"
+
+
 @EXERCISES.add(
     "functions 6.2",
-    lambda one, other: "holds" if np.mean(one) < np.mean(other) else "fails",
-    lambda one, other: (
-        "tie"
-        if abs(np.mean(one) - np.mean(other)) <= 2 * math.hypot(np.std(one, ddof=1), np.std(other, ddof=1))
-        else ("holds" if np.mean(one) < np.mean(other) else "fails")
-    ),
+    lambda one, other: by_standard_errors(one, other, 0.0),
+    lambda one, other: by_standard_errors(one, other, 1.0),
+    lambda one, other: by_standard_errors(one, other, 2.0, ddof=0),
+    lambda one, other: "holds" if max(one) < min(other) else "fails" if max(other) < min(one) else "tie",
 )
 def judge_less(answer) -> None:
     """The verdict on a claim that one error is less."""
@@ -57,6 +63,8 @@ def judge_less(answer) -> None:
         ([0.1, 0.5, 0.2], [0.3, 0.25, 0.35], "tie"),
         ([0.30, 0.34, 0.32, 0.36], [0.37, 0.33], "tie"),
         ([1.0, 1.4], [1.6, 2.0, 1.9, 1.7], "holds"),
+        ([0.10, 0.20, 0.30], [0.30, 0.38, 0.46], "holds"),
+        ([0.10, 0.20, 0.30], [0.25, 0.33, 0.41], "tie"),
     )
     for one, other, expected in pairs:
         given = answer(list(one), list(other))

@@ -91,16 +91,6 @@ def table1() -> tuple[Table, Table]:
 # ------------------------------------------------------------------------------------------------ distance
 
 
-def log_ratios(errors: Errors, paper: Table) -> Table:
-    """Logarithms of our means over runs divided by the printed ones: above 0 where ours is larger, NaN without runs.
-
-    Infinite where a run diverged.
-    """
-    runs = (~np.isnan(errors)).sum(axis=-1)
-    with np.errstate(invalid="ignore"):
-        return np.log(np.nansum(errors, axis=-1) / runs / paper)
-
-
 def distance(errors: Errors, paper: Table) -> float:
     """The mean of `|ln(ours / printed)|` over networks and classes, each counting alike.
 
@@ -109,9 +99,11 @@ def distance(errors: Errors, paper: Table) -> float:
     the mean over runs, as the printed number is; runs on both sides of print cancel in it, as the authors' do.
     Errors below the paper's count like errors above it: the question is not which reading is best.
 
-    NaN where a network has no runs, infinite where a run diverged.
+    NaN where a network has no runs, infinite where a run diverged; else over the runs that there are.
     """
-    return float(np.abs(log_ratios(errors, paper)).mean())
+    runs = (~np.isnan(errors)).sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return float(np.abs(np.log(np.nansum(errors, axis=-1) / runs / paper)).mean())
 
 
 def standard_error(errors: Errors, paper: Table, other: Errors | None = None) -> float:

@@ -1,6 +1,6 @@
-"""Figures of the function-learning chapters: problems, networks, continued curves, measurements, readings."""
+"""Figures of the function-learning chapters: problems, networks, continued curves, measurements, distances."""
 
-from mini_lib.reproduction.functions.figures.beside_print import distances
+from mini_lib.reproduction.functions.figures.distances_from_print import distances
 from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations, smooth
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,

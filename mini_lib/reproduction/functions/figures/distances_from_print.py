@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from mini_lib.errors import UsageError
 from mini_lib.reproduction.functions.readings import (
     Errors,
     distance,
@@ -15,8 +15,6 @@ from mini_lib.reproduction.functions.readings import (
     table1,
 )
 from mini_lib.reproduction.plotting import RULE, figure, require_nonempty, style
-
-NAME_WIDTH = 26  # characters of a reading's name on a line
 
 
 def distances(measured: Mapping[str, Mapping[str, Errors]]) -> Figure:
@@ -30,6 +28,8 @@ def distances(measured: Mapping[str, Mapping[str, Errors]]) -> Figure:
     require_nonempty("run of a reading", [each for each in of_all if not np.isnan(each).all()])
     paper, paper_se = table1()
     names = list(next(iter(measured.values())))
+    if any(set(by_reading) != set(names) for by_reading in measured.values()):
+        raise UsageError("every test has to have the same readings")
     with style():
         fig, axes = figure(
             1,
@@ -49,6 +49,6 @@ def distances(measured: Mapping[str, Mapping[str, Errors]]) -> Figure:
             ax.axvline(distance_of_a_repeat(paper, paper_se), color=RULE, linewidth=0.8, linestyle=":")
             ax.set(title=test, xlabel="distance from print", xlim=(0, None))
         shown = np.atleast_1d(axes)[0]
-        shown.set_yticks(range(len(names)), [fill(name or "by default", NAME_WIDTH) for name in names])
+        shown.set_yticks(range(len(names)), names)
         shown.set_ylim(len(names) - 0.5, -0.5)
     return fig
