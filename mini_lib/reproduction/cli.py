@@ -120,11 +120,13 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
 
 
 def to_read(folder: Path | None) -> "Records":
-    """The records of a folder, or those there are by default; UsageError without that folder."""
+    """The records of a folder, or those there are by default; UsageError without that folder, or for another's."""
     from mini_lib.reproduction.records import Records
 
     if folder is not None and not folder.is_dir():
         raise UsageError(f"no folder of records at {folder}")
+    if folder is not None and any(folder.iterdir()) and not any(folder.glob("*.jsonl")):
+        raise UsageError(f"no record files (*.jsonl) in {folder}")
     return Records(folder)
 
 

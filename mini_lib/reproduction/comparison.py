@@ -109,8 +109,9 @@ def verdict(paper: Printed | None, ours: Measured) -> str:
 
     With fewer than 3 finished runs there is none: "too few runs", with or without a printed number. With d the
     difference of the means, SE the combined standard error and a floor of 0.5 points of accuracy (5 % of an MSE or
-    SD): "match" if d <= max(2 SE, floor), "close" up to twice that, else "differs"; "inconclusive" where SE exceeds
-    8 points (25 %). Where 3 runs or more have all diverged there is no mean, and that "differs" from any.
+    SD): "differs" if d is more than twice max(2 SE, floor), however wide; else "inconclusive" where SE exceeds
+    8 points (25 %); else "match" if d <= max(2 SE, floor), and "close" beyond. Where 3 runs or more have all
+    diverged there is no mean, and that "differs" from any.
     """
     if not ours.n:
         return "not run"
@@ -122,11 +123,13 @@ def verdict(paper: Printed | None, ours: Measured) -> str:
     if all_diverged:
         return "differs"
     se = math.hypot(paper.se, ours.sem)
-    if se > paper.share(LIMIT, 0.25) + ROUNDING:
-        return "inconclusive"
     difference = abs(ours.mean - paper.mean) - ROUNDING
     allowed = max(2 * se, paper.share(FLOOR, 0.05))
-    return "match" if difference <= allowed else "close" if difference <= 2 * allowed else "differs"
+    if difference > 2 * allowed:
+        return "differs"
+    if se > paper.share(LIMIT, 0.25) + ROUNDING:
+        return "inconclusive"
+    return "match" if difference <= allowed else "close"
 
 
 @dataclass(frozen=True)

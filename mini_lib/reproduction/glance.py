@@ -240,7 +240,9 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
         contradicted.insert(0, f"{count['differs']} of {printed} printed numbers differ.")
         untested.insert(0, f"{count['not run']} of {printed} printed numbers have no run{few}.")
         if unclear := count["inconclusive"]:
-            untested.insert(1, f"{unclear} are inconclusive: their runs differ too much to tell.")
+            untested.insert(
+                1, f"{unclear} are inconclusive: the runs, ours or the paper's, differ too much to tell."
+            )
     lines = {"Reproduced": reproduced, "Contradicted": contradicted, "Untested": untested or ["Nothing."]}
     if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}

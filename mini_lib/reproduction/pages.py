@@ -37,8 +37,10 @@ ours: standard deviations over runs for SCAN, standard errors of the mean for th
 runs: their seeds, their records, and the command that trains them again.
 
 - *match*: the difference is at most two standard errors (ours and the paper's combined), or half a point of
-  accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that. *differs*: more.
-- *inconclusive*: the combined standard error exceeds 8 points or 25 %, so that nothing can be said.
+  accuracy, or 5 % of an MSE or SD, whichever is more. *close*: at most twice that, which one can see already.
+  *differs*: more.
+- *inconclusive*: not so far apart that they differ, but the combined standard error exceeds 8 points or 25 %. Where
+  the paper's own error is that large, no number of runs can settle it.
 - *too few runs*: one or two, which have no spread to speak of. So there is no verdict, whatever the number is.
 - *not printed*: three runs or more, and no number of the paper beside them.
 - *partial*: a verdict, but on fewer runs than the paper's.

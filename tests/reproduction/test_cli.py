@@ -235,6 +235,14 @@ def test_compare_sees_the_runs(run, small, made):
     ]
 
 
+def test_a_folder_of_other_things_is_refused(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("no records")
+    for command in (("list",), ("compare", "scan.table1")):
+        code, _, err = run(*command, "--records", tmp_path)
+        assert code == 2
+        assert "no record files (*.jsonl) in" in err
+
+
 def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
     def compare(*options):
         return run("compare", "scan.table1", *options, "--records", tmp_path)[1]

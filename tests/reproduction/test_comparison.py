@@ -56,10 +56,11 @@ def paper(mean, err, error="SEM", runs=10, unit="%"):
         # An SD of 3 over 9 runs is a standard error of 1; with ours of 1.1547 that is 1.528, twice 3.055.
         (paper(57.0, 3.0, "SD", 9), (58.0, 60.0, 62.0), "match"),
         (paper(56.9, 3.0, "SD", 9), (58.0, 60.0, 62.0), "close"),
-        # Inconclusive above 8 points, even where the means agree or lie far apart.
+        # Inconclusive above 8 points, even where the means agree; but four standard errors apart they differ.
         (paper(60.0, 8.0), (60.0,) * 10, "match"),
         (paper(60.0, 8.01), (60.0,) * 10, "inconclusive"),
-        (paper(60.0, 8.01), (10.0,) * 10, "inconclusive"),
+        (paper(60.0, 12.5), (10.0,) * 10, "inconclusive"),
+        (paper(60.0, 12.49), (10.0,) * 10, "differs"),
         # An MSE of 0.4: 5 % is 0.02; a quarter is 0.1.
         (paper(0.4, 0.0, unit="MSE"), (0.42,) * 3, "match"),
         (paper(0.4, 0.0, unit="MSE"), (0.421,) * 3, "close"),
@@ -110,7 +111,7 @@ def test_the_verdict_is_the_rule(mean, err, values):
         se, 8, abs_tol=1e-6
     )
     expected = (
-        "inconclusive" if se > 8 else "match" if d <= allowed else "close" if d <= 2 * allowed else "differs"
+        "differs" if d > 2 * allowed else "inconclusive" if se > 8 else "match" if d <= allowed else "close"
     )
     assert near or verdict(paper(mean, err), Measured(tuple(values))) == expected
 

@@ -157,7 +157,10 @@ def test_three_lines_count_cells_by_their_verdicts(table_11):
 
 def test_inconclusive_numbers_are_told(tmp_path):
     unclear = compared(tmp_path, [cell(x=1)], {1: [20.0, 60.0, 99.0]})
-    assert "1 are inconclusive: their runs differ too much to tell." in glance.what_became(unclear)[2]
+    assert (
+        "1 are inconclusive: the runs, ours or the paper's, differ too much to tell."
+        in glance.what_became(unclear)[2]
+    )
 
 
 NEW = (

@@ -11,7 +11,7 @@ from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import MODELS, build_network
 from mini_lib.functions.models.window import Tokens, Window, visible
-from mini_lib.reproduction.exercises import Exercises, near, numbers, require, same_but, state_of
+from mini_lib.reproduction.exercises import Exercises, near, number, numbers, require, same_but, state_of
 from mini_lib.reproduction.functions.readings import distance, standard_error
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.weights import trained
@@ -36,8 +36,9 @@ def distance_from_print(answer) -> None:
     """How far means over runs are from a printed table."""
     for count in (1, 2, 3):
         expected = distance(RUNS[..., :count], IN_PRINT)
-        given = float(answer(RUNS[..., :count].copy(), IN_PRINT.copy()))
-        require(abs(given - expected) < 1e-6, f"of {count} runs it is {expected:.4f}, not {given:.4f}.")
+        given = number(answer(RUNS[..., :count].copy(), IN_PRINT.copy()))
+        which = f"of {RUNS[..., :count].tolist()} and {IN_PRINT.tolist()}"
+        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")
 
 
 def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
@@ -80,8 +81,9 @@ def judge_less(answer) -> None:
 def chance_of_a_verdict(answer) -> None:
     """How often equal networks are told apart."""
     for runs in (2, 3, 10, 40):
-        expected, given = 2 * stats.t.sf(2, 2 * runs - 2), float(answer(runs))
-        require(abs(given - expected) < 1e-4, f"with {runs} runs each it is {expected:.4f}, not {given:.4f}.")
+        expected, given = 2 * stats.t.sf(2, 2 * runs - 2), number(answer(runs))
+        words = f"with {runs} runs each it is exactly {expected:.5f}, both tails, not {given:.5f}."
+        require(abs(given - expected) < 1e-4, words)
 
 
 @EXERCISES.add(
@@ -98,8 +100,9 @@ def error_of_the_distance(answer) -> None:
     for network, count in ((0, 2), (0, 3), (1, 3)):
         ours, in_print = RUNS[network, :, :count], IN_PRINT[network]
         expected = standard_error(ours[None], in_print[None])
-        given = float(answer(ours.copy(), in_print.copy()))
-        require(abs(given - expected) < 1e-6, f"of {count} runs it is {expected:.4f}, not {given:.4f}.")
+        given = number(answer(ours.copy(), in_print.copy()))
+        which = f"of {ours.tolist()} and {in_print.tolist()}"
+        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")
 
 
 # ------------------------------------------------------------------------------------------------ 3: the window
@@ -331,12 +334,12 @@ def curves_needed(answer) -> None:
 )
 def find(answer) -> None:
     """The next value from distances without sign."""
-    for number, curve in enumerate(tasks.evaluation_curves(6, 13).truth):
+    for place, curve in enumerate(tasks.evaluation_curves(6, 13).truth):
         y, following = curve[:12], curve[12]
         given = float(answer(y.clone(), (following - y).abs()))
         require(
             abs(given - float(following)) < 1e-3,
-            f"of test curve {number + 1} the next value is {following:.3f}, not {given:.3f}.",
+            f"of test curve {place + 1} the next value is {following:.3f}, not {given:.3f}.",
         )
 
 
