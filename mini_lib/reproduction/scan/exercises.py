@@ -495,6 +495,36 @@ def goes_best(answer) -> None:
         require(given == expected, f"of seven words number {expected} goes best, not {given}.")
 
 
+def _from_share(hits, draws, errors: float = 1.96) -> tuple[float, float]:
+    """So many standard errors of the observed share to either side of it."""
+    share = hits / draws
+    reach = errors * math.sqrt(share * (1 - share) / draws)
+    return share - reach, share + reach
+
+
+@EXERCISES.add(
+    "scan 5.4",
+    _from_share,
+    lambda hits, draws: _from_share(hits, draws, 1.0),
+    lambda hits, draws: tuple(stats.beta.ppf((0.025, 0.975), hits + 1, draws - hits + 1)),
+)
+def limits_of_share(answer) -> None:
+    """The shares from which what was seen lies 1.96 of their own standard errors away."""
+    for hits, draws in ((24, 40), (3, 5), (40, 40), (0, 12)):
+        low, high = pair(answer(hits, draws), "return two shares, the lower limit and the upper one.")
+        low, high = number(low), number(high)
+        require(
+            0 <= low < high <= 1,
+            f"for {hits} of {draws} the limits {low:.3f} and {high:.3f} are no shares in order.",
+        )
+        for limit in (low, high):
+            off = abs(hits / draws - limit) - 1.96 * math.sqrt(limit * (1 - limit) / draws)
+            require(
+                abs(off) < 1e-3,
+                f"with a share of {limit:.3f}, {hits} of {draws} are not 1.96 standard errors away.",
+            )
+
+
 @EXERCISES.add(
     "scan 6.1",
     lambda points, sd, other_sd: 25,
