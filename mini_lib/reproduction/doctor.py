@@ -119,7 +119,9 @@ def _data() -> str:
     for file, status, _ in found:
         kinds.setdefault(file.split("/")[0], set()).add(status)
     each = ", ".join(f"{kind} {'/'.join(sorted(statuses))}" for kind, statuses in kinds.items())
-    return f"{datasets.data_folder() or 'MINI_LIB_DATA is not set'}: {each}"
+    missing = any("missing" in statuses for statuses in kinds.values())
+    hint = "; nothing needs them to start, and `mini-lib data fetch NAME` brings one" if missing else ""
+    return f"{datasets.data_folder() or 'MINI_LIB_DATA is not set'}: {each}{hint}"
 
 
 def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:

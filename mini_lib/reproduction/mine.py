@@ -36,7 +36,7 @@ def listing(cells: Iterable[Cell], folder: Path | None) -> str:
     own = Records(own_folder(folder))
     rows = beside_stored(cells, own, Records(COMMITTED)) if len(own) else []
     if not rows:
-        where = f"{own.folder}{' of what you ask for' if len(own) else ''}"
+        where = f"{own.folder.resolve()}{' of what you ask for' if len(own) else ''}"
         raise UsageError(f"no runs of your own in {where}; `mini-lib reproduce TABLE --seed 101` makes one")
     return in_columns([PARTS, *rows])
 

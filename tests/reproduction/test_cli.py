@@ -162,7 +162,7 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         (("compare", "--mine", "--summary"), "ask for one"),
         (
             ("compare", "--mine"),
-            "no runs of your own in own_records; `mini-lib reproduce TABLE --seed 101` makes one",
+            "own_records; `mini-lib reproduce TABLE --seed 101` makes one",
         ),
         (("compare", "--mine", "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
