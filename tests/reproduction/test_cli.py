@@ -160,10 +160,6 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         ),
         (("compare", "--json", "--summary"), "ask for one"),
         (("compare", "--mine", "--summary"), "ask for one"),
-        (
-            ("compare", "--mine"),
-            "own_records; `mini-lib reproduce TABLE --seed 101` makes one",
-        ),
         (("compare", "--mine", "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
         ((*REPRODUCE, "--seed", 101, "--records", COMMITTED), "verdicts are judged on"),
@@ -233,6 +229,13 @@ def test_compare_sees_the_runs(run, small, made):
         ["all", "50", "1", "0"],
         ["paper", "scale", "holds", "tie"],
     ]
+
+
+def test_without_own_runs_compare_mine_says_where_it_looked(run, tmp_path):
+    code, _, err = run("compare", "--mine")
+    assert code == 2
+    where = (tmp_path / "own_records").resolve()
+    assert f"no runs of your own in {where}; `mini-lib reproduce TABLE --seed 101` makes one" in err
 
 
 def test_a_folder_of_other_things_is_refused(run, tmp_path):
