@@ -48,6 +48,7 @@ app.add_typer(data_app, name="data")
 
 RowsOption = Annotated[list[str] | None, typer.Option("--rows", help="A row of the table; repeat for more.")]
 ColumnsOption = Annotated[list[str] | None, typer.Option("--columns", help="A column; repeat for more.")]
+VariantsOption = Annotated[bool, typer.Option("--variants", help="Other readings of the paper too.")]
 VariantOption = Annotated[
     list[str] | None, typer.Option("--variant", help="Only this reading, such as tutorial; repeat for more.")
 ]
@@ -209,7 +210,7 @@ def reproduce(
     rows: RowsOption = None,
     columns: ColumnsOption = None,
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
-    variants: Annotated[bool, typer.Option(help="Other readings of the paper too.")] = False,
+    variants: VariantsOption = False,
     variant: VariantOption = None,
     seeds: Annotated[
         int | None,
@@ -484,6 +485,7 @@ def compare(
     table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
+    variants: VariantsOption = False,
     variant: VariantOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     summary: Annotated[
@@ -498,6 +500,7 @@ def compare(
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     from mini_lib import reproduction
     from mini_lib.reproduction import mine
+    from mini_lib.reproduction.comparison import counted
 
     if as_json + summary + own > 1:
         raise UsageError("--json, --summary and --mine are outputs of their own; ask for one")
@@ -506,13 +509,17 @@ def compare(
         return
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
-    comparisons = reproduction.compare(cells(table, rows, columns, variant), to_read(records))
+    chosen = cells(table, rows, columns, variant)
+    shown = chosen if variants or variant or summary else [cell for cell in chosen if not cell.variant]
+    comparisons = reproduction.compare(shown, to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))
     elif summary:
         print(reproduction.summary(comparisons))
     else:
         print(reproduction.listing(comparisons))
+        if left_out := len(chosen) - len(shown):
+            print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")
 
 
 @results_app.command("merge")

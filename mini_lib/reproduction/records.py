@@ -141,6 +141,8 @@ class Records:
 
     def __init__(self, folder: Path | str | None = None):
         self.folder = home_folder() if folder is None else Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"records lie in a folder, and {self.folder} is a file")
         self._by_key: dict[str, dict] = {}
         self._by_hash: dict[str, list[dict]] = defaultdict(list)
         for source in dict.fromkeys([COMMITTED, self.folder] if folder is None else [self.folder]):

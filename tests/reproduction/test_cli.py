@@ -240,6 +240,9 @@ def test_without_own_runs_compare_mine_says_where_it_looked(run, tmp_path):
 
 def test_a_folder_of_other_things_is_refused(run, tmp_path):
     (tmp_path / "notes.txt").write_text("no records")
+    code, _, err = run("reproduce", *CELL, "--dry-run", "--records", tmp_path / "notes.txt")
+    assert code == 2
+    assert f"records lie in a folder, and {tmp_path / 'notes.txt'} is a file" in err
     for command in (("list",), ("compare", "scan.table1")):
         code, _, err = run(*command, "--records", tmp_path)
         assert code == 2
@@ -250,6 +253,11 @@ def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
     def compare(*options):
         return run("compare", "scan.table1", *options, "--records", tmp_path)[1]
 
+    *main, note = compare().splitlines()
+    every = compare("--variants").splitlines()
+    assert note == f"and {len(every) - len(main)} lines of other readings: --variants shows them"
+    assert {line.split("  ")[0] for line in main} < {line.split("  ")[0] for line in every}
+    assert len(json.loads(compare("--json"))) == len(main) - 1
     head, *lines = compare("--variant", "tutorial").splitlines()
     assert head.startswith("id ")
     assert [line.split("  ")[0] for line in lines] == ["scan.table1/Syntactic Attention/Add jump/tutorial"]
