@@ -130,6 +130,20 @@ def barriers(page, theme, options) -> dict[str, str]:
     return {each["id"]: each["nodes"][0]["html"] for each in found if each["impact"] in GRAVE}
 
 
+def test_the_sidebar_shows_which_page_is_open(browser, book):
+    context = browser.new_context(viewport=DESK)
+    page = context.new_page()
+    page.goto((book / "notebooks/scan/7_released_code.html").as_uri(), wait_until="load")
+    for title in ("1. Function learning", "2. Differences only"):
+        page.locator("a.right-next").click()
+        page.wait_for_load_state("load")
+        entry = page.locator(".bd-sidebar-primary li.current.active")
+        assert entry.inner_text().startswith(title)
+        place = entry.bounding_box()
+        assert 0 <= place["y"] <= DESK["height"] - place["height"]
+    context.close()
+
+
 def test_no_sideways_scrolling_on_a_phone(reader):
     reader.page.set_viewport_size(PHONE)
     reader.page.evaluate(TWO_FRAMES)  # the page's own scripts hear of the new size, and it is laid out again
