@@ -49,7 +49,8 @@ runs: their seeds, their records, and the command that trains them again.
   others.
 
 A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
-standard errors, or a threshold missed by less, and *open* where it would hold, had none of its runs diverged. There
+standard errors, or a threshold missed by less, and where some runs never reach a training accuracy that others
+reach. It is *open* where it would hold, had none of its runs diverged. There
 are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells have
 no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart. Beneath
 them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is: another

@@ -84,6 +84,16 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("threshold", AT_LEAST, (INF, 0.0), None, "holds"),
     ("threshold", AT_MOST, (INF, 0.0), None, "fails"),
     ("threshold", AT_LEAST, (NAN, 0.0), None, "fails"),
+    # An infinite mean without a standard error is that of runs some of which never get there: it tells nothing.
+    *(("threshold", rule, (INF, NAN), None, "tie") for rule in (AT_LEAST, AT_MOST)),
+    *((kind, PAIR, (INF, NAN), (50, 3.0), "tie") for kind in ("more", "alike")),
+    *((kind, PAIR, (50, 3.0), (INF, NAN), "tie") for kind in ("more", "alike")),
+    # All runs that never get there are slower than any that do, and nobody can tell them from others like them.
+    ("more", PAIR, (INF, 0.0), (50, 3.0), "holds"),
+    ("more", PAIR, (50, 3.0), (INF, 0.0), "fails"),
+    ("alike", PAIR, (50, 3.0), (INF, 0.0), "fails"),
+    *((kind, PAIR, (INF, 0.0), (INF, se), "tie") for kind in ("more", "alike") for se in (0.0, NAN)),
+    *((kind, PAIR, (INF, INF), (INF, 0.0), TOO_FEW) for kind in ("more", "alike")),
     # Strict ones need two standard errors either way.
     ("threshold", STRICT, (97.1, 1.0), None, "holds"),
     ("threshold", STRICT, (97.0, 1.0), None, "tie"),
@@ -287,14 +297,42 @@ def test_updates_to_a_level():
     slow, fast = [50.0] * 10 + [100.0] * 10, [100.0] * 20
     found = measured(compared((90.0,) * 3, [fast, fast, slow]), "updates_to_95")
     assert found.mean == pytest.approx((41 + 41 + 141) / 3)
-    never = measured(compared((90.0,) * 3, [fast, fast, [50.0] * 20]), "updates_to_95")
-    assert never[:3] == (math.inf, 0.0, {})
+    never = measured(compared((90.0,) * 3, [[50.0] * 20] * 3), "updates_to_95")
+    assert (never[:3], str(never)) == ((math.inf, 0.0, {}), "never")
+    some = measured(compared((90.0,) * 3, [fast, fast, [50.0] * 20]), "updates_to_95")
+    assert (math.isnan(some.se), str(some)) == (True, "1 of 3 runs never reach 95 %")
     twice = measured(compared((90.0,) * 2, [fast, [50.0] * 20]), "updates_to_95")
-    assert twice[:3] == (math.inf, math.inf, {})
+    assert (twice[:3], str(twice)) == ((math.inf, math.inf, {}), "1 of 2 runs never reach 95 %")
     lost = compared((90.0,) * 2, [fast] * 3)
     lost.records[2]["diverged"] = True
     found = measured(replace(lost, ours=Measured((90.0,) * 2, diverged=1)), "updates_to_95")
     assert (found.mean, found.se) == (41.0, math.inf)  # two finished runs are too few, whatever the third did
+
+
+def test_a_single_run_that_never_gets_there_decides_nothing():
+    """By claims such as C6, C5 and C17: nine runs need 41 updates, and one never has enough; others need 141."""
+    fast, slow, never = [100.0] * 20, [50.0] * 10 + [100.0] * 10, [50.0] * 20
+    one_never, all_slow = compared((90.0,) * 10, [fast] * 9 + [never]), compared((90.0,) * 10, [slow] * 10)
+    none_ever = compared((90.0,) * 10, [never] * 10)
+    told = "1 of 10 runs never reach 95 %"
+
+    def judged(rule, **found):
+        runs = {A: found["a"], B: found.get("b")}
+        return rule.judge(lambda cell, metric: measured(runs[cell], metric))
+
+    for level in ({"at_least": 1000}, {"at_most": 200}):
+        rule = claim("threshold", cells=[A], metric="updates_to_95", **level)
+        assert judged(rule, a=one_never) == ("tie", f"weakest: {A}, {told}")
+        assert judged(rule, a=none_ever) == (
+            "holds" if "at_least" in level else "fails",
+            f"weakest: {A}, never",
+        )
+    slower = claim("more", pairs=[[A, B]], metric="updates_to_95")
+    assert judged(slower, a=one_never, b=all_slow) == ("tie", f"{A} against {B}: {told} against 141")
+    assert judged(slower, a=none_ever, b=all_slow) == ("holds", f"{A} against {B}: never against 141")
+    assert judged(slower, a=none_ever, b=none_ever) == ("tie", f"{A} against {B}: never against never")
+    both = claim("more", pairs=[[[A, B], B]], metric="updates_to_95")
+    assert judged(both, a=one_never, b=all_slow)[1].endswith(f": {told} against 141")
 
 
 # ----------------------------------------------------------------------------------------- the committed claims
