@@ -365,16 +365,18 @@ def _mean(patterns: str | list[str], values: Values) -> Value:
 # ----------------------------------------------------------------------------------------- kinds of rules
 
 
-def _worst(margins: Mapping[str, tuple[float | int, float | int]], strict: bool) -> Verdict:
+def _worst(
+    margins: Mapping[str, tuple[float | int, float | int]], strict: bool, errors: float = 2.0
+) -> Verdict:
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
-    A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
-    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie. Where there are
-    too few runs for a standard error, that is all that is said; where a mean tells nothing, it is a tie.
+    A margin holds from so many standard `errors` on, or beyond them if `strict`, and fails beyond two below 0. In
+    between is a tie, and so is a mean that tells nothing. Where there are too few runs for a standard error, that is
+    all that is said.
     """
     verdicts = []
     for amount, se in margins.values():
-        met = amount > 2 * se if strict else amount >= 0
+        met = amount > errors * se if strict else amount >= errors * se
         known = "holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie"
         verdicts.append(_untold(se) or known)
     verdict = min(verdicts, key=WORST_FIRST.index)
@@ -392,13 +394,13 @@ def _number(value: float | int) -> str:
 
 
 def _threshold(rule: dict, values: Values) -> Verdict:
-    """Every cell is `at_least` a level, `at_most` one, or both; by more than 2 SE if the rule is `strict`."""
+    """Every cell is `at_least` a level, `at_most` one, or both, by 2 SE or more."""
     margins = {}
     for cell, value in values.items():
         above = [value.mean - rule["at_least"]] if "at_least" in rule else []
         below = [rule["at_most"] - value.mean] if "at_most" in rule else []
         margins[cell] = min(above + below), value.se
-    verdict, cell = _worst(margins, strict=rule.get("strict", False))
+    verdict, cell = _worst(margins, strict=False)
     return verdict, f"weakest: {cell}, {values[cell]}"
 
 
@@ -428,12 +430,12 @@ def _difference_se(a: Value, b: Value, times: int | float) -> float:
 
 
 def _more(rule: dict, values: Values) -> Verdict:
-    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said).
+    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said), and than 2 SE.
 
-    With `or_equal` it is enough that it is not below.
+    With `or_equal` it is enough that it is not below, for nobody could show that two are equal.
     """
     margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
-    return _worst(margins, strict=not rule.get("or_equal", False))
+    return _worst(margins, strict=False, errors=0.0) if rule.get("or_equal") else _worst(margins, strict=True)
 
 
 def _alike(rule: dict, values: Values) -> Verdict:

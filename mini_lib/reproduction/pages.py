@@ -48,14 +48,14 @@ runs: their seeds, their records, and the command that trains them again.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
   others.
 
-A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
-standard errors, or a threshold missed by less, and where some runs never reach a training accuracy that others
-reach. It is *open* where it would hold, had none of its runs diverged. There
-are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells have
-no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart. Beneath
-them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is: another
-*reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not claim, and we
-ask all the same, is marked *ours* and counted apart.
+A claim *holds* or *fails* by our means of all the cells it names, if they are two standard errors or more on one
+side of what it says, be that another mean or a fixed number. It is a *tie* in between, and where some runs never
+reach a training accuracy that others reach. It is *open* where it would hold, had none of its runs diverged. There
+are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells
+have no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart.
+Beneath them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is:
+another *reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not
+claim, and we ask all the same, is marked *ours* and counted apart.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
 authors' code does, one reading fills the table and the other is compared with the same printed numbers. An *addition

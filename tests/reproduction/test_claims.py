@@ -39,6 +39,7 @@ CELLS = [cell for wing in WINGS for cell in wing.CELLS]
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
 # By the paper's own errors.
 TIES = [f"functions.C{name}" for name in ("2a", "2b", "5a", "5b", "6a", "6b", "9", "10", "11", "14", "15")]
+TIES += ["esbn.C1", "scan.C4"]  # 95.0 with an SE of 0.7 against 95, and 78.4 with one of 5.5 against 69.2
 FIGURES = {"kanerva"}  # papers that print figures without numbers
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"
 
@@ -69,18 +70,21 @@ def lookup_printed(cell, metric):
 
 AT_LEAST, AT_MOST = {"cells": [A], "at_least": 95}, {"cells": [A], "at_most": 95}
 BETWEEN = {"cells": [A], "at_least": 49, "at_most": 51}
-STRICT = AT_LEAST | {"strict": True}
 PAIR = {"pairs": [[A, B]]}
 INF, NAN = math.inf, math.nan
 VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
-    ("threshold", AT_LEAST, (95.0, 1.0), None, "holds"),
-    ("threshold", AT_LEAST, (94.9, 1.0), None, "tie"),
+    # Thresholds need two standard errors either way; where there is no error, to be just there is enough.
+    ("threshold", AT_LEAST, (97.0, 1.0), None, "holds"),
+    ("threshold", AT_LEAST, (96.9, 1.0), None, "tie"),
     ("threshold", AT_LEAST, (93.0, 1.0), None, "tie"),
     ("threshold", AT_LEAST, (92.9, 1.0), None, "fails"),
+    ("threshold", AT_LEAST, (95.0, 0.0), None, "holds"),
     ("threshold", AT_LEAST, (94.9, 0.0), None, "fails"),
-    ("threshold", AT_MOST, (95.0, 1.0), None, "holds"),
+    ("threshold", AT_MOST, (93.0, 1.0), None, "holds"),
+    ("threshold", AT_MOST, (93.1, 1.0), None, "tie"),
     ("threshold", AT_MOST, (97.0, 1.0), None, "tie"),
     ("threshold", AT_MOST, (97.1, 1.0), None, "fails"),
+    ("threshold", AT_MOST, (95.0, 0.0), None, "holds"),
     ("threshold", AT_LEAST, (INF, 0.0), None, "holds"),
     ("threshold", AT_MOST, (INF, 0.0), None, "fails"),
     ("threshold", AT_LEAST, (NAN, 0.0), None, "fails"),
@@ -94,15 +98,13 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("alike", PAIR, (50, 3.0), (INF, 0.0), "fails"),
     *((kind, PAIR, (INF, 0.0), (INF, se), "tie") for kind in ("more", "alike") for se in (0.0, NAN)),
     *((kind, PAIR, (INF, INF), (INF, 0.0), TOO_FEW) for kind in ("more", "alike")),
-    # Strict ones need two standard errors either way.
-    ("threshold", STRICT, (97.1, 1.0), None, "holds"),
-    ("threshold", STRICT, (97.0, 1.0), None, "tie"),
-    ("threshold", STRICT, (93.0, 1.0), None, "tie"),
-    ("threshold", STRICT, (92.9, 1.0), None, "fails"),
     # Two thresholds at once.
-    ("threshold", BETWEEN, (49.0, 0.12), None, "holds"),
-    ("threshold", BETWEEN, (51.0, 0.12), None, "holds"),
+    ("threshold", BETWEEN, (49.3, 0.12), None, "holds"),
+    ("threshold", BETWEEN, (49.2, 0.12), None, "tie"),
+    ("threshold", BETWEEN, (50.7, 0.12), None, "holds"),
+    ("threshold", BETWEEN, (50.8, 0.12), None, "tie"),
     ("threshold", BETWEEN, (51.2, 0.12), None, "tie"),
+    ("threshold", BETWEEN, (50.0, 0.6), None, "tie"),  # in the middle, and yet nobody can tell
     ("threshold", BETWEEN, (48.7, 0.12), None, "fails"),
     # Comparisons need two standard errors either way. SE of the difference 5: more than 10 is certain.
     ("more", PAIR, (60, 3), (49, 4), "holds"),
@@ -142,7 +144,6 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("alike", PAIR | {"within": 0.05}, (10, 0.1), (10.7, 0.1), "fails"),
     # Without a standard error there is no verdict, however large the difference.
     *(("threshold", AT_LEAST, (mean, INF), None, TOO_FEW) for mean in (90, 99, INF, NAN)),
-    ("threshold", STRICT, (99, INF), None, TOO_FEW),
     *(("more", PAIR, (99, se), (50, INF), TOO_FEW) for se in (INF, 1)),
     *(("more", PAIR | {"or_equal": True}, (mean, INF), (50, INF), TOO_FEW) for mean in (40, 60, NAN)),
     *(("alike", PAIR, (mean, INF), (10, 0.0), TOO_FEW) for mean in (10, 99, NAN)),
@@ -388,7 +389,7 @@ def test_claims_where_classes_count_equally_are_about_the_mean_of_the_three():
 
 
 def test_whether_syntactic_attention_beats_the_cnn_is_a_tie_on_the_papers_own_numbers():
-    """So the claim is judged against the printed 69.2 %, which is what the paper compares with, not as a pair."""
+    """Against the printed 69.2 %, with which the paper compares, and all the more against the CNN's own error."""
     cells = [f"scan.table1/{row}/Add jump" for row in ("Syntactic Attention", "CNN")]
     assert claim("more", pairs=[cells]).judge(lookup_printed)[0] == "tie"
     (level,) = (each.rule["at_least"] for each in load_claims() if each.id == "scan.C4")
