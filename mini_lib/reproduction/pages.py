@@ -235,7 +235,7 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     measured = [each for each in comparisons if each.ours.n]
     waiting = [each for each in comparisons if not each.ours.n]
     parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
-    parts += ["No runs yet."] * (not measured) + _grids(measured) + _differences(measured)
+    parts += ["No runs yet."] * (not measured) + _grids(measured)
     parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
     missing = (
         f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, that of a variant."
@@ -325,17 +325,6 @@ def command_again(each: Comparison) -> str:
     words = ["mini-lib", "reproduce", cell.table, "--rows", cell.row, "--columns", cell.column]
     words += ["--variant", cell.variant] if cell.variant else []
     return shlex.join([*words, "--seeds", str(runs), "--records", "again"])
-
-
-def _differences(comparisons: list[Comparison]) -> list[str]:
-    """The cells that differ, without a known reason."""
-    lines = [
-        f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
-        "why it differs is not known."
-        for each in comparisons
-        if each.verdict == "differs"
-    ]
-    return ["\n".join(lines)] if lines else []
 
 
 def _provenance(comparisons: list[Comparison]) -> list[str]:
