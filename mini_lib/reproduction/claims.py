@@ -458,7 +458,8 @@ def _alike(rule: dict, values: Values) -> Verdict:
 def _t_test(rule: dict, values: Values) -> Verdict:
     """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to.
 
-    It takes the means alone, and every one of them has to be of enough runs.
+    It takes the means alone, and every one of them has to be of enough runs. That nothing is found is no evidence
+    that there is nothing, and the detail says so.
     """
     first, second = (
         [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
@@ -474,8 +475,11 @@ def _t_test(rule: dict, values: Values) -> Verdict:
     from scipy import stats  # here, since it takes most of a second
 
     t, p = stats.ttest_rel(first, second)
-    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"
-    return verdict, f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
+    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] and not math.isnan(p) else "fails"
+    detail = f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
+    if p >= 0.05 and not rule["differs"]:
+        detail += ", which finds no difference and does not show that there is none"
+    return verdict, detail
 
 
 def _skewed(rule: dict, values: Values) -> Verdict:

@@ -196,6 +196,32 @@ def test_t_tests(shift, differs, expected):
     assert rule.judge(lookup)[0] == expected
 
 
+@pytest.mark.parametrize("differs", [False, True])
+def test_a_t_test_of_a_cell_without_a_finished_run_never_holds(differs):
+    sides = [["esbn.table13/Identity rules/*", "esbn.table13/Distribution-of-three/*"]]
+    rule = claim("t_test", differs=differs, pairs=sides)
+    means = {cell: 90.0 + len(cell) + (i % 2) for i, cell in enumerate(rule.cells())}
+    found, detail = rule.judge(lambda cell, metric: Value(NAN if cell == A else means[cell], 0.0))
+    assert (found, detail) == ("fails", "t(2) = nan, p = nan")
+
+
+def test_a_t_test_that_finds_nothing_says_that_this_shows_nothing():
+    noise = {A: 0.3, B: -0.4, "esbn.table13/Identity rules/m=85": 0.2}
+
+    def judged(shift, differs):
+        sides = [["esbn.table13/Identity rules/*", "esbn.table13/Distribution-of-three/*"]]
+        rule = claim("t_test", differs=differs, pairs=sides)
+        return rule.judge(lambda cell, metric: Value(90 + (shift + noise[cell] if cell in noise else 0), 0.0))
+
+    verdict, detail = judged(0, False)
+    assert (verdict, detail.partition(", which ")[2]) == (
+        "holds",
+        "finds no difference and does not show that there is none",
+    )
+    for shift, differs in ((9, False), (-9, False), (0, True), (-9, True)):
+        assert "no difference" not in judged(shift, differs)[1]
+
+
 def test_a_t_test_takes_enough_runs_of_every_condition():
     rule = claim("t_test", differs=True, pairs=[["esbn.table13/Identity rules/*"] * 2])
     values = {f"m={m}": Value(90.0 + m, INF if m == 85 else 1.0) for m in (0, 50, 85)}
