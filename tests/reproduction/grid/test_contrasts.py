@@ -191,6 +191,23 @@ def test_every_question_is_answered_from_the_runs():
     assert answers["the wall"]["rules"].p == pytest.approx(4 * 2 / 2**6)  # four families
 
 
+def test_what_the_wall_brings_with_two_relations_is_compared_seed_by_seed():
+    """Without seed 5 of a fixed relation and seed 1 of a learned one, three seeds have both."""
+    found = made_up(seeds=5)
+    gains = {1: 0.9, 2: 0.1, 3: 0.2, 4: 0.3, 5: 0.9}  # with a fixed relation; with a learned one half of it
+    for relation, share, lost in (("fixed", 1.0, 5), ("learned", 0.5, 1)):
+        for one, other in (pair for pair in WALLS if relation in pair[0]):
+            for name, gained in ((one, share), (other, 0.0)):
+                found["match", name] = {
+                    seed: Scored(1.0, gained * gain, True) for seed, gain in gains.items() if seed != lost
+                }
+    answer = questions(found)["both"]["match"]
+    assert (answer.runs, answer.mean) == (3, pytest.approx(0.1))
+    for one, _ in WALLS:
+        found["match", one] = {seed: run for seed, run in found["match", one].items() if seed < 4}
+    assert questions(found)["both"]["match"] is None  # two seeds
+
+
 def test_twins_are_mechanisms_of_their_tasks():
     for names, pairs in FAMILIES.values():
         for task in names:
