@@ -1,6 +1,7 @@
 """The protocol's rules: scores, contrasts, verdict and the choice of learning rates, on numbers made up here."""
 
 import math
+import runpy
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from mini_lib.grid.runs import mechanisms
 from mini_lib.reproduction import Records
-from mini_lib.reproduction.grid import contrasts, rates
+from mini_lib.reproduction.grid import cells, contrasts, rates
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
 from mini_lib.reproduction.grid.contrasts import (
     FAMILIES,
@@ -267,9 +268,10 @@ def test_a_rate_with_which_a_run_diverged_is_out(tmp_path, monkeypatch):
 
 def test_the_rates_in_use_are_those_that_the_rule_chooses_from_the_records(tmp_path, monkeypatch):
     assert chosen_rates() == rates.choose_rates(Records())
-    monkeypatch.setattr(rates, "CHOSEN_RATES", tmp_path / "rates.json")
-    rates.write_rates(Records())
-    assert (tmp_path / "rates.json").read_text().startswith("{")
+    in_use = rates.CHOSEN_RATES.read_text()
+    monkeypatch.setattr(cells, "CHOSEN_RATES", tmp_path / "rates.json")
+    runpy.run_path(rates.__file__, run_name="__main__")
+    assert (tmp_path / "rates.json").read_text() == in_use
 
 
 def test_runs_that_count_are_declared_with_the_rates_that_were_chosen():
