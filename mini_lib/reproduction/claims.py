@@ -2,9 +2,10 @@
 
 From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
 means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict: a claim "holds" or
-"fails", or is a "tie" where chance can explain the difference. It is "open" where it would hold, had none of its
-runs diverged. There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"),
-where some of its cells have none ("incomplete"), or all ("not run").
+"fails", or is a "tie" where chance can explain the difference, or where some runs of a cell never reach a level that
+others reach, so that their mean tells nothing. It is "open" where it would hold, had none of its runs diverged.
+There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"), where some of its
+cells have none ("incomplete"), or all ("not run").
 """
 
 import json
@@ -52,10 +53,16 @@ class Value(NamedTuple):
     """What the runs of a cell give."""
 
     mean: float  #: over runs.
-    se: float  #: standard error of the mean, infinite where there are too few runs to have one.
+    #: standard error of the mean; infinite where runs are too few to have one, NaN where the mean tells nothing.
+    se: float
     #: the value of each run, by key, where it is one number a run.
     runs: Mapping[str, float] = MappingProxyType({})
     median: float = math.nan  #: over runs.
+    unsaid: str = ""  #: why the mean tells nothing, where it does not.
+
+    def __str__(self) -> str:
+        """The mean, or why it tells nothing."""
+        return self.unsaid or _number(self.mean)
 
 
 Values = Mapping[str, Value]  # by the id of the cell
@@ -210,19 +217,23 @@ def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
     """Mean, standard error and median of a cell's runs; None without any.
 
     With fewer than 3 finished runs the standard error is infinite. `metric` is the cell's own if empty;
-    "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says, and infinite if
-    a run never does.
+    "updates_to_95" is the update at which training accuracy reaches 95 %, as `updates_to` says. It is infinite, and
+    that for certain, where no run ever does. Where some do and others do not, the mean is infinite too, but tells
+    nothing: its standard error is NaN.
     """
     if comparison is None or not comparison.ours.n:
         return None
-    values = list(comparison.ours.values)
+    values, unsaid = list(comparison.ours.values), ""
     finished = [record for record in comparison.records if not record["diverged"]]
     if metric:
         level = float(metric.removeprefix("updates_to_"))
         values = [updates_to(record, level) or math.inf for record in finished]
+        if 0 < (never := values.count(math.inf)) < len(values):
+            unsaid = f"{never} of {len(values)} runs never reach {level:g} %"
     enough = (len(values) or comparison.ours.n) >= ENOUGH
     if not values or math.inf in values:
-        return Value(math.inf if values else math.nan, 0.0 if enough else math.inf)
+        certain = math.nan if unsaid else 0.0
+        return Value(math.inf if values else math.nan, certain if enough else math.inf, unsaid=unsaid)
     sd = statistics.stdev(values) if enough else math.inf
     keys = [record["key"] for record in finished]
     runs = dict(zip(keys, values, strict=True)) if keys and not metric else {}
@@ -347,27 +358,35 @@ def _mean(patterns: str | list[str], values: Values) -> Value:
     """
     parts = [values[cell] for cell in expand(patterns)]
     mean, se = statistics.fmean(v.mean for v in parts), math.hypot(*(v.se for v in parts)) / len(parts)
-    return Value(mean, se, parts[0].runs if len(parts) == 1 else {})
+    unsaid = ", ".join(v.unsaid for v in parts if v.unsaid)
+    return Value(mean, se, parts[0].runs if len(parts) == 1 else {}, unsaid=unsaid)
 
 
 # ----------------------------------------------------------------------------------------- kinds of rules
 
 
-def _worst(margins: Mapping[str, tuple[float | int, float | int]], strict: bool) -> Verdict:
+def _worst(
+    margins: Mapping[str, tuple[float | int, float | int]], strict: bool, errors: float = 2.0
+) -> Verdict:
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
-    A threshold is met by the mean alone, and missed for certain only by more than 2 SE; a comparison needs more
-    than 2 SE either way, and so does a threshold of a rule that is `strict`. In between is a tie. Where there are
-    too few runs for a standard error, that is all that is said.
+    A margin holds from so many standard `errors` on, or beyond them if `strict`, and fails beyond two below 0. In
+    between is a tie, and so is a mean that tells nothing. Where there are too few runs for a standard error, that is
+    all that is said.
     """
     verdicts = []
     for amount, se in margins.values():
-        met = amount > 2 * se if strict else amount >= 0
+        met = amount > errors * se if strict else amount >= errors * se
         known = "holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie"
-        verdicts.append(TOO_FEW if math.isinf(se) else known)
+        verdicts.append(_untold(se) or known)
     verdict = min(verdicts, key=WORST_FIRST.index)
     decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
     return verdict, min(decisive, key=lambda name: margins[name][0])
+
+
+def _untold(se: float) -> str:
+    """The verdict where there is no standard error, as runs are too few or their mean tells nothing; else empty."""
+    return TOO_FEW if math.isinf(se) else "tie" if math.isnan(se) else ""
 
 
 def _number(value: float | int) -> str:
@@ -375,14 +394,14 @@ def _number(value: float | int) -> str:
 
 
 def _threshold(rule: dict, values: Values) -> Verdict:
-    """Every cell is `at_least` a level, `at_most` one, or both; by more than 2 SE if the rule is `strict`."""
+    """Every cell is `at_least` a level, `at_most` one, or both, by 2 SE or more."""
     margins = {}
     for cell, value in values.items():
         above = [value.mean - rule["at_least"]] if "at_least" in rule else []
         below = [rule["at_most"] - value.mean] if "at_most" in rule else []
         margins[cell] = min(above + below), value.se
-    verdict, cell = _worst(margins, strict=rule.get("strict", False))
-    return verdict, f"weakest: {cell}, {_number(values[cell].mean)}"
+    verdict, cell = _worst(margins, strict=False)
+    return verdict, f"weakest: {cell}, {values[cell]}"
 
 
 def _pairs(rule: dict, values: Values) -> Iterator[tuple[float, float, float, str]]:
@@ -395,15 +414,15 @@ def _pairs(rule: dict, values: Values) -> Iterator[tuple[float, float, float, st
     often = "" if times == 1 else f"{times} times "
     for left, right in rule["pairs"]:
         a, b = _mean(left, values), _mean(right, values)
-        words = (
-            f"{_rows(left)} against {often}{_rows(right)}: {_number(a.mean)} against {often}{_number(b.mean)}"
-        )
+        words = f"{_rows(left)} against {often}{_rows(right)}: {a} against {often}{b}"
         second = b.mean if times == 1 else times * max(b.mean, 0.0)
         yield a.mean, second, _difference_se(a, b, times), words
 
 
 def _difference_se(a: Value, b: Value, times: int | float) -> float:
-    """The standard error of a - times b."""
+    """The standard error of a - times b; NaN where both are infinite, as nobody can tell these apart."""
+    if math.isinf(a.mean) and math.isinf(b.mean):
+        return math.hypot(a.se, b.se, math.nan)  # infinite where runs are too few
     if len(a.runs) >= ENOUGH and a.runs.keys() == b.runs.keys():
         differences = [value - times * b.runs[run] for run, value in a.runs.items()]
         return statistics.stdev(differences) / math.sqrt(len(differences))
@@ -411,12 +430,12 @@ def _difference_se(a: Value, b: Value, times: int | float) -> float:
 
 
 def _more(rule: dict, values: Values) -> Verdict:
-    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said).
+    """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said), and than 2 SE.
 
-    With `or_equal` it is enough that it is not below.
+    With `or_equal` it is enough that it is not below, for nobody could show that two are equal.
     """
     margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
-    return _worst(margins, strict=not rule.get("or_equal", False))
+    return _worst(margins, strict=False, errors=0.0) if rule.get("or_equal") else _worst(margins, strict=True)
 
 
 def _alike(rule: dict, values: Values) -> Verdict:
@@ -431,15 +450,16 @@ def _alike(rule: dict, values: Values) -> Verdict:
     for a, b, se, words in _pairs(rule, values):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
         same = "holds" if apart + 2 * se <= within * size else "tie"
-        known = same if apart <= max(2 * se, ALIKE * size) else "fails"
-        verdicts.append((TOO_FEW if math.isinf(se) else known, words))
+        known = same if math.isfinite(apart) and apart <= max(2 * se, ALIKE * size) else "fails"
+        verdicts.append((_untold(se) or known, words))
     return min(verdicts, key=lambda each: WORST_FIRST.index(each[0]))
 
 
 def _t_test(rule: dict, values: Values) -> Verdict:
     """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to.
 
-    It takes the means alone, and every one of them has to be of enough runs.
+    It takes the means alone, and every one of them has to be of enough runs. That nothing is found is no evidence
+    that there is nothing, and the detail says so.
     """
     first, second = (
         [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
@@ -455,8 +475,11 @@ def _t_test(rule: dict, values: Values) -> Verdict:
     from scipy import stats  # here, since it takes most of a second
 
     t, p = stats.ttest_rel(first, second)
-    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails"
-    return verdict, f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
+    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] and not math.isnan(p) else "fails"
+    detail = f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
+    if p >= 0.05 and not rule["differs"]:
+        detail += ", which finds no difference and does not show that there is none"
+    return verdict, detail
 
 
 def _skewed(rule: dict, values: Values) -> Verdict:

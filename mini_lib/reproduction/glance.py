@@ -219,16 +219,22 @@ def _point(each: Comparison, x: Callable[[float], str], y: Callable[[float], str
 def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     """What is reproduced of a paper, what is contradicted, and what is untested: from its cells and its claims.
 
-    Claims of ours, which the paper does not make, have a line of their own if there are any.
+    Small networks reproduce nothing and contradict nothing: which way their runs go is told in lines of their own,
+    if some claim holds or fails there. So are claims of ours, which the paper does not make, if there are any.
     """
     comparisons = list(comparisons)
     count = Counter(each.verdict for each in comparisons if each.is_printed)
     judged = judge_all(comparisons)
     judgements = [each for each in judged if not each.claim.ours]
     ours = [each for each in judged if each.claim.ours]
-    reproduced = _named(judgements, "holds", "Claims that hold") or ["No claim holds so far."]
-    contradicted = _named(judgements, "fails", "Claims that fail") or ["No claim fails so far."]
-    contradicted += _saved(judgements)
+    reproduced = _named(judgements, "holds", "Claims that hold", ["paper"])
+    reproduced = reproduced or ["No claim holds at the paper's scale so far."]
+    contradicted = _named(judgements, "fails", "Claims that fail", ["paper"])
+    contradicted = contradicted or ["No claim fails at the paper's scale so far."]
+    contradicted += _saved(judgements, "paper")
+    small = [_which(judgements, verdict, TUTORIAL, " claims") for verdict in ("holds", "fails")]
+    claimed, other = ([f"{which}."] if which else [] for which in small)
+    other += _saved(judgements, TUTORIAL)
     untested = _named(judgements, "tie", "Claims that end in a tie")
     untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
     untested += _lacking(judgements, "Claims")
@@ -243,7 +249,10 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
             untested.insert(
                 1, f"{unclear} are inconclusive: the runs, ours or the paper's, differ too much to tell."
             )
-    lines = {"Reproduced": reproduced, "Contradicted": contradicted, "Untested": untested or ["Nothing."]}
+    lines = {"Reproduced": reproduced, "Contradicted": contradicted}
+    ways = {"Goes the claimed way in small runs": claimed, "Goes another way in small runs": other}
+    lines |= {words: sentences for words, sentences in ways.items() if sentences}
+    lines["Untested"] = untested or ["Nothing."]
     if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
         sentences = [sentence for each in words.items() for sentence in _named(ours, *each)]
@@ -251,16 +260,19 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     return [f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items()]
 
 
-def _named(judgements: list[Judgement], verdict: str, words: str) -> list[str]:
+def _named(
+    judgements: list[Judgement], verdict: str, words: str, scales: Iterable[str] = SCALES
+) -> list[str]:
     """A sentence a scale that counts and names the claims of this verdict."""
-    sentences = []
-    for scale in SCALES:
-        own = [each for each in judgements if each.scale == scale]
-        found = [each.claim for each in own if each.verdict == verdict]
-        if found:
-            number, named = f"{len(found)} of {len(own)}", ", ".join(map(_claim_link, found))
-            sentences.append(f"{words} {SCALE_WORDS[scale]}: {number} ({named}).")
-    return sentences
+    found = {scale: _which(judgements, verdict, scale) for scale in scales}
+    return [f"{words} {SCALE_WORDS[scale]}: {which}." for scale, which in found.items() if which]
+
+
+def _which(judgements: list[Judgement], verdict: str, scale: str, what: str = "") -> str:
+    """The claims of this verdict at a scale, "2 of 5 (C1, C4)"; nothing if there are none."""
+    own = [each for each in judgements if each.scale == scale]
+    found = [each.claim for each in own if each.verdict == verdict]
+    return f"{len(found)} of {len(own)}{what} ({', '.join(map(_claim_link, found))})" if found else ""
 
 
 def _lacking(judgements: list[Judgement], what: str) -> list[str]:
@@ -275,24 +287,23 @@ def _lacking(judgements: list[Judgement], what: str) -> list[str]:
     return sentences
 
 
-def _saved(judgements: list[Judgement]) -> list[str]:
-    """A sentence for each other reading, or addition of ours, under which claims hold that fail at its scale.
+def _saved(judgements: list[Judgement], scale: str) -> list[str]:
+    """A sentence for each other reading, or addition of ours, under which claims hold that fail at this scale.
 
     What holds in a control, or in a smaller task, says nothing of a claim that fails.
     """
-    fails = {
-        (each.claim, each.scale) for each in judgements if each.verdict == "fails" and each.scale in SCALES
-    }
+    fails = {each.claim for each in judgements if each.verdict == "fails" and each.scale == scale}
     saved: dict[tuple[str, str], dict[Claim, None]] = {}
     for each in judgements:
-        scale = scale_of_variant(each.scale)
-        if each.scale not in SCALES and each.verdict == "holds" and (each.claim, scale) in fails:
+        beside = each.scale not in SCALES and scale_of_variant(each.scale) == scale
+        if beside and each.verdict == "holds" and each.claim in fails:
             name = each.scale.removeprefix(f"{scale}, ")
             kind = ledger.kind_of(each.claim.paper, name)
             if kind in SAVING:
                 saved.setdefault((kind, name), {})[each.claim] = None
+    held = "hold" if scale == "paper" else "go the claimed way"
     return [
-        f"Of these hold {SAVING[kind]} (*{name}*): {', '.join(map(_claim_link, saved[kind, name]))}."
+        f"Of these {held} {SAVING[kind]} (*{name}*): {', '.join(map(_claim_link, saved[kind, name]))}."
         for kind, name in sorted(saved, key=lambda each: list(SAVING).index(each[0]))
     ]
 

@@ -164,7 +164,8 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
     if past(deadline):
         return
     spawn = multiprocessing.get_context("spawn")
-    # A flag without a lock: a worker that is killed while it holds one would keep everybody waiting.
+    # A flag without a lock, and a counter that is read without its own: a worker that is killed while it holds one
+    # would keep this process waiting.
     counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
     workers = max(1, min(workers, len(jobs)))
     ended, failed, lost = 0, [], 0
@@ -181,7 +182,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
             waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
         while waiting:
             done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-            bar.update(counter.value - bar.n)
+            bar.update(counter.get_obj().value - bar.n)
             for future in done:
                 job = waiting.pop(future)
                 if isinstance(error := future.exception(), BrokenProcessPool):

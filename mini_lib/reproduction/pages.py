@@ -48,13 +48,14 @@ runs: their seeds, their records, and the command that trains them again.
 - A run whose loss stops being a number counts among the runs and is shown as *diverged*; the mean is over the
   others.
 
-A claim *holds* or *fails* by our means of all the cells it names; it is a *tie* where a comparison is within two
-standard errors, or a threshold missed by less, and *open* where it would hold, had none of its runs diverged. There
-are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells have
-no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart. Beneath
-them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is: another
-*reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not claim, and we
-ask all the same, is marked *ours* and counted apart.
+A claim *holds* or *fails* by our means of all the cells it names, if they are two standard errors or more on one
+side of what it says, be that another mean or a fixed number. It is a *tie* in between, and where some runs never
+reach a training accuracy that others reach. It is *open* where it would hold, had none of its runs diverged. There
+are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of these cells
+have no runs, and *not run* where none has any. The paper's scale and the small one (tutorial) are judged apart.
+Beneath them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is:
+another *reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not
+claim, and we ask all the same, is marked *ours* and counted apart.
 
 Below some tables stand *other readings*: where the paper leaves a detail open, or says something else than its
 authors' code does, one reading fills the table and the other is compared with the same printed numbers. An *addition
@@ -234,7 +235,7 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     measured = [each for each in comparisons if each.ours.n]
     waiting = [each for each in comparisons if not each.ours.n]
     parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
-    parts += ["No runs yet."] * (not measured) + _grids(measured) + _differences(measured)
+    parts += ["No runs yet."] * (not measured) + _grids(measured)
     parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
     missing = (
         f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, that of a variant."
@@ -324,17 +325,6 @@ def command_again(each: Comparison) -> str:
     words = ["mini-lib", "reproduce", cell.table, "--rows", cell.row, "--columns", cell.column]
     words += ["--variant", cell.variant] if cell.variant else []
     return shlex.join([*words, "--seeds", str(runs), "--records", "again"])
-
-
-def _differences(comparisons: list[Comparison]) -> list[str]:
-    """The cells that differ, without a known reason."""
-    lines = [
-        f"- {each.cell.row}, {each.cell.column}{f', {each.cell.variant}' if each.cell.variant else ''}: "
-        "why it differs is not known."
-        for each in comparisons
-        if each.verdict == "differs"
-    ]
-    return ["\n".join(lines)] if lines else []
 
 
 def _provenance(comparisons: list[Comparison]) -> list[str]:

@@ -148,10 +148,14 @@ def test_a_cell_without_a_mean_has_no_point_and_a_unit_without_points_says_so(tm
 # ----------------------------------------------------------------------------------------- lines in words
 
 
+NONE_HOLDS = "No claim holds at the paper's scale so far."
+NONE_FAILS = "No claim fails at the paper's scale so far."
+
+
 def test_three_lines_count_cells_by_their_verdicts(table_11):
     reproduced, contradicted, untested = glance.what_became(table_11)
-    assert reproduced == "**Reproduced.** 1 of 4 printed numbers match, 0 are close. No claim holds so far."
-    assert contradicted == "**Contradicted.** 1 of 4 printed numbers differ. No claim fails so far."
+    assert reproduced == f"**Reproduced.** 1 of 4 printed numbers match, 0 are close. {NONE_HOLDS}"
+    assert contradicted == f"**Contradicted.** 1 of 4 printed numbers differ. {NONE_FAILS}"
     assert untested == "**Untested.** 1 of 4 printed numbers have no run, 1 have one or two."
 
 
@@ -182,9 +186,11 @@ def test_claims_are_named_by_what_became_of_them_at_each_scale(tmp_path):
         for line in glance.what_became(compare(cells, store))
     ]
     assert lines == [
-        "**Reproduced.** Claims that hold at the small scale: 1 of 2 (<3>).",
-        "**Contradicted.** Claims that fail at the small scale: 1 of 2 (<2>). "
-        "Of these hold with an addition of ours (*balanced*): <2>.",
+        f"**Reproduced.** {NONE_HOLDS}",
+        f"**Contradicted.** {NONE_FAILS}",
+        "**Goes the claimed way in small runs.** 1 of 2 claims (<3>).",
+        "**Goes another way in small runs.** 1 of 2 claims (<2>). "
+        "Of these go the claimed way with an addition of ours (*balanced*): <2>.",
         "**Untested.** Claims without a run at the paper's scale: 2 of 2.",
     ]
 
@@ -216,12 +222,27 @@ def test_only_readings_and_additions_save_a_claim_and_each_is_named(tmp_path):
     for seed in (1, 2, 3):
         for x in range(1, len(variants) + 1):
             store.add(record(seed, 0.1 * (x > 1), scale="tutorial", x=x), "kanerva.fig8")
-    contradicted = glance.what_became(compare([cell(*NEW, x=0), *cells], store))[1]
-    assert re.findall(r"Of these hold (.+?): <a href=\"#claim-kanerva-fig8-2\"", contradicted) == [
+    *_, another_way, untested = glance.what_became(compare([cell(*NEW, x=0), *cells], store))
+    assert re.findall(r"go the claimed way (.+?): <a href=\"#claim-kanerva-fig8-2\"", another_way) == [
         "under another reading (*unit prior*)",
         "with an addition of ours (*balanced at first*)",
     ]
-    assert contradicted.count("Of these") == 2
+    assert (another_way.count("Of these"), untested.count("Of these")) == (2, 0)
+
+
+def test_what_saves_a_claim_at_one_scale_is_not_told_of_the_other(tmp_path):
+    variants = {"": 0.0, "tutorial": 0.0, "unit prior": 0.1, "tutorial, balanced": 0.1}
+    cells = [cell(*NEW, variant=name, x=x) for x, name in enumerate(variants)]
+    store = Records(tmp_path)
+    for x, (name, value) in enumerate(variants.items()):
+        for seed in (1, 2, 3):
+            store.add(
+                record(seed, value, scale="tutorial" if "tut" in name else "paper", x=x), "kanerva.fig8"
+            )
+    _, contradicted, _, another_way, _ = glance.what_became(compare(cells, store))
+    assert "Of these hold under another reading (*unit prior*): " in contradicted
+    assert "Of these go the claimed way with an addition of ours (*balanced*): " in another_way
+    assert contradicted.count("Of these") == another_way.count("Of these") == 1
 
 
 def test_a_paper_with_nothing_left_says_so(tmp_path):
@@ -230,10 +251,10 @@ def test_a_paper_with_nothing_left_says_so(tmp_path):
     for seed in (1, 2, 3):
         for x, scale in ((0, "paper"), (1, "tutorial")):
             store.add(record(seed, 0.1, scale=scale, x=x), "kanerva.fig8")
-    reproduced, contradicted, untested = glance.what_became(compare(cells, store))
+    reproduced, contradicted, claimed, untested = glance.what_became(compare(cells, store))
     assert "Claims that hold at the paper's scale: 2 of 2 (" in reproduced
-    assert "Claims that hold at the small scale: 2 of 2 (" in reproduced
-    assert contradicted == "**Contradicted.** No claim fails so far."
+    assert claimed.startswith("**Goes the claimed way in small runs.** 2 of 2 claims (<a href=")
+    assert contradicted == f"**Contradicted.** {NONE_FAILS}"
     assert untested == "**Untested.** Nothing."
 
 

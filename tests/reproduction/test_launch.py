@@ -280,6 +280,27 @@ def test_a_killed_worker_is_told_in_two_lines(tmp_path):
     assert all(run.finished for _, run in found)
 
 
+def end_process_while_counting(settings, seed):
+    launching._counter.get_lock().acquire()
+    end_process(settings, seed)
+
+
+def too_late(number, frame):
+    raise TimeoutError("the parent waits for a lock that nobody will give back")
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_while_it_counts_keeps_nobody_waiting(tmp_path):
+    usual = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(120)
+    try:
+        with pytest.raises(JobsFailed, match="1 of 1 runs are not done"):
+            list(over_cores([Job(end_process_while_counting, {}, 1, "counting")], tmp_path))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, usual)
+
+
 def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
     runs = [
         (job(1), SimpleNamespace(finished=True, key="a")),

@@ -129,10 +129,6 @@ def test_the_runs_of_a_cell_are_folded_with_seeds_records_and_command(page):
     assert f"`{again}`" in row
 
 
-def test_a_cell_that_differs_is_named(page):
-    assert "- ESBN + TCN, m=85: why it differs is not known." in page
-
-
 def test_verdicts_are_counted_and_variants_stand_beneath(page):
     assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  |  | 2 | 1 |" in page
     assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")

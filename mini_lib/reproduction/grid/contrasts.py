@@ -207,7 +207,18 @@ def paired(
     measure: Measure = new,
     only_learned: bool = False,
 ) -> list[float]:
-    """A contrast, seed by seed: the mean over tasks and pairs of the first less the second network.
+    """A contrast, seed by seed: the values of `paired_by_seed`."""
+    return list(paired_by_seed(found, tasks, pairs, measure, only_learned).values())
+
+
+def paired_by_seed(
+    found: Found,
+    tasks: Sequence[str],
+    pairs: Sequence[Pair],
+    measure: Measure = new,
+    only_learned: bool = False,
+) -> dict[int, float]:
+    """A contrast, by seed: the mean over tasks and pairs of the first less the second network.
 
     Only seeds that all of them have; with `only_learned` the mean of a seed is over the pairs of which both networks
     learned, and a seed without any is left out.
@@ -216,12 +227,12 @@ def paired(
         (found.get((task, one), {}), found.get((task, other), {})) for task in tasks for one, other in pairs
     ]
     seeds = set.intersection(*({*one} & {*other} for one, other in cells))
-    values = []
+    values = {}
     for seed in sorted(seeds):
         runs = [(one[seed], other[seed]) for one, other in cells]
         runs = [each for each in runs if not only_learned or all(run.learned for run in each)]
         if runs:
-            values.append(sum(measure(one) - measure(other) for one, other in runs) / len(runs))
+            values[seed] = sum(measure(one) - measure(other) for one, other in runs) / len(runs)
     return values
 
 
@@ -305,10 +316,8 @@ def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
 
     both = {}
     for name, own in tasks.items():
-        with_fixed, with_learned = (paired(found, own, closed[relation]) for relation in ("fixed", "learned"))
-        alike = len(with_fixed) == len(with_learned)
-        differences = [a - b for a, b in zip(with_fixed, with_learned, strict=True)] if alike else []
-        both[name] = interval(differences)
+        fixed, learned = (paired_by_seed(found, own, closed[relation]) for relation in ("fixed", "learned"))
+        both[name] = interval([gain - learned[seed] for seed, gain in fixed.items() if seed in learned])
     cost = {name: interval(paired(found, own, WALLS, familiar)) for name, own in tasks.items()}
     return {
         "the wall": wall_contrasts(found),

@@ -1,4 +1,8 @@
-"""Which learning rate a set of twins has on a task: a rule over short runs, on familiar content alone."""
+"""Which learning rate a set of twins has on a task: a rule over short runs, on familiar content alone.
+
+`mini-lib reproduce grid.tuning` makes these runs, and `python -m mini_lib.reproduction.grid.rates` writes rates.json
+from them.
+"""
 
 import json
 import math
@@ -39,3 +43,7 @@ def choose_rates(records: Records) -> dict[str, dict[str, float]]:
 def write_rates(records: Records) -> None:
     """Keep what the rule chooses; runs that count are declared with it from then on."""
     CHOSEN_RATES.write_text(json.dumps(choose_rates(records), indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    write_rates(Records())

@@ -1,6 +1,7 @@
 """The protocol's rules: scores, contrasts, verdict and the choice of learning rates, on numbers made up here."""
 
 import math
+import runpy
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from mini_lib.grid.runs import mechanisms
 from mini_lib.reproduction import Records
-from mini_lib.reproduction.grid import contrasts, rates
+from mini_lib.reproduction.grid import cells, contrasts, rates
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
 from mini_lib.reproduction.grid.contrasts import (
     FAMILIES,
@@ -191,6 +192,23 @@ def test_every_question_is_answered_from_the_runs():
     assert answers["the wall"]["rules"].p == pytest.approx(4 * 2 / 2**6)  # four families
 
 
+def test_what_the_wall_brings_with_two_relations_is_compared_seed_by_seed():
+    """Without seed 5 of a fixed relation and seed 1 of a learned one, three seeds have both."""
+    found = made_up(seeds=5)
+    gains = {1: 0.9, 2: 0.1, 3: 0.2, 4: 0.3, 5: 0.9}  # with a fixed relation; with a learned one half of it
+    for relation, share, lost in (("fixed", 1.0, 5), ("learned", 0.5, 1)):
+        for one, other in (pair for pair in WALLS if relation in pair[0]):
+            for name, gained in ((one, share), (other, 0.0)):
+                found["match", name] = {
+                    seed: Scored(1.0, gained * gain, True) for seed, gain in gains.items() if seed != lost
+                }
+    answer = questions(found)["both"]["match"]
+    assert (answer.runs, answer.mean) == (3, pytest.approx(0.1))
+    for one, _ in WALLS:
+        found["match", one] = {seed: run for seed, run in found["match", one].items() if seed < 4}
+    assert questions(found)["both"]["match"] is None  # two seeds
+
+
 def test_twins_are_mechanisms_of_their_tasks():
     for names, pairs in FAMILIES.values():
         for task in names:
@@ -250,9 +268,10 @@ def test_a_rate_with_which_a_run_diverged_is_out(tmp_path, monkeypatch):
 
 def test_the_rates_in_use_are_those_that_the_rule_chooses_from_the_records(tmp_path, monkeypatch):
     assert chosen_rates() == rates.choose_rates(Records())
-    monkeypatch.setattr(rates, "CHOSEN_RATES", tmp_path / "rates.json")
-    rates.write_rates(Records())
-    assert (tmp_path / "rates.json").read_text().startswith("{")
+    in_use = rates.CHOSEN_RATES.read_text()
+    monkeypatch.setattr(cells, "CHOSEN_RATES", tmp_path / "rates.json")
+    runpy.run_path(rates.__file__, run_name="__main__")
+    assert (tmp_path / "rates.json").read_text() == in_use
 
 
 def test_runs_that_count_are_declared_with_the_rates_that_were_chosen():

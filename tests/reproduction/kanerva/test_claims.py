@@ -29,7 +29,7 @@ EXPECTED = {
     ),
     "fig1d.3": (
         {"loop/best k, m=400": 2.0, "loop/best k, m=600": 5.0},
-        {"loop/best k, m=400": 1 - 1e-3, "loop/best k, m=600": 1 - 1e-3},
+        {"loop/best k, m=400": 1.0, "loop/best k, m=600": 1.0},
     ),
     "fig1d.4": (
         {"loop/R^2, m=100": 0.95, "loop/R^2, m=600": 0.95},
