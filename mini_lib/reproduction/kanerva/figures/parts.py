@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.reproduction.plotting import (
@@ -18,7 +17,6 @@ from mini_lib.reproduction.plotting import (
     figure,
     legend_below,
     require_nonempty,
-    seed_dots,
     strip,
     style,
 )
@@ -198,42 +196,6 @@ def strips(
             strip(ax, arrays(groups), colours=colours)
             ax.set_title(title)
         axes[0, 0].set(ylabel=ylabel, ylim=limits)
-    return fig
-
-
-def dots(
-    rows: Mapping[str, Mapping[str, Sequence]], ylabel: str, looks: Mapping[str, dict] | None = None
-) -> Figure:
-    """Draw a dot for each value of each row and column, columns side by side, and a bar at the mean.
-
-    Every row has the same columns; a row without values is said to be not run. `looks` are options of a column's
-    dots, by default a colour each.
-    """
-    columns = [list(each) for each in rows.values()]
-    if not columns or any(each != columns[0] for each in columns):
-        raise UsageError(f"give rows that have the same columns, got {columns}")
-    if looks is None:
-        shades = (RULE, *OKABE_ITO)
-        looks = {name: {"color": shades[i % 8], "marker": "o"} for i, name in enumerate(columns[0])}
-    apart = min(0.16, 0.8 / len(columns[0]))
-    every = [value for row in rows.values() for values in row.values() for value in values]
-    with style():
-        fig, ax = figure(size=(max(4.6, 1.05 * len(rows) + 1.6), 3.6))
-        for place, row in enumerate(rows.values()):
-            if not any(len(values) for values in row.values()):
-                at = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "center"}
-                ax.text(place, 0.5, "not run", color=QUIET, fontsize="small", **at)
-            for number, (name, values) in enumerate(row.items()):
-                middle = place + apart * (number - (len(row) - 1) / 2)
-                look = {"alpha": 0.75, "markeredgewidth": 1} | looks[name]
-                seed_dots(ax, middle, values, spread=0.05, bar=0.07, **look)
-        names = [row.replace(", ", ",\n") for row in rows]
-        ax.set(xticks=range(len(rows)), xticklabels=names, xlim=(-0.6, len(rows) - 0.4), ylabel=ylabel)
-        ax.set_ylim(0, 1.08 * max(every, default=1.0))
-        if not every:
-            ax.set_yticks([])
-        handles = [Line2D([], [], linewidth=0, label=name, **look) for name, look in looks.items()]
-        legend_below(fig, handles, ncols=2)
     return fig
 
 
