@@ -2,12 +2,9 @@
 
 A wing's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
 `[[detail]]` for everything that the paper leaves open or states otherwise than its code; and a
-`[renaming.NETWORK]` of the parameters of the authors' code. `check` finds faults.
+`[renaming.NETWORK]` of the parameters of the authors' code.
 """
 
-import ast
-import importlib
-import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -31,7 +28,6 @@ KINDS = {
     "control": "Control",
     "task": "Smaller task",
 }
-TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 
 
 @dataclass(frozen=True)
@@ -159,82 +155,6 @@ def _entry(kind: type, entry: dict):
         first = next(iter(entry.values()), "")
         raise ValueError(f"the ledger's {kind.__name__.lower()} {first!r} lacks {', '.join(missing)}")
     return kind(**entry)
-
-
-def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]:
-    """Everything in which a wing's ledger and code, tests and pages below `root` are out of step, a sentence each.
-
-    Numbers that are `required`, such as every printed table and every claim, must have a row.
-    """
-    toc = (root / "book" / "_toc.yml").read_text(encoding="utf-8")
-    pages = {str(Path(page).with_suffix("")) for page in re.findall(r"(?:file|root):\s*(\S+)", toc)}
-    problems = [f"{row.number}: {problem}" for row in ledger.rows for problem in _problems(row, root, pages)]
-    numbers = [row.number for row in ledger.rows]
-    problems += [f"{number}: two rows" for number in dict.fromkeys(numbers) if numbers.count(number) > 1]
-    problems += [
-        f"{number}: no row" for number in dict.fromkeys([*required, *_gaps(numbers)]) if number not in numbers
-    ]
-    return problems + _tags_without_row(ledger)
-
-
-def _problems(row: Row, root: Path, pages: set[str]) -> list[str]:
-    problems = []
-    source, mentions = _source(row.code)
-    if source is None:
-        problems.append(f"no code {row.code!r}")
-    elif row.tag and row.tag not in (source if row.tag.startswith("#") else mentions):
-        problems.append(f"the tag {row.tag!r} does not stand in {row.code}")
-    file, _, function = row.test.partition("::")
-    if not (root / file).is_file():
-        problems.append(f"no test file {file!r}")
-    elif function and function not in _functions(root / file):
-        problems.append(f"no test {function!r} in {file}")
-    if str(Path(row.page).with_suffix("")) not in pages:
-        problems.append(f"the page {row.page!r} is not in the book's contents")
-    return problems
-
-
-def _source(code: str) -> tuple[str | None, str]:
-    """The source of a "module:object", and that with its module's docstring; None if it is not there."""
-    module_name, _, path = code.partition(":")
-    try:
-        module = found = importlib.import_module(module_name)
-        for name in path.split(".") if path else ():
-            found = getattr(found, name)
-    except (ImportError, AttributeError):
-        return None, ""
-    try:
-        source = inspect.getsource(found)
-    except TypeError:  # a constant has no source of its own
-        source = inspect.getsource(module)
-    return source, f"{module.__doc__}\n{source}"
-
-
-@cache
-def _functions(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-def _gaps(numbers: list[str]) -> list[str]:
-    """Every "Table n", "Figure n" and "Eq. n" up to the highest that is there."""
-    found = [re.fullmatch(r"(Table|Figure|Eq\.) (\d+)", number) for number in numbers]
-    highest: dict[str, int] = {}
-    for match in filter(None, found):
-        highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
-    return [f"{kind} {number}" for kind, last in highest.items() for number in range(1, last + 1)]
-
-
-def _tags_without_row(ledger: Ledger) -> list[str]:
-    """Tags in the wing's code that no row knows."""
-    known = {match[1] for row in ledger.rows if (match := TAG.search(row.tag))}
-    package = Path(str(resources.files("mini_lib")))
-    folders = package / ledger.paper, package / "reproduction" / ledger.paper
-    return [
-        f"{path.name}: the tag '# {tag}' has no row"
-        for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
-        for tag in sorted(set(TAG.findall(path.read_text(encoding="utf-8"))) - known)
-    ]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
