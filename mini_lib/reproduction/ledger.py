@@ -165,8 +165,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str:
-    """The index to the paper of each (title, ledger), as MyST; `up` leads from the page to the root."""
+def index_page(ledgers: Iterable[tuple[str, Ledger]]) -> str:
+    """The index to the paper of each (title, ledger), as MyST."""
     parts = [
         "# Index to the paper",
         "Where everything stands that the paper numbers, defines or claims: the code that does it, the test "
@@ -174,7 +174,7 @@ def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
-        rows = [(row.number, row.what, _where(row, up)) for row in ledger.rows]
+        rows = [(row.number, row.what, _where(row)) for row in ledger.rows]
         parts.append(table(("in the paper", "what", "code, test, page"), rows))
     return "\n\n".join(parts) + "\n"
 
@@ -228,9 +228,9 @@ def _code(name: str) -> str:
     return f"`{name}`" if name else ""
 
 
-def _where(row: Row, up: str) -> str:
+def _where(row: Row) -> str:
     """Code, test and page below one another, without the folders that all of them share."""
     file, _, function = row.test.removeprefix("tests/").partition("::")
     test = _code(file) + (f": *{function.removeprefix('test_').replace('_', ' ')}*" if function else "")
-    page = f"[{Path(row.page).stem.replace('_', ' ')}]({up}{row.page})"
+    page = f"[{Path(row.page).stem.replace('_', ' ')}](../../{row.page})"
     return "<br>".join((_code(row.code.removeprefix("mini_lib.")), test, page))

@@ -19,7 +19,7 @@ from mini_lib.reproduction.kanerva.cells import CELLS
 from mini_lib.reproduction.kanerva.figures.generation import KINDS, kind
 from mini_lib.reproduction.kanerva.figures.parts import CHANNELS, MACHINES
 from mini_lib.reproduction.kanerva.figures.sprites import SPRITES
-from mini_lib.reproduction.kanerva.scaling import Fit, optimal
+from mini_lib.reproduction.kanerva.scaling import TOTALS, Fit, optimal
 from mini_lib.reproduction.plotting import OKABE_ITO
 
 BLUE, VERMILION, GREEN = OKABE_ITO[:3]
@@ -72,18 +72,13 @@ def texts(fig):
 
 
 MACHINE_RUNS = {"losses": {"mixture": {3: [5.0], 1: [2.0, 4.0], 5: []}}, "none": {"mixture": {1: []}}}
-MACHINE_CONTROLS = {"mixture": {1: [6.0], 3: [7.0]}}
 PICTURES = {"item": rand(3, 4, 5), "answer": rand(4, 5)}
 SINGLE = rand(2, 5, 5), rand(2, 3, 5, 5), rand(2, 5, 5)
 FITS = {"batched": COSTS, "loop": COSTS}
 MANY = {str(n): [1.0, n] for n in range(5)}
 # How each figure is drawn, and some of the words that stand in it, between commas.
 FIGURES = [
-    (
-        figures.against_machines,
-        (MACHINE_RUNS, "nats", MACHINE_CONTROLS),
-        "losses,nats,machines k,mixture,not run,1,5",
-    ),
+    (figures.against_machines, (MACHINE_RUNS, "nats"), "losses,nats,machines k,mixture,not run,1,5"),
     (figures.architecture, (), "encoder $e$,decoder,$R_i w_i$"),
     (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
     (figures.generative_model, (), "history  $h$,code  $z$,image  $x$"),
@@ -107,7 +102,7 @@ FIGURES = [
     (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
     (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
-    (figures.scaling_theory, (COSTS, (100, 400), 20, "ms"), "machines k,ms,m = 100,m = 400"),
+    (figures.scaling_theory, (COSTS, "ms"), "machines k,ms,m = 100,m = 400"),
     (
         figures.scaling_times,
         ({"batched": TIMES, "loop": TIMES}, FITS),
@@ -140,7 +135,7 @@ FIGURES = [
 
 @pytest.mark.parametrize(("draw", "given", "words"), FIGURES)
 def test_every_figure_is_drawn_with_its_words(draw, given, words):
-    options = {"xlabel": "items", "ylabel": "error", "mark": 1.5} if draw is figures.lines else {}
+    options = {"xlabel": "items", "ylabel": "error"} if draw is figures.lines else {}
     fig = draw(*given, **options)
     fig.savefig(io.BytesIO(), format="png", dpi=30)
     assert {*words.split(",")} <= {*texts(fig)}
@@ -176,10 +171,6 @@ def test_no_figure_is_left_out():
         *(
             (lambda panels=panels: figures.against_machines(panels, "nats"), "at least one panel with a line")
             for panels in ({}, {"a": {}})
-        ),
-        (
-            lambda: figures.against_machines({"a": {"b": {1: [1.0]}}}, "nats", {"c": {1: [1.0]}}),
-            "unknown line 'c'; known: b",
         ),
         (lambda: figures.by_row(cells() + cells()), "two cells 'k = 1', 'loss'"),
         (lambda: figures.curves_of([]), "there are no cells"),
@@ -286,7 +277,7 @@ def test_learning_curves_are_those_of_the_runs_of_a_row():
 
 
 def test_lines_over_machines_go_through_the_means():
-    ax = figures.against_machines(MACHINE_RUNS, "nats", MACHINE_CONTROLS).axes[0]
+    ax = figures.against_machines(MACHINE_RUNS, "nats").axes[0]
     dots, line, *_ = (line for line in ax.lines if line.get_color() == BLUE)
     assert sorted(dots.get_xydata().tolist()) == [[0, 2], [0, 4], [1, 5]]
     assert line.get_xydata().tolist() == [[0, 3], [1, 5]]
@@ -329,12 +320,13 @@ def test_what_an_image_counts_as():
 
 
 def test_theory_has_a_dot_at_the_best_k_that_is_in_sight():
-    (ax,) = figures.scaling_theory(COSTS, (100, 400), most=5).axes
-    first, *_, last = ax.lines
-    assert first.get_ydata() == pytest.approx(COSTS(first.get_xdata(), 100))
-    best = optimal(COSTS, 400)
-    assert last.get_xydata().tolist() == [[pytest.approx(best), pytest.approx(COSTS(best, 400))]]
-    assert len(figures.scaling_theory(COSTS, (400,), most=2).axes[0].lines) == 1
+    (ax,) = figures.scaling_theory(COSTS).axes
+    for m, line, dot in zip(TOTALS, ax.lines[::2], ax.lines[1::2], strict=True):
+        assert line.get_ydata() == pytest.approx(COSTS(line.get_xdata(), m))
+        best = optimal(COSTS, m)
+        assert dot.get_xydata().tolist() == [[pytest.approx(best), pytest.approx(COSTS(best, m))]]
+    free = Fit(COSTS.value | {"slope": 0.0}, {})  # the more machines the better
+    assert len(figures.scaling_theory(free).axes[0].lines) == len(TOTALS)
 
 
 def test_a_fit_below_zero_has_no_line():
