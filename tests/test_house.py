@@ -19,13 +19,12 @@ FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 DOOR = Path("__main__.py")  # where the command begins: the one file below that looks up
 COMMAND = Path("reproduction/cli.py")  # brings the wings together
 # These load a module when asked for it by name, a wing's too: a public name of a package (through `lazy_names`), a
-# trained network, a paper's cells, live figure or exercises, the code that an entry of a ledger names.
+# trained network, a paper's cells, live figure or exercises.
 BY_NAME = {
     *("__init__.py", "reproduction/__init__.py", "lazy.py"),
     *(
         "weights.py",
         "reproduction/cli.py",
-        "reproduction/ledger.py",
         "reproduction/live.py",
         "reproduction/exercises.py",
     ),

@@ -7,7 +7,6 @@ from mini_lib.lazy import lazy_names
 
 # name -> the module in which it lives
 _FACE = {
-    "BenchCase": ".cells",
     "Cell": ".cells",
     "Claim": ".claims",
     "Judgement": ".claims",
@@ -24,7 +23,6 @@ _FACE = {
     "verdict": ".comparison",
     "RecordConflict": ".records",
     "Records": ".records",
-    "settings_hash": "mini_lib.settings",
     "write_pages": ".pages",
 }
 

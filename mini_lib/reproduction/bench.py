@@ -10,7 +10,7 @@ import torch
 from mini_lib import cuda_graphs
 from mini_lib.devices import use_precision
 from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction import BenchCase
+from mini_lib.reproduction.cells import BenchCase
 from mini_lib.training import TrainingRun, TrainingStack
 
 WARM_UP, TIMED = cuda_graphs.WARM_UP + 1, 20  # a GPU records an update before it counts

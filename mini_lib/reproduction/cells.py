@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 
-from mini_lib.settings import run_key as run_key
 from mini_lib.settings import settings_hash
 
 

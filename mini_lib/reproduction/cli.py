@@ -115,9 +115,7 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
             "paper or table", table, [*known, *dict.fromkeys(cell.table for cell in chosen)]
         )
     tables = None if table is None else [table]
-    for name, wanted in {"table": tables, "row": rows, "column": columns, "variant": variants}.items():
-        chosen = filter_cells(chosen, name, wanted)
-    return chosen
+    return filter_cells(chosen, table=tables, row=rows, column=columns, variant=variants)
 
 
 def to_read(folder: Path | None) -> "Records":
@@ -152,7 +150,7 @@ def list_(
         print(f"{paper}: {wing(paper).TITLE}")
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
-            for cell in filter_cells(own, "table", [name]):
+            for cell in filter_cells(own, table=[name]):
                 label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
                 print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
 

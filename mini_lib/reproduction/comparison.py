@@ -255,9 +255,7 @@ def compare(
     its own readings. `rows`, `columns`, `tables` and `variants` keep those of these names; `variants=[""]` keeps the
     cells that are no variant.
     """
-    chosen = list(cells)
-    for name, wanted in (("table", tables), ("row", rows), ("column", columns), ("variant", variants)):
-        chosen = filter_cells(chosen, name, wanted)
+    chosen = filter_cells(list(cells), table=tables, row=rows, column=columns, variant=variants)
     places = {}
     for cell in chosen:
         places.setdefault((cell.table, cell.row, cell.column), len(places))
@@ -265,15 +263,15 @@ def compare(
     return [_compare(cell, records) for cell in chosen]
 
 
-def filter_cells(cells: list[Cell], name: str, wanted: Iterable[str] | None) -> list[Cell]:
-    """The cells whose `name` (table, row, column, variant) is in `wanted`; all if nothing is wanted."""
-    if not wanted:
-        return cells
-    wanted, known = list(wanted), list(dict.fromkeys(getattr(cell, name) for cell in cells))
-    for value in wanted:
-        if value not in known:
-            raise unknown_name_error(name, value, filter(None, known))
-    return [cell for cell in cells if getattr(cell, name) in wanted]
+def filter_cells(cells: list[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
+    """The cells whose table, row, column and variant are among those wanted; of what is empty or None all are."""
+    for name, values in wanted.items():
+        values, known = list(values or ()), list(dict.fromkeys(getattr(cell, name) for cell in cells))
+        for value in values:
+            if value not in known:
+                raise unknown_name_error(name, value, filter(None, known))
+        cells = [cell for cell in cells if not values or getattr(cell, name) in values]
+    return cells
 
 
 def scale_of(cell: Cell) -> str:

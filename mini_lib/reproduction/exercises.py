@@ -4,7 +4,6 @@ Each wing has its exercises in a file of that name. `check("scan 4.1", answer)` 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from types import GeneratorType
@@ -103,34 +102,24 @@ def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[
     return copy, before
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One exercise.
+class Exercises(dict[str, Callable[[Any], None]]):
+    """What examines the answers to a wing's exercises, by name: "scan 4.1" is exercise 1 of chapter 4.
 
-    Attributes:
-        examine: raises NotYet for an answer that is not right; also finds the right answer out by itself.
-        wrong: answers that a reader might give and that must not pass; a test gives them.
+    It raises NotYet for an answer that is not right; the right answer it finds out by itself.
     """
 
-    examine: Callable[[Any], None]
-    wrong: tuple = ()
-
-
-class Exercises(dict):
-    """The exercises of a wing by name, "scan 4.1": chapter 4, exercise 1."""
-
-    def add(self, name: str, *wrong: Any) -> Callable:
+    def add(self, name: str) -> Callable:
         """Decorate the function that examines an answer."""
 
         def keep(examine: Callable[[Any], None]) -> Callable[[Any], None]:
-            self[name] = Exercise(examine, wrong)
+            self[name] = examine
             return examine
 
         return keep
 
 
-def find(name: str) -> Exercise:
-    """The exercise of that name; UsageError for none."""
+def find(name: str) -> Callable[[Any], None]:
+    """What examines the answers to the exercise of that name; UsageError for none."""
     wing = name.partition(" ")[0]
     check_names("part", [wing], ("esbn", "scan", "functions", "kanerva", "grid"))
     exercises = import_module(f"mini_lib.reproduction.{wing}.exercises").EXERCISES
@@ -140,10 +129,10 @@ def find(name: str) -> Exercise:
 
 def check(name: str, answer: Any) -> None:
     """Print whether the answer to an exercise is right, or what is missing. It never raises for a wrong answer."""
-    exercise = find(name)
+    examine = find(name)
     try:
         require(callable(answer), "give the function itself, without parentheses.")
-        exercise.examine(guarded(answer))
+        examine(guarded(answer))
     except Stopped as stopped:
         error = stopped.__cause__
         if isinstance(error, NotImplementedError):

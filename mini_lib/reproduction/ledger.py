@@ -2,25 +2,21 @@
 
 A wing's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
 `[[detail]]` for everything that the paper leaves open or states otherwise than its code; and a
-`[renaming.NETWORK]` of the parameters of the authors' code. `check` finds faults.
+`[renaming.NETWORK]` of the parameters of the authors' code.
 """
 
-import ast
-import importlib
-import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.errors import unknown_name_error
 from mini_lib.reproduction.claims import load_claims
 from mini_lib.reproduction.comparison import caption, table_name
 
-PARTS = ("row", "detail", "renaming", "claims_test")
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
 CLAIMS_PAGE = "book/generated/paper_against_ours.md"
@@ -31,7 +27,6 @@ KINDS = {
     "control": "Control",
     "task": "Smaller task",
 }
-TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 
 
 @dataclass(frozen=True)
@@ -65,9 +60,6 @@ class Detail:
     #: longer training would bring), or a smaller and easier "task".
     kind: str = "reading"
     effect: str = ""  #: what it changes, where that needs no run.
-
-    def __post_init__(self):
-        check_names("kind of variant", [self.kind], KINDS)
 
 
 @dataclass(frozen=True)
@@ -128,16 +120,13 @@ def papers() -> list[str]:
 def read(paper: str, text: str) -> Ledger:
     """The ledger in the text of a `paper.toml`."""
     tables = tomllib.loads(text)
-    for name in tables:
-        if name not in PARTS:
-            raise unknown_name_error("part of a ledger", name, PARTS)
-    rows = [_entry(Row, row) for row in tables.get("row", ())]
+    rows = [Row(**row) for row in tables.get("row", ())]
     rows += [
         Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST), CLAIMS_PAGE)
         for claim in load_claims()
         if claim.paper == paper
     ]
-    details = tuple(_entry(Detail, detail) for detail in tables.get("detail", ()))
+    details = tuple(Detail(**detail) for detail in tables.get("detail", ()))
     renamings = {
         network: tuple(_renaming(theirs, ours) for theirs, ours in pairs.items())
         for network, pairs in tables.get("renaming", {}).items()
@@ -146,95 +135,7 @@ def read(paper: str, text: str) -> Ledger:
 
 
 def _renaming(theirs: str, ours: str | dict) -> Renaming:
-    return _entry(Renaming, {"theirs": theirs} | ({"ours": ours} if isinstance(ours, str) else ours))
-
-
-def _entry(kind: type, entry: dict):
-    names = [field.name for field in fields(kind)]
-    for name in entry:
-        if name not in names:
-            raise unknown_name_error(f"field of a {kind.__name__.lower()}", name, names)
-    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in entry]
-    if missing:
-        first = next(iter(entry.values()), "")
-        raise ValueError(f"the ledger's {kind.__name__.lower()} {first!r} lacks {', '.join(missing)}")
-    return kind(**entry)
-
-
-def check(ledger: Ledger, root: Path, required: Iterable[str] = ()) -> list[str]:
-    """Everything in which a wing's ledger and code, tests and pages below `root` are out of step, a sentence each.
-
-    Numbers that are `required`, such as every printed table and every claim, must have a row.
-    """
-    toc = (root / "book" / "_toc.yml").read_text(encoding="utf-8")
-    pages = {str(Path(page).with_suffix("")) for page in re.findall(r"(?:file|root):\s*(\S+)", toc)}
-    problems = [f"{row.number}: {problem}" for row in ledger.rows for problem in _problems(row, root, pages)]
-    numbers = [row.number for row in ledger.rows]
-    problems += [f"{number}: two rows" for number in dict.fromkeys(numbers) if numbers.count(number) > 1]
-    problems += [
-        f"{number}: no row" for number in dict.fromkeys([*required, *_gaps(numbers)]) if number not in numbers
-    ]
-    return problems + _tags_without_row(ledger)
-
-
-def _problems(row: Row, root: Path, pages: set[str]) -> list[str]:
-    problems = []
-    source, mentions = _source(row.code)
-    if source is None:
-        problems.append(f"no code {row.code!r}")
-    elif row.tag and row.tag not in (source if row.tag.startswith("#") else mentions):
-        problems.append(f"the tag {row.tag!r} does not stand in {row.code}")
-    file, _, function = row.test.partition("::")
-    if not (root / file).is_file():
-        problems.append(f"no test file {file!r}")
-    elif function and function not in _functions(root / file):
-        problems.append(f"no test {function!r} in {file}")
-    if str(Path(row.page).with_suffix("")) not in pages:
-        problems.append(f"the page {row.page!r} is not in the book's contents")
-    return problems
-
-
-def _source(code: str) -> tuple[str | None, str]:
-    """The source of a "module:object", and that with its module's docstring; None if it is not there."""
-    module_name, _, path = code.partition(":")
-    try:
-        module = found = importlib.import_module(module_name)
-        for name in path.split(".") if path else ():
-            found = getattr(found, name)
-    except (ImportError, AttributeError):
-        return None, ""
-    try:
-        source = inspect.getsource(found)
-    except TypeError:  # a constant has no source of its own
-        source = inspect.getsource(module)
-    return source, f"{module.__doc__}\n{source}"
-
-
-@cache
-def _functions(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-def _gaps(numbers: list[str]) -> list[str]:
-    """Every "Table n", "Figure n" and "Eq. n" up to the highest that is there."""
-    found = [re.fullmatch(r"(Table|Figure|Eq\.) (\d+)", number) for number in numbers]
-    highest: dict[str, int] = {}
-    for match in filter(None, found):
-        highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
-    return [f"{kind} {number}" for kind, last in highest.items() for number in range(1, last + 1)]
-
-
-def _tags_without_row(ledger: Ledger) -> list[str]:
-    """Tags in the wing's code that no row knows."""
-    known = {match[1] for row in ledger.rows if (match := TAG.search(row.tag))}
-    package = Path(str(resources.files("mini_lib")))
-    folders = package / ledger.paper, package / "reproduction" / ledger.paper
-    return [
-        f"{path.name}: the tag '# {tag}' has no row"
-        for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
-        for tag in sorted(set(TAG.findall(path.read_text(encoding="utf-8"))) - known)
-    ]
+    return Renaming(theirs, **({"ours": ours} if isinstance(ours, str) else ours))
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -245,8 +146,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str:
-    """The index to the paper of each (title, ledger), as MyST; `up` leads from the page to the root."""
+def index_page(ledgers: Iterable[tuple[str, Ledger]]) -> str:
+    """The index to the paper of each (title, ledger), as MyST."""
     parts = [
         "# Index to the paper",
         "Where everything stands that the paper numbers, defines or claims: the code that does it, the test "
@@ -254,7 +155,7 @@ def index_page(ledgers: Iterable[tuple[str, Ledger]], up: str = "../../") -> str
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
-        rows = [(row.number, row.what, _where(row, up)) for row in ledger.rows]
+        rows = [(row.number, row.what, _where(row)) for row in ledger.rows]
         parts.append(table(("in the paper", "what", "code, test, page"), rows))
     return "\n\n".join(parts) + "\n"
 
@@ -308,9 +209,9 @@ def _code(name: str) -> str:
     return f"`{name}`" if name else ""
 
 
-def _where(row: Row, up: str) -> str:
+def _where(row: Row) -> str:
     """Code, test and page below one another, without the folders that all of them share."""
     file, _, function = row.test.removeprefix("tests/").partition("::")
     test = _code(file) + (f": *{function.removeprefix('test_').replace('_', ' ')}*" if function else "")
-    page = f"[{Path(row.page).stem.replace('_', ' ')}]({up}{row.page})"
+    page = f"[{Path(row.page).stem.replace('_', ' ')}](../../{row.page})"
     return "<br>".join((_code(row.code.removeprefix("mini_lib.")), test, page))

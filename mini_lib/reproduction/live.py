@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
 
@@ -38,6 +38,11 @@ class Parcel:
         """The JavaScript that hands it over. A page from the disk may fetch nothing else."""
         packed = base64.b64encode(save({k: v.contiguous() for k, v in self.tensors.items()})).decode()
         return f"Live.deliver({json.dumps(name)}, {json.dumps({'tensors': packed, 'facts': self.facts})});\n"
+
+
+def halves(name: str, network: nn.Module) -> dict[str, Tensor]:
+    """What a network holds as NAME/PARAMETER, in half precision."""
+    return {f"{name}/{parameter}": value.half() for parameter, value in network.state_dict().items()}
 
 
 def parcel(name: str) -> Parcel:

@@ -256,19 +256,18 @@ def require_nonempty(what: str, given) -> None:
         raise UsageError(f"nothing to draw: give at least one {what}")
 
 
-def show(fig: Figure, finding: str, *, caption: str | None = None, alt: str | None = None):
+def show(fig: Figure, finding: str, *, caption: str | None = None):
     """Display a figure with its finding as caption, and close it.
 
-    The finding is one sentence, at most 250 characters, that says what the figure shows; `caption` is detail that
-    follows it (how many seeds, what the bars are), `alt` what a reader who cannot see the figure should know beside.
+    The finding is one sentence, at most 250 characters, that says what the figure shows, also to a reader who cannot
+    see it; `caption` is detail that follows it (how many seeds, what the bars are).
     """
     from IPython.display import HTML, display
 
     finding = _checked(finding)
-    text = html.escape(f"{finding} {alt or ''}".strip(), quote=True)
     width = fig.get_figwidth()
     source = f"data:image/png;base64,{b64encode(png(fig)).decode()}"
-    image = f'<img src="{source}" alt="{text}" style="max-width:100%;height:auto;background:#fff">'
+    image = f'<img src="{source}" alt="{html.escape(finding)}" style="max-width:100%;height:auto;background:#fff">'
     words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
     if width > WIDE:
         display(HTML(f'<figure class="mini-figure wide"><div tabindex="0">{image}</div>{words}</figure>'))

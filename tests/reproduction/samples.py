@@ -1,14 +1,14 @@
 """Records and cells made up for the tests of records, comparisons and pages."""
 
-from mini_lib import reproduction as results
 from mini_lib.reproduction import Cell
+from mini_lib.settings import settings_hash
 
 HOME = "esbn.table11"
 
 
 def record(seed=1, accuracy=99.0, *, scale="paper", diverged=False, score=(50.0, 100.0), **settings):
     settings = {"task": "distribution_of_three", "m": 95} | settings
-    digest = results.settings_hash(settings)
+    digest = settings_hash(settings)
     return {
         "key": f"{digest}-s{seed}",
         "hash": digest,

@@ -60,11 +60,11 @@ def test_every_network_has_a_colour_of_its_own_and_other_names_a_steady_one():
 
 def test_show_writes_finding_caption_and_alt_text(shown):
     fig = drawing()
-    plotting.show(fig, f" {FINDING}\n", caption="10 seeds & more.", alt='Two "dots".')
+    plotting.show(fig, f" {FINDING}\n", caption="10 seeds & more.")
     (output,) = shown
     text = "The ESBN is right where the LSTM &lt;guesses&gt;."
     assert f"<figcaption><strong>{text}</strong> 10 seeds &amp; more.</figcaption>" in output.data
-    assert f'alt="{text} Two &quot;dots&quot;."' in output.data
+    assert f'alt="{text}"' in output.data
     assert output.data.startswith('<figure class="mini-figure"><img src="data:image/png;base64,')
     assert not plt.fignum_exists(fig.number)
 

@@ -8,10 +8,10 @@ import os
 import pytest
 from torch import nn
 
-from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import RecordConflict, Records
 from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of
+from mini_lib.settings import settings_hash
 from mini_lib.training import Run
 from reproduction.samples import HOME, cell, record
 
@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path,
 def test_a_hash_is_of_the_settings_alone():
     assert cell(row="another").hash == cell(table="esbn.table17").hash
     assert cell(m=50).hash != cell().hash
-    assert results.settings_hash({"a": 1, "b": 2}) == results.settings_hash({"b": 2, "a": 1})
+    assert settings_hash({"a": 1, "b": 2}) == settings_hash({"b": 2, "a": 1})
     assert cell().id == "esbn.table11/ESBN + TCN/m=95"
     assert cell(variant="released images").id == "esbn.table11/ESBN + TCN/m=95/released images"
     assert cell().paper == "esbn"

@@ -112,10 +112,7 @@ def bench_cases() -> list[BenchCase]:
     return cases
 
 
-def condition_means(
-    comparisons: list[Comparison], row: str, ours: bool = False
-) -> dict[tuple[str, str], float]:
-    """Mean accuracy of a row of Tables 15-18 in each condition (table, m), the paper's or ours where we have any."""
+def condition_means(comparisons: list[Comparison], row: str) -> dict[tuple[str, str], float]:
+    """The paper's mean accuracy of a row of Tables 15-18 in each condition (table, m)."""
     chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
-    means = {(c.cell.table, c.cell.column): c.ours.mean if ours else c.paper.mean for c in chosen}
-    return {condition: mean for condition, mean in means.items() if mean is not None}
+    return {(c.cell.table, c.cell.column): c.paper.mean for c in chosen}

@@ -5,7 +5,7 @@ import torch
 from mini_lib.datasets import glyph_names, glyphs
 from mini_lib.esbn.analysis import collect_keys, fit_plane, project
 from mini_lib.esbn.tasks import Problems, make_problems
-from mini_lib.reproduction.live import Parcel
+from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.weights import trained
 
 NETWORKS = (("esbn", "ESBN", "esbn"), ("lstm", "LSTM", "esbn_lstm"))  # name, title, trained network
@@ -24,11 +24,9 @@ def parcel() -> Parcel:
     write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both
     networks met the same.
     """
-    tensors = {
-        f"{name}/{parameter}": value.half()
-        for name, _, network in NETWORKS
-        for parameter, value in trained(network)[0].state_dict().items()
-    }
+    tensors = {}
+    for name, _, network in NETWORKS:
+        tensors |= halves(name, trained(network)[0])
     images = glyphs()
     tensors["images"] = (255 * images).round().to(torch.uint8)
     network, about = trained("esbn")

@@ -1,7 +1,6 @@
 """The exercises of the function-learning chapters: what a right answer has to do."""
 
 import math
-from copy import deepcopy
 
 import numpy as np
 import torch
@@ -19,90 +18,153 @@ from mini_lib.weights import trained
 EXERCISES = Exercises()
 
 
-# ------------------------------------------------------------------------------------------------ 6: ours and print
-
-RUNS = np.array(
-    [[[0.2, 0.1, 0.4], [1.2, 0.9, 1.0]], [[0.05, 0.3, 0.02], [0.8, 1.1, 1.6]]]
-)  # [network, class, run]
-IN_PRINT = np.array([[0.1, 1.5], [0.2, 1.0]])
-
-
-@EXERCISES.add(
-    "functions 6.1",
-    lambda ours, in_print: np.log(ours.mean(axis=2) / in_print).mean(),
-    lambda ours, in_print: np.abs(np.log(ours / in_print[..., None])).mean(),
-)
-def distance_from_print(answer) -> None:
-    """How far means over runs are from a printed table."""
-    for count in (1, 2, 3):
-        expected = distance(RUNS[..., :count], IN_PRINT)
-        given = number(answer(RUNS[..., :count].copy(), IN_PRINT.copy()))
-        which = f"of {RUNS[..., :count].tolist()} and {IN_PRINT.tolist()}"
-        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")
-
-
-def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
-    """A verdict on the claim that `one` is less, by so many standard errors of the difference."""
-    error = math.hypot(*(np.std(each, ddof=ddof) / len(each) ** 0.5 for each in (one, other)))
-    if abs(gap := np.mean(other) - np.mean(one)) <= many * error:
-        return "tie"
-    return "holds" if gap > 0 else "fails"
-
-
-@EXERCISES.add(
-    "functions 6.2",
-    lambda one, other: by_standard_errors(one, other, 0.0),
-    lambda one, other: by_standard_errors(one, other, 1.0),
-    lambda one, other: by_standard_errors(one, other, 2.0, ddof=0),
-    lambda one, other: "holds" if max(one) < min(other) else "fails" if max(other) < min(one) else "tie",
-)
-def judge_less(answer) -> None:
-    """The verdict on a claim that one error is less."""
-    pairs = (
-        ([0.1, 0.2, 0.15], [0.3, 0.25, 0.35], "holds"),
-        ([0.3, 0.25, 0.35], [0.1, 0.2, 0.15], "fails"),
-        ([0.1, 0.5, 0.2], [0.3, 0.25, 0.35], "tie"),
-        ([0.30, 0.34, 0.32, 0.36], [0.37, 0.33], "tie"),
-        ([1.0, 1.4], [1.6, 2.0, 1.9, 1.7], "holds"),
-        ([0.10, 0.20, 0.30], [0.30, 0.38, 0.46], "holds"),
-        ([0.10, 0.20, 0.30], [0.25, 0.33, 0.41], "tie"),
+def exact_error(weights: torch.Tensor) -> float:
+    """Expected squared error of a linear rule on RBF curves, written out by parts."""
+    steps, observed = weights.shape
+    covariance = tasks.covariance(observed + steps)
+    seen, across, ahead = (
+        covariance[:observed, :observed],
+        covariance[observed:, :observed],
+        covariance[observed:, observed:],
     )
-    for one, other, expected in pairs:
-        given = answer(list(one), list(other))
-        require(given == expected, f"of {one} and {other} the verdict is {expected!r}, not {given!r}.")
+    noisy = seen + tasks.NOISE**2 * torch.eye(observed, dtype=torch.float64)
+    errors = ahead.diagonal() - 2 * (weights * across).sum(dim=1) + ((weights @ noisy) * weights).sum(dim=1)
+    return errors.mean().item()
 
 
-@EXERCISES.add(
-    "functions 6.3",
-    lambda runs: 0.0455,
-    lambda runs: 2 * stats.t.sf(2, runs - 1),
-    lambda runs: stats.t.sf(2, 2 * runs - 2),
-)
-def chance_of_a_verdict(answer) -> None:
-    """How often equal networks are told apart."""
-    for runs in (2, 3, 10, 40):
-        expected, given = 2 * stats.t.sf(2, 2 * runs - 2), number(answer(runs))
-        words = f"with {runs} runs each it is exactly {expected:.5f}, both tails, not {given:.5f}."
-        require(abs(given - expected) < 1e-4, words)
+# ------------------------------------------------------------------------------------------------ 1: the task
 
 
-@EXERCISES.add(
-    "functions 6.4",
-    lambda ours, in_print: (
-        np.abs(np.log(ours / in_print[:, None])).mean(axis=0).std(ddof=1) / ours.shape[1] ** 0.5
-    ),
-    lambda ours, in_print: (
-        standard_error(ours[None], in_print[None]) * ((ours.shape[1] - 1) / ours.shape[1]) ** 0.5
-    ),
-)
-def error_of_the_distance(answer) -> None:
-    """The bootstrap error of one network's distance."""
-    for network, count in ((0, 2), (0, 3), (1, 3)):
-        ours, in_print = RUNS[network, :, :count], IN_PRINT[network]
-        expected = standard_error(ours[None], in_print[None])
-        given = number(answer(ours.copy(), in_print.copy()))
-        which = f"of {ours.tolist()} and {in_print.tolist()}"
-        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")
+@EXERCISES.add("functions 1.1")
+def two_weights(answer) -> None:
+    """Weights that go on with a line or a sinusoid."""
+    x = tasks.positions(12)
+    for name, f in (
+        ("the line 0.3 x", 0.3 * x),
+        ("sin(0.7 x + 1)", torch.sin(0.7 * x + 1)),
+        ("2 cos(x)", 2 * x.cos()),
+    ):
+        one, two = (float(each) for each in answer(*f[:3].tolist()))
+        off = float((one * f[1:-1] + two * f[:-2] - f[2:]).abs().max())
+        require(off < 1e-3, f"on {name} these weights are off by {off:.3f} at the worst step.")
+
+
+@EXERCISES.add("functions 1.2")
+def chosen_kernel(answer) -> None:
+    """The kernel that wins when complexity costs."""
+    parameters = {"rbf": 3, "periodic": 4, "rbf+periodic": 6}
+    for values in ((-5.0, -6.0, -4.5), (-9.0, -6.0, -5.0), (-9.0, -6.0, -2.0)):
+        for count in (6, 12, 40):
+            likelihoods = dict(zip(parameters, values, strict=True))
+            worth = {k: likelihoods[k] - math.log(count) / 2 * parameters[k] for k in parameters}
+            expected = max(worth, key=worth.__getitem__)
+            given = answer(dict(likelihoods), dict(parameters), count)
+            require(
+                given == expected,
+                f"of {likelihoods}, with {count} observations, {expected} wins, not {given}.",
+            )
+
+
+@EXERCISES.add("functions 1.3")
+def last_value_error(answer) -> None:
+    """What it costs to say the last value on RBF curves."""
+    for steps in (1, 4, 10):
+        expected = exact_error(torch.eye(3, dtype=torch.float64)[-1:].expand(steps, -1))
+        given = float(answer(steps))
+        require(abs(given - expected) < 5e-4, f"over {steps} steps it is {expected:.4f}, not {given:.4f}.")
+
+
+@EXERCISES.add("functions 1.4")
+def slide(answer) -> None:
+    """Ten steps with a window that moves."""
+    network, _ = trained("one_d")
+    y = tasks.evaluation_curves(6, 22).y[:, :12]
+    for steps in (1, 4):
+        given = numbers(answer(network, y.clone(), steps))
+        require(tuple(given.shape) == (6, steps), f"return {steps} new values for each curve, no others.")
+        expected = extrapolate(network, y, steps, "sliding").point
+        require(near(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
+
+
+@EXERCISES.add("functions 1.5")
+def line_error(answer) -> None:
+    """The exact error of least squares on lines."""
+    for observed in (3, 12, 20):
+        unit = torch.eye(observed, dtype=torch.float64)
+        weights = baselines.straight_line(unit)  # by observation and step; a line itself is continued exactly
+        expected = tasks.NOISE**2 * float(weights.square().sum(dim=0).mean())
+        given = float(answer(observed))
+        require(
+            abs(given - expected) < 1e-3 * expected,
+            f"after {observed} points it is {expected:.5f}, not {given:.5f}.",
+        )
+
+
+# ------------------------------------------------------------------------------------------------ 2: differences
+
+
+@EXERCISES.add("functions 2.1")
+def find(answer) -> None:
+    """The next value from distances without sign."""
+    for place, curve in enumerate(tasks.evaluation_curves(6, 13).truth):
+        y, following = curve[:12], curve[12]
+        given = float(answer(y.clone(), (following - y).abs()))
+        require(
+            abs(given - float(following)) < 1e-3,
+            f"of test curve {place + 1} the next value is {following:.3f}, not {given:.3f}.",
+        )
+
+
+@EXERCISES.add("functions 2.2")
+def price(answer) -> None:
+    """How much more attention the bottleneck takes."""
+    for observed in (4, 12, 20):
+        one_d, relational = (
+            len(each.input_tokens(1, observed).cat(each.query_tokens(observed + 1)).query)
+            for each, _ in (MODELS["one_d"], MODELS["relational"])
+        )
+        expected, given = (relational / one_d) ** 2, float(answer(observed))
+        require(
+            abs(given - expected) < 0.01 * expected,
+            f"for {observed} observations it is {relational} tokens against {one_d}, so {expected:.1f} times "
+            f"the pairs, not {given:.1f}.",
+        )
+
+
+@EXERCISES.add("functions 2.3")
+def blind_to_lines(answer) -> None:
+    """The nearest weights that continue every line."""
+    generator = torch_rng(0, "exercise")
+    for observed in (5, 12):
+        w = torch.randn(observed, generator=generator)
+        given = numbers(answer(w.clone()))
+        require(given.shape == w.shape, f"return {observed} weights.")
+        k = torch.arange(1.0, observed + 1)
+        require(abs(given.sum() - 1) < 1e-3, f"they sum to {given.sum():.3f}, not 1.")
+        slope = float((given * k).sum())
+        require(abs(slope - observed - 1) < 1e-2, f"the sum of w_k k is {slope:.2f}, not {observed + 1}.")
+        # The nearest point of a plane: what is left stands at right angles to it, so it is a line in k.
+        left = given - w
+        centred = k - k.mean()
+        on_line = left.mean() + (left * centred).sum() / centred.square().sum() * centred
+        require(near(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
+
+
+@EXERCISES.add("functions 2.4")
+def resized(answer) -> None:
+    """Predictions that scale with the curve."""
+    model, _ = trained("relational")
+    y = tasks.evaluation_curves(6, 22).y[:, :12]
+    given = numbers(answer(model, y.clone()))
+    require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
+    larger = answer(model, 10 * y)
+    require(
+        near(larger, 10 * given, atol=0.02),
+        "ten times the curve does not give ten times the answers.",
+    )
+    unit = y.std(dim=1, keepdim=True) / 0.36
+    expected = extrapolate(model, y / unit, context="sliding").point * unit
+    require(near(given, expected, atol=0.01), "the unit is not the sample standard deviation over 0.36.")
 
 
 # ------------------------------------------------------------------------------------------------ 3: the window
@@ -113,7 +175,7 @@ def factor(distance: float, a: float, b: float) -> float:
     return (1 + math.exp(-a)) / (1 + math.exp(distance / b - a))
 
 
-@EXERCISES.add("functions 3.1", lambda a, b: a * b, lambda a, b: b * (a - math.log(1 + 2 * math.exp(-a))))
+@EXERCISES.add("functions 3.1")
 def half(answer) -> None:
     """Where the factor is exactly a half."""
     for a, b in ((2.0, 5.0), (0.5, 20.0), (8.0, 1.25), (1.0, 1.0)):
@@ -121,7 +183,7 @@ def half(answer) -> None:
         require(abs(found - 0.5) < 1e-4, f"with a = {a:g} and b = {b:g} the factor there is {found:.4f}.")
 
 
-@EXERCISES.add("functions 3.2", lambda: (2.0, 2.0), lambda: (16.0, 0.3))
+@EXERCISES.add("functions 3.2")
 def sharp(answer) -> None:
     """A window with an edge between 3 and 5."""
     a, b = (float(each) for each in answer())
@@ -131,12 +193,7 @@ def sharp(answer) -> None:
     require(factor(5.0, a, b) < 0.05, f"F(5) is {factor(5.0, a, b):.3f}, not below 0.05.")
 
 
-@EXERCISES.add(
-    "functions 3.3",
-    lambda i, n: (n * (n - 1) // 2,) * 2,
-    lambda i, n: (i * n, (i - 1) * n),
-    lambda i, n: (i * n - i * (i + 1) / 2 + 0.5, (i - 1) * (n - i / 2) + 0.5),
-)
+@EXERCISES.add("functions 3.3")
 def sees(answer) -> None:
     """How many differences a query may look at under both masks."""
     with seeded(0, "tokens"):
@@ -154,11 +211,7 @@ def sees(answer) -> None:
             )
 
 
-@EXERCISES.add(
-    "functions 3.4",
-    lambda start, end, lr: math.log(start / end) / lr,
-    lambda start, end, lr: math.log(start / end) / (2 * lr),  # nothing for a window that grows
-)
+@EXERCISES.add("functions 3.4")
 def updates_needed(answer) -> None:
     """How long Adam takes to a length, tried out."""
     for start, end, lr in ((10.0, 2.0, 0.01), (3.0, 12.0, 0.02)):
@@ -176,12 +229,7 @@ def updates_needed(answer) -> None:
         )
 
 
-@EXERCISES.add(
-    "functions 3.5",
-    lambda network, length: network,
-    lambda network, length: _changed_a(network),
-    lambda network, length: _changed_more(network, length),
-)
+@EXERCISES.add("functions 3.5")
 def with_length(answer) -> None:
     """A copy with a window of another length."""
     network, _ = trained("one_d_window")
@@ -196,20 +244,73 @@ def with_length(answer) -> None:
         same_but(before, copy, "window.log_a", "window.log_b")
 
 
-def _changed_a(network):
-    """A copy whose a is another."""
-    copy, _ = trained("one_d_window")
-    copy.window.log_a.data += math.log(1 / copy.window.length.item())
-    return copy
+# ------------------------------------------------------------------------------------------------ 4: uncertainty
 
 
-def _changed_more(network, length: float):
-    """A copy with the length that is asked for, and with another change."""
-    copy = deepcopy(network)
-    with torch.no_grad():
-        copy.window.log_b += math.log(length / copy.window.length.item()) / copy.window.rate
-        next(p for name, p in copy.named_parameters() if not name.startswith("window")).add_(1.0)
-    return copy
+@EXERCISES.add("functions 4.1")
+def share_of_variance(answer) -> None:
+    """How much of the loss is disagreement."""
+    generator = torch_rng(0, "exercise")
+    estimates, following = torch.randn(20, 4, generator=generator), torch.randn(20, generator=generator)
+    given = float(answer(estimates.clone(), following.clone()))
+    means = estimates.mean(dim=1, keepdim=True)
+    apart, loss = (estimates - means).square().mean(), (estimates - following[:, None]).square().mean()
+    expected = float(apart / loss)
+    require(abs(given - expected) < 1e-3, f"of these random estimates it is {expected:.3f}, not {given:.3f}.")
+
+
+@EXERCISES.add("functions 4.2")
+def factor_of_spreads(answer) -> None:
+    """By how much spreads are too small."""
+    generator = torch_rng(0, "exercise")
+    point, noise = (torch.randn(200, 5, generator=generator) for _ in range(2))
+    spread = 0.1 + torch.rand(200, 5, generator=generator)
+    y = point + 3 * spread * noise
+    given = float(answer(point.clone(), spread.clone(), y.clone()))
+    within = 100 * float(((y - point).abs() <= given * spread).float().mean())
+    require(
+        abs(within - 68.27) < 0.3, f"times {given:.3f}, {within:.1f} % lie within one spread, not 68.27 %."
+    )
+
+
+@EXERCISES.add("functions 4.3")
+def spread_of(answer) -> None:
+    """The mean spread of the first voices."""
+    generator = torch_rng(0, "exercise")
+    estimates = [torch.randn(7, 4 + step, generator=generator) for step in range(3)]
+    for count in (2, 4):
+        given = float(answer([e.clone() for e in estimates], count))
+        voices = torch.stack([e[:, :count] for e in estimates])
+        off = voices - voices.mean(dim=2, keepdim=True)
+        expected = float((off.square().sum(dim=2) / (count - 1)).sqrt().mean())
+        require(
+            abs(given - expected) < 1e-4,
+            f"if {count} vote, the mean sample standard deviation is {expected:.3f}, not {given:.3f}.",
+        )
+
+
+@EXERCISES.add("functions 4.4")
+def with_and_without(answer) -> None:
+    """Rank correlations, pooled and within steps."""
+    generator = torch_rng(0, "exercise")
+    spread, error = (torch.rand(30, 6, generator=generator) + torch.arange(6) for _ in range(2))
+    given = [float(each) for each in answer(spread.clone(), error.clone())]
+    require(len(given) == 2, "return two numbers.")
+    pooled = stats.spearmanr(spread.flatten(), error.flatten()).statistic
+    within = sum(stats.spearmanr(spread[:, s], error[:, s]).statistic for s in range(6)) / 6
+    require(abs(given[0] - pooled) < 1e-3, f"pooled it is {pooled:.3f}, not {given[0]:.3f}.")
+    require(abs(given[1] - within) < 1e-3, f"within steps it is {within:.3f}, not {given[1]:.3f}.")
+
+
+@EXERCISES.add("functions 4.5")
+def honest_sd(answer) -> None:
+    """What the best predictor from differences leaves open."""
+    for observed in (2, 4, 12):
+        expected = float((bounds.posterior(observed, 1, level=False).variance + tasks.NOISE**2).sqrt())
+        given = float(answer(observed))
+        require(
+            abs(given - expected) < 2e-4, f"after {observed} points it is {expected:.4f}, not {given:.4f}."
+        )
 
 
 # ------------------------------------------------------------------------------------------------ 5: what bounds
@@ -223,7 +324,7 @@ def at_share(p: float, parts: tuple[float, float, float]) -> float:
     return p * parts[0] + (1 - p) / 2 * (parts[1] + parts[2])
 
 
-@EXERCISES.add("functions 5.1", lambda p, means: "B", lambda p, means: max(means, key=lambda n: means[n][0]))
+@EXERCISES.add("functions 5.1")
 def first_at(answer) -> None:
     """Who has the lowest mean."""
     for p in (0.0, 0.2, 0.3, 0.4, 0.44, 0.6, 0.9, 1.0):
@@ -232,9 +333,7 @@ def first_at(answer) -> None:
         require(given == expected, f"at p = {p:g} of {MEANS} it is {expected}, not {given}.")
 
 
-@EXERCISES.add(
-    "functions 5.2", lambda means, everything: (1 / 3, 1 / 3, 1 / 3), lambda means, everything: (1, 1, 1)
-)
+@EXERCISES.add("functions 5.2")
 def weights_behind(answer) -> None:
     """The weights of a mean, found again."""
     means = torch.tensor(list(MEANS.values()))
@@ -248,25 +347,7 @@ def weights_behind(answer) -> None:
         )
 
 
-def exact_error(weights: torch.Tensor) -> float:
-    """Expected squared error of a linear rule on RBF curves, written out by parts."""
-    steps, observed = weights.shape
-    covariance = tasks.covariance(observed + steps)
-    seen, across, ahead = (
-        covariance[:observed, :observed],
-        covariance[observed:, :observed],
-        covariance[observed:, observed:],
-    )
-    noisy = seen + tasks.NOISE**2 * torch.eye(observed, dtype=torch.float64)
-    errors = ahead.diagonal() - 2 * (weights * across).sum(dim=1) + ((weights @ noisy) * weights).sum(dim=1)
-    return errors.mean().item()
-
-
-@EXERCISES.add(
-    "functions 5.3",
-    lambda weights: 1.0,
-    lambda weights: exact_error(weights) - tasks.NOISE**2 * weights.square().sum(dim=1).mean().item(),
-)
+@EXERCISES.add("functions 5.3")
 def expected(answer) -> None:
     """The exact error of a linear rule."""
     for name in ("zero", "last value", "OLS line"):
@@ -286,11 +367,7 @@ def added_up(y: torch.Tensor, order: int) -> torch.Tensor:
     return torch.stack([y[:, -1].double() + steps[:, : s + 1].sum(dim=1) for s in range(tasks.STEPS)], dim=1)
 
 
-@EXERCISES.add(
-    "functions 5.4",
-    lambda y, order: baselines.autoregression(y, tasks.STEPS, order),
-    lambda y, order: baselines.autoregression(y.double().diff(), tasks.STEPS, order),
-)
+@EXERCISES.add("functions 5.4")
 def by_differences(answer) -> None:
     """Autoregression that cannot see the level."""
     y = tasks.evaluation_curves(30, 30).y[:, :20]
@@ -306,11 +383,7 @@ def by_differences(answer) -> None:
         require(near(given, right, atol=1e-4), f"the answers of order {order} are others.")
 
 
-@EXERCISES.add(
-    "functions 5.5",
-    lambda spread, difference: (2 * spread / difference) ** 2,
-    lambda spread, difference: 2 * (spread / difference) ** 2,
-)
+@EXERCISES.add("functions 5.5")
 def curves_needed(answer) -> None:
     """How many curves show a difference."""
     for spread, difference in ((1.0, 0.1), (0.5, 0.02)):
@@ -324,257 +397,56 @@ def curves_needed(answer) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------ 2: differences
+# ------------------------------------------------------------------------------------------------ 6: ours and print
+
+RUNS = np.array(
+    [[[0.2, 0.1, 0.4], [1.2, 0.9, 1.0]], [[0.05, 0.3, 0.02], [0.8, 1.1, 1.6]]]
+)  # [network, class, run]
+IN_PRINT = np.array([[0.1, 1.5], [0.2, 1.0]])
 
 
-@EXERCISES.add(
-    "functions 2.1",
-    lambda y, distances: y[0] + distances[0],
-    lambda y, distances: (y + distances).median(),
-)
-def find(answer) -> None:
-    """The next value from distances without sign."""
-    for place, curve in enumerate(tasks.evaluation_curves(6, 13).truth):
-        y, following = curve[:12], curve[12]
-        given = float(answer(y.clone(), (following - y).abs()))
-        require(
-            abs(given - float(following)) < 1e-3,
-            f"of test curve {place + 1} the next value is {following:.3f}, not {given:.3f}.",
-        )
+@EXERCISES.add("functions 6.1")
+def distance_from_print(answer) -> None:
+    """How far means over runs are from a printed table."""
+    for count in (1, 2, 3):
+        expected = distance(RUNS[..., :count], IN_PRINT)
+        given = number(answer(RUNS[..., :count].copy(), IN_PRINT.copy()))
+        which = f"of {RUNS[..., :count].tolist()} and {IN_PRINT.tolist()}"
+        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")
 
 
-@EXERCISES.add(
-    "functions 2.2", lambda n: (n * (n - 1) / 2 / n) ** 2, lambda n: (n * (n - 1) / 2 + n + 1) / (n + 1)
-)
-def price(answer) -> None:
-    """How much more attention the bottleneck takes."""
-    for observed in (4, 12, 20):
-        one_d, relational = (
-            len(each.input_tokens(1, observed).cat(each.query_tokens(observed + 1)).query)
-            for each, _ in (MODELS["one_d"], MODELS["relational"])
-        )
-        expected, given = (relational / one_d) ** 2, float(answer(observed))
-        require(
-            abs(given - expected) < 0.01 * expected,
-            f"for {observed} observations it is {relational} tokens against {one_d}, so {expected:.1f} times "
-            f"the pairs, not {given:.1f}.",
-        )
-
-
-@EXERCISES.add("functions 2.3", lambda w: w, lambda w: w / w.sum())
-def blind_to_lines(answer) -> None:
-    """The nearest weights that continue every line."""
-    generator = torch_rng(0, "exercise")
-    for observed in (5, 12):
-        w = torch.randn(observed, generator=generator)
-        given = numbers(answer(w.clone()))
-        require(given.shape == w.shape, f"return {observed} weights.")
-        k = torch.arange(1.0, observed + 1)
-        require(abs(given.sum() - 1) < 1e-3, f"they sum to {given.sum():.3f}, not 1.")
-        slope = float((given * k).sum())
-        require(abs(slope - observed - 1) < 1e-2, f"the sum of w_k k is {slope:.2f}, not {observed + 1}.")
-        # The nearest point of a plane: what is left stands at right angles to it, so it is a line in k.
-        left = given - w
-        centred = k - k.mean()
-        on_line = left.mean() + (left * centred).sum() / centred.square().sum() * centred
-        require(near(left, on_line, atol=1e-3), "there are nearer weights that satisfy both.")
-
-
-@EXERCISES.add(
-    "functions 2.4",
-    lambda model, y: extrapolate(model, y, context="sliding").point,
-    lambda model, y: extrapolate(model, y / y.std(dim=1, keepdim=True), context="sliding").point,
-)
-def resized(answer) -> None:
-    """Predictions that scale with the curve."""
-    model, _ = trained("relational")
-    y = tasks.evaluation_curves(6, 22).y[:, :12]
-    given = numbers(answer(model, y.clone()))
-    require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
-    larger = answer(model, 10 * y)
-    require(
-        near(larger, 10 * given, atol=0.02),
-        "ten times the curve does not give ten times the answers.",
+@EXERCISES.add("functions 6.2")
+def judge_less(answer) -> None:
+    """The verdict on a claim that one error is less."""
+    pairs = (
+        ([0.1, 0.2, 0.15], [0.3, 0.25, 0.35], "holds"),
+        ([0.3, 0.25, 0.35], [0.1, 0.2, 0.15], "fails"),
+        ([0.1, 0.5, 0.2], [0.3, 0.25, 0.35], "tie"),
+        ([0.30, 0.34, 0.32, 0.36], [0.37, 0.33], "tie"),
+        ([1.0, 1.4], [1.6, 2.0, 1.9, 1.7], "holds"),
+        ([0.10, 0.20, 0.30], [0.30, 0.38, 0.46], "holds"),
+        ([0.10, 0.20, 0.30], [0.25, 0.33, 0.41], "tie"),
     )
-    unit = y.std(dim=1, keepdim=True) / 0.36
-    expected = extrapolate(model, y / unit, context="sliding").point * unit
-    require(near(given, expected, atol=0.01), "the unit is not the sample standard deviation over 0.36.")
+    for one, other, expected in pairs:
+        given = answer(list(one), list(other))
+        require(given == expected, f"of {one} and {other} the verdict is {expected!r}, not {given!r}.")
 
 
-# ------------------------------------------------------------------------------------------------ 4: uncertainty
+@EXERCISES.add("functions 6.3")
+def chance_of_a_verdict(answer) -> None:
+    """How often equal networks are told apart."""
+    for runs in (2, 3, 10, 40):
+        expected, given = 2 * stats.t.sf(2, 2 * runs - 2), number(answer(runs))
+        words = f"with {runs} runs each it is exactly {expected:.5f}, both tails, not {given:.5f}."
+        require(abs(given - expected) < 1e-4, words)
 
 
-@EXERCISES.add(
-    "functions 4.1",
-    lambda estimates, following: (
-        estimates.var(dim=1).mean() / (estimates - following[:, None]).square().mean()
-    ),
-    lambda estimates, following: (
-        estimates.var(correction=0) / (estimates - following[:, None]).square().mean()
-    ),
-)
-def share_of_variance(answer) -> None:
-    """How much of the loss is disagreement."""
-    generator = torch_rng(0, "exercise")
-    estimates, following = torch.randn(20, 4, generator=generator), torch.randn(20, generator=generator)
-    given = float(answer(estimates.clone(), following.clone()))
-    means = estimates.mean(dim=1, keepdim=True)
-    apart, loss = (estimates - means).square().mean(), (estimates - following[:, None]).square().mean()
-    expected = float(apart / loss)
-    require(abs(given - expected) < 1e-3, f"of these random estimates it is {expected:.3f}, not {given:.3f}.")
-
-
-@EXERCISES.add(
-    "functions 4.2",
-    lambda point, spread, y: float(((y - point).abs() / spread).mean()),
-    lambda point, spread, y: float((y - point).square().mean().sqrt() / spread.mean()),
-)
-def factor_of_spreads(answer) -> None:
-    """By how much spreads are too small."""
-    generator = torch_rng(0, "exercise")
-    point, noise = (torch.randn(200, 5, generator=generator) for _ in range(2))
-    spread = 0.1 + torch.rand(200, 5, generator=generator)
-    y = point + 3 * spread * noise
-    given = float(answer(point.clone(), spread.clone(), y.clone()))
-    within = 100 * float(((y - point).abs() <= given * spread).float().mean())
-    require(
-        abs(within - 68.27) < 0.3, f"times {given:.3f}, {within:.1f} % lie within one spread, not 68.27 %."
-    )
-
-
-@EXERCISES.add(
-    "functions 4.3",
-    lambda estimates, count: sum(float(e.std(dim=1).mean()) for e in estimates) / len(estimates),
-    lambda estimates, count: sum(float(e[:, -count:].std(dim=1).mean()) for e in estimates) / len(estimates),
-)
-def spread_of(answer) -> None:
-    """The mean spread of the first voices."""
-    generator = torch_rng(0, "exercise")
-    estimates = [torch.randn(7, 4 + step, generator=generator) for step in range(3)]
-    for count in (2, 4):
-        given = float(answer([e.clone() for e in estimates], count))
-        voices = torch.stack([e[:, :count] for e in estimates])
-        off = voices - voices.mean(dim=2, keepdim=True)
-        expected = float((off.square().sum(dim=2) / (count - 1)).sqrt().mean())
-        require(
-            abs(given - expected) < 1e-4,
-            f"if {count} vote, the mean sample standard deviation is {expected:.3f}, not {given:.3f}.",
-        )
-
-
-@EXERCISES.add("functions 4.4", lambda spread, error: (1.0, 1.0), lambda spread, error: (0.9, 0.0))
-def with_and_without(answer) -> None:
-    """Rank correlations, pooled and within steps."""
-    generator = torch_rng(0, "exercise")
-    spread, error = (torch.rand(30, 6, generator=generator) + torch.arange(6) for _ in range(2))
-    given = [float(each) for each in answer(spread.clone(), error.clone())]
-    require(len(given) == 2, "return two numbers.")
-    pooled = ranked(spread.flatten(), error.flatten())
-    within = sum(ranked(spread[:, s], error[:, s]) for s in range(6)) / 6
-    require(abs(given[0] - pooled) < 1e-3, f"pooled it is {pooled:.3f}, not {given[0]:.3f}.")
-    require(abs(given[1] - within) < 1e-3, f"within steps it is {within:.3f}, not {given[1]:.3f}.")
-
-
-def ranked(a: torch.Tensor, b: torch.Tensor) -> float:
-    """Spearman's correlation of values without ties."""
-    ranks = torch.stack([each.argsort().argsort().double() for each in (a, b)])
-    return float(torch.corrcoef(ranks)[0, 1])
-
-
-@EXERCISES.add(
-    "functions 4.5",
-    lambda observed: float(bounds.posterior(observed, 1, level=False).variance.sqrt()),
-    lambda observed: float((bounds.posterior(observed, 1).variance + tasks.NOISE**2).sqrt()),
-)
-def honest_sd(answer) -> None:
-    """What the best predictor from differences leaves open."""
-    for observed in (2, 4, 12):
-        expected = float((bounds.posterior(observed, 1, level=False).variance + tasks.NOISE**2).sqrt())
-        given = float(answer(observed))
-        require(
-            abs(given - expected) < 2e-4, f"after {observed} points it is {expected:.4f}, not {given:.4f}."
-        )
-
-
-# ------------------------------------------------------------------------------------------------ 1: the task
-
-
-@EXERCISES.add("functions 1.1", lambda a, b, c: (2.0, -1.0), lambda a, b, c: (c / b, 0.0))
-def two_weights(answer) -> None:
-    """Weights that go on with a line or a sinusoid."""
-    x = tasks.positions(12)
-    for name, f in (
-        ("the line 0.3 x", 0.3 * x),
-        ("sin(0.7 x + 1)", torch.sin(0.7 * x + 1)),
-        ("2 cos(x)", 2 * x.cos()),
-    ):
-        one, two = (float(each) for each in answer(*f[:3].tolist()))
-        off = float((one * f[1:-1] + two * f[:-2] - f[2:]).abs().max())
-        require(off < 1e-3, f"on {name} these weights are off by {off:.3f} at the worst step.")
-
-
-@EXERCISES.add(
-    "functions 1.2",
-    lambda likelihoods, parameters, n: max(likelihoods, key=likelihoods.__getitem__),
-    lambda likelihoods, parameters, n: min(parameters, key=parameters.__getitem__),
-)
-def chosen_kernel(answer) -> None:
-    """The kernel that wins when complexity costs."""
-    parameters = {"rbf": 3, "periodic": 4, "rbf+periodic": 6}
-    for values in ((-5.0, -6.0, -4.5), (-9.0, -6.0, -5.0), (-9.0, -6.0, -2.0)):
-        for count in (6, 12, 40):
-            likelihoods = dict(zip(parameters, values, strict=True))
-            worth = {k: likelihoods[k] - math.log(count) / 2 * parameters[k] for k in parameters}
-            expected = max(worth, key=worth.__getitem__)
-            given = answer(dict(likelihoods), dict(parameters), count)
-            require(
-                given == expected,
-                f"of {likelihoods}, with {count} observations, {expected} wins, not {given}.",
-            )
-
-
-@EXERCISES.add(
-    "functions 1.3",
-    lambda steps: sum(2 - 2 * math.exp(-(t**2) / 18) for t in range(1, steps + 1)) / steps,
-    lambda steps: 1.01,
-)
-def last_value_error(answer) -> None:
-    """What it costs to say the last value on RBF curves."""
-    for steps in (1, 4, 10):
-        expected = exact_error(torch.eye(3, dtype=torch.float64)[-1:].expand(steps, -1))
-        given = float(answer(steps))
-        require(abs(given - expected) < 5e-4, f"over {steps} steps it is {expected:.4f}, not {given:.4f}.")
-
-
-@EXERCISES.add(
-    "functions 1.4",
-    lambda network, y, steps: extrapolate(network, y, steps).point,
-    lambda network, y, steps: network(y).detach().expand(-1, steps),
-)
-def slide(answer) -> None:
-    """Ten steps with a window that moves."""
-    network, _ = trained("one_d")
-    y = tasks.evaluation_curves(6, 22).y[:, :12]
-    for steps in (1, 4):
-        given = numbers(answer(network, y.clone(), steps))
-        require(tuple(given.shape) == (6, steps), f"return {steps} new values for each curve, no others.")
-        expected = extrapolate(network, y, steps, "sliding").point
-        require(near(given, expected, atol=1e-3), f"over {steps} steps the answers are others.")
-
-
-@EXERCISES.add(
-    "functions 1.5",
-    lambda observed: tasks.NOISE**2 / observed,
-    lambda observed: tasks.NOISE**2 * (1 + 1 / observed),
-)
-def line_error(answer) -> None:
-    """The exact error of least squares on lines."""
-    for observed in (3, 12, 20):
-        unit = torch.eye(observed, dtype=torch.float64)
-        weights = baselines.straight_line(unit)  # by observation and step; a line itself is continued exactly
-        expected = tasks.NOISE**2 * float(weights.square().sum(dim=0).mean())
-        given = float(answer(observed))
-        require(
-            abs(given - expected) < 1e-3 * expected,
-            f"after {observed} points it is {expected:.5f}, not {given:.5f}.",
-        )
+@EXERCISES.add("functions 6.4")
+def error_of_the_distance(answer) -> None:
+    """The bootstrap error of one network's distance."""
+    for network, count in ((0, 2), (0, 3), (1, 3)):
+        ours, in_print = RUNS[network, :, :count], IN_PRINT[network]
+        expected = standard_error(ours[None], in_print[None])
+        given = number(answer(ours.copy(), in_print.copy()))
+        which = f"of {ours.tolist()} and {in_print.tolist()}"
+        require(abs(given - expected) < 1e-6, f"{which} it is {expected:.4f}, not {given:.4f}.")

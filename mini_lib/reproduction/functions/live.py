@@ -3,7 +3,7 @@
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import AMPLITUDES, LARGEST, LENGTH_SCALE, NOISE, PERIODS, SHORTEST, SLOPE, STEPS
 from mini_lib.reproduction.functions import figures
-from mini_lib.reproduction.live import Parcel
+from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.weights import trained
 
 
@@ -12,7 +12,7 @@ def parcel() -> Parcel:
     tensors, networks = {}, []
     for name in MODELS:
         model, about = trained(name)
-        tensors |= {f"{name}/{parameter}": value.half() for parameter, value in model.state_dict().items()}
+        tensors |= halves(name, model)
         heads = model.transformer.blocks[0].heads
         shape = {"axes": model.axes, "heads": heads, "scale": model.scale, "strict": model.mask == "strict"}
         look = {"title": figures.label(name), "colour": figures.shade(name)}

@@ -64,9 +64,7 @@ def title(mechanism: str) -> str:
     return NAMES.get(kind, kind) + relation + ", open" * mechanism.endswith(", open")
 
 
-def transfer_map(
-    found: Found, tasks: Mapping[str, str], mechanisms: Sequence[str], parts: Mapping[str, str] = PARTS
-) -> Figure:
+def transfer_map(found: Found, tasks: Mapping[str, str], mechanisms: Sequence[str]) -> Figure:
     """Draw S on new and on familiar content, mechanisms down and tasks across: means over seeds.
 
     Beneath a mean stands half of its 95 % interval by Student's t over seeds; or how many runs there are, where it
@@ -77,14 +75,13 @@ def transfer_map(
         found: scores by task and mechanism, and then by seed.
         tasks: a title for each.
         mechanisms: in their order, from above.
-        parts: what is drawn, a field of `Scored` with the title of its panel.
     """
     require_nonempty("task", tasks)
     require_nonempty("mechanism", mechanisms)
     with style():
-        size = (2.4 + 0.85 * len(tasks) * len(parts), 1.1 + 0.4 * len(mechanisms))
-        fig, axes = figure(1, len(parts), size=size, squeeze=False, sharey=True, gridspec_kw={"wspace": 0.03})
-        for ax, (part, heading) in zip(axes[0], parts.items(), strict=True):
+        size = (2.4 + 0.85 * len(tasks) * len(PARTS), 1.1 + 0.4 * len(mechanisms))
+        fig, axes = figure(1, len(PARTS), size=size, squeeze=False, sharey=True, gridspec_kw={"wspace": 0.03})
+        for ax, (part, heading) in zip(axes[0], PARTS.items(), strict=True):
             means = np.full((len(mechanisms), len(tasks)), np.nan)
             for (row, mechanism), (column, task) in product(enumerate(mechanisms), enumerate(tasks)):
                 runs = found.get((task, mechanism))

@@ -1,12 +1,11 @@
 """The live figures of the Product Kanerva Machine: what their scripts are given."""
 
 import torch
-from torch import Tensor
 
 from mini_lib.kanerva.evaluation import fixed_loss
 from mini_lib.kanerva.memory import RIDGE, ProductMemory
 from mini_lib.kanerva.tasks import digits, evaluation
-from mini_lib.reproduction.live import Parcel
+from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.seeding import torch_rng
 from mini_lib.weights import trained
 
@@ -30,13 +29,6 @@ BINDING = (  # name, title, trained network, what to say of it
 )
 
 
-def halves(name: str, network: str) -> dict[str, Tensor]:
-    """The weights of a trained network as NAME/PARAMETER."""
-    return {
-        f"{name}/{parameter}": value.half() for parameter, value in trained(network)[0].state_dict().items()
-    }
-
-
 def parcel(part: str = "memory") -> Parcel:
     """What the figure of that part needs: "memory", to write digits into, or "binding", which machine answers."""
     return {"memory": memory, "binding": binding}[part]()
@@ -47,9 +39,9 @@ def memory() -> Parcel:
     pixels = digits.pool().images.flatten(1).double()
     mean = pixels.mean(0)
     chosen = torch.randperm(digits.HELD_OUT, generator=torch_rng(0, "chapter"))[:ITEMS]
-    _, about = trained(DIGITS)
+    network, about = trained(DIGITS)
     distorted = evaluation("digits", 1, ITEMS, source=about["settings"]["source"])
-    tensors = halves("network", DIGITS) | {
+    tensors = halves("network", network) | {
         "digits/8": digits.pool(split="test").images[chosen].flatten(1).byte(),
         "digits/14": distorted.images.flatten(0, 1).flatten(1).byte(),
     }
@@ -65,6 +57,6 @@ def binding() -> Parcel:
     episodes = evaluation("rgb", 1, ITEMS, source=source)
     tensors = {"triplets": episodes.images[0].flatten(1).byte(), "labels": episodes.labels[0].byte()}
     for name, _, network, _ in BINDING:
-        tensors |= halves(name, network)
+        tensors |= halves(name, trained(network)[0])
     networks = [{"name": name, "title": title, "about": about} for name, title, _, about in BINDING]
     return Parcel(tensors, {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)})

@@ -38,7 +38,6 @@ PAPER = ("constant", "slope", "cubic")
 
 # Footnote 1 of Marblestone, Wu and Wayne (2020): value and standard error, in a unit that is not given.
 PRINTED = {"a": (3.318e-08, 1.035e-09), "b": (2.176e-01, 3.913e-02), "c": (3.676e-02, 3.787e-03)}
-PRINTED_R2 = {400: 0.996, 600: 0.992, 100: 0.958}
 AS_PRINTED = {"a": "slope", "b": "cubic", "c": "constant"}  # by the formula of Section 3.1
 AS_READ = {"a": "cubic", "b": "constant", "c": "slope"}  # by the errors, which `error_ratios` forces
 

@@ -2,13 +2,11 @@
 
 import math
 import statistics
-from copy import deepcopy
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import torch
-from scipy import stats
 
 from mini_lib.reproduction.exercises import (
     Exercises,
@@ -52,12 +50,7 @@ def chosen(commands: list[str], which: torch.Tensor) -> list[str]:
     return [command for command, holds in zip(commands, which.tolist(), strict=True) if holds]
 
 
-@EXERCISES.add(
-    "scan 1.1",
-    lambda command: command.upper().split(),
-    lambda command: interpret(command)[::-1],
-    lambda command: interpret(command.replace("around", "opposite")),
-)
+@EXERCISES.add("scan 1.1")
 def meaning(answer) -> None:
     """From a command to its actions."""
     for command in ("jump", "turn left", "walk opposite right", *all_commands()[::97], *all_commands()[-50:]):
@@ -68,7 +61,7 @@ def meaning(answer) -> None:
         )
 
 
-@EXERCISES.add("scan 1.2", lambda holding: 2 * 102 * holding, lambda holding: holding + 2 * 102 * holding - 1)
+@EXERCISES.add("scan 1.2")
 def test_size(answer) -> None:
     """How many commands hold a primitive and are more than that."""
     for primitive, split in (("turn left", "add_turn_left"), ("jump", "add_jump")):
@@ -81,7 +74,7 @@ def test_size(answer) -> None:
     require(answer(102) == len(all_commands()) - 1, "if all phrases held it, all commands would but one.")
 
 
-@EXERCISES.add("scan 1.3", lambda verbs: 20910, lambda verbs: 20910 * verbs // 4)
+@EXERCISES.add("scan 1.3")
 def size(answer) -> None:
     """How many commands there are with so many verbs."""
     for verbs in (4, 1, 5):
@@ -89,11 +82,7 @@ def size(answer) -> None:
         require(given == expected, f"with {verbs} verbs there are {expected:,} commands, not {given:,}.")
 
 
-@EXERCISES.add(
-    "scan 1.4",
-    lambda train, test, length: set(),
-    lambda train, test, length: {tuple(text.split()) for text in test},
-)
+@EXERCISES.add("scan 1.4")
 def new_rows(answer) -> None:
     """Rows of words that a test has and no training command."""
     for name, length in (("add_jump", 2), ("add_turn_left", 2), ("add_turn_left", 3)):
@@ -110,24 +99,7 @@ def new_rows(answer) -> None:
         )
 
 
-def _moved(network, share, changed=0.0):
-    """A copy whose *jump* has gone this share of the way to *look*; `changed` is added to another parameter."""
-    copy = deepcopy(network)
-    look, jump = (network.word.weight[WORD_IDS[word]] for word in ("look", "jump"))
-    with torch.no_grad():
-        copy.word.weight[WORD_IDS["jump"]] = jump + share * (look - jump)
-        next(p for name, p in copy.named_parameters() if name != "word.weight").add_(changed)
-    return copy
-
-
-@EXERCISES.add(
-    "scan 1.5",
-    lambda network, share: network,
-    lambda network, share: deepcopy(network),
-    lambda network, share: _moved(network, 1.0),
-    lambda network, share: _moved(network, 1 - share),
-    lambda network, share: _moved(network, share, changed=1.0),
-)
+@EXERCISES.add("scan 1.5")
 def towards_look(answer) -> None:
     """A copy whose vector of jump lies between those of jump and look."""
     with seeded(1, "deaf"):
@@ -147,7 +119,7 @@ def towards_look(answer) -> None:
         same_but(original, copy, "word.weight")
 
 
-@EXERCISES.add("scan 2.1", lambda network: network, lambda network: _swapped(network, "word"))
+@EXERCISES.add("scan 2.1")
 def swap(answer) -> None:
     """A copy in which walk and jump have changed meanings."""
     network, _ = trained("syntactic_attention")
@@ -159,21 +131,8 @@ def swap(answer) -> None:
     require(torch.equal(swapped.meaning.weight, expected), "meaning.weight is not what it should be.")
 
 
-def _swapped(network, table: str):
-    """A copy in which the rows of walk and jump have changed places in one of the tables of words."""
-    copy = deepcopy(network)
-    rows = [WORD_IDS["walk"], WORD_IDS["jump"]]
-    getattr(copy, table).weight.data[rows] = getattr(network, table).weight.data[rows[::-1]]
-    return copy
-
-
-@EXERCISES.add(
-    "scan 2.2",
-    lambda network, syntax, semantics, steps: [EOS] * steps,
-    lambda network, syntax, semantics, steps: _tongues(network, semantics, syntax, steps),
-    lambda network, syntax, semantics, steps: _tongues(network, syntax, syntax, steps),
-)
-def two_tongues(answer) -> None:
+@EXERCISES.add("scan 2.2")
+def twotongues(answer) -> None:
     """The streams hear different words, which need not be a command."""
     network, _ = trained("syntactic_attention")
     for syntax, semantics, steps in (
@@ -181,7 +140,7 @@ def two_tongues(answer) -> None:
         ("jump around left", "look opposite right", 9),
         ("run opposite left", "left left jump", 4),
     ):
-        given, expected = (list(each(network, syntax, semantics, steps)) for each in (answer, _tongues))
+        given, expected = (list(each(network, syntax, semantics, steps)) for each in (answer, tongues))
         require(len(given) == steps, f"return {steps} actions, not {len(given)}.")
         require(
             given == expected,
@@ -190,7 +149,7 @@ def two_tongues(answer) -> None:
 
 
 @torch.no_grad()
-def _tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
+def tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
     """What the network says when its streams hear different words."""
     heard, meant = (
         torch.tensor([[WORD_IDS[word] for word in (SOS, *text.split(), EOS)]]) for text in (syntax, semantics)
@@ -200,12 +159,7 @@ def _tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
     return [list(ACTION_IDS)[number] for number in said[0].tolist()]
 
 
-@EXERCISES.add(
-    "scan 2.3",
-    lambda network, command: [],
-    lambda network, command: [name for name, _ in network.named_parameters()],
-    lambda network, command: ["roles.weight_ih", "roles.weight_hh"],
-)
+@EXERCISES.add("scan 2.3")
 def paths(answer) -> None:
     """The parameters that attention depends on."""
     network, _ = trained("syntactic_attention")
@@ -223,7 +177,7 @@ def paths(answer) -> None:
     require(not missing, f"the looks depend on {(missing or [''])[0]} too.")
 
 
-@EXERCISES.add("scan 2.4", lambda network: ("walk", "jump", "LOOK"), lambda network: ("walk", "jump", "WALK"))
+@EXERCISES.add("scan 2.4")
 def third_voice(answer) -> None:
     """Two words that together say what neither of them says."""
     network, _ = trained("syntactic_attention")
@@ -236,12 +190,7 @@ def third_voice(answer) -> None:
     require(action not in alone, f"{action} is what one of them says alone.")
 
 
-@EXERCISES.add(
-    "scan 3.1",
-    lambda sd, points: round((2 * sd / points) ** 2),
-    lambda sd, points: int((1.96 * sd / points) ** 2),
-    lambda sd, points: math.ceil(1.96 * sd / points),
-)
+@EXERCISES.add("scan 3.1")
 def runs_needed(answer) -> None:
     """How many runs bring a mean within so many points."""
     for sd, points in ((27.4, 5), (27.4, 10), (1.4, 2), (38.0, 3)):
@@ -259,13 +208,7 @@ def experiments() -> np.ndarray:
     return 100 * numpy_rng(0, "experiments of an exercise").beta(1.0, 0.3, size=(3000, 5))
 
 
-@EXERCISES.add(
-    "scan 3.2",
-    lambda experiments: (0.5, 0.5),
-    lambda experiments: tuple(
-        float((abs(of(experiments, axis=1) - experiments.mean()) > 10).mean()) for of in (np.mean, np.median)
-    ),
-)
+@EXERCISES.add("scan 3.2")
 def shares_off(answer) -> None:
     """How often a mean and a median of five mislead."""
     given = answer(experiments().copy())
@@ -281,12 +224,7 @@ def shares_off(answer) -> None:
         require(abs(value - expected) < 1e-3, f"{value:.3f} is not the share of {name} that are off.")
 
 
-@EXERCISES.add(
-    "scan 3.3",
-    lambda mean, sd, n: 0,
-    lambda mean, sd, n: int(n * (1 - mean / 100)),
-    lambda mean, sd, n: int((sd / mean) ** 2 * n),
-)
+@EXERCISES.add("scan 3.3")
 def most_zeros(answer) -> None:
     """How many runs can have been at zero."""
     for mean, sd, n in ((78.4, 27.4, 25), (42.3, 32.7, 5), (99.0, 1.0, 5), (90.0, 50.0, 10)):
@@ -299,7 +237,7 @@ def most_zeros(answer) -> None:
         require(given == expected, f"{mean} ± {sd} in {n} runs leaves room for {expected}, not {given}.")
 
 
-@EXERCISES.add("scan 3.4", lambda values, k, n: float(np.mean(values)), lambda values, k, n: max(values))
+@EXERCISES.add("scan 3.4")
 def reported(answer) -> None:
     """What the best of k equal settings seems to be worth."""
     values = np.array([0.0, 20.0, 55.0, 80.0, 95.0, 100.0])
@@ -318,12 +256,7 @@ def reported(answer) -> None:
         )
 
 
-@EXERCISES.add(
-    "scan 3.5",
-    lambda scores, arriving: torch.softmax(scores, dim=0) * arriving,
-    lambda scores, arriving: torch.softmax(scores, dim=0) * (1 - torch.softmax(scores, dim=0)) * arriving,
-    lambda scores, arriving: scores * (arriving - scores @ arriving),
-)
+@EXERCISES.add("scan 3.5")
 def left_for_scores(answer) -> None:
     """What a softmax lets back to the scores."""
     generator = torch_rng(0, "what comes back")
@@ -336,7 +269,7 @@ def left_for_scores(answer) -> None:
         require(near(given, expected), f"for {words} words the first score gets {expected[0]:.4f}.")
 
 
-@EXERCISES.add("scan 4.1", lambda network, commands: 0.94, lambda network, commands: 1.0)
+@EXERCISES.add("scan 4.1")
 def old_friends(answer) -> None:
     """The mean cosine between the roles of look and of other known verbs."""
     network, commands = trained("syntactic_attention_wrong_looks")[0], new_commands()[:60]
@@ -354,7 +287,7 @@ def old_friends(answer) -> None:
     )
 
 
-@EXERCISES.add("scan 4.2", lambda network, commands: [], lambda network, commands: list(commands))
+@EXERCISES.add("scan 4.2")
 def lucky(answer) -> None:
     """Right answers with a wrong look."""
     network, commands = trained("syntactic_attention")[0], new_commands()
@@ -368,7 +301,7 @@ def lucky(answer) -> None:
     require(given == expected, "keep the commands in their order.")
 
 
-@EXERCISES.add("scan 4.3", lambda network, commands: [], lambda network, commands: list(commands))
+@EXERCISES.add("scan 4.3")
 def harmed(answer) -> None:
     """What a network needs the meaning of <SOS> for."""
     network, _ = trained("syntactic_attention_wrong_meaning")
@@ -383,16 +316,7 @@ def harmed(answer) -> None:
     require(given == expected, f"{len(expected)} of these commands are harmed, you have {len(given)}.")
 
 
-def _mended_itself(network):
-    """An answer that changes the network it is given; that of the stored solution but for the copy."""
-    with torch.no_grad():
-        away = network.action.weight[2] - network.action.weight.mean(dim=0)  # 2 is JUMP
-        scale = network.meaning.weight[WORD_IDS["walk"]].norm() / away.norm()
-        network.meaning.weight[WORD_IDS["jump"]] = scale * away
-    return network
-
-
-@EXERCISES.add("scan 4.4", lambda network: network, _mended_itself)
+@EXERCISES.add("scan 4.4")
 def mend(answer) -> None:
     """A meaning for jump, made without that of <SOS>."""
     network, _ = trained("syntactic_attention_wrong_meaning")
@@ -410,7 +334,7 @@ def mend(answer) -> None:
     require(right > 90, f"it answers {right:.0f} % of the new commands.")
 
 
-@EXERCISES.add("scan 4.5", lambda network: "jump", lambda network: SOS)
+@EXERCISES.add("scan 4.5")
 def who_took_it(answer) -> None:
     """Which of the words of a lone jump says JUMP."""
     networks = [
@@ -425,16 +349,7 @@ def who_took_it(answer) -> None:
         require(given == expected, f"in one network {expected} says JUMP, you have {given!r}.")
 
 
-def _other_meaning(network, word, known):
-    """An answer that changes the meaning too."""
-    copy = deepcopy(network)
-    with torch.no_grad():
-        copy.meaning.weight[WORD_IDS[word]] += 1.0
-        copy.word.weight[WORD_IDS[word]] = copy.word.weight[WORD_IDS[known]]
-    return copy
-
-
-@EXERCISES.add("scan 5.1", lambda network, word, known: network, _other_meaning)
+@EXERCISES.add("scan 5.1")
 def repair(answer) -> None:
     """A network that looks astray, mended in its syntax stream."""
     network, _ = trained("syntactic_attention_wrong_looks")
@@ -451,11 +366,7 @@ def repair(answer) -> None:
     require(after > before + 5, f"it answers {after:.0f} % of the new commands, and {before:.0f} % before.")
 
 
-@EXERCISES.add(
-    "scan 5.2",
-    lambda results: float(results.mean(axis=1).var() / results.var()),
-    lambda results: float(results.var(axis=0).mean() / results.var()),
-)
+@EXERCISES.add("scan 5.2")
 def share_of_draw(answer) -> None:
     """The share of variance that lies within networks."""
     results = numpy_rng(0, "share of the draw").uniform(0, 60, (6, 9)) + np.arange(6)[:, None] * 8
@@ -466,20 +377,7 @@ def share_of_draw(answer) -> None:
         require(abs(given - expected) < 1e-3, f"{given:.3f} is not the share within networks.")
 
 
-def _strongest(drawn, words, accuracies, likeness=torch.cosine_similarity, signed=False) -> int:
-    """The word whose likeness to the draws has the strongest rank correlation with the accuracies."""
-    found = []
-    for word in words:
-        alike = likeness(drawn, word.expand_as(drawn)).numpy()
-        found.append(stats.spearmanr(alike, accuracies).statistic)
-    return int(np.argmax(found if signed else np.abs(found)))
-
-
-@EXERCISES.add(
-    "scan 5.3",
-    lambda drawn, words, accuracies: _strongest(drawn, words, accuracies, signed=True),
-    lambda drawn, words, accuracies: int((words @ drawn.T @ torch.as_tensor(accuracies).float()).argmax()),
-)
+@EXERCISES.add("scan 5.3")
 def goes_best(answer) -> None:
     """The word whose likeness to a draw goes best with its success."""
     for attempt in range(4):
@@ -495,19 +393,7 @@ def goes_best(answer) -> None:
         require(given == expected, f"of seven words number {expected} goes best, not {given}.")
 
 
-def _from_share(hits, draws, errors: float = 1.96) -> tuple[float, float]:
-    """So many standard errors of the observed share to either side of it."""
-    share = hits / draws
-    reach = errors * math.sqrt(share * (1 - share) / draws)
-    return share - reach, share + reach
-
-
-@EXERCISES.add(
-    "scan 5.4",
-    _from_share,
-    lambda hits, draws: _from_share(hits, draws, 1.0),
-    lambda hits, draws: tuple(stats.beta.ppf((0.025, 0.975), hits + 1, draws - hits + 1)),
-)
+@EXERCISES.add("scan 5.4")
 def limits_of_share(answer) -> None:
     """The shares from which what was seen lies 1.96 of their own standard errors away."""
     for hits, draws in ((24, 40), (3, 5), (40, 40), (0, 12)):
@@ -525,12 +411,7 @@ def limits_of_share(answer) -> None:
             )
 
 
-@EXERCISES.add(
-    "scan 6.1",
-    lambda points, sd, other_sd: 25,
-    lambda points, sd, other_sd: math.ceil((2 * (sd + other_sd) / points) ** 2),
-    lambda points, sd, other_sd: math.ceil((sd**2 + other_sd**2) / points**2),
-)
+@EXERCISES.add("scan 6.1")
 def enough(answer) -> None:
     """Runs of each that make a difference two standard errors."""
     for points, sd, other_sd in ((10.3, 14.2, 27.4), (36.1, 32.7, 27.4), (2.0, 1.4, 1.4)):
@@ -541,9 +422,7 @@ def enough(answer) -> None:
         )
 
 
-@EXERCISES.add(
-    "scan 6.2", lambda distance: 0.5, lambda distance: 0.5 * (1 + math.erf(distance / math.sqrt(2)))
-)
+@EXERCISES.add("scan 6.2")
 def told_apart(answer) -> None:
     """How often the nearer of two embeddings is the right one."""
     with seeded(1, "told apart"):
@@ -555,7 +434,7 @@ def told_apart(answer) -> None:
         require(abs(given - counted) < 0.006, f"at a distance of {distance:g} it is right in {counted:.2f}.")
 
 
-def _all_differences(one, other) -> np.ndarray:
+def all_differences(one, other) -> np.ndarray:
     """The difference of the two means for every way of dealing all runs into two groups of these sizes."""
     together = np.array([*one, *other], dtype=float)
     total, found = together.sum(), []
@@ -564,27 +443,11 @@ def _all_differences(one, other) -> np.ndarray:
     return np.array(found)
 
 
-def _one_sided(one, other):
-    return np.mean(_all_differences(one, other) >= np.mean(one) - np.mean(other) - 1e-9)
-
-
-@EXERCISES.add(
-    "scan 6.3",
-    _one_sided,
-    lambda one, other: stats.ttest_ind(one, other, equal_var=False).pvalue,
-    lambda one, other: (
-        stats.permutation_test(
-            (one, other),
-            lambda a, b: np.mean(a) - np.mean(b),
-            permutation_type="independent",
-            alternative="less",
-        ).pvalue
-    ),
-)
+@EXERCISES.add("scan 6.3")
 def permutation_test(answer) -> None:
     """The share of ways to deal the runs that set two means as far apart."""
     for one, other in (([90, 10, 80], [5, 0]), ([0, 0, 100], [100, 99, 98]), ([3, 8], [5, 7, 6, 1])):
-        differences = np.abs(_all_differences(one, other))
+        differences = np.abs(all_differences(one, other))
         far = int((differences >= abs(np.mean(one) - np.mean(other)) - 1e-9).sum())
         given = number(answer(list(one), list(other)))
         expected = far / len(differences)
@@ -594,12 +457,7 @@ def permutation_test(answer) -> None:
         )
 
 
-@EXERCISES.add(
-    "scan 6.4",
-    lambda features, volume: features * math.log2(1 + volume**2),
-    lambda features, volume: features / 2 * math.log(1 + volume**2),
-    lambda features, volume: features / 2 * math.log2(1 + volume),
-)
+@EXERCISES.add("scan 6.4")
 def bits(answer) -> None:
     """The capacity of a noisy embedding."""
     require(near(answer(10, 0.0), 0.0), "without any volume nothing passes.")
@@ -609,12 +467,7 @@ def bits(answer) -> None:
         require(abs(given - expected) < 1e-5, hint)
 
 
-@EXERCISES.add(
-    "scan 7.1",
-    torch.nn.utils.clip_grad_norm_,
-    lambda parameters, most: most,
-    lambda parameters, most: sum(p.grad.norm().item() for p in parameters),
-)
+@EXERCISES.add("scan 7.1")
 def clip(answer) -> None:
     """Clipping that says so when there is nothing to clip."""
     with seeded(1, "clip"):
@@ -639,7 +492,7 @@ def clip(answer) -> None:
     require(False, "given nothing, it has to raise a ValueError.")
 
 
-@EXERCISES.add("scan 7.2", lambda: (50.0, 50.0), lambda: (80.0, 80.0))
+@EXERCISES.add("scan 7.2")
 def blind_choice(answer) -> None:
     """Means of one of four even draws, and of the largest of them."""
     blind, best = (float(value) for value in answer())
@@ -647,11 +500,7 @@ def blind_choice(answer) -> None:
     require(abs(best - 80) < 2, f"{best:.0f} is not the mean of the largest of four draws.")
 
 
-@EXERCISES.add(
-    "scan 7.3",
-    lambda words, changed: set(range(words + 2)),
-    lambda words, changed: set(range(1, words + 1)) - {changed},
-)
+@EXERCISES.add("scan 7.3")
 def who_knows(answer) -> None:
     """The roles that a changed word reaches in the released form."""
     network, _ = trained("syntactic_attention")
@@ -670,7 +519,7 @@ def who_knows(answer) -> None:
         require(not missing, hint.format(missing and missing[0], "changes too"))
 
 
-@EXERCISES.add("scan 7.4", lambda commands: [], lambda commands: list(commands))
+@EXERCISES.add("scan 7.4")
 def taught_wrong(answer) -> None:
     """The commands of a batch that are taught another one's actions."""
     for commands in (

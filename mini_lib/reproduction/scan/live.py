@@ -1,6 +1,6 @@
 """The live figure of Syntactic Attention: what its scripts are given."""
 
-from mini_lib.reproduction.live import Parcel
+from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.scan.tasks import PAD, RELEASED_ACTIONS, RELEASED_WORDS
 from mini_lib.weights import trained
 
@@ -23,7 +23,7 @@ def parcel() -> Parcel:
     tensors, networks = {}, []
     for name, (title, about) in NETWORKS.items():
         network, header = trained(name)
-        tensors |= {f"{name}/{parameter}": value.half() for parameter, value in network.state_dict().items()}
+        tensors |= halves(name, network)
         right = (
             f"Seed {header['seed']}: {header['metrics']['test_accuracy']:.0f} % of the test commands right."
         )

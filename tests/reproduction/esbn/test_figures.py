@@ -73,11 +73,11 @@ CURVES = {
 }
 SHARE, CONFUSION = np.array([1.0, 0.25]), np.array([[1.0, 0.0], [0.75, 0.25]])
 FIGURES = {
-    "learning_curves": lambda: figures.learning_curves(CURVES, until=100, logarithmic=True),
+    "learning_curves": lambda: figures.learning_curves(CURVES, logarithmic=True),
     "live_curves": lambda: figures.live_curves(RUNS, chance=25.0),
     "decoding": lambda: figures.decoding({"one": SHARE, "two": SHARE / 2}, CONFUSION, of="one"),
-    "key_plane": lambda: figures.key_plane(collected(), collected(), THREE, THREE, retrieved=True),
-    "gallery": lambda: figures.gallery(IMAGES[:7], marked=[2, 5], columns=4),
+    "key_plane": lambda: figures.key_plane(collected(), collected(), THREE, THREE),
+    "gallery": lambda: figures.gallery(IMAGES[:7], marked=[2, 5]),
     "chosen": lambda: figures.chosen("distribution_of_three", IMAGES, {"a problem": (THREE, 1, 2)}),
     "memory": lambda: figures.memory(IMAGES[THREE.ids[0]], traced(), 9),
     "problem": lambda: figures.problem("rmts", IMAGES, MADE["rmts"], 3, answer=False),

@@ -29,12 +29,6 @@ CLOUD = analysis.Ensemble(
     torch.tensor([0.7, 2.6]),
 )
 MATRIX = analysis.MatrixAttention(2, torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]]))
-# [L, H, G]; the mean over all is .3, .25
-BY_DISTANCE = analysis.DistanceAttention(
-    torch.tensor([0.0, 1.0]),
-    torch.tensor([[[0.4, 0.2], [0.6, 0.4]], [[0.1, 0.1], [0.1, 0.3]]]),
-    torch.tensor([0.3, 0.25]),
-)
 # Runs over the printed errors: three, one, and none.
 THREE, NONE = np.full((4, 3, 3), np.nan), np.full((4, 3, 3), np.nan)
 THREE[:] = table1()[0][..., None] * [1.0, 2.0, 3.0]
@@ -52,10 +46,6 @@ DRAWN = {  # what is drawn: the words at its axes
     lambda: figures.differences([1.0, 3.0, 2.5]): {"x", "y", "later point $j$", "earlier point $i$"},
     lambda: figures.token_sets(4): {"x", "", "later point $j$", "earlier point $i$"},
     lambda: figures.attention(MATRIX, 1): {"later point $j$", "earlier point $i$"},
-    lambda: figures.attention_by_distance({"relational": BY_DISTANCE}): {
-        "distance $|x-x'|$",
-        "mean attention",
-    },
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
     lambda: figures.distances({"the context grows": MEASURED}): {"distance from print", ""},
@@ -64,9 +54,7 @@ DRAWN = {  # what is drawn: the words at its axes
         "",
         "mean squared error",
     },
-    lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)", [68.3]): {
-        *("update", "covered (%)", "")
-    },
+    lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)"): {"update", "covered (%)", ""},
     lambda: figures.over_training({"one_d_window": [WINDOW]}, "$ab$", logarithmic=True): {"update", "$ab$"},
 }
 
@@ -120,7 +108,6 @@ def test_what_cannot_be_drawn_is_refused(call, words):
 
 NOTHING = {
     lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
-    lambda: figures.attention_by_distance({}): "network, by name",
     lambda: figures.distances({}): "run of a reading",
     lambda: figures.distances({"the context grows": {"": NONE}}): "run of a reading",
     lambda: figures.by_step({}): "network or predictor, by name",
@@ -201,12 +188,6 @@ def test_masks_for_four_points():
     assert right.images[0].get_array().tolist() == seen
     queries = [to_hex(tick.get_color()) == ASKED.lower() for tick in right.get_yticklabels()]
     assert queries == [False] * 6 + [True] * 5
-
-
-def test_attention_by_distance_is_a_mean_over_layers_and_heads():
-    ax = figures.attention_by_distance({"relational": BY_DISTANCE}).axes[0]
-    found = [line.get_ydata() for line in of_colour(ax, COLOURS["relational"])]  # layers, mean, shared evenly
-    np.testing.assert_allclose(found, [[0.5, 0.3], [0.1, 0.2], [0.3, 0.25], [0.3, 0.25]], rtol=1e-6)
 
 
 def test_curves_go_on_where_observations_end_with_bands_of_two_deviations():

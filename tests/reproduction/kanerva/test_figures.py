@@ -17,17 +17,15 @@ from mini_lib.reproduction import Comparison, Measured
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.kanerva.cells import CELLS
 from mini_lib.reproduction.kanerva.figures.generation import KINDS, kind
-from mini_lib.reproduction.kanerva.figures.losses import EMPTY, LOSS, NATS
 from mini_lib.reproduction.kanerva.figures.parts import CHANNELS, MACHINES
 from mini_lib.reproduction.kanerva.figures.sprites import SPRITES
-from mini_lib.reproduction.kanerva.scaling import Fit, optimal
+from mini_lib.reproduction.kanerva.scaling import TOTALS, Fit, optimal
 from mini_lib.reproduction.plotting import OKABE_ITO
 
 BLUE, VERMILION, GREEN = OKABE_ITO[:3]
 CURVE = {"update": [1, 11, 21], "loss": [9.0, 8.0, 7.0], "score": [6.0, 5.0, 4.0]}
 COSTS = Fit({"constant": 0.3, "slope": 0.05, "cubic": 4e-8}, {})
 TIMES = {(k, m): k + m / 100 for k in (1, 4) for m in (100, 400)}
-GIVEN = [([20.0, 24.0, 22.0], [26.0, 27.0, 28.0]), ([], []), ([30.0], [31.0])]
 
 
 @pytest.fixture(autouse=True)
@@ -38,19 +36,14 @@ def headless():
     plt.close("all")
 
 
-def cells(found=GIVEN, columns=(LOSS, EMPTY)):
-    """The first rows of Figure 1E with these values, a list of values for each row and column."""
-    table = [cell for cell in CELLS if cell.table == "kanerva.fig1e" and cell.variant == "tutorial"]
-    rows = list(dict.fromkeys(cell.row for cell in table))[: len(found)]
-    made = []
-    for cell in table:
-        if cell.row in rows and cell.column in columns:
-            runs, values = (
-                found[rows.index(cell.row)][0],
-                found[rows.index(cell.row)][columns.index(cell.column)],
-            )
-            made.append(Comparison(cell, None, Measured(tuple(values)), ({"curve": CURVE},) * len(runs)))
-    return made
+def cells():
+    """The losses of Figure 1E's first rows: of three runs, of none, and of one."""
+    table = [cell for cell in CELLS if (cell.table, cell.variant) == ("kanerva.fig1e", "tutorial")]
+    rows = [cell for cell in table if cell.column == "loss"]
+    return [
+        Comparison(cell, None, Measured((20.0,) * runs), ({"curve": CURVE},) * runs)
+        for cell, runs in zip(rows, (3, 0, 1), strict=False)
+    ]
 
 
 def two_columns(rows=3):
@@ -79,27 +72,15 @@ def texts(fig):
 
 
 MACHINE_RUNS = {"losses": {"mixture": {3: [5.0], 1: [2.0, 4.0], 5: []}}, "none": {"mixture": {1: []}}}
-MACHINE_CONTROLS = {"mixture": {1: [6.0], 3: [7.0]}}
-OWN_AND_OTHER = {"own": {"one": [0.2, 0.4], "two": [0.3]}, "other": {"one": [], "two": []}}
 PICTURES = {"item": rand(3, 4, 5), "answer": rand(4, 5)}
 SINGLE = rand(2, 5, 5), rand(2, 3, 5, 5), rand(2, 5, 5)
 FITS = {"batched": COSTS, "loop": COSTS}
 MANY = {str(n): [1.0, n] for n in range(5)}
 # How each figure is drawn, and some of the words that stand in it, between commas.
 FIGURES = [
-    (
-        figures.against_machines,
-        (MACHINE_RUNS, "nats", MACHINE_CONTROLS),
-        "losses,nats,machines k,mixture,not run,1,5",
-    ),
+    (figures.against_machines, (MACHINE_RUNS, "nats"), "losses,nats,machines k,mixture,not run,1,5"),
     (figures.architecture, (), "encoder $e$,decoder,$R_i w_i$"),
-    (
-        figures.by_machine,
-        (*rand(4, 2, 2).numpy()[:3], rand(2, 2, 2).numpy()),
-        "column,weight,item,answer,machine 2",
-    ),
     (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
-    (figures.dots, (OWN_AND_OTHER, "contrast"), "own,other,contrast,one,two,not run"),
     (figures.generative_model, (), "history  $h$,code  $z$,image  $x$"),
     (figures.geometry, two_columns(), "before,after one item,in column 1,in column 2,row 1,row 3,w"),
     (
@@ -112,15 +93,7 @@ FIGURES = [
         (rand(4, 3, 3), rand(5, 3, 3), [0.95, 0.8, 0.1, 0.0, 1.0]),
         "stored,imagined,0.95,0.00",
     ),
-    (
-        figures.learning,
-        (figures.curves_of(cells()), {"control": 5.5}),
-        "update,k = 1 (3 runs),k = 2 (not run),control",
-    ),
-    (figures.learning, ({"k = 1": []},), "not run,k = 1 (not run)," + NATS),
     (figures.lines, ([1, 2], MANY), "items,error,0,4"),
-    (figures.losses, (cells(),), f"{NATS},k = 1,k = 2,not run,{LOSS}"),
-    (figures.losses, (cells([([], [])]),), "k = 1,not run"),
     (
         figures.maps,
         ({"net": rand(2, 64, 2), "both": rand(2, 64, 1)},),
@@ -129,7 +102,7 @@ FIGURES = [
     (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
     (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
-    (figures.scaling_theory, (COSTS, (100, 400), 20, "ms"), "machines k,ms,m = 100,m = 400"),
+    (figures.scaling_theory, (COSTS, "ms"), "machines k,ms,m = 100,m = 400"),
     (
         figures.scaling_times,
         ({"batched": TIMES, "loop": TIMES}, FITS),
@@ -162,14 +135,14 @@ FIGURES = [
 
 @pytest.mark.parametrize(("draw", "given", "words"), FIGURES)
 def test_every_figure_is_drawn_with_its_words(draw, given, words):
-    options = {"xlabel": "items", "ylabel": "error", "mark": 1.5} if draw is figures.lines else {}
+    options = {"xlabel": "items", "ylabel": "error"} if draw is figures.lines else {}
     fig = draw(*given, **options)
     fig.savefig(io.BytesIO(), format="png", dpi=30)
     assert {*words.split(",")} <= {*texts(fig)}
 
 
 def test_no_figure_is_left_out():
-    no_figures = {"by_row", "coloured", "curves_of", "in_rows"}
+    no_figures = {"by_row", "coloured", "curves_of"}
     assert {draw.__name__ for draw, _, _ in FIGURES} == set(figures.__all__) - no_figures
 
 
@@ -199,21 +172,8 @@ def test_no_figure_is_left_out():
             (lambda panels=panels: figures.against_machines(panels, "nats"), "at least one panel with a line")
             for panels in ({}, {"a": {}})
         ),
-        (lambda: figures.dots({}, "contrast"), "same columns"),
-        (lambda: figures.dots({"one": {"own": [1]}, "two": {"other": [1]}}, "contrast"), "same columns"),
-        (
-            lambda: figures.against_machines({"a": {"b": {1: [1.0]}}}, "nats", {"c": {1: [1.0]}}),
-            "unknown line 'c'; known: b",
-        ),
-        (lambda: figures.losses(cells(), ["los"]), "did you mean 'loss'"),
-        *(
-            (lambda draw=each: draw(cells() + cells()), "two cells 'k = 1', 'loss'")
-            for each in (figures.losses, figures.in_rows)
-        ),
-        *(
-            (lambda draw=each: draw([]), "there are no cells")
-            for each in (figures.curves_of, figures.in_rows)
-        ),
+        (lambda: figures.by_row(cells() + cells()), "two cells 'k = 1', 'loss'"),
+        (lambda: figures.curves_of([]), "there are no cells"),
     ],
 )
 def test_what_does_not_fit_is_told(draw, message):
@@ -312,45 +272,15 @@ def test_stems_go_up_and_down():
     assert np.allclose([stem[0, 1] for stem in down.get_segments()], -gamma[:, 1])
 
 
-def test_every_run_is_a_dot_in_its_row_and_the_control_stands_beside_it():
-    ax = figures.losses(cells()).axes[0]
-    drawn = [(x, y, line.get_marker()) for line in ax.lines for x, y in line.get_xydata().tolist()]
-    for row, (losses, empty) in enumerate(GIVEN):
-        for values, marker in ((losses, "o"), (empty, "D")):
-            found = [(x, y) for x, y, each in drawn if each == marker and abs(x - row) < 0.5]
-            assert sorted(y for _, y in found) == sorted(values)
-            assert all(x < row if marker == "o" else x > row for x, _ in found)
-    assert sorted(float(bar.get_segments()[0][0][1]) for bar in ax.collections) == [22.0, 27.0, 30.0, 31.0]
-    assert ax.get_ylim() == (0, pytest.approx(1.08 * 31))
-
-
-def test_a_channel_is_drawn_in_its_colour_and_its_control_open():
-    columns = ["loss", "green", "green, nothing written"]
-    made = [
-        Comparison(cell, None, Measured((1.0 + columns.index(cell.column),)))
-        for cell in CELLS
-        if (cell.table, cell.variant, cell.row) == ("kanerva.fig2c", "tutorial", "k = 1")
-        and cell.column in columns
-    ]
-    ax = figures.losses(made, columns).axes[0]
-    found = {y: (line.get_color(), line.get_fillstyle()) for line in ax.lines for y in line.get_ydata()}
-    assert found == {1.0: (BLUE, "full"), 2.0: (GREEN, "full"), 3.0: (GREEN, "none")}
+def test_learning_curves_are_those_of_the_runs_of_a_row():
+    assert figures.curves_of(cells()) == {"k = 1": [CURVE] * 3, "k = 2": [], "k = 3": [CURVE]}
 
 
 def test_lines_over_machines_go_through_the_means():
-    ax = figures.against_machines(MACHINE_RUNS, "nats", MACHINE_CONTROLS).axes[0]
+    ax = figures.against_machines(MACHINE_RUNS, "nats").axes[0]
     dots, line, *_ = (line for line in ax.lines if line.get_color() == BLUE)
     assert sorted(dots.get_xydata().tolist()) == [[0, 2], [0, 4], [1, 5]]
     assert line.get_xydata().tolist() == [[0, 3], [1, 5]]
-
-
-def test_rows_are_told_with_their_runs():
-    head, first, second, third = figures.in_rows(cells()).split("\n")
-    assert head.split() == ["loss", "loss,", "nothing", "written", "runs"]
-    assert first.split() == ["k", "=", "1", "22", "±", "1.2", "27", "±", "0.58", "3"]
-    assert second.split() == ["k", "=", "2", "-", "-", "not", "run"]
-    assert third.split() == ["k", "=", "3", "1", "run:", "30", "1", "run:", "31", "1"]
-    assert len({len(line) for line in (head, first, second, third)}) == 1
 
 
 # ------------------------------------------------------------------------------------------- one memory
@@ -390,12 +320,13 @@ def test_what_an_image_counts_as():
 
 
 def test_theory_has_a_dot_at_the_best_k_that_is_in_sight():
-    (ax,) = figures.scaling_theory(COSTS, (100, 400), most=5).axes
-    first, *_, last = ax.lines
-    assert first.get_ydata() == pytest.approx(COSTS(first.get_xdata(), 100))
-    best = optimal(COSTS, 400)
-    assert last.get_xydata().tolist() == [[pytest.approx(best), pytest.approx(COSTS(best, 400))]]
-    assert len(figures.scaling_theory(COSTS, (400,), most=2).axes[0].lines) == 1
+    (ax,) = figures.scaling_theory(COSTS).axes
+    for m, line, dot in zip(TOTALS, ax.lines[::2], ax.lines[1::2], strict=True):
+        assert line.get_ydata() == pytest.approx(COSTS(line.get_xdata(), m))
+        best = optimal(COSTS, m)
+        assert dot.get_xydata().tolist() == [[pytest.approx(best), pytest.approx(COSTS(best, m))]]
+    free = Fit(COSTS.value | {"slope": 0.0}, {})  # the more machines the better
+    assert len(figures.scaling_theory(free).axes[0].lines) == len(TOTALS)
 
 
 def test_a_fit_below_zero_has_no_line():

@@ -17,16 +17,14 @@ ALL = {"marker": ".", "s": 22, "linewidths": 0}
 SHOWN = 400  # points of a cloud; more would only make the picture heavy
 
 
-def key_plane(
-    train: Keys, test: Keys, train_problems: Problems, test_problems: Problems, retrieved: bool = False
-) -> Figure:
+def key_plane(train: Keys, test: Keys, train_problems: Problems, test_problems: Problems) -> Figure:
     """Draw Figure 9: keys on their first two principal components.
 
     (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as discs, training as crosses,
     a framed part of (a); (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b). The
-    plane is fitted on `retrieved` keys too, as the paper's text says, or on written ones only.
+    plane is fitted on written keys only, as by the authors' code.
     """
-    plane = fit_plane(train, test, retrieved=retrieved)
+    plane = fit_plane(train, test)
     fig, (whole, first, again) = figure(1, 3, size=(9.6, 3.6))
     _by_step(whole, project(plane, train.written[:SHOWN, :-1]))
     _train_and_test(

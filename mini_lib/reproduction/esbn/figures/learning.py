@@ -30,9 +30,9 @@ def _chance(ax: Axes, level: float | None) -> None:
 
 
 def learning_curves(
-    panels: Mapping[str, Mapping[str, Sequence[dict]]], *, until: int | None = None, logarithmic: bool = False
+    panels: Mapping[str, Mapping[str, Sequence[dict]]], *, logarithmic: bool = False
 ) -> Figure:
-    """Draw Figures 4, 5, 7, 8: training accuracy against updates, to `until`, one panel a task.
+    """Draw Figures 4, 5, 7, 8: training accuracy against updates, one panel a task.
 
     Panels are given by title, with the records of every network by name. A line is the mean over runs in a band of
     one standard error; that of a single run is dashed. A network without finished runs is named in its panel as not
@@ -45,8 +45,6 @@ def learning_curves(
         for ax, (title, networks) in zip(axes[0], panels.items(), strict=True):
             _mean_curves(ax, networks)
             ax.set(title=title, xlabel="update", ylim=(-3, 103), xscale="log" if logarithmic else "linear")
-            if until is not None:
-                ax.set_xlim(right=until)
         axes[0, 0].set_ylabel("training accuracy (%)")
         if len(panels) > 1:
             _one_legend(fig)

@@ -105,8 +105,9 @@ def _number(ax: Axes, places: Collection[Place]) -> None:
         ax.text(x, y, str(number), ha="center", va="center", fontsize="small", color=QUIET)
 
 
-def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = (), columns: int = 20) -> Figure:
+def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = ()) -> Figure:
     """Draw all images of a pool (Figure 10), those of the given numbers with a grey-blue frame."""
+    columns = 20
     rows = -(-len(images) // columns)
     fig, ax = figure(size=(9.4, 9.4 * rows / columns))
     for number, image in enumerate(images):

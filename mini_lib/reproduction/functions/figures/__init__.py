@@ -13,7 +13,6 @@ from mini_lib.reproduction.functions.figures.looks import (
 from mini_lib.reproduction.functions.figures.measuring import by_step, over_training
 from mini_lib.reproduction.functions.figures.networks import (
     attention,
-    attention_by_distance,
     masks,
     two_networks,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "MODEL_COLOURS",
     "MODEL_NAMES",
     "attention",
-    "attention_by_distance",
     "by_step",
     "cloud",
     "continuations",

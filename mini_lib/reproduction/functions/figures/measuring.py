@@ -10,7 +10,6 @@ from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import MetricHistory
 from mini_lib.reproduction.functions.figures.looks import is_variant, label, looks, shade
 from mini_lib.reproduction.plotting import (
-    RULE,
     Numbers,
     figure,
     legend_below,
@@ -18,8 +17,6 @@ from mini_lib.reproduction.plotting import (
     require_nonempty,
     style,
 )
-
-ERROR = "mean squared error"
 
 # ------------------------------------------------------------------------------------------------ step by step
 
@@ -30,7 +27,7 @@ def _panels(count: int, height: float, sharey: bool = True) -> tuple[Figure, np.
     return figure(1, count, size=size, squeeze=False, sharey=sharey)
 
 
-def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR, sharey: bool = True) -> Figure:
+def by_step(errors: Mapping[str, Mapping[str, Numbers]], sharey: bool = True) -> Figure:
     """Draw the error of each step, a panel for each class and a line for each network or predictor, by name.
 
     Errors are those of `analysis.error_by_step`, on a logarithmic axis. What is said to a network's name, as in "1d,
@@ -51,7 +48,7 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR, sh
                     x = np.arange(1, len(by_class[kind]) + 1)
                     ax.plot(x, by_class[kind], **drawn[name])
             ax.set(title=label(kind), xlabel="step", yscale="log")
-        axes[0, 0].set_ylabel(ylabel)
+        axes[0, 0].set_ylabel("mean squared error")
         for ax in axes[0, : 1 if sharey else None]:
             log_ticks(ax.yaxis)
         handles = [Line2D([], [], label=label(name), **look) for name, look in drawn.items()]
@@ -63,15 +60,12 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], ylabel: str = ERROR, sh
 
 
 def over_training(
-    histories: Mapping[str, Sequence[MetricHistory]],
-    ylabel: str,
-    controls: Sequence[int | float] = (),
-    logarithmic: bool = False,
+    histories: Mapping[str, Sequence[MetricHistory]], ylabel: str, logarithmic: bool = False
 ) -> Figure:
     """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
 
-    `histories` are those of `analysis.metric_history`, by the name of the network. `controls` are heights of dotted
-    lines, such as `normal_coverage(1)`. The axis of updates is always logarithmic, that of the measure may be.
+    `histories` are those of `analysis.metric_history`, by the name of the network. The axis of updates is always
+    logarithmic, that of the measure may be.
     """
     runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]
     require_nonempty("history of a run", runs)
@@ -85,8 +79,6 @@ def over_training(
             for name, history in runs:
                 look = {"color": shade(name), "markersize": 3.5, "alpha": 0.6}
                 ax.plot(history.updates, history.values[kind], "-o", **look)
-            for height in controls:
-                ax.axhline(height, color=RULE, linestyle=":", linewidth=1.2)
             ax.set(title=label(kind) if len(classes) > 1 else "", xlabel="update", xscale="log")
         axes[0, 0].set(ylabel=ylabel, yscale="log" if logarithmic else "linear")
         counts = {name: len(of_runs) for name, of_runs in histories.items()}

@@ -1,19 +1,17 @@
 """Both networks as a drawing, which token sees which, and where queries look."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import DistanceAttention, MatrixAttention
+from mini_lib.functions.analysis import MatrixAttention
 from mini_lib.functions.models import Tokens
 from mini_lib.functions.models.window import MASKS, visible
-from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label, shade
+from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
-from mini_lib.reproduction.plotting import RULE, diagram, figure, log_ticks, require_nonempty, style
+from mini_lib.reproduction.plotting import RULE, diagram, figure
 
 VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational"]
 BOXES = {
@@ -111,27 +109,4 @@ def attention(attended: MatrixAttention, highest: int | float | None = None) -> 
     limits = {"xlim": (0.5, columns + 0.6), "ylim": (rows + 0.6, 0.4)}
     ax.set(xlabel="later point $j$", ylabel="earlier point $i$", **limits)
     ax.grid(False)
-    return fig
-
-
-def attention_by_distance(measured: Mapping[str, DistanceAttention]) -> Figure:
-    """Draw how attention falls with distance: the mean over layers and heads, on a logarithmic axis.
-
-    It is that of `analysis.attention_by_distance`, by the name of the network. Thin lines are the layers, each a
-    mean over heads. Attention shared evenly is dotted.
-    """
-    require_nonempty("network, by name", measured)
-    with style():
-        fig, ax = figure(size=(6.4, 3.6))
-        for name, (distance, weights, even) in measured.items():
-            own, layers = shade(name), weights.mean(dim=1)
-            for layer in layers:
-                ax.plot(distance, layer, color=own, linewidth=0.7, alpha=0.4)
-            look = {"color": own, "marker": "o", "markersize": 3.5, "label": label(name)}
-            ax.plot(distance, layers.mean(dim=0), **look)
-            ax.plot(distance, even, color=own, linewidth=1, linestyle=":")
-        ax.plot([], [], color=RULE, linewidth=1, linestyle=":", label="shared evenly")
-        ax.set(xlabel="distance $|x-x'|$", ylabel="mean attention", yscale="log")
-        log_ticks(ax.yaxis)
-        ax.legend(fontsize="small")
     return fig

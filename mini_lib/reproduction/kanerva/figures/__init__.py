@@ -2,11 +2,10 @@
 
 from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
 from mini_lib.reproduction.kanerva.figures.generation import imagined
-from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of, in_rows, learning, losses
-from mini_lib.reproduction.kanerva.figures.memory import at_work, by_machine, choices, geometry, moment, stems
+from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of
+from mini_lib.reproduction.kanerva.figures.memory import at_work, choices, geometry, moment, stems
 from mini_lib.reproduction.kanerva.figures.parts import (
     against_machines,
-    dots,
     heat_maps,
     lines,
     pictures,
@@ -19,20 +18,15 @@ __all__ = [
     "against_machines",
     "architecture",
     "at_work",
-    "by_machine",
     "by_row",
     "choices",
     "coloured",
     "curves_of",
-    "dots",
     "generative_model",
     "geometry",
     "heat_maps",
     "imagined",
-    "in_rows",
-    "learning",
     "lines",
-    "losses",
     "maps",
     "moment",
     "pictures",

@@ -11,14 +11,13 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory.state import State
-from mini_lib.reproduction.kanerva.figures.parts import BLUE, ORANGE, VERMILION, arrays, paint
+from mini_lib.reproduction.kanerva.figures.parts import BLUE, VERMILION, arrays, paint
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,
     QUIET,
     RULE,
     Numbers,
     figure,
-    images,
     require_nonempty,
     style,
 )
@@ -102,34 +101,6 @@ def _row(ax: Axes, mean: Float[np.ndarray, "2"], V: Float[np.ndarray, "2 2"], co
 
 
 # ----------------------------------------------------------------------------------------------- many machines
-
-
-def by_machine(
-    w: Float[np.ndarray, "K M"],
-    item: Float[np.ndarray, "H W"],
-    answer: Float[np.ndarray, "H W"],
-    parts: Float[np.ndarray, "K H W"],
-) -> Figure:
-    """Draw one item's addresses as bars, a colour a machine, and below them the item, the answer and each part.
-
-    Pictures are from 0 (black) to 1 (white).
-    """
-    machines, columns = w.shape
-    with style():
-        fig, axes = figure(3, 9, size=(7.2, 3.9), gridspec_kw={"height_ratios": (1.3, 1, 1)})
-        grid = axes[0, 0].get_gridspec()
-        for ax in axes[0]:
-            ax.remove()
-        bars = fig.add_subplot(grid[0, :])
-        shades = [(BLUE, ORANGE)[i % 2] for i in range(machines) for _ in range(columns)]
-        bars.bar(np.arange(machines * columns), np.ravel(w), color=shades, width=0.8)
-        bars.axhline(0, color=QUIET, linewidth=0.8)
-        bars.set(xlabel="column", ylabel="weight", xlim=(-0.8, machines * columns - 0.2))
-        titles = ["item", "answer", *(f"machine {i + 1}" for i in range(machines))]
-        images(axes[1:], np.concatenate([[item, answer], parts]), titles)
-        for ax in axes[1:].ravel():
-            ax.title.set_fontsize(7)
-    return fig
 
 
 def stems(panels: Mapping[str, Numbers]) -> Figure:

@@ -6,19 +6,16 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,
     QUIET,
-    RULE,
     Number,
     Numbers,
     figure,
     legend_below,
     require_nonempty,
-    seed_dots,
     strip,
     style,
 )
@@ -146,14 +143,11 @@ def lines(
     xlabel: str,
     ylabel: str,
     floors: Mapping[str, Numbers] | None = None,
-    mark: Number | None = None,
-    log: bool = False,
 ) -> Figure:
     """Draw how numbers go with items written, or with anything else that is counted.
 
     Values are [P], one for each x, or [B, P] for B episodes: then the mean, in a band of two standard errors each
-    way. Floors, such as the least that is possible, are dotted in the colour of the line of the same name; `mark` is
-    an x to draw a vertical line at.
+    way. Floors, such as the least that is possible, are dotted in the colour of the line of the same name.
     """
     shown = arrays(values)
     check_names("line", floors or {}, shown)
@@ -165,13 +159,8 @@ def lines(
         for name, each in (floors or {}).items():
             least = np.atleast_2d(np.asarray(each, dtype=float)).mean(0)
             ax.plot(x, least, color=colours[name], linestyle=":", linewidth=1.3)
-        if mark is not None:
-            ax.axvline(mark, color=RULE, linestyle="--", linewidth=0.8)
         ax.set(xlabel=xlabel, ylabel=ylabel)
-        if log:
-            ax.set_yscale("log")
-        else:  # 0 is in sight, and nothing below it is cut off
-            ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))  # 0 is in sight, and nothing below it is cut off
         if len(shown) > BESIDE:
             legend_below(fig, ncols=3)
         else:
@@ -182,12 +171,7 @@ def lines(
 # -------------------------------------------------------------------------------------------------------- dots
 
 
-def strips(
-    panels: Mapping[str, Mapping[str, Numbers]],
-    ylabel: str,
-    colours: Sequence[str] = OKABE_ITO,
-    limits: tuple = (None, None),
-) -> Figure:
+def strips(panels: Mapping[str, Mapping[str, Numbers]], ylabel: str) -> Figure:
     """Draw a dot for each value and a bar at the mean, over columns of groups, a panel for each title.
 
     Every panel has the same groups, and each of these a colour; `limits` are of the y axis, which panels share.
@@ -195,63 +179,25 @@ def strips(
     with style():
         fig, axes = figure(1, len(panels), size=(2.9 * len(panels) + 0.4, 3.4), squeeze=False, sharey=True)
         for ax, (title, groups) in zip(axes[0], panels.items(), strict=True):
-            strip(ax, arrays(groups), colours=colours)
+            strip(ax, arrays(groups), colours=OKABE_ITO)
             ax.set_title(title)
-        axes[0, 0].set(ylabel=ylabel, ylim=limits)
-    return fig
-
-
-def dots(
-    rows: Mapping[str, Mapping[str, Sequence]], ylabel: str, looks: Mapping[str, dict] | None = None
-) -> Figure:
-    """Draw a dot for each value of each row and column, columns side by side, and a bar at the mean.
-
-    Every row has the same columns; a row without values is said to be not run. `looks` are options of a column's
-    dots, by default a colour each.
-    """
-    columns = [list(each) for each in rows.values()]
-    if not columns or any(each != columns[0] for each in columns):
-        raise UsageError(f"give rows that have the same columns, got {columns}")
-    if looks is None:
-        shades = (RULE, *OKABE_ITO)
-        looks = {name: {"color": shades[i % 8], "marker": "o"} for i, name in enumerate(columns[0])}
-    apart = min(0.16, 0.8 / len(columns[0]))
-    every = [value for row in rows.values() for values in row.values() for value in values]
-    with style():
-        fig, ax = figure(size=(max(4.6, 1.05 * len(rows) + 1.6), 3.6))
-        for place, row in enumerate(rows.values()):
-            if not any(len(values) for values in row.values()):
-                at = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "center"}
-                ax.text(place, 0.5, "not run", color=QUIET, fontsize="small", **at)
-            for number, (name, values) in enumerate(row.items()):
-                middle = place + apart * (number - (len(row) - 1) / 2)
-                look = {"alpha": 0.75, "markeredgewidth": 1} | looks[name]
-                seed_dots(ax, middle, values, spread=0.05, bar=0.07, **look)
-        names = [row.replace(", ", ",\n") for row in rows]
-        ax.set(xticks=range(len(rows)), xticklabels=names, xlim=(-0.6, len(rows) - 0.4), ylabel=ylabel)
-        ax.set_ylim(0, 1.08 * max(every, default=1.0))
-        if not every:
-            ax.set_yticks([])
-        handles = [Line2D([], [], linewidth=0, label=name, **look) for name, look in looks.items()]
-        legend_below(fig, handles, ncols=2)
+        axes[0, 0].set_ylabel(ylabel)
     return fig
 
 
 def against_machines(
     panels: Mapping[str, Mapping[str, Mapping[int, Sequence]]],
     ylabel: str,
-    controls: Mapping[str, Mapping[int, Sequence]] | None = None,
     colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw numbers against the number of machines: a dot for each run, a line through the means.
 
-    Panels are title -> name -> k -> one value a run; a k may have none. Controls, open and dotted, are name -> k ->
-    values of the same networks with nothing written. Names have the house's colours in order, or their own.
+    Panels are title -> name -> k -> one value a run; a k may have none. Names have the house's colours in order, or
+    their own.
     """
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     machines = sorted({k for panel in panels.values() for each in panel.values() for k in each})
     require_nonempty("panel with a line", names)
-    check_names("line", controls or {}, names)
     colours = dict(zip(names, OKABE_ITO * len(names), strict=False)) | dict(colours or {})
     with style():
         size = (max(6.4, min(9.6, 4.2 * len(panels) + 0.8)), 3.8)
@@ -259,10 +205,6 @@ def against_machines(
         for ax, (title, panel) in zip(axes[0], panels.items(), strict=True):
             for name, each in panel.items():
                 _through_means(ax, machines, each, color=colours[name], marker="o", label=name)
-                if name in (controls or {}):
-                    look = {"marker": "D", "fillstyle": "none", "linestyle": ":"}
-                    label = f"{name}, nothing written"
-                    _through_means(ax, machines, controls[name], color=colours[name], label=label, **look)
             ax.set_xticks(range(len(machines)), [str(k) for k in machines])
             ax.set(title=title, xlabel="machines k")
             if not any(len(values) for each in panel.values() for values in each.values()):

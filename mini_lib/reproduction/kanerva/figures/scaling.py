@@ -1,6 +1,6 @@
 """Time of the memory against its machines: the paper's model, and what the clock says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib as mpl
 import numpy as np
@@ -11,15 +11,16 @@ from mini_lib.reproduction.kanerva.scaling import TOTALS, Fit, Times, optimal
 from mini_lib.reproduction.plotting import figure, legend_below, log_ticks, style
 
 
-def scaling_theory(fitted: Fit, totals: Sequence[int] = TOTALS, most: int = 20, unit: str = "time") -> Figure:
-    """Draw T(k, m) of the paper's terms over k from 1 to `most`, a line for each m of `totals`, as in Figure 1C.
+def scaling_theory(fitted: Fit, unit: str = "time") -> Figure:
+    """Draw T(k, m) of the paper's terms over k from 1 to 20, a line for each m of the paper, as in Figure 1C.
 
     Dots mark those k_opt that are in sight.
     """
+    most = 20
     k = np.linspace(1, most, 200)
     with style():
         fig, ax = figure(size=(6.4, 3.6))
-        for m, shade in zip(totals, shades(len(totals)), strict=True):
+        for m, shade in zip(TOTALS, shades(len(TOTALS)), strict=True):
             ax.plot(k, fitted(k, m), color=shade, label=f"m = {m}")
             best = optimal(fitted, m)
             if 1 <= best <= most:
