@@ -10,6 +10,10 @@ DRAWS = 20  # random pairings of problems
 ROUNDING = 100  # times the precision of the signal's type: what varies less may be nothing but rounding
 
 
+class ConstantSignal(ValueError):
+    """A signal that varies over problems by no more than rounding: there is nothing to compare a move with."""
+
+
 def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: float = 1.0) -> float:
     """How far a signal moves by an exchange, against how far apart it is for different problems.
 
@@ -24,7 +28,7 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
 
     `unit` is how large the numbers are that the signal was computed from. Where large numbers cancel, what is left
     of them is rounding, however small it is. A signal that varies over problems by no more is refused with
-    ValueError: there is nothing to compare with.
+    ConstantSignal; ValueError for other signals that cannot be compared.
     """
     if before.shape != after.shape:
         raise ValueError(
@@ -39,7 +43,7 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
     spread = before.var(dim=0).mean().sqrt().item()
     size = before.square().mean().sqrt().item()
     if not spread > ROUNDING * precision * max(size, unit):
-        raise ValueError(
+        raise ConstantSignal(
             f"the signal does not depend on the problem: its standard deviation over problems, {spread:.1e}, is "
             f"rounding for numbers of size {max(size, unit):.1e}; measure another signal"
         )

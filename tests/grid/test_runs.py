@@ -1,11 +1,14 @@
 """Runs of the study: same problems for all, what is measured, and that nothing of a test reaches training."""
 
+import math
+
 import pytest
 import torch
 
 from mini_lib.errors import UsageError
 from mini_lib.grid import runs
 from mini_lib.grid.analysis import (
+    Exchanges,
     commands_exchanged,
     curves_exchanged,
     dissociation,
@@ -125,6 +128,17 @@ def test_a_signal_that_does_not_depend_on_the_problem_keeps_all_of_itself():
         network.codes.zero_()
     exchanges = glyphs_exchanged(item_tests(1, 20)["new"], torch.arange(5), torch.arange(5, 10))
     assert dissociation(network, exchanges) == {"kept_content": 1.0, "kept_structure": 1.0}
+
+
+def test_a_broken_network_is_no_wall():
+    """NaN in a record makes the run a diverged one; signals that cannot be compared are an error."""
+    network = tiny("match").network()
+    exchanges = glyphs_exchanged(item_tests(1, 20)["new"], torch.arange(5), torch.arange(5, 10))
+    with pytest.raises(ValueError, match="2 or more, got 1"):
+        dissociation(network, Exchanges(*((ids[:1],) for (ids,) in exchanges)))
+    with torch.no_grad():
+        network.codes.fill_(torch.nan)
+    assert all(math.isnan(value) for value in dissociation(network, exchanges).values())
 
 
 def test_the_signal_is_what_the_last_layer_reads():
