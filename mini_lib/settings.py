@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import ClassVar
 
@@ -41,6 +41,25 @@ TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
     tuple[int, ...] | list[int]: ("a tuple or list of whole numbers", _is_list_of_ints),
     dict: ("a dict with texts as keys", _is_dict),
 }
+
+
+# What an option of type int may be: it is a size, or counts something.
+SIZE = ("a whole number from 1", lambda value: _is_int(value) and value >= 1)
+
+
+def checked_options(model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]) -> None:
+    """UsageError for an option that a network lacks, or a value of another type.
+
+    `make` makes the network: its annotations say of what type the `known` options are. What a text or a number may
+    be besides (a name that is known, a rate below 1) says the network when it is made.
+    """
+    check_names(f"option of {model}", options, known)
+    parameters = inspect.signature(make).parameters
+    for name, value in options.items():
+        kind = parameters[name].annotation
+        wanted, fits = SIZE if kind is int else TYPES[kind]
+        if not fits(value):
+            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
 
 
 def settings_hash(settings: dict) -> str:

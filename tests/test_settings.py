@@ -14,6 +14,7 @@ from torch import nn
 from mini_lib.errors import UsageError
 from mini_lib.esbn import runs as esbn
 from mini_lib.functions import runs as functions
+from mini_lib.grid import runs as grid
 from mini_lib.kanerva import runs as kanerva
 from mini_lib.scan import runs as scan
 from mini_lib.settings import RunSettings, settings_hash
@@ -140,6 +141,49 @@ def test_every_wing_names_a_setting_or_an_option_that_is_not_there(wing):
         MADE[wing](epocks=3)
     with pytest.raises(UsageError, match=r"unknown option of .* 'nonsense'"):
         MADE[wing](options={"nonsense": 1})
+
+
+OPTIONS = {
+    "esbn": (partial(esbn.paper_settings, "rmts", 95, "esbn"), {"hidden": int, "confidence": bool}),
+    "scan": (
+        partial(scan.paper_settings, "add_jump"),
+        {"syntax": int, "one_hot": bool, "dropout": float, "ends": str},
+    ),
+    "functions": (
+        partial(functions.paper_settings, "relational_window"),
+        {"dim": int, "scale": float, "length": float, "mask": str},
+    ),
+    "kanerva": (
+        partial(kanerva.paper_settings, "digits", 3),
+        {"stop_grad_r": bool, "ridge": float, "assignment": str},
+    ),
+    "grid": (partial(grid.Settings, "match", "esbn", 1e-3, 3), {"hidden": int, "confidence": bool}),
+}
+NO_OPTIONS = {
+    int: ("a whole number from 1", ("64", 0, -1, 2.0, True, None)),
+    bool: WRONG[bool],
+    float: WRONG[float],
+    str: WRONG[str],
+}
+
+
+@pytest.mark.parametrize("wing", OPTIONS)
+def test_an_option_of_another_type_is_refused_where_settings_are_made(wing):
+    make, kinds = OPTIONS[wing]
+    for name, kind in kinds.items():
+        wanted, values = NO_OPTIONS[kind]
+        for value in values:
+            with pytest.raises(UsageError) as refused:
+                make(options={name: value})
+            model = make().model
+            assert str(refused.value) == f"option {name} of {model} has to be {wanted}, got {value!r}"
+
+
+def test_what_something_else_says_is_no_option():
+    with pytest.raises(UsageError, match="unknown option of li 'words'"):
+        scan.paper_settings("add_jump", "li", options={"words": 17})
+    with pytest.raises(UsageError, match="unknown option of sequential semantics 'syntax'; known: none"):
+        grid.Settings("commands", "sequential semantics", 1e-3, 3, options={"syntax": 64})
 
 
 def test_a_shorter_run_needs_no_checks_of_its_own():

@@ -58,7 +58,7 @@ class Settings(RunSettings):
             self.check_known(("split with released files", "split", SCAN_SPLITS))
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_whole("epochs", "batch_size")
-        check_options(self.model, self.options)
+        check_options(self.model, self.options, given=("words", "actions"))  # the split says how many
         self.drop_default_options(MODELS[self.model])
         self.check_checks()
 

@@ -74,13 +74,15 @@ SAMPLES = [
     ({"kind": "sin"}, "unknown class of curves 'sin'; did you mean 'sine'.* known: lin, rbf, sine"),
 ]
 NETWORKS = [
-    ({"dim": 0}, "dim has to be a whole number from 1, got 0"),
-    ({"layers": 0}, "layers has to be a whole number from 1, got 0"),
-    ({"heads": 0}, "heads has to be a whole number from 1, got 0"),
+    *(
+        ({name: 0}, f"option {name} of relational_window has to be a whole number from 1, got 0")
+        for name in ("dim", "layers", "heads")
+    ),
     ({"heads": 3}, "heads has to divide dim; 3 heads do not divide 8 features"),
     ({"mask": "casual"}, "unknown mask 'casual'; did you mean 'causal'.*known: causal, strict, none"),
     ({"gate": "pots"}, "unknown gate 'pots'; did you mean 'post'"),
-    *(({"scale": scale}, f"scale has to be above 0, got {scale}") for scale in (0.0, -1.0, INF, NAN)),
+    *(({"scale": scale}, f"scale has to be above 0, got {scale}") for scale in (0.0, -1.0)),
+    *(({"scale": scale}, f"has to be a finite number.* got {scale}") for scale in (INF, NAN)),
     ({"length": 0.0}, "a window's length has to be above 0, got 0.0"),
     ({"window_rate": -1.0}, "a window's rate has to be above 0, got -1.0"),
     ({"widow_rate": 2.0}, "unknown option of relational_window 'widow_rate'; did you mean 'window_rate'"),

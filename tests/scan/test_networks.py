@@ -233,7 +233,12 @@ def test_a_network_without_dropout_draws_nothing():
         ("li", {"representations": "two "}, "unknown number of representations 'two '; did you mean 'two'"),
         ("li", {"decoder_input": "golden"}, "unknown decoder input 'golden'; did you mean 'gold'"),
         ("li", {"units": 7}, "take an even number"),
-        ("cnn", {"kernel": 0}, "kernel has to be a whole number from 1, got 0"),
+        (
+            "gru_attention",
+            {"hidden": 2.0},
+            "option hidden of gru_attention has to be a whole number from 1, got 2.0",
+        ),
+        ("cnn", {"kernel": 0}, "option kernel of cnn has to be a whole number from 1, got 0"),
     ],
 )
 def test_networks_that_are_not_there_are_refused(model, options, message):
