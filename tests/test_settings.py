@@ -179,6 +179,44 @@ def test_an_option_of_another_type_is_refused_where_settings_are_made(wing):
             assert str(refused.value) == f"option {name} of {model} has to be {wanted}, got {value!r}"
 
 
+@pytest.mark.parametrize(
+    ("wing", "default", "other"),
+    [
+        ("esbn", {"key_size": 256, "confidence": True}, {"key_size": 128}),
+        ("scan", {"syntax": 200, "dropout": 0.5, "ends": "learned"}, {"syntax": 64}),
+        ("functions", {"dim": 256, "mask": "strict", "length": 10.0}, {"gate": "post"}),
+        ("kanerva", {"assignment": "learned", "stop_grad_r": False, "ridge": 0.35}, {"ridge": 0.1}),
+        (
+            "grid",
+            {"hidden": 128, "key_size": 64},
+            {"hidden": 512},
+        ),  # its size on this task, and that of the class
+    ],
+)
+def test_a_default_that_is_written_out_is_the_same_run(wing, default, other):
+    plain = (make := OPTIONS[wing][0])()
+    assert make(options=default) == plain
+    assert settings_hash(make(options=default).to_dict()) == settings_hash(plain.to_dict())
+    assert make(options=default | other).options == plain.options | other
+
+
+def test_a_weight_that_the_experiment_gives_a_divergence_is_no_other_run():
+    plain = kanerva.paper_settings("digits", 3)
+    written = {"memory": 1.0, "address": 0.0, "history": 0.5}
+    assert kanerva.paper_settings("digits", 3, kl=written).kl == {"history": 0.5}
+    assert kanerva.paper_settings("digits", 3, kl={"memory": 1.0}) == plain
+
+
+def test_a_size_is_at_its_default_where_the_network_has_it_so():
+    """The ESBN paper's networks are scaled by `width`, those of the study have a size for each task."""
+    narrow = OPTIONS["esbn"][0](width=0.5, options={"hidden": 512, "key_size": 128})
+    assert narrow.options == {"hidden": 512}
+    for task, features in (("match", 120), ("commands", 32), ("curves", 128)):
+        chosen = {"size": features, "head_size": features, "heads": 1}
+        assert grid.Settings(task, "abstractor fixed", 1e-3, 3, options=chosen).options == {}
+        assert grid.Settings(task, "abstractor fixed", 1e-3, 3).features == features
+
+
 def test_what_something_else_says_is_no_option():
     with pytest.raises(UsageError, match="unknown option of li 'words'"):
         scan.paper_settings("add_jump", "li", options={"words": 17})

@@ -90,10 +90,12 @@ class Settings(RunSettings):
             raise UsageError(
                 "tunings to sprites are measured in two halves; test_episodes has to be 2 or more"
             )
-        check_options(self.model, self.options)
+        self.keep(options=check_options(self.model, self.options))
         if self.given and self.task != "rgb":
             raise UsageError("machines can be given by the red digit on the task 'rgb' only")
         self.loss()
+        plain = WEIGHTS[self.experiment]
+        self.keep(kl={name: weight for name, weight in self.kl.items() if weight != plain[name]})
         self.check_checks()
 
     def _check_balance(self) -> None:

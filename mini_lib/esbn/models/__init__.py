@@ -22,7 +22,7 @@ from mini_lib.esbn.models.rn import RelationNet
 from mini_lib.esbn.models.transformer import Transformer
 from mini_lib.esbn.models.trn import TemporalRelationNet
 from mini_lib.layers import scaled
-from mini_lib.settings import checked_options
+from mini_lib.settings import own_options
 
 MODELS = {
     "esbn": ESBN,
@@ -68,11 +68,14 @@ SIZES = (
 )
 
 
-def check_options(model: str, options: Mapping[str, object]) -> None:
-    """UsageError for a network that is not in `MODELS`, or an option that it lacks; its sizes are options too."""
+def check_options(model: str, options: Mapping[str, object], width: float = 1.0) -> dict[str, object]:
+    """The options, sizes among them, that a network of this width does not have by itself; see `own_options`.
+
+    UsageError for a network that is not in `MODELS`, or an option that it lacks.
+    """
     check_names("model", [model], MODELS)
     known = [name for name in inspect.signature(MODELS[model]).parameters if name not in GIVEN]
-    checked_options(model, MODELS[model], options, known)
+    return own_options(model, partial(MODELS[model], **scaled_sizes(MODELS[model], width)), options, known)
 
 
 def scaled_sizes(part: Callable, width: float) -> dict[str, int]:

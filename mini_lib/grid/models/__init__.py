@@ -20,7 +20,7 @@ from mini_lib.grid.models.differences import Differences
 from mini_lib.grid.models.kanerva import KanervaReader
 from mini_lib.grid.models.network import CurveNetwork, GlyphNetwork
 from mini_lib.grid.models.pointer import Pointer
-from mini_lib.settings import checked_options
+from mini_lib.settings import own_options
 
 __all__ = [
     "FACTORIAL",
@@ -39,6 +39,7 @@ __all__ = [
     "build_core",
     "check_options",
     "context_norm",
+    "sizes",
     "syntactic_attention",
 ]
 
@@ -123,15 +124,19 @@ def sizes(model: str, task: str, features: int) -> dict[str, int]:
     return SIZES[task].get(model, {})
 
 
-def check_options(model: str, options: Mapping[str, object]) -> None:
-    """UsageError for a mechanism that is not there, or an option that it lacks; `STREAMS` have none."""
+def check_options(
+    model: str, options: Mapping[str, object], own_sizes: Mapping[str, int] | None = None
+) -> dict[str, object]:
+    """The options that a mechanism of these `sizes` does not have by itself; see `own_options`.
+
+    UsageError for a mechanism that is not there, or an option that it lacks; `STREAMS` have none.
+    """
     if model in STREAMS:
-        checked_options(model, syntactic_attention, options, known=())
-        return
+        return own_options(model, syntactic_attention, options, known=())
     check_names("model", [model], MODELS)
     given = ("features", "classes", "length", "places")
     known = [name for name in inspect.signature(MODELS[model]).parameters if name not in given]
-    checked_options(model, MODELS[model], options, known)
+    return own_options(model, partial(MODELS[model], **(own_sizes or {})), options, known)
 
 
 def build_core(

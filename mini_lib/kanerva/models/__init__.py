@@ -17,7 +17,7 @@ from mini_lib.kanerva.models.mixture import MixtureKanerva
 from mini_lib.kanerva.models.network import SAMPLES, EpisodeMemory, Kanerva, KanervaTrace
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.product import ProductKanerva
-from mini_lib.settings import checked_options
+from mini_lib.settings import own_options
 
 MODELS = {"product": ProductKanerva, "mixture": MixtureKanerva}
 
@@ -51,10 +51,10 @@ def options_of(model: str) -> list[str]:
     return [p.name for p in known if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
 
 
-def check_options(model: str, options: Mapping[str, object]) -> None:
-    """UsageError for an option that a network of `MODELS` does not have, or not with that value."""
+def check_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The options that a network of `MODELS` does not have by itself; UsageError as `own_options` says."""
     known = options_of(model)  # first, since the network may not be there
-    checked_options(model, MODELS[model], options, known)
+    return own_options(model, MODELS[model], options, known)
 
 
 def build_network(

@@ -26,7 +26,7 @@ from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.models.syntactic_attention import StreamsTrace, SyntacticAttention
-from mini_lib.settings import checked_options
+from mini_lib.settings import own_options
 
 MODELS = {
     "syntactic_attention": SyntacticAttention,
@@ -47,14 +47,17 @@ __all__ = [
 ]
 
 
-def check_options(model: str, options: Mapping[str, object], given: Collection[str] = ()) -> None:
-    """UsageError for a network that is not in `MODELS`, or an option that it does not have, or not with that value.
+def check_options(
+    model: str, options: Mapping[str, object], given: Collection[str] = ()
+) -> dict[str, object]:
+    """The options that a network does not have by itself; see `own_options`.
 
-    `given` are parameters that are no options where something else says what they are.
+    UsageError for a network that is not in `MODELS`, or an option that it lacks; `given` are parameters that are no
+    options, since something else says what they are.
     """
     check_names("model", [model], MODELS)
     known = [name for name in inspect.signature(MODELS[model]).parameters if name not in given]
-    checked_options(model, MODELS[model], options, known)
+    return own_options(model, MODELS[model], options, known)
 
 
 def build_network(model: str, **options) -> nn.Module:
