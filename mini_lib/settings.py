@@ -50,7 +50,7 @@ SIZE = ("a whole number from 1", lambda value: _is_int(value) and value >= 1)
 def own_options(
     model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]
 ) -> dict[str, object]:
-    """The options that a network does not have by itself: so runs of the same network have one hash.
+    """The options that a network does not have by itself, in its types: so runs of the same network have one hash.
 
     `make` makes the network: its parameters have the defaults, and their annotations say of what type the `known`
     options are. UsageError for an option that is not known, or a value of another type. What a text or a number may
@@ -63,7 +63,13 @@ def own_options(
         wanted, fits = SIZE if kind is int else TYPES[kind]
         if not fits(value):
             raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
-    return {name: value for name, value in options.items() if value != parameters[name].default}
+    kept = {name: as_typed(parameters[name].annotation, value) for name, value in options.items()}
+    return {name: value for name, value in kept.items() if value != parameters[name].default}
+
+
+def as_typed(kind: object, value: object) -> object:
+    """A value that is of this type, but for a whole number where a float is wanted: JSON tells 2 from 2.0."""
+    return float(value) if kind in (float, float | None) and value is not None else value
 
 
 def settings_hash(settings: dict) -> str:
@@ -92,8 +98,12 @@ class RunSettings:
     UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def __post_init__(self) -> None:
-        """UsageError unless every field holds a value of its type; numbers have to be finite."""
+        """UsageError unless every field holds a value of its type; numbers have to be finite.
+
+        A whole number in a field of floats becomes a float, so that equal settings have one hash.
+        """
         self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
+        self.keep(**{field.name: as_typed(field.type, getattr(self, field.name)) for field in fields(self)})
 
     @classmethod
     def check_is(cls, settings: object) -> None:

@@ -64,6 +64,13 @@ def test_the_hash_does_not_depend_on_order_nor_on_defaults_that_are_written_out(
     assert settings_hash(Made("copy", 5).to_dict()) != settings_hash(Made("copy", 4).to_dict())
 
 
+def test_settings_that_are_equal_have_one_hash_though_a_number_is_whole():
+    whole, real = Made("copy", 4, rate=2, lr=1), Made("copy", 4, rate=2.0, lr=1.0)
+    assert whole == real
+    assert settings_hash(whole.to_dict()) == settings_hash(real.to_dict())
+    assert json.dumps(whole.to_dict()["rate"]) == "2.0"
+
+
 def test_what_is_kept_is_a_copy():
     settings = Made("copy", 4, options={"a": 1})
     settings.to_dict()["options"]["a"] = 2
@@ -215,6 +222,19 @@ def test_a_size_is_at_its_default_where_the_network_has_it_so():
         chosen = {"size": features, "head_size": features, "heads": 1}
         assert grid.Settings(task, "abstractor fixed", 1e-3, 3, options=chosen).options == {}
         assert grid.Settings(task, "abstractor fixed", 1e-3, 3).features == features
+
+
+@pytest.mark.parametrize(
+    ("wing", "changes"),
+    [
+        ("kanerva", {"options": {"ridge": 1}, "kl": {"history": 2}}),
+        ("functions", {"options": {"scale": 2}}),
+        ("functions", {"options": {"scale": 1}}),  # the default
+    ],
+)
+def test_so_have_options_and_weights_of_divergences(wing, changes):
+    make, floats = OPTIONS[wing][0], json.loads(json.dumps(changes), parse_int=float)
+    assert settings_hash(make(**changes).to_dict()) == settings_hash(make(**floats).to_dict())
 
 
 def test_what_something_else_says_is_no_option():
