@@ -96,6 +96,8 @@ class Settings(RunSettings):
             check_regime(get_task(self.task), self.m)
         elif self.m or self.trained_encoder:
             raise UsageError(f"m and trained_encoder are of rules ({', '.join(RULES)}), not of {self.task}")
+        if not self.normalised and self.task not in (*RULES, "curves"):
+            raise UsageError(f"normalised is of rules and of curves; leave it out for {self.task}")
         self.check_positive("lr")
         self.check_whole("updates", "batch_size")
         if self.seeds_after < 0:
