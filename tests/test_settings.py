@@ -193,11 +193,8 @@ def test_an_option_of_another_type_is_refused_where_settings_are_made(wing):
         ("scan", {"syntax": 200, "dropout": 0.5, "ends": "learned"}, {"syntax": 64}),
         ("functions", {"dim": 256, "mask": "strict", "length": 10.0}, {"gate": "post"}),
         ("kanerva", {"assignment": "learned", "stop_grad_r": False, "ridge": 0.35}, {"ridge": 0.1}),
-        (
-            "grid",
-            {"hidden": 128, "key_size": 64},
-            {"hidden": 512},
-        ),  # its size on this task, and that of the class
+        # Hidden units as this task has them, and as the class has them by itself:
+        ("grid", {"hidden": 128, "key_size": 64}, {"hidden": 512}),
     ],
 )
 def test_a_default_that_is_written_out_is_the_same_run(wing, default, other):
