@@ -7,7 +7,6 @@ import torch
 
 from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
-from mini_lib.functions.analysis.calibration import in_bins
 from mini_lib.functions.extrapolation import Extrapolation, summarise
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS, Curves
@@ -173,26 +172,6 @@ def test_a_calibrated_normal_is_covered_as_the_control_says():
     one, two = analysis.coverage(found, curves).by_kind["rbf"]
     assert one == pytest.approx(68.27, abs=1)
     assert two == pytest.approx(95.45, abs=0.5)
-    bins = analysis.error_by_spread(found, curves, bins=5)["rbf"]
-    torch.testing.assert_close(bins.error, analysis.MEAN_ERROR * bins.spread, rtol=0.05, atol=0)
-
-
-def test_bins_hold_equal_counts_of_every_step_from_the_least_spread_up():
-    spread = torch.tensor([[4.0, 1.0], [2.0, 6.0], [9.0, 5.0]])
-    found = in_bins(spread, 10 * spread + torch.tensor([[0.0, 60.0], [0.0, 0.0], [0.0, 0.0]]), 3)
-    assert found.spread.tolist() == [1.5, 4.5, 7.5]
-    assert found.error.tolist() == [45.0, 45.0, 75.0]
-    assert in_bins(spread, spread, 2).spread.tolist() == [3.0, 7.5]  # of four, and of two
-
-
-def test_errors_by_spread_are_against_observations_by_class():
-    found = forecast_of([[0.0], [0.0], [1.0], [1.0]], [[2.0], [1.0], [3.0], [4.0]])
-    curves = curves_of([[9.0, 0.5], [9.0, -0.25], [9.0, 3.0], [9.0, 1.0]], [1, 1, 2, 2])
-    bins = analysis.error_by_spread(found, curves, bins=2)
-    assert set(bins) == {"rbf", "sine"}
-    assert bins["rbf"].spread.tolist() == [1, 2]
-    assert bins["rbf"].error.tolist() == [0.25, 0.5]
-    assert bins["sine"].error.tolist() == [2, 0]
 
 
 def test_ranks_are_compared_within_each_step():

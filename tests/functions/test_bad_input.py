@@ -11,7 +11,6 @@ import torch
 from functions.helpers import CURVE, curves_of, forecast_of, hand_made, make, network, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions import analysis, baselines, bounds, tasks
-from mini_lib.functions.analysis.calibration import in_bins
 from mini_lib.functions.evaluation import extrapolate_all, per_kind
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import OneDTransformer, Window, build_network
@@ -156,13 +155,12 @@ QUESTIONS = [
     (lambda: analysis.over_matrix(RELATIONAL, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
     (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "no curve to look at"),
     # what uncertainty is worth
-    (lambda: in_bins(torch.ones(3, 2), torch.ones(3, 2), 4), "3 curves make 1 to 3 bins, got 4"),
     (
         lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0, 1.0]] * 2, [0, 0])),
         "do not belong to 2 curves",
     ),
     (
-        lambda: analysis.error_by_spread(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0]], [0])),
+        lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0]], [0])),
         "do not belong to 1 curves of 1 points",
     ),
     (
