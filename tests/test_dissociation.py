@@ -73,10 +73,3 @@ def test_signals_that_cannot_be_compared(before, after, message):
         kept(before, after)
     constant = "for numbers of size" in str(refused.value)
     assert isinstance(refused.value, ConstantSignal) == constant
-
-
-def test_the_unit_says_what_is_small():
-    small, large = 1e-6 * noise(50, 4), noise(50, 4)
-    assert kept(small, small, unit=1e-6) == 1
-    with pytest.raises(ValueError, match=r"for numbers of size 1\.0e\+06"):
-        kept(large, large, unit=1e6)
