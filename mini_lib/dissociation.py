@@ -10,7 +10,11 @@ DRAWS = 20  # random pairings of problems
 ROUNDING = 100  # times the precision of the signal's type: what varies less may be nothing but rounding
 
 
-def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: float = 1.0) -> float:
+class ConstantSignal(ValueError):
+    """A signal that varies over problems by no more than rounding: there is nothing to compare a move with."""
+
+
+def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float:
     """How far a signal moves by an exchange, against how far apart it is for different problems.
 
     `kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2`, with n and m paired at random; s is the signal
@@ -22,9 +26,9 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
     >>> kept(place, place.flip(0)) < 0.5
     True
 
-    `unit` is how large the numbers are that the signal was computed from. Where large numbers cancel, what is left
-    of them is rounding, however small it is. A signal that varies over problems by no more is refused with
-    ValueError: there is nothing to compare with.
+    A signal is taken to be computed from numbers of size 1, or of its own size if that is more. Where such numbers
+    cancel, what is left of them is rounding, however small it is. A signal that varies over problems by no more is
+    refused with ConstantSignal; ValueError for other signals that cannot be compared.
     """
     if before.shape != after.shape:
         raise ValueError(
@@ -37,11 +41,11 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."], unit: fl
     if not (before.isfinite().all() and after.isfinite().all()):
         raise ValueError("the signal holds numbers that are not finite")
     spread = before.var(dim=0).mean().sqrt().item()
-    size = before.square().mean().sqrt().item()
-    if not spread > ROUNDING * precision * max(size, unit):
-        raise ValueError(
+    size = max(before.square().mean().sqrt().item(), 1.0)
+    if not spread > ROUNDING * precision * size:
+        raise ConstantSignal(
             f"the signal does not depend on the problem: its standard deviation over problems, {spread:.1e}, is "
-            f"rounding for numbers of size {max(size, unit):.1e}; measure another signal"
+            f"rounding for numbers of size {size:.1e}; measure another signal"
         )
     draws = torch_rng(1, "pairs")
     pairs = [torch.randperm(len(after), generator=draws) for _ in range(DRAWS)]

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import ClassVar
 
@@ -43,11 +43,40 @@ TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
 }
 
 
+# What an option of type int may be: it is a size, or counts something.
+SIZE = ("a whole number from 1", lambda value: _is_int(value) and value >= 1)
+
+
+def own_options(
+    model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]
+) -> dict[str, object]:
+    """The options that a network does not have by itself, in its types: so runs of the same network have one hash.
+
+    `make` makes the network: its parameters have the defaults, and their annotations say of what type the `known`
+    options are. UsageError for an option that is not known, or a value of another type. What a text or a number may
+    be besides (a name that is known, a rate below 1) says the network when it is made.
+    """
+    check_names(f"option of {model}", options, known)
+    parameters = inspect.signature(make).parameters
+    for name, value in options.items():
+        kind = parameters[name].annotation
+        wanted, fits = SIZE if kind is int else TYPES[kind]
+        if not fits(value):
+            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
+    kept = {name: as_typed(parameters[name].annotation, value) for name, value in options.items()}
+    return {name: value for name, value in kept.items() if value != parameters[name].default}
+
+
+def as_typed(kind: object, value: object) -> object:
+    """A value that is of this type, but for a whole number where a float is wanted: JSON tells 2 from 2.0."""
+    return float(value) if kind in (float, float | None) and value is not None else value
+
+
 def settings_hash(settings: dict) -> str:
     """A 12-digit name for settings; the order of keys does not matter.
 
-    A wing leaves out options that are at their default before it hashes, so that adding an option later does not
-    rename the runs that never used it.
+    Fields and options at their default have been left out of them (`to_dict`, `own_options`), so that adding one
+    later does not rename the runs that never used it.
     """
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -62,15 +91,19 @@ class RunSettings:
     """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
 
     A wing derives its own dataclass from this one, sets `PAPER` and `UNNAMED`, and writes `headline` and `network`.
-    Its `__post_init__` begins with that of this class.
+    Its `__post_init__` begins with that of this class, and keeps of its `options` what `own_options` says.
     """
 
     PAPER: ClassVar[str]
     UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def __post_init__(self) -> None:
-        """UsageError unless every field holds a value of its type; numbers have to be finite."""
+        """UsageError unless every field holds a value of its type; numbers have to be finite.
+
+        A whole number in a field of floats becomes a float, so that equal settings have one hash.
+        """
         self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
+        self.keep(**{field.name: as_typed(field.type, getattr(self, field.name)) for field in fields(self)})
 
     @classmethod
     def check_is(cls, settings: object) -> None:
@@ -143,15 +176,14 @@ class RunSettings:
         """UsageError unless these fields are whole numbers from 1."""
         check_whole(**{name: getattr(self, name) for name in names})
 
-    def drop_default_options(self, network: Callable) -> None:
-        """Leave out the `options` that a network has by itself, so that the same run has one hash."""
-        known = inspect.signature(network).parameters
-        kept = {name: value for name, value in self.options.items() if known[name].default != value}
-        object.__setattr__(self, "options", kept)
+    def keep(self, **values: object) -> None:
+        """Set fields to values that mean the same, while settings are made; afterwards they are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""
-        object.__setattr__(self, "checks", tuple(sorted(set(self.checks))))
+        self.keep(checks=tuple(sorted(set(self.checks))))
         for epoch in self.checks:
             if not 1 <= epoch <= self.epochs:
                 raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch}")

@@ -52,7 +52,7 @@ class TrainingRun:
         examples: N.
         batch_size: B; the last batch of an epoch may be smaller.
         epochs: passes over the data.
-        lr: learning rate of Adam.
+        lr: learning rate of the optimiser.
         loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
             the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
             shapes, nor draw random numbers, nor differ between runs: what does comes with the batch. On a GPU one

@@ -118,11 +118,9 @@ TRAINED = {
     "esbn": ("esbn", "distribution_of_three_m95"),
     "esbn_lstm": ("esbn", "distribution_of_three_m95_lstm"),  # the baseline, on the same problems
     "syntactic_attention": ("scan", "syntactic_attention_add_jump"),
-    "syntactic_attention_wrong_meaning": (
-        "scan",
-        "add_jump_wrong_meaning",
-    ),  # of the same small networks, two that
-    "syntactic_attention_wrong_looks": ("scan", "add_jump_wrong_looks"),  # fail, each in a way of its own
+    # Of the same small networks, two that fail, each in a way of its own:
+    "syntactic_attention_wrong_meaning": ("scan", "add_jump_wrong_meaning"),
+    "syntactic_attention_wrong_looks": ("scan", "add_jump_wrong_looks"),
     "one_d": ("functions", "one_d"),
     "one_d_window": ("functions", "one_d_window"),
     "relational": ("functions", "relational"),

@@ -49,7 +49,6 @@ FORMS = TINY | {
     # Every branch that the default form of Syntactic Attention does not take:
     "scan everything": small(options=SCAN_FORMS["everything"]).to_dict(),
     "scan - dep": small("gru_attention", options={"dependency": False}).to_dict(),
-    "scan gold": small("li", options={"decoder_input": "gold"}).to_dict(),
     **{
         f"functions {model}, {name}": TINY[f"functions {model}"] | reading
         for model in FUNCTIONS

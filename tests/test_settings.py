@@ -14,6 +14,7 @@ from torch import nn
 from mini_lib.errors import UsageError
 from mini_lib.esbn import runs as esbn
 from mini_lib.functions import runs as functions
+from mini_lib.grid import runs as grid
 from mini_lib.kanerva import runs as kanerva
 from mini_lib.scan import runs as scan
 from mini_lib.settings import RunSettings, settings_hash
@@ -61,6 +62,13 @@ def test_the_hash_does_not_depend_on_order_nor_on_defaults_that_are_written_out(
     turned = {"options": {"b": 2, "a": 1}, "kind": "deep", "rate": None, "size": 4, "task": "copy"}
     assert settings_hash(Made.from_dict(turned).to_dict()) == settings_hash(kept)
     assert settings_hash(Made("copy", 5).to_dict()) != settings_hash(Made("copy", 4).to_dict())
+
+
+def test_settings_that_are_equal_have_one_hash_though_a_number_is_whole():
+    whole, real = Made("copy", 4, rate=2, lr=1), Made("copy", 4, rate=2.0, lr=1.0)
+    assert whole == real
+    assert settings_hash(whole.to_dict()) == settings_hash(real.to_dict())
+    assert json.dumps(whole.to_dict()["rate"]) == "2.0"
 
 
 def test_what_is_kept_is_a_copy():
@@ -140,6 +148,97 @@ def test_every_wing_names_a_setting_or_an_option_that_is_not_there(wing):
         MADE[wing](epocks=3)
     with pytest.raises(UsageError, match=r"unknown option of .* 'nonsense'"):
         MADE[wing](options={"nonsense": 1})
+
+
+OPTIONS = {
+    "esbn": (partial(esbn.paper_settings, "rmts", 95, "esbn"), {"hidden": int, "confidence": bool}),
+    "scan": (
+        partial(scan.paper_settings, "add_jump"),
+        {"syntax": int, "one_hot": bool, "dropout": float, "ends": str},
+    ),
+    "functions": (
+        partial(functions.paper_settings, "relational_window"),
+        {"dim": int, "scale": float, "length": float, "mask": str},
+    ),
+    "kanerva": (
+        partial(kanerva.paper_settings, "digits", 3),
+        {"stop_grad_r": bool, "ridge": float, "assignment": str},
+    ),
+    "grid": (partial(grid.Settings, "match", "esbn", 1e-3, 3), {"hidden": int, "confidence": bool}),
+}
+NO_OPTIONS = {
+    int: ("a whole number from 1", ("64", 0, -1, 2.0, True, None)),
+    bool: WRONG[bool],
+    float: WRONG[float],
+    str: WRONG[str],
+}
+
+
+@pytest.mark.parametrize("wing", OPTIONS)
+def test_an_option_of_another_type_is_refused_where_settings_are_made(wing):
+    make, kinds = OPTIONS[wing]
+    for name, kind in kinds.items():
+        wanted, values = NO_OPTIONS[kind]
+        for value in values:
+            with pytest.raises(UsageError) as refused:
+                make(options={name: value})
+            model = make().model
+            assert str(refused.value) == f"option {name} of {model} has to be {wanted}, got {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("wing", "default", "other"),
+    [
+        ("esbn", {"key_size": 256, "confidence": True}, {"key_size": 128}),
+        ("scan", {"syntax": 200, "dropout": 0.5, "ends": "learned"}, {"syntax": 64}),
+        ("functions", {"dim": 256, "mask": "strict", "length": 10.0}, {"gate": "post"}),
+        ("kanerva", {"assignment": "learned", "stop_grad_r": False, "ridge": 0.35}, {"ridge": 0.1}),
+        # Hidden units as this task has them, and as the class has them by itself:
+        ("grid", {"hidden": 128, "key_size": 64}, {"hidden": 512}),
+    ],
+)
+def test_a_default_that_is_written_out_is_the_same_run(wing, default, other):
+    plain = (make := OPTIONS[wing][0])()
+    assert make(options=default) == plain
+    assert settings_hash(make(options=default).to_dict()) == settings_hash(plain.to_dict())
+    assert make(options=default | other).options == plain.options | other
+
+
+def test_a_weight_that_the_experiment_gives_a_divergence_is_no_other_run():
+    plain = kanerva.paper_settings("digits", 3)
+    written = {"memory": 1.0, "address": 0.0, "history": 0.5}
+    assert kanerva.paper_settings("digits", 3, kl=written).kl == {"history": 0.5}
+    assert kanerva.paper_settings("digits", 3, kl={"memory": 1.0}) == plain
+
+
+def test_a_size_is_at_its_default_where_the_network_has_it_so():
+    """The ESBN paper's networks are scaled by `width`, those of the study have a size for each task."""
+    narrow = OPTIONS["esbn"][0](width=0.5, options={"hidden": 512, "key_size": 128})
+    assert narrow.options == {"hidden": 512}
+    for task, features in (("match", 120), ("commands", 32), ("curves", 128)):
+        chosen = {"size": features, "head_size": features, "heads": 1}
+        assert grid.Settings(task, "abstractor fixed", 1e-3, 3, options=chosen).options == {}
+        assert grid.Settings(task, "abstractor fixed", 1e-3, 3).features == features
+
+
+@pytest.mark.parametrize(
+    ("wing", "changes"),
+    [
+        ("kanerva", {"options": {"ridge": 1}, "kl": {"history": 2}}),
+        ("functions", {"options": {"scale": 2}}),
+        ("functions", {"options": {"scale": 1}}),  # the default
+    ],
+)
+def test_so_have_options_and_weights_of_divergences(wing, changes):
+    make, floats = OPTIONS[wing][0], json.loads(json.dumps(changes), parse_int=float)
+    assert settings_hash(make(**changes).to_dict()) == settings_hash(make(**floats).to_dict())
+
+
+def test_what_something_else_says_is_no_option():
+    with pytest.raises(UsageError, match="unknown option of li 'words'"):
+        scan.paper_settings("add_jump", "li", options={"words": 17})
+    with pytest.raises(UsageError, match="unknown option of sequential semantics 'syntax'; known: none"):
+        grid.Settings("commands", "sequential semantics", 1e-3, 3, options={"syntax": 64})
 
 
 def test_a_shorter_run_needs_no_checks_of_its_own():

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
 from sklearn.decomposition import PCA
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
@@ -98,22 +97,6 @@ def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
     """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
     values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
     return (values[0] / values.sum()).item()
-
-
-def centroid_distances(keys: Float[Tensor, "N S K"]) -> Float[np.ndarray, "S S"]:
-    """Distances between the mean keys of every two steps, divided by the largest of them."""
-    means = keys.mean(dim=0)
-    distances = torch.cdist(means, means).cpu().numpy()
-    return distances / distances.max()
-
-
-def geometry_agreement(first: Float[np.ndarray, "S S"], second: Float[np.ndarray, "S S"]) -> float:
-    """Spearman correlation of two matrices of distances, over pairs of steps: 1 if they order all pairs alike.
-
-    It compares networks whose keys have no axis in common (representational similarity).
-    """
-    pairs = np.triu_indices(len(first), k=1)
-    return float(stats.spearmanr(first[pairs], second[pairs]).statistic)
 
 
 def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:

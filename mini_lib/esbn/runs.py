@@ -57,7 +57,7 @@ class Settings(RunSettings):
         )
         self.check_positive("lr", "width")
         self.check_whole("epochs", "train_size", "test_size", "batch_size")
-        check_options(self.model, self.options)
+        self.keep(options=check_options(self.model, self.options, self.width))
 
     def headline(self) -> str:
         """Network, task and withheld images."""

@@ -57,8 +57,7 @@ class Settings(RunSettings):
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
         if self.test_curves < 3:
             raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
-        check_options(self.model, self.options)
-        self.drop_default_options(FunctionTransformer)
+        self.keep(options=check_options(self.model, self.options))
         self.check_checks()
 
     def headline(self) -> str:

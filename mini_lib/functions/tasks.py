@@ -174,12 +174,10 @@ def check_curves(y: object) -> None:
         )
 
 
-def as_curve(
-    y: Sequence[int | float] | Tensor, x: Sequence[int | float] | Tensor | None = None
-) -> Float[Tensor, "1 T"]:
+def as_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 T"]:
     """Observations of your own, at least two at x = 1, 2, 3, ..., checked, as a batch of one curve.
 
-    Give x, where they were observed, to have it checked: the networks know whole steps only.
+    The networks know whole steps only. Interpolate what was observed elsewhere onto whole steps first.
 
     >>> as_curve([0.1, 0.2, 0.4])
     tensor([[0.1000, 0.2000, 0.4000]])
@@ -197,9 +195,4 @@ def as_curve(
             f"the curve's value at x = {place} is {value}; every value has to be a finite number"
         )
     check_curves(values[None])
-    if x is not None and [*x] != [*range(1, len(values) + 1)]:
-        raise UsageError(
-            f"x has to be the whole steps from 1 to {len(values)}, one for each value, got {[*x]}; equal steps can"
-            " be renumbered from 1, for others interpolate your curve onto whole steps first"
-        )
     return values[None]

@@ -5,12 +5,13 @@ commands, where it looks. The same question for all: does it stay when what is s
 problem is another one?
 """
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from mini_lib.dissociation import kept
+from mini_lib.dissociation import ConstantSignal, kept
 from mini_lib.functions.tasks import sample
 from mini_lib.grid.models import answer_layer
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
@@ -92,12 +93,14 @@ def signal(network: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
 def dissociation(network: nn.Module, exchanges: Exchanges) -> dict[str, float]:
     """How much of the signal is kept when content is exchanged, and when structure is, by name.
 
-    A signal that does not depend on the problem keeps all of itself both times.
+    A signal that does not depend on the problem keeps all of itself both times. Of one that is not finite nobody can
+    say: NaN, for which a record counts the run as diverged.
     """
     network = network.eval()
-    before, *after = (signal(network, given) for given in exchanges)
+    before, *after = signals = [signal(network, given) for given in exchanges]
     try:
-        found = [kept(before, each) for each in after]
-    except ValueError:
+        finite = all(each.isfinite().all() for each in signals)
+        found = [kept(before, each) if finite else math.nan for each in after]
+    except ConstantSignal:
         found = [1.0, 1.0]
     return {f"kept_{name}": value for name, value in zip(Exchanges._fields[1:], found, strict=True)}

@@ -26,6 +26,7 @@ from mini_lib.grid.models import (
     build_core,
     check_options,
     context_norm,
+    sizes,
     syntactic_attention,
 )
 from mini_lib.grid.models.commands import WORD_FEATURES
@@ -95,11 +96,21 @@ class Settings(RunSettings):
             check_regime(get_task(self.task), self.m)
         elif self.m or self.trained_encoder:
             raise UsageError(f"m and trained_encoder are of rules ({', '.join(RULES)}), not of {self.task}")
+        if not self.normalised and self.task not in (*RULES, "curves"):
+            raise UsageError(f"normalised is of rules and of curves; leave it out for {self.task}")
         self.check_positive("lr")
         self.check_whole("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
-        check_options(self.model, self.options)
+        own_sizes = sizes(self.model, self.task, self.features)
+        self.keep(options=check_options(self.model, self.options, own_sizes))
+
+    @property
+    def features(self) -> int:
+        """D, of each vector that the mechanism is given."""
+        if self.task == "commands":
+            return WORD_FEATURES
+        return 3 * ITEM_FEATURES if self.task in ITEM_TASKS else FEATURES
 
     def headline(self) -> str:
         """The mechanism and the task."""
@@ -110,22 +121,22 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(lambda: self._core(WORD_FEATURES, 1, MOST_WORDS))
+            return CommandNetwork(lambda: self._core(1, MOST_WORDS))
         # What all mechanisms have in common is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
             read = nn.Linear(1, FEATURES)
-            return CurveNetwork(read, self._core(FEATURES, 1, OBSERVED), self.normalised)
+            return CurveNetwork(read, self._core(1, OBSERVED), self.normalised)
         if self.task in ITEM_TASKS:
             encoder, answers = ConvEncoder(ITEM_FEATURES), ITEMS if self.task == "match" else ITEM_GLYPHS
-            return GlyphNetwork(encoder, nn.Identity(), self._core(3 * ITEM_FEATURES, answers, ITEMS + 1))
+            return GlyphNetwork(encoder, nn.Identity(), self._core(answers, ITEMS + 1))
         encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
         norm = context_norm(FEATURES, spec.length) if self.normalised else nn.Identity()
-        core = self._core(FEATURES, spec.classes, spec.length)
+        core = self._core(spec.classes, spec.length)
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
-    def _core(self, features: int, classes: int, length: int) -> nn.Module:
+    def _core(self, classes: int, length: int) -> nn.Module:
         shape = {
-            "features": features,
+            "features": self.features,
             "classes": classes,
             "length": length,
             "places": PLACES.get(self.task, ()),

@@ -32,11 +32,8 @@ WEIGHTS = {
     "full": _weights(),  # Figures 3, 6, 7 and 8
     "mixture": _weights(*set(KL_TERMS) - {"address_read"}),  # Figure 4
 }
-SAMPLE = {
-    "mean addresses": "mean",
-    "full": "full",
-    "mixture": "mean",
-}  # the network's option that goes with it
+# The network's option that goes with it.
+SAMPLE = {"mean addresses": "mean", "full": "full", "mixture": "mean"}
 
 
 def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B"]:

@@ -15,7 +15,7 @@ from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.settings import RunSettings
+from mini_lib.settings import RunSettings, is_finite
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
@@ -90,11 +90,20 @@ class Settings(RunSettings):
             raise UsageError(
                 "tunings to sprites are measured in two halves; test_episodes has to be 2 or more"
             )
-        check_options(self.model, self.options)
+        self.keep(options=check_options(self.model, self.options))
         if self.given and self.task != "rgb":
             raise UsageError("machines can be given by the red digit on the task 'rgb' only")
+        self._check_kl()
         self.loss()
         self.check_checks()
+
+    def _check_kl(self) -> None:
+        plain = WEIGHTS[self.experiment]
+        check_names("divergence", self.kl, plain)
+        for name, weight in self.kl.items():
+            if not is_finite(weight):
+                raise UsageError(f"the weight of {name} has to be a finite number, got {weight!r}")
+        self.keep(kl={name: float(weight) for name, weight in self.kl.items() if weight != plain[name]})
 
     def _check_balance(self) -> None:
         if self.balance_until < 0:

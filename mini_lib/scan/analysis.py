@@ -15,11 +15,8 @@ from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.scan.grammar import (
-    CONJUNCTIONS,
     DIRECTIONS,
-    MANNERS,
     NEW_VERB,
-    TIMES,
     VERBS,
     WORDS,
     Phrase,
@@ -42,11 +39,10 @@ from mini_lib.scan.tasks import (
     has,
 )
 
-WORD_NAMES, ACTION_NAMES = tuple(WORD_IDS), tuple(ACTION_IDS)
+ACTION_NAMES = tuple(ACTION_IDS)
 VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
 ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
-CLASSES = (VERBS, DIRECTIONS, MANNERS, tuple(TIMES), CONJUNCTIONS)  # words of the same places in the grammar
 
 
 def _streams_of(model: nn.Module) -> SyntacticAttention:
@@ -169,10 +165,6 @@ class Steps(NamedTuple):
         """At which steps one of these actions is right."""
         return torch.isin(self.examples.actions, torch.tensor([ACTION_IDS[action] for action in actions]))
 
-    def words_at(self, places: Int[Tensor, "N L"]) -> Int[Tensor, "N L"]:
-        """Numbers of the words at these places; that of the first word where there is no step."""
-        return self.examples.words.gather(1, places.clamp(min=0))
-
 
 @torch.no_grad()
 def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
@@ -197,35 +189,14 @@ def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
 class OwnWord(NamedTuple):
     """At how many steps the own word of the right action has most attention."""
 
-    all: Share  #: of all steps but the ends.
     verbs: Share  #: where a verb's action is right.
     turns: Share  #: where LEFT or RIGHT is right.
-    end: Share  #: where <EOS> is right, and <EOS> is looked at.
-    when_right: Share  #: of the steps but the ends, in commands that are answered exactly.
-    when_wrong: Share  #: the same in the other commands.
-    by_action: dict[str, Share]  #: for each action; JUMP tells of a held-out jump.
-    end_looks: dict[str, int]  #: how often each word has most attention at the end, the most frequent first.
-    weight: float  #: mean attention on the own word, over all steps but the ends.
 
 
 def own_word(steps: Steps) -> OwnWord:
     """How often attention is on the own word, over the steps of all these commands."""
-    hits, end = steps.looked == steps.own, steps.of(EOS)
-    acts, right = steps.there & ~end, steps.right[:, None]
-    looks = torch.bincount(steps.words_at(steps.looked)[end], minlength=len(WORD_NAMES))
-    order = torch.argsort(looks, descending=True, stable=True).tolist()
-    by_action = {action: _share_of(hits, steps.of(action)) for action in ACTIONS}
-    return OwnWord(
-        all=_share_of(hits, acts),
-        verbs=_share_of(hits, steps.of(*VERB_ACTIONS)),
-        turns=_share_of(hits, steps.of(*TURNS)),
-        end=_share_of(hits, end),
-        when_right=_share_of(hits, acts & right),
-        when_wrong=_share_of(hits, acts & ~right),
-        by_action={action: share for action, share in by_action.items() if share.count},
-        end_looks={WORD_NAMES[word]: int(looks[word]) for word in order if looks[word]},
-        weight=steps.weight[acts].mean().item(),
-    )
+    hits = steps.looked == steps.own
+    return OwnWord(_share_of(hits, steps.of(*VERB_ACTIONS)), _share_of(hits, steps.of(*TURNS)))
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -239,7 +210,7 @@ def by_form(
 ) -> dict[str, Share]:
     """How many commands of each form are right; the key gives a command's form. In order of first appearance.
 
-    `steps.right` says which are right; `construction` and `position` give keys.
+    `steps.right` says which are right; `construction` gives a key.
     """
     found: dict[str, list[bool]] = {}
     for command, good in zip(commands, right, strict=True):
@@ -266,53 +237,6 @@ def _holding(command: str, words: str) -> list[int]:
     if not held:
         raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
     return held
-
-
-def position(words: str = "jump") -> Callable[[str], str]:
-    """A key: whether the phrase with these words stands alone, first or second, and with which conjunction."""
-
-    def place(command: str) -> str:
-        parsed, held = _parsed(command), _holding(command, words)
-        if parsed.second is None:
-            return "alone"
-        which = BOTH if len(held) > 1 else ("first", "second")[held[0]]
-        return f"{which}, {parsed.conjunction}"
-
-    return place
-
-
-class FirstErrors(NamedTuple):
-    """The first error of every command that is answered wrongly."""
-
-    step: Tensor  #: its step, from 0. [M]
-    relative: Tensor  #: the same from 0, at the first step, to 1, at the command's end. [M]
-
-
-def first_errors(steps: Steps) -> FirstErrors:
-    """At which step the commands that are answered wrongly go wrong first."""
-    wrong = steps[~steps.right]
-    first = ((wrong.predicted != wrong.examples.actions) & wrong.there).int().argmax(dim=1)
-    return FirstErrors(first, first / (wrong.there.sum(dim=1) - 1).clamp(min=1))
-
-
-def describe(model: nn.Module, commands: Sequence[str]) -> dict[str, float]:
-    """One run in a few numbers, in percent: a row of a table over all seeds.
-
-    "accuracy" is exact match; "first error" is where wrong commands go wrong first, from 0 at the first step to 100
-    at the end, in the median. The others are those of `OwnWord`. What is over no commands is not a number.
-    """
-    steps = follow(model, commands)
-    own, first = own_word(steps), first_errors(steps).relative
-    return {
-        "accuracy": 100 * steps.right.float().mean().item(),
-        "own word": own.all.percent,
-        "own word, verbs": own.verbs.percent,
-        "own word, left and right": own.turns.percent,
-        "end on <EOS>": own.end.percent,
-        "own word, right": own.when_right.percent,
-        "own word, wrong": own.when_wrong.percent,
-        "first error": 100 * first.median().item() if len(first) else float("nan"),
-    }
 
 
 # ------------------------------------------------------------------------------------------------ words alone
@@ -419,50 +343,8 @@ def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str])
 # ------------------------------------------------------------------------------------------------ roles h_j
 
 
-class Leak(NamedTuple):
-    """How far h_j of a verb moves, as a share of its length, one number for each replaced word."""
-
-    own: Tensor  #: when the verb itself is replaced by another verb. [M]
-    neighbour: Tensor  #: when the word before or after it is replaced by another of its class. [M2]
-
-
-def leak(model: nn.Module, commands: Sequence[str]) -> Leak:
-    """How much of a word's own identity gets into its h_j, for every verb in these commands.
-
-    Equation 2 says none: h_j is made of the neighbours. In the released form the second layer lets it in. Every
-    verb is replaced by each other verb; every neighbour that has others of its class, by each of those.
-    """
-    own, neighbour = [], []
-    for command in commands:
-        words = command.split()
-        for place, word in enumerate(words):
-            if word in (*VERBS, NEW_VERB):
-                own += [(command, _replaced(words, place, other), place) for other in _others(word)]
-                beside = [at for at in (place - 1, place + 1) if 0 <= at < len(words)]
-                changes = [(at, other) for at in beside for other in _others(words[at])]
-                neighbour += [(command, _replaced(words, at, other), place) for at, other in changes]
-    if not own:
-        raise UsageError("no command here holds a verb; give commands such as 'walk twice'")
-    return Leak(_moves(model, own), _moves(model, neighbour))
-
-
-def _others(word: str) -> list[str]:
-    """The other words of its class: all have the same places in the grammar. None for "turn"."""
-    words = next((words for words in (*CLASSES, (*VERBS, NEW_VERB)) if word in words), ())
-    return [other for other in words if other not in (word, NEW_VERB)]
-
-
 def _replaced(words: list[str], place: int, other: str) -> str:
     return " ".join([*words[:place], other, *words[place + 1 :]])
-
-
-def _moves(model: nn.Module, cases: list[tuple[str, str, int]]) -> Float[Tensor, " M"]:
-    """Length of the change of h_j between two commands, over its length in the first."""
-    if not cases:
-        return torch.zeros(0)
-    commands, changed, places = (list(part) for part in zip(*cases, strict=True))
-    before, after = (_roles_at(model, texts, places) for texts in (commands, changed))
-    return (after - before).norm(dim=-1) / before.norm(dim=-1)
 
 
 @torch.no_grad()

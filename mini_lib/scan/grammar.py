@@ -55,11 +55,6 @@ class Command:
         """The one or two phrases, as they stand."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
-    @property
-    def form(self) -> str:
-        """The command without its content, such as "U twice after turn around D"."""
-        return " ".join(filter(None, (self.first.form, self.conjunction, self.second and self.second.form)))
-
 
 class Step(NamedTuple):
     """One action, and the place in the command of the word whose meaning it is."""

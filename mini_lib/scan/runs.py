@@ -11,7 +11,7 @@ from torch import nn
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import check_names
 from mini_lib.scan.evaluation import Parts, best_and_last, evaluate
-from mini_lib.scan.models import MODELS, build_network, check_options
+from mini_lib.scan.models import build_network, check_options
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
@@ -43,7 +43,7 @@ class Settings(RunSettings):
     #: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
     source: str = "generated"
     clip: float | None = None  #: the greatest norm of the gradient; none by default.
-    #: named options of the network; those at their default are dropped.
+    #: named options of the network.
     options: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,8 +58,8 @@ class Settings(RunSettings):
             self.check_known(("split with released files", "split", SCAN_SPLITS))
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_whole("epochs", "batch_size")
-        check_options(self.model, self.options)
-        self.drop_default_options(MODELS[self.model])
+        given = ("words", "actions")  # the split says how many
+        self.keep(options=check_options(self.model, self.options, given))
         self.check_checks()
 
     def headline(self) -> str:

@@ -77,7 +77,6 @@ def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems)
     measures = {
         "plane": lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
         "decoding": lambda k, p: np.concatenate([*analysis.decode_steps(k.written, k.written)], axis=None),
-        "distances": lambda k, p: analysis.centroid_distances(k.written),
         "share": lambda k, p: analysis.first_component_share(k.written[:, 2]),
         "doubled": lambda k, p: analysis.doubled_problems(p, (0, 0, 1), size=5, seed=1).ids.numpy(),
     }
@@ -162,16 +161,6 @@ def test_steps_are_told_by_the_nearest_training_mean():
     np.testing.assert_allclose(confusion, [[1, 0, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
     _, far = analysis.decode_steps(train, test + 100)  # nearest to the means of training all the same
     assert far[:, 0].max() == 0
-
-
-def test_distances_and_their_agreement():
-    keys = torch.tensor([[[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]], [[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]]])
-    distances = analysis.centroid_distances(keys)
-    far = np.hypot(3, 6) / 10
-    np.testing.assert_allclose(distances, [[0, 0.5, 1], [0.5, 0, far], [1, far, 0]], atol=1e-6)
-    rotated = analysis.centroid_distances(7 * keys @ torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
-    assert analysis.geometry_agreement(distances, rotated) == pytest.approx(1)
-    assert analysis.geometry_agreement(distances, 1 - distances) == pytest.approx(-1)
 
 
 def test_a_straight_line_has_all_its_variance_on_one_axis():

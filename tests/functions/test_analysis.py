@@ -7,7 +7,6 @@ import torch
 
 from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
-from mini_lib.functions.analysis.calibration import in_bins
 from mini_lib.functions.extrapolation import Extrapolation, summarise
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS, Curves
@@ -43,15 +42,15 @@ def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
     with torch.no_grad():
         model.window.log_a.fill_(math.log(4.0))
         model.window.log_b.fill_(math.log(3.0))
-    found = analysis.window_profile(model, length=6.0, points=31)
-    assert found.distance.tolist() == list(range(31))
-    assert found.factor.shape == (1, 1, 31)
-    factor = found.factor[0, 0]
+    found = analysis.window_profile(model, length=6.0)
+    assert found.distance[::4].tolist() == list(range(31))
+    assert found.factor.shape == (1, 1, 121)
+    factor, start = found.factor[0, 0, ::4], found.start[::4]
     assert factor[0].item() == pytest.approx(1)
     assert factor[12].item() == pytest.approx((1 + math.exp(-4)) / 2, abs=1e-6)
     assert (factor.diff() < 0).all()
-    assert (found.length.item(), found.start_length) == (pytest.approx(12), 6.0)
-    assert found.start[6].item() == pytest.approx((1 + math.exp(-2)) / 2, abs=1e-6)
+    assert found.length.item() == pytest.approx(12)
+    assert start[6].item() == pytest.approx((1 + math.exp(-2)) / 2, abs=1e-6)
 
 
 def test_windows_of_layers_and_heads_fall_apart():
@@ -173,26 +172,6 @@ def test_a_calibrated_normal_is_covered_as_the_control_says():
     one, two = analysis.coverage(found, curves).by_kind["rbf"]
     assert one == pytest.approx(68.27, abs=1)
     assert two == pytest.approx(95.45, abs=0.5)
-    bins = analysis.error_by_spread(found, curves, bins=5)["rbf"]
-    torch.testing.assert_close(bins.error, analysis.MEAN_ERROR * bins.spread, rtol=0.05, atol=0)
-
-
-def test_bins_hold_equal_counts_of_every_step_from_the_least_spread_up():
-    spread = torch.tensor([[4.0, 1.0], [2.0, 6.0], [9.0, 5.0]])
-    found = in_bins(spread, 10 * spread + torch.tensor([[0.0, 60.0], [0.0, 0.0], [0.0, 0.0]]), 3)
-    assert found.spread.tolist() == [1.5, 4.5, 7.5]
-    assert found.error.tolist() == [45.0, 45.0, 75.0]
-    assert in_bins(spread, spread, 2).spread.tolist() == [3.0, 7.5]  # of four, and of two
-
-
-def test_errors_by_spread_are_against_observations_by_class():
-    found = forecast_of([[0.0], [0.0], [1.0], [1.0]], [[2.0], [1.0], [3.0], [4.0]])
-    curves = curves_of([[9.0, 0.5], [9.0, -0.25], [9.0, 3.0], [9.0, 1.0]], [1, 1, 2, 2])
-    bins = analysis.error_by_spread(found, curves, bins=2)
-    assert set(bins) == {"rbf", "sine"}
-    assert bins["rbf"].spread.tolist() == [1, 2]
-    assert bins["rbf"].error.tolist() == [0.25, 0.5]
-    assert bins["sine"].error.tolist() == [2, 0]
 
 
 def test_ranks_are_compared_within_each_step():

@@ -196,7 +196,6 @@ def test_evaluation_curves_are_the_same_for_everyone():
     "y", [[0, 1, 4], (0.0, 1.0, 4.0), np.array([0, 1, 4]), torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64)]
 )
 def test_an_as_curve_is_a_batch_of_one(y):
-    for x in (None, [1, 2, 3], range(1, 4), np.array([1.0, 2.0, 3.0]), positions(3)):
-        curve = inspect.unwrap(as_curve)(y, x)  # as a reader calls it: types are checked in tests alone
-        assert curve.tolist() == [[0, 1, 4]]
-        assert curve.dtype == torch.float32
+    curve = inspect.unwrap(as_curve)(y)  # as a reader calls it: types are checked in tests alone
+    assert curve.tolist() == [[0, 1, 4]]
+    assert curve.dtype == torch.float32

@@ -280,7 +280,7 @@ def test_sequences_of_another_shape_are_refused(name, shape):
         ),
         (
             lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hidden="3"),
-            "of type int, got '3'",
+            "option hidden of lstm has to be a whole number from 1, got '3'",
         ),
     ],
 )

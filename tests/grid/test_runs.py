@@ -1,11 +1,14 @@
 """Runs of the study: same problems for all, what is measured, and that nothing of a test reaches training."""
 
+import math
+
 import pytest
 import torch
 
 from mini_lib.errors import UsageError
 from mini_lib.grid import runs
 from mini_lib.grid.analysis import (
+    Exchanges,
     commands_exchanged,
     curves_exchanged,
     dissociation,
@@ -127,6 +130,17 @@ def test_a_signal_that_does_not_depend_on_the_problem_keeps_all_of_itself():
     assert dissociation(network, exchanges) == {"kept_content": 1.0, "kept_structure": 1.0}
 
 
+def test_a_broken_network_is_no_wall():
+    """NaN in a record makes the run a diverged one; signals that cannot be compared are an error."""
+    network = tiny("match").network()
+    exchanges = glyphs_exchanged(item_tests(1, 20)["new"], torch.arange(5), torch.arange(5, 10))
+    with pytest.raises(ValueError, match="2 or more, got 1"):
+        dissociation(network, Exchanges(*((ids[:1],) for (ids,) in exchanges)))
+    with torch.no_grad():
+        network.codes.fill_(torch.nan)
+    assert all(math.isnan(value) for value in dissociation(network, exchanges).values())
+
+
 def test_the_signal_is_what_the_last_layer_reads():
     network = tiny("match", "esbn").network().double()
     ids = item_tests(1, 4)["new"].ids
@@ -143,6 +157,10 @@ def test_the_signal_is_what_the_last_layer_reads():
         ({"task": "rule"}, "unknown task 'rule'"),
         ({"model": "syntactic attention"}, "unknown model for match 'syntactic attention'"),
         ({"m": 95}, "m and trained_encoder are of rules"),
+        *(
+            ({"task": task, "normalised": False}, f"rules and of curves; leave it out for {task}")
+            for task in ("match", "name", "commands")
+        ),
         ({"updates": 0}, "updates has to be a whole number from 1"),
         ({"seeds_after": -1}, "seeds_after is 0 or more"),
         ({"options": {"hiden": 3}}, "unknown option of corelnet fixed 'hiden'"),

@@ -222,6 +222,8 @@ RUNS = [
         (run(balance=1.0, options=options), "two or more machines whose weights are learned")
         for options in ({"assignment": "even"}, {"stop_grad_r": True})
     ),
+    (run(kl={"memory": "1"}), "the weight of memory has to be a finite number, got '1'"),
+    (run(kl={"memory": -1}), "the weight of memory has to be at least 0, got -1.0"),
     (run(kl={"memry": 1.0}), "unknown divergence 'memry'; did you mean 'memory'"),
     (run(model="mixture"), "a mixture, and only a mixture, is trained with experiment='mixture'"),
     (run(experiment="mixture"), "got model='product' and experiment='mixture'"),

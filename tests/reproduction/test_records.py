@@ -4,12 +4,14 @@ import json
 import math
 import multiprocessing
 import os
+from importlib import import_module
 
 import pytest
 from torch import nn
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import RecordConflict, Records
+from mini_lib.reproduction.cli import STUDIES, WINGS, wing
 from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of
 from mini_lib.settings import settings_hash
 from mini_lib.training import Run
@@ -197,6 +199,26 @@ def test_a_run_whose_metric_is_no_number_counts_as_diverged(tmp_path):
     assert (made["metrics"], made["diverged"]) == ({"test_accuracy": 50.0}, True)
     Records(tmp_path).add(made, HOME)
     assert len(Records(tmp_path)) == 1
+
+
+def own_form(settings):
+    """Settings as their paper writes them; what is no training (a timing, first updates) has settings of its own."""
+    if {"form", "looks"} & settings.keys():
+        return settings
+    return import_module(f"mini_lib.{settings['paper']}.runs").Settings.from_dict(settings).to_dict()
+
+
+def test_every_run_on_record_has_the_hash_that_its_settings_have_today():
+    """Else it would be trained again: a default that is dropped or a number of another type gives another hash."""
+    for each in Records(COMMITTED):
+        digest = results.settings_hash(own_form(each["settings"]))
+        assert (each["hash"], each["key"]) == (digest, f"{digest}-s{each['seed']}"), each["settings"]
+
+
+def test_every_cell_asks_for_runs_by_the_hash_that_their_settings_have():
+    for name in (*WINGS, *STUDIES):
+        for each in wing(name).CELLS:
+            assert results.settings_hash(own_form(each.settings)) == each.hash, each.id
 
 
 def test_committed_records_are_as_their_lines_say():

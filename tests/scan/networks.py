@@ -34,8 +34,6 @@ OTHERS = {
     "gru": small_gru,
     "gru no dependency": partial(small_gru, dependency=False),
     "li": small_li,
-    "li one": partial(small_li, representations="one"),
-    "li gold": partial(small_li, decoder_input="gold"),
     "cnn": partial(CNN, dim=6, kernel=3, layers=2),
     "cnn even": partial(CNN, dim=4, kernel=4, layers=3),
 }

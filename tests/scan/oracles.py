@@ -245,11 +245,9 @@ def li(p, words, actions, noise, swapped=True):
     if swapped:
         h, c = c, h
     attended, logits = np.zeros(2 * half), []
-    for i in range(len(actions)):
-        given = np.zeros(1)
-        if "last_action" in p:
-            given = p["last_action"][(actions[i - 1] if i > 0 else END) - 1]
-        h, c = basic_lstm(p["decoder_kernel"], p["decoder_bias"], np.concatenate([given, attended]), h, c)
+    for _ in range(len(actions)):
+        given = np.concatenate([np.zeros(1), attended])
+        h, c = basic_lstm(p["decoder_kernel"], p["decoder_bias"], given, h, c)
         alpha = softmax(np.array([h @ (p["key"] @ m) for m in memory]))
         context = sum(a * m for a, m in zip(alpha, memory, strict=True))
         attended = p["attended"] @ np.concatenate([h, context])
@@ -259,10 +257,10 @@ def li(p, words, actions, noise, swapped=True):
     return (np.array(logits),)
 
 
-def li_penalty(p, commands, strength, names=("primitive", "function")):
+def li_penalty(p, commands, strength):
     total = 0.0
     for words in commands:
-        for name in names:
+        for name in ("primitive", "function"):
             total += sum(np.mean(row**2) for row in li_representation(p, name, words, {}))
     return strength * total / len(commands)
 

@@ -114,11 +114,10 @@ def test_gru_starts_uniform():
 
 
 @pytest.mark.parametrize("block", [1, 4, 512])
-@pytest.mark.parametrize("decoder_input", ["none", "gold"])
-def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block, decoder_input):
+def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block):
     """Loss, gradients and logits; behind the end of a block's longest command logits are 0."""
     monkeypatch.setattr(recipes, "BLOCK", block)
-    network = make("li", decoder_input=decoder_input)
+    network = make("li")
     examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
     batch = recipes.batch_of(examples) | {"noise": noise_for(network, examples)}
     in_blocks, outcomes = recipes.longest_first(batch), []
@@ -162,25 +161,12 @@ def test_li_exchanges_h_and_c_between_encoder_and_decoder():
     assert np.abs(ours - not_exchanged).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("options", "free"),
-    [
-        ({}, ()),
-        ({"primitive_noise": False}, ("primitive",)),
-        ({"function_noise": False}, ("function",)),
-        ({"primitive_noise": False, "function_noise": False}, ("primitive", "function")),
-        ({"representations": "one"}, ()),
-    ],
-)
-def test_li_penalty_and_noise_belong_together(options, free):
-    network, examples = make("li", strength=0.3, **options), padded(encode(COMMANDS))
-    noisy = [name for name in ("primitive", "function") if name not in free]
+def test_li_penalty_and_noise_are_of_both_representations():
+    network, examples = make("li", strength=0.3), padded(encode(COMMANDS))
     words = [command for command, _ in rows_of(examples)]
-    expected = oracles.li_penalty(weights(network), words, 0.3, noisy)
+    expected = oracles.li_penalty(weights(network), words, 0.3)
     assert network.penalty(examples.words, examples.lengths).item() == pytest.approx(expected, abs=1e-12)
-    assert list(noise_for(network, examples)) == noisy
-    strange = {name: torch.ones(4, 11, network._tables()[name].shape[1]).double() for name in free}
-    torch.testing.assert_close(network(*examples, strange), network(*examples))
+    assert list(noise_for(network, examples)) == ["primitive", "function"]
     logits, penalty = network(*examples, noise_for(network, examples), with_penalty=True)
     torch.testing.assert_close(logits, network(*examples, noise_for(network, examples)))
     assert penalty.item() == pytest.approx(expected, abs=1e-12)

@@ -89,7 +89,7 @@ def test_what_a_network_reads(name):
     assert moved(words=first)
     assert moved(words=start) == (name in FORMS)
     said = EXAMPLES.actions != NO_ACTION
-    teacher = name in ("gru", "li gold", "cnn", "cnn even")
+    teacher = name in ("gru", "cnn", "cnn even")
     assert moved(actions=torch.where(said, 8 - EXAMPLES.actions, 0)) == teacher
     later = EXAMPLES.actions.clone()
     later[:, 2:] = 5
@@ -230,10 +230,13 @@ def test_a_network_without_dropout_draws_nothing():
         ("syntactic_attention", {"dropout": 1.0}, "a dropout rate is at least 0 and below 1, got 1.0"),
         ("syntactic_attention", {"syntax": 7}, "syntax is halved between two directions"),
         ("syntactic_attention", {"semantics": 5}, "semantics is halved between two directions"),
-        ("li", {"representations": "two "}, "unknown number of representations 'two '; did you mean 'two'"),
-        ("li", {"decoder_input": "golden"}, "unknown decoder input 'golden'; did you mean 'gold'"),
         ("li", {"units": 7}, "take an even number"),
-        ("cnn", {"kernel": 0}, "kernel has to be a whole number from 1, got 0"),
+        (
+            "gru_attention",
+            {"hidden": 2.0},
+            "option hidden of gru_attention has to be a whole number from 1, got 2.0",
+        ),
+        ("cnn", {"kernel": 0}, "option kernel of cnn has to be a whole number from 1, got 0"),
     ],
 )
 def test_networks_that_are_not_there_are_refused(model, options, message):

@@ -94,29 +94,6 @@ def role(model, command, place):
         return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
 
 
-def test_leak_by_hand_and_by_the_papers_own_form():
-    model = network()
-    found = analysis.leak(model, ["walk twice"])
-    before = role(model, "walk twice", 0)
-    own = [
-        (role(model, f"{verb} twice", 0) - before).norm() / before.norm() for verb in ("look", "run", "jump")
-    ]
-    torch.testing.assert_close(found.own.sort().values, torch.stack(own).sort().values)
-    beside = (role(model, "walk thrice", 0) - before).norm() / before.norm()
-    torch.testing.assert_close(found.neighbour, beside[None])
-    top = analysis.leak(network(surrounding="top"), COMMANDS)
-    assert top.own.max() == 0
-    assert top.neighbour.min() > 0
-
-
-def test_every_verb_and_every_neighbour_is_replaced():
-    found = analysis.leak(network(), ["turn left and jump around right"])
-    assert len(found.own) == 3  # jump by three verbs
-    assert len(found.neighbour) == 2  # and by after, around by opposite
-    both = analysis.leak(network(), ["jump and walk", "run"])
-    assert (len(both.own), len(both.neighbour)) == (9, 2)
-
-
 def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
     model = network()
     commands = ["jump left after jump twice", "walk and jump left", "look"]
@@ -139,11 +116,9 @@ ASKED = {
     "attend": lambda model: analysis.attend(model, "jump left and walk"),
     "dictionary": analysis.dictionary,
     "follow": lambda model: analysis.follow(model, COMMANDS),
-    "describe": lambda model: analysis.describe(model, COMMANDS),
     "two_commands": lambda model: analysis.two_commands(model, "walk and look", "look after run"),
     "accuracy_with_syntax_of": lambda model: analysis.accuracy_with_syntax_of(model, COMMANDS),
     "accuracy_with_semantics_of": lambda model: analysis.accuracy_with_semantics_of(model, COMMANDS),
-    "leak": lambda model: analysis.leak(model, COMMANDS),
     "role_similarity": lambda model: analysis.role_similarity(model, COMMANDS),
 }
 
@@ -166,17 +141,13 @@ def test_a_network_on_another_device_is_measured_and_results_come_back(name):
 PLAIN = network()
 REFUSED = [
     *((lambda ask=ask: ask(torch.nn.Linear(2, 2)), "this network is a Linear") for ask in ASKED.values()),
-    *(
-        (lambda ask=ask: ask(PLAIN, ["dax twice", "jump"]), "this network has no place for 'dax'")
-        for ask in (analysis.follow, analysis.leak)
-    ),
+    (lambda: analysis.follow(PLAIN, ["dax twice", "jump"]), "this network has no place for 'dax'"),
     (lambda: analysis.attend(PLAIN, "dax twice"), "this network has no place for 'dax'"),
     (lambda: analysis.two_commands(PLAIN, "walk", "dax"), "this network has no place for 'dax'"),
     (lambda: analysis.accuracy_with_syntax_of(PLAIN, ["jump"], as_="dax"), "has no place for 'dax'"),
     (lambda: analysis.dictionary(network(sequential_semantics=True)), "there is no dictionary"),
     (lambda: analysis.dictionary(network(syntax_action=True)), "there is no dictionary"),
     (lambda: analysis.two_commands(PLAIN, "walk", "walk twice"), "give two commands of as many words"),
-    (lambda: analysis.leak(PLAIN, ["turn left"]), "no command here holds a verb"),
     (lambda: analysis.role_similarity(PLAIN, ["jump"], "run"), "no command here holds 'run'"),
     (
         lambda: analysis.by_form(["walk"], [True], analysis.construction("jump")),

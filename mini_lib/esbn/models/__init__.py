@@ -10,7 +10,7 @@ from functools import partial
 
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import check_names
 from mini_lib.esbn.models.encoders import ENCODERS, ConvEncoder, MLPEncoder, RandomEncoder
 from mini_lib.esbn.models.esbn import ESBN, ESBNTrace
 from mini_lib.esbn.models.lstm import LSTM
@@ -22,6 +22,7 @@ from mini_lib.esbn.models.rn import RelationNet
 from mini_lib.esbn.models.transformer import Transformer
 from mini_lib.esbn.models.trn import TemporalRelationNet
 from mini_lib.layers import scaled
+from mini_lib.settings import own_options
 
 MODELS = {
     "esbn": ESBN,
@@ -67,16 +68,14 @@ SIZES = (
 )
 
 
-def check_options(model: str, options: Mapping[str, object]) -> None:
-    """UsageError for a network that is not in `MODELS`, or an option that it lacks; its sizes are options too."""
+def check_options(model: str, options: Mapping[str, object], width: float = 1.0) -> dict[str, object]:
+    """The options, sizes among them, that a network of this width does not have by itself; see `own_options`.
+
+    UsageError for a network that is not in `MODELS`, or an option that it lacks.
+    """
     check_names("model", [model], MODELS)
-    parameters = inspect.signature(MODELS[model]).parameters
-    check_names(f"option of {model}", options, [name for name in parameters if name not in GIVEN])
-    for name, value in options.items():
-        kind = parameters[name].annotation
-        if type(value) is not kind or (kind is int and value < 1):
-            wanted = "True or False" if kind is bool else "a whole number from 1"
-            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
+    known = [name for name in inspect.signature(MODELS[model]).parameters if name not in GIVEN]
+    return own_options(model, partial(MODELS[model], **scaled_sizes(MODELS[model], width)), options, known)
 
 
 def scaled_sizes(part: Callable, width: float) -> dict[str, int]:

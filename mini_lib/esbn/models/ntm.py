@@ -126,7 +126,8 @@ class NTM(nn.Module):
         self, memory: Float[Tensor, "B N V"], heads: _HeadOutputs, last: Tensor | None, t: int
     ) -> Float[Tensor, "B 2 N"]:
         """Where both heads look at step t: by content, mixed with the last address, shifted, sharpened."""
-        cosine = _unit(heads.key) @ _unit(memory).transpose(1, 2)
+        key, rows = (F.normalize(each, dim=-1, eps=EPSILON) for each in (heads.key, memory))
+        cosine = key @ rows.transpose(1, 2)
         w = (heads.strength * cosine).softmax(dim=-1)
         if last is not None:
             gate = heads.gate.masked_fill(self.since > t, 1.0)
@@ -134,8 +135,3 @@ class NTM(nn.Module):
         turned = torch.stack([w.roll(shift, dims=-1) for shift in (-1, 0, 1)], dim=-1)  # [B, 2, N, 3]
         w = (turned * heads.shift[:, :, None]).sum(dim=-1) ** heads.sharpening
         return w / w.sum(dim=-1, keepdim=True)
-
-
-def _unit(x: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
-    """Vectors of length 1."""
-    return x / x.norm(dim=-1, keepdim=True).clamp(min=EPSILON)

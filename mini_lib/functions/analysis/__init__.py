@@ -1,12 +1,9 @@
 """What is measured in networks that learned functions: ensembles, calibration, windows and attention."""
 
 from mini_lib.functions.analysis.calibration import (
-    MEAN_ERROR,
-    Bins,
     Coverage,
     MetricHistory,
     coverage,
-    error_by_spread,
     error_by_step,
     metric_history,
     normal_coverage,
@@ -25,8 +22,6 @@ from mini_lib.functions.analysis.networks import (
 )
 
 __all__ = [
-    "MEAN_ERROR",
-    "Bins",
     "Coverage",
     "DistanceAttention",
     "Ensemble",
@@ -36,7 +31,6 @@ __all__ = [
     "attention_by_distance",
     "coverage",
     "ensemble",
-    "error_by_spread",
     "error_by_step",
     "local_weights",
     "metric_history",

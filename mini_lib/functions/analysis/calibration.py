@@ -19,8 +19,6 @@ from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.extrapolation import Extrapolation
 from mini_lib.functions.tasks import KINDS, UPDATES, Curves, rows_by_kind
 
-MEAN_ERROR = math.sqrt(2 / math.pi)  # mean absolute error of a calibrated normal, in standard deviations
-
 
 def normal_coverage(deviations: int | float) -> float:
     """The control, in percent: how often a calibrated normal is right within so many standard deviations."""
@@ -48,36 +46,6 @@ def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] 
     hits = torch.stack([forecast.covers(y, each) for each in deviations]).float()
     shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_by_kind(curves.kinds).items()}
     return Coverage(tuple(deviations), shares)
-
-
-class Bins(NamedTuple):
-    """Predictions in bins of equal counts, from the least spread to the most; every step is sorted by itself."""
-
-    spread: Tensor  #: mean standard deviation of the estimates. [K]
-    error: Tensor  #: mean absolute error against the observations. [K]
-
-
-def error_by_spread(forecast: Extrapolation, curves: Curves, bins: int = 10) -> dict[str, Bins]:
-    """Sort the curves of each class by their spread, step by step, and take the mean error of each bin.
-
-    Spread and error both grow with the steps. If steps were sorted together, this alone would make them rise as one.
-    A calibrated normal's mean absolute error is `MEAN_ERROR` times its standard deviation.
-    There have to be at least as many curves of each class as bins.
-    """
-    error = (forecast.point - hidden_points(forecast, curves)).abs()
-    return {
-        kind: in_bins(forecast.spread[rows], error[rows], bins)
-        for kind, rows in rows_by_kind(curves.kinds).items()
-    }
-
-
-def in_bins(spread: Float[Tensor, "B S"], error: Float[Tensor, "B S"], bins: int) -> Bins:
-    """Means of both in bins of equal counts (or one more in some), by spread within each step."""
-    if not 1 <= bins <= len(spread):
-        raise UsageError(f"{len(spread)} curves make 1 to {len(spread)} bins, got {bins!r}")
-    order = spread.argsort(dim=0, stable=True)
-    parts = [each.gather(0, order).double().tensor_split(bins) for each in (spread, error)]
-    return Bins(*(torch.stack([part.mean() for part in each]) for each in parts))
 
 
 def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, float]:

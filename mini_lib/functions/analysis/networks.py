@@ -14,6 +14,7 @@ from mini_lib.functions.models.window import LENGTH, visible
 from mini_lib.functions.tasks import STEPS, as_curve
 
 FARTHEST = 30.0  # distance up to which F is worked out: that of the first and the last place in the paper
+POINTS = 121  # at which it is
 
 
 def _relational(model: FunctionTransformer, what: str) -> RelationalTransformer:
@@ -86,25 +87,22 @@ class WindowProfile(NamedTuple):
     factor: Tensor
     length: Tensor  #: a b. [L, H]
     start: Tensor  #: the factor that training began with. [G]
-    start_length: float  #: its a b.
 
 
 @torch.no_grad()
-def window_profile(
-    model: FunctionTransformer, length: int | float = LENGTH, points: int = 121
-) -> WindowProfile:
-    """F at G evenly spaced distances from 0 to 30, as a network has it now, and as it was at its first `length`."""
+def window_profile(model: FunctionTransformer, length: int | float = LENGTH) -> WindowProfile:
+    """F at G = 121 distances from 0 to 30, as a network has it now, and as it was at its first `length`."""
     if model.window is None:
         windowed = [name for name, (_, has_window) in MODELS.items() if has_window]
         raise UsageError(
             f"this {type(model).__name__} has no window; give {' or '.join(map(repr, windowed))}"
         )
-    distance = torch.linspace(0, FARTHEST, points)
+    distance = torch.linspace(0, FARTHEST, POINTS)
     now, start = (
         window.log_factor(distance[None].to(window.log_a.device)).exp()[:, :, 0].cpu()
         for window in (model.window, Window(float(length)))
     )
-    return WindowProfile(distance, now, model.window.length.cpu().clone(), start[0, 0], length)
+    return WindowProfile(distance, now, model.window.length.cpu().clone(), start[0, 0])
 
 
 # ------------------------------------------------------------------------------------------------ attention

@@ -1,13 +1,14 @@
 """The four networks of the paper's tables: with or without the bottleneck, with or without the window."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from mini_lib.errors import check_names
 from mini_lib.functions.models.network import FunctionTransformer, KVCache
 from mini_lib.functions.models.one_d import OneDTransformer
 from mini_lib.functions.models.relational import RelationalTransformer
 from mini_lib.functions.models.window import Tokens, Window
+from mini_lib.settings import own_options
 
 MODELS = {
     "one_d": (OneDTransformer, False),
@@ -39,9 +40,9 @@ def options_of(model: str) -> list[str]:
     return [name for name in OPTIONS if MODELS[model][1] or name not in WINDOW_OPTIONS]
 
 
-def check_options(model: str, options: Iterable[str]) -> None:
-    """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {model}", options, options_of(model))
+def check_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The options that a network of `MODELS` does not have by itself; UsageError as `own_options` says."""
+    return own_options(model, FunctionTransformer, options, options_of(model))
 
 
 def build_network(model: str, **options) -> FunctionTransformer:

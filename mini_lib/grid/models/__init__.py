@@ -11,7 +11,7 @@ from functools import partial
 
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import check_names
 from mini_lib.esbn.models import ESBN, LSTM, TemporalContextNorm, Transformer
 from mini_lib.grid.models.abstractor import Abstractor
 from mini_lib.grid.models.commands import CommandNetwork, syntactic_attention
@@ -20,6 +20,7 @@ from mini_lib.grid.models.differences import Differences
 from mini_lib.grid.models.kanerva import KanervaReader
 from mini_lib.grid.models.network import CurveNetwork, GlyphNetwork
 from mini_lib.grid.models.pointer import Pointer
+from mini_lib.settings import own_options
 
 __all__ = [
     "FACTORIAL",
@@ -38,6 +39,7 @@ __all__ = [
     "build_core",
     "check_options",
     "context_norm",
+    "sizes",
     "syntactic_attention",
 ]
 
@@ -122,19 +124,19 @@ def sizes(model: str, task: str, features: int) -> dict[str, int]:
     return SIZES[task].get(model, {})
 
 
-def check_options(model: str, options: Mapping[str, object]) -> None:
-    """UsageError for a mechanism that is not in `MODELS`, or an option that it lacks."""
-    if model in STREAMS and not options:
-        return
+def check_options(
+    model: str, options: Mapping[str, object], own_sizes: Mapping[str, int] | None = None
+) -> dict[str, object]:
+    """The options that a mechanism of these `sizes` does not have by itself; see `own_options`.
+
+    UsageError for a mechanism that is not there, or an option that it lacks; `STREAMS` have none.
+    """
+    if model in STREAMS:
+        return own_options(model, syntactic_attention, options, known=())
     check_names("model", [model], MODELS)
-    known = inspect.signature(MODELS[model]).parameters
     given = ("features", "classes", "length", "places")
-    check_names(f"option of {model}", options, [name for name in known if name not in given])
-    for name, value in options.items():
-        if type(value) is not known[name].annotation:
-            raise UsageError(
-                f"option {name} of {model} has to be of type {known[name].annotation.__name__}, got {value!r}"
-            )
+    known = [name for name in inspect.signature(MODELS[model]).parameters if name not in given]
+    return own_options(model, partial(MODELS[model], **(own_sizes or {})), options, known)
 
 
 def build_core(

@@ -8,7 +8,7 @@ Both are called alike: `network(images, queries, noise)` writes an episode, read
 """
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import columns_of
@@ -17,6 +17,7 @@ from mini_lib.kanerva.models.mixture import MixtureKanerva
 from mini_lib.kanerva.models.network import SAMPLES, EpisodeMemory, Kanerva, KanervaTrace
 from mini_lib.kanerva.models.noise import draw_noise
 from mini_lib.kanerva.models.product import ProductKanerva
+from mini_lib.settings import own_options
 
 MODELS = {"product": ProductKanerva, "mixture": MixtureKanerva}
 
@@ -50,9 +51,10 @@ def options_of(model: str) -> list[str]:
     return [p.name for p in known if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
 
 
-def check_options(model: str, options: Iterable[str]) -> None:
-    """UsageError for an option that a network of `MODELS` does not have."""
-    check_names(f"option of {model}", options, options_of(model))
+def check_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The options that a network of `MODELS` does not have by itself; UsageError as `own_options` says."""
+    known = options_of(model)  # first, since the network may not be there
+    return own_options(model, MODELS[model], options, known)
 
 
 def build_network(

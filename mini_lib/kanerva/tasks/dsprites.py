@@ -41,7 +41,7 @@ class SpriteEpisodes(NamedTuple):
     templates: Float[Tensor, "B T S H W"]  #: each sprite alone, where it is in the image.
     shape: Int[Tensor, "B S"]  #: an index into `SHAPES`.
     scale: Int[Tensor, "B S"]  #: an index into `SCALES`.
-    orientation: Int[Tensor, "B S"]  #: 0 to 39; see `angle`.
+    orientation: Int[Tensor, "B S"]  #: 0 to 39, of 2 pi / 39 radians each.
     position: Int[Tensor, "B T S 2"]  #: x and y, 0 to 31; see `place`.
 
     def to(self, device: torch.device | str) -> "SpriteEpisodes":
@@ -52,11 +52,6 @@ class SpriteEpisodes(NamedTuple):
     def place(self) -> Float[Tensor, "B T S 2"]:
         """Positions as x and y between 0 (left, top) and 1 (right, bottom)."""
         return self.position / (POSITIONS - 1)
-
-    @property
-    def angle(self) -> Float[Tensor, "B S"]:
-        """Orientations in radians, 0 to 2 pi."""
-        return self.orientation * (2 * math.pi / (ORIENTATIONS - 1))
 
 
 def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:

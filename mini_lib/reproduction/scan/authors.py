@@ -38,11 +38,10 @@ def load_li(
 ) -> LiNetwork:
     """Give `network` the variables of a TensorFlow graph of the authors' code, as arrays by name.
 
-    Build `network` first with the sizes and ablations of the run: `representations="one"` is their
-    --single_representation, which leaves no trace in the variables if both embeddings have one size;
-    `decoder_input="gold"` is --use_decoder_input. The variables are `tf.trainable_variables()` by name, as
-    `session.run` gives them, since their code saves none; ":0" at the end of a name is ignored. It numbers words and
-    actions anew in every run: give them in their order from 1 on; 0 is the end.
+    Build `network` first with the sizes of the run, and give none of their ablations: --single_representation leaves
+    no trace in the variables if both embeddings have one size. The variables are `tf.trainable_variables()` by name,
+    as `session.run` gives them, since their code saves none; ":0" at the end of a name is ignored. It numbers words
+    and actions anew in every run: give them in their order from 1 on; 0 is the end.
     """
     for kind, given, known in (("words", words, WORDS), ("actions", actions, LI_ACTIONS)):
         if sorted(given) != sorted(known):
@@ -62,8 +61,7 @@ def load_li(
 def _as_ours(name: str, value: Tensor, word_rows: Tensor, action_rows: Tensor) -> Tensor:
     """Rows in our order, kernels transposed, gates from TensorFlow's order (i, g, f, o) into PyTorch's."""
     if "/Variable" in name:  # their tables of embeddings have no names of their own
-        rows = word_rows if name.startswith("word_embeddings/") else action_rows
-        return value[rows] if len(value) == len(rows) else value
+        return value[word_rows] if len(value) == len(word_rows) else value
     value = value.mT if value.dim() == 2 else value
     if "lstm_cell" in name:
         i, g, f, o = value.chunk(4)

@@ -17,7 +17,7 @@ differently.
 """
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
 from torch import nn
 
@@ -26,6 +26,7 @@ from mini_lib.scan.models.cnn import CNN
 from mini_lib.scan.models.gru_attention import GRUAttention
 from mini_lib.scan.models.li import LiNetwork
 from mini_lib.scan.models.syntactic_attention import StreamsTrace, SyntacticAttention
+from mini_lib.settings import own_options
 
 MODELS = {
     "syntactic_attention": SyntacticAttention,
@@ -46,10 +47,17 @@ __all__ = [
 ]
 
 
-def check_options(model: str, options: Iterable[str]) -> None:
-    """UsageError for a network that is not in `MODELS`, or an option that it does not have."""
+def check_options(
+    model: str, options: Mapping[str, object], given: Collection[str] = ()
+) -> dict[str, object]:
+    """The options that a network does not have by itself; see `own_options`.
+
+    UsageError for a network that is not in `MODELS`, or an option that it lacks; `given` are parameters that are no
+    options, since something else says what they are.
+    """
     check_names("model", [model], MODELS)
-    check_names(f"option of {model}", options, inspect.signature(MODELS[model]).parameters)
+    known = [name for name in inspect.signature(MODELS[model]).parameters if name not in given]
+    return own_options(model, MODELS[model], options, known)
 
 
 def build_network(model: str, **options) -> nn.Module:

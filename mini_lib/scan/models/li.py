@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError
 from mini_lib.layers import glorot_uniform, lstm_step
 from mini_lib.scan import tasks
 from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, noise_of
@@ -22,8 +22,6 @@ from mini_lib.scan.models.recurrent import both_directions
 Hidden = Float[Tensor, "B H"]
 PLACES = tasks.MOST_WORDS - 1  # N: a command's words and its end, without <SOS>
 FORGET_BIAS = 1.0
-END = tasks.ACTION_IDS[tasks.EOS] - 1  # its row in their tables
-GOLD_FEATURES = 8  # of the embedding of the last action, where the decoder gets it
 IMPOSSIBLE = -1e9  # the logit of <SOS>, a class that their output layer does not have
 
 
@@ -60,12 +58,6 @@ class LiNetwork(nn.Module):
         function: k_f.
         units: H.
         strength: lambda, of the penalty.
-        representations: "two", or "one" if functions are the primitives too (ablation; noise is still drawn twice).
-        primitive_noise: noise and penalty on primitives (False: ablation).
-        function_noise: noise and penalty on functions (False: ablation).
-        decoder_input: "none", or "gold", the embedding of the right last action in the place of the scalar 0
-            (ablation). The released code reads right actions when it is tested too, as `forward` does; `predict`
-            feeds the network's own. At first there is the end marker.
         words, actions: sizes of our vocabularies, <SOS> and <NULL> included.
 
     Example:
@@ -85,38 +77,26 @@ class LiNetwork(nn.Module):
         function: int = 8,
         units: int = 64,
         strength: float = 0.1,
-        representations: str = "two",
-        primitive_noise: bool = True,
-        function_noise: bool = True,
-        decoder_input: str = "none",
         words: int = tasks.WORD_COUNT,
         actions: int = tasks.ACTION_COUNT,
     ):
         super().__init__()
-        check_names("number of representations", [representations], ("one", "two"))
-        check_names("decoder input", [decoder_input], ("none", "gold"))
         if units % 2:
             raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
         self.units, self.strength = units, strength
-        self.noisy = {"primitive": primitive_noise, "function": function_noise}
-        self.primitive = _embedding(words - 2, primitive)
-        self.function = _embedding(words - 2, function) if representations == "two" else None
-        features = function if self.function is not None else primitive
-        half, given = units // 2, GOLD_FEATURES if decoder_input == "gold" else 1
-        self.encoder_kernel = glorot_uniform(2, 4 * half, features + half)
+        self.primitive, self.function = _embedding(words - 2, primitive), _embedding(words - 2, function)
+        half = units // 2
+        self.encoder_kernel = glorot_uniform(2, 4 * half, function + half)
         self.encoder_bias = nn.Parameter(torch.zeros(2, 1, 4 * half))
-        self.decoder_kernel = glorot_uniform(4 * units, given + 2 * units)
+        self.decoder_kernel = glorot_uniform(4 * units, 1 + 2 * units)
         self.decoder_bias = nn.Parameter(torch.zeros(4 * units))
-        self.last_action = _embedding(actions - 1, GOLD_FEATURES) if decoder_input == "gold" else None
         self.key = glorot_uniform(units, units)
         self.attended = glorot_uniform(units, 2 * units)
         self.place = glorot_uniform(PLACES, units)
         self.place_bias = nn.Parameter(torch.zeros(PLACES))
         self.action = glorot_uniform(actions - 1, primitive)
         self.action_bias = nn.Parameter(torch.zeros(actions - 1))
-        # By our numbers; without <SOS> an action's is one less, and what pads actions is the end.
         self.register_buffer("word_rows", torch.tensor(_word_rows(words)), persistent=False)
-        self.register_buffer("action_rows", torch.tensor([END, *range(actions - 1)]), persistent=False)
 
     def forward(
         self,
@@ -126,30 +106,22 @@ class LiNetwork(nn.Module):
         noise: Noise | None = None,
         with_penalty: bool = False,
     ) -> Logits | tuple[Logits, Float[Tensor, ""]]:
-        """Logits, and `with_penalty` the penalty for `loss` too; reads right last actions with "gold" input alone.
-
-        A command has 10 places at most.
-        """
+        """Logits, and `with_penalty` the penalty for `loss` too. A command has 10 places at most."""
         noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
-        encoded, decoded = self.decode(words, lengths, actions, noise)
+        encoded, decoded = self.decode(words, lengths, actions.shape[1], noise)
         logits = self.say(encoded, self.look(encoded, decoded))
         return (logits, self.penalty(words, lengths)) if with_penalty else logits
 
     @torch.no_grad()
     def attention(self, words: Words, lengths: Lengths, actions: Actions) -> Float[Tensor, "B L W"]:
         """w_tj, how much each step takes from each of the W = T - 1 places after <SOS>; without noise."""
-        return self.look(*self.decode(words, lengths, actions, {}))
+        return self.look(*self.decode(words, lengths, actions.shape[1], {}))
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions."""
-        encoded, state = self.encode(words, lengths, {})
-        predicted = [torch.full_like(words[:, :1], tasks.NO_ACTION)]  # reads as the end marker
-        for _ in range(steps):
-            state = self.step(encoded, self._given(predicted[-1])[:, 0], *state)
-            weights = self.look(encoded, state[0][:, None])
-            predicted.append(self.say(encoded, weights).argmax(dim=-1))
-        return torch.cat(predicted[1:], dim=1)
+        encoded, decoded = self.decode(words, lengths, steps, {})
+        return self.say(encoded, self.look(encoded, decoded)).argmax(dim=-1)
 
     def encode(
         self, words: Words, lengths: Lengths, noise: Noise
@@ -159,7 +131,7 @@ class LiNetwork(nn.Module):
         noisy = {}
         for name, table in self._tables().items():
             noisy[name] = F.embedding(rows, table)
-            if name in noise and self.noisy[name]:
+            if name in noise:
                 noisy[name] = noisy[name] + noise[name][:, 1 : words.shape[1]]
         x, half = noisy["function"], self.units // 2  # f_j [B, W, k_f]
         from_x, from_h = self.encoder_kernel.split([x.shape[-1], half], dim=-1)
@@ -178,22 +150,20 @@ class LiNetwork(nn.Module):
         return encoded, (torch.zeros_like(last_h), last_c, last_h)
 
     def decode(
-        self, words: Words, lengths: Lengths, actions: Actions, noise: Noise
+        self, words: Words, lengths: Lengths, steps: int, noise: Noise
     ) -> tuple[EncodedStreams, Float[Tensor, "B L H"]]:
         """The encoded commands, and a_t of every step of the decoder."""
         encoded, state = self.encode(words, lengths, noise)
-        given = self._given(F.pad(actions[:, :-1], (1, 0), value=tasks.NO_ACTION))
         decoded = []
-        for step in range(given.shape[1]):
-            state = self.step(encoded, given[:, step], *state)
+        for _ in range(steps):
+            state = self.step(encoded, *state)
             decoded.append(state[0])
         return encoded, torch.stack(decoded, dim=1)
 
-    def step(
-        self, encoded: EncodedStreams, given: Float[Tensor, "B E"], a: Hidden, h: Hidden, c: Hidden
-    ) -> tuple[Hidden, Hidden, Hidden]:
-        """The decoder's next a, h and c after what it is given."""
-        gates = F.linear(torch.cat([given, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
+    def step(self, encoded: EncodedStreams, a: Hidden, h: Hidden, c: Hidden) -> tuple[Hidden, Hidden, Hidden]:
+        """The decoder's next a, h and c."""
+        zero = a.new_zeros(len(a), 1)  # what they give in the place of the last action
+        gates = F.linear(torch.cat([zero, a, h], dim=-1), self.decoder_kernel, self.decoder_bias)  # [B, 4H]
         h, c = lstm_step(gates, c, FORGET_BIAS)
         scores = (encoded.keys @ h[..., None])[..., 0] + encoded.mask  # [B, W]
         context = (scores.softmax(dim=-1)[:, None] @ encoded.memory)[:, 0]  # [B, H]
@@ -213,21 +183,17 @@ class LiNetwork(nn.Module):
     def penalty(self, words: Words, lengths: Lengths) -> Float[Tensor, ""]:
         """Lambda times the mean square of a word's representation, summed over words, averaged over commands.
 
-        The end marker counts, noise does not, and representations without noise go free.
+        The end marker counts, noise does not.
         """
         rows, inside = self._rows(words, lengths)
         squares = [
             F.embedding(rows, table.square().mean(dim=1, keepdim=True))[..., 0]
-            for name, table in self._tables().items()
-            if self.noisy[name]
+            for table in self._tables().values()
         ]
-        if not squares:
-            return self.primitive.new_zeros(())
         return self.strength * (sum(squares) * inside).sum() / len(words)
 
     def _tables(self) -> dict[str, Tensor]:
-        function = self.primitive if self.function is None else self.function
-        return {"primitive": self.primitive, "function": function}
+        return {"primitive": self.primitive, "function": self.function}
 
     def _rows(self, words: Words, lengths: Lengths) -> tuple[Int[Tensor, "B W"], Bool[Tensor, "B W"]]:
         """Each place's row in their tables, without <SOS>, and which places are words."""
@@ -238,18 +204,11 @@ class LiNetwork(nn.Module):
             )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
 
-    def _given(self, last: Actions) -> Float[Tensor, "B L E"]:
-        """What the decoder is given at each step: the scalar 0, or the last action."""
-        if self.last_action is None:
-            return self.decoder_bias.new_zeros(*last.shape, 1)
-        return F.embedding(self.action_rows[last], self.last_action)
-
     def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Standard normal noise for each word's representations."""
         return {
             name: torch.randn(batch, words, table.shape[1], generator=generator, device=generator.device)
             for name, table in self._tables().items()
-            if self.noisy[name]
         }
 
 

@@ -92,9 +92,9 @@ N = 10
 def li_shapes(gold=False, single=False, primitive=16, function=8):
     """Names and shapes of the graph's trainable variables: kernels are [inputs, outputs].
 
-    `gold` is --use_decoder_input, `single` --single_representation, the sizes --embedding_size and
-    --function_embedding_size. A `tf.Variable` without a name is "Variable", then "Variable_1", of the scope that it
-    is made in. `SimpleModel.create_model` opens the scopes word_embeddings, generate_attention and prediction.
+    `gold` is --use_decoder_input, `single` --single_representation (ours has neither), the sizes --embedding_size
+    and --function_embedding_size. A `tf.Variable` without a name is "Variable", then "Variable_1", of the scope that
+    it is made in. `SimpleModel.create_model` opens the scopes word_embeddings, generate_attention and prediction.
     """
     read, given = primitive if single else function, 8 if gold else 1
     shapes = {
@@ -153,17 +153,15 @@ def li_encoder(v, x):
     return np.concatenate(outputs, axis=1), finals
 
 
-def li_forward(v, words, actions, gold=False, single=False):
-    """Logits [L, 7] of one command, in their numbers: `words` with the end, `actions` with the end."""
+def li_forward(v, words, steps):
+    """Logits [L, 7] of one command, in their numbers: `words` with the end, so many steps."""
     p, f = v["word_embeddings/Variable:0"][words], v["word_embeddings/Variable_1:0"][words]
-    f = p if single else f
     memory, ((c_fw, h_fw), (c_bw, h_bw)) = li_encoder(v, f)
     keys = memory @ v[f"{SCOPE}/memory_layer/kernel:0"]
     c, h = np.concatenate([h_fw, h_bw]), np.concatenate([c_fw, c_bw])  # exchanged, as released
     attention, logits = np.zeros(64), []
-    for last in [0, *actions[:-1]]:
-        given = v[f"{SCOPE}/Variable:0"][last] if gold else np.zeros(1)
-        c, h = basic_lstm(v, f"{WRAPPER}/{LSTM}", np.concatenate([given, attention]), c, h)
+    for _ in range(steps):
+        c, h = basic_lstm(v, f"{WRAPPER}/{LSTM}", np.concatenate([np.zeros(1), attention]), c, h)
         context = softmax(keys @ h) @ memory
         attention = np.concatenate([h, context]) @ v[f"{WRAPPER}/attention_layer/kernel:0"]
         places = attention @ v[f"{PLACES}/kernel:0"] + v[f"{PLACES}/bias:0"]

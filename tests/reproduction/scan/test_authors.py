@@ -76,46 +76,29 @@ def test_every_parameter_of_theirs_is_of_effect():
         assert not torch.equal(after, before), name
 
 
-LI_FORMS = {
-    "as released": ({}, {}),
-    "--use_decoder_input": ({"gold": True}, {"decoder_input": "gold"}),
-    "--single_representation": ({"single": True}, {"representations": "one"}),
-    "both": ({"gold": True, "single": True}, {"decoder_input": "gold", "representations": "one"}),
-}
-every_li = pytest.mark.parametrize("form", LI_FORMS)
-
-
 @torch.no_grad()
-@every_li
-def test_li_loads_and_computes_the_same_function(form):
-    theirs, options = LI_FORMS[form]
-    v, ours = li_variables(**theirs), LiNetwork(**options).eval()
+def test_li_loads_and_computes_the_same_function():
+    v, ours = li_variables(), LiNetwork().eval()
     assert authors.load_li(ours, v, THEIR_WORDS, THEIR_ACTIONS) is ours
     columns = [ACTION_IDS[action] for action in (EOS, *THEIR_ACTIONS)]
     examples = encode(COMMANDS)
     logits = ours(*examples)
-    names = {number: action for action, number in ACTION_IDS.items()}
     for row, command in enumerate(COMMANDS):
         words = [*(THEIR_WORDS.index(word) + 1 for word in command.split()), 0]
         steps = int((examples.actions[row] != 0).sum())
-        actions = [(EOS, *THEIR_ACTIONS).index(names[int(each)]) for each in examples.actions[row, :steps]]
-        expected = li_forward(v, words, actions, **theirs)
+        expected = li_forward(v, words, steps)
         np.testing.assert_allclose(logits[row, :steps][:, columns].numpy(), expected, rtol=0, atol=1e-5)
     assert np.abs(expected[0] - expected[1:]).max() > 0.02  # steps differ, so the decoder is tested too
     assert logits[..., ACTION_IDS[SOS]].max() < -1e8
 
 
-@every_li
-def test_every_variable_of_li_is_of_effect_but_those_that_their_graph_leaves_unused(form):
-    theirs, options = LI_FORMS[form]
-    v, ours, examples = li_variables(**theirs), LiNetwork(**options).eval(), encode(COMMANDS)
+def test_every_variable_of_li_is_of_effect_but_the_one_that_their_graph_leaves_unused():
+    v, ours, examples = li_variables(), LiNetwork().eval(), encode(COMMANDS)
     before = authors.load_li(ours, v)(*examples)
-    unused = {"word_embeddings/compute_switch/Variable:0"}
-    unused |= {"word_embeddings/Variable_1:0"} if "single" in theirs else set()
     for name in v:
         changed = v | {name: v[name] + np.random.default_rng(5).normal(size=v[name].shape)}
         after = authors.load_li(ours, changed)(*examples)
-        assert torch.equal(after, before) == (name in unused), name
+        assert torch.equal(after, before) == (name == "word_embeddings/compute_switch/Variable:0"), name
 
 
 def test_li_counts_words_and_actions_as_we_do_unless_told():
@@ -215,8 +198,8 @@ def test_cuts_a_long_list_of_problems():
 
 def test_every_row_of_the_table_is_met_by_a_parameter():
     full = dict.fromkeys(("sequential_semantics", "nonlinear_semantics"), True)
-    theirs = {"syntactic_attention": Released(**full).state_dict(), "li": li_shapes(gold=True)}
-    ours = {"syntactic_attention": SyntacticAttention(**full), "li": LiNetwork(decoder_input="gold")}
+    theirs = {"syntactic_attention": Released(**full).state_dict(), "li": li_shapes()}
+    ours = {"syntactic_attention": SyntacticAttention(**full), "li": LiNetwork()}
     for case, rows in load("scan").renamings.items():
         own = ours[case].state_dict()
         assert {*places(rows, own)} | {row.theirs for row in rows if not row.ours} == {*theirs[case]}
