@@ -357,7 +357,7 @@ def test_many_problems_are_asked_with_memory_as_it_is(figure, esbn_page):
     figure.get_by_label("Problems").select_option("training")
     assert ask() == [100, 100]
     figure.get_by_label("Problems").select_option("seen")
-    figure.get_by_role("button", name="row 2: the name of step 1").click()
+    figure.get_by_role("button", name="row 2: key 1 for both").click()
     esbn, lstm = ask()
     assert max(esbn, lstm) < 75
     assert not esbn_page.complaints

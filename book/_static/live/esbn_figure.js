@@ -38,9 +38,9 @@
   /* An operation on memory: from step `at` on, each of its `entries` holds the key that another held; null stands for zeros. */
   const OPERATIONS = [
     { text: "row 1: swap keys 1 and 3", at: 3, entries: { 0: 2, 2: 0 } },
-    { text: "row 1: one name for all", at: 3, entries: { 0: 0, 1: 0, 2: 0 } },
-    { text: "row 1: nothing", at: 3, entries: { 0: null, 1: null, 2: null } },
-    { text: "row 2: the name of step 1", at: 5, entries: { 3: 0, 4: 0 } },
+    { text: "row 1: key 1 for all", at: 3, entries: { 0: 0, 1: 0, 2: 0 } },
+    { text: "row 1: zeros", at: 3, entries: { 0: null, 1: null, 2: null } },
+    { text: "row 2: key 1 for both", at: 5, entries: { 3: 0, 4: 0 } },
   ];
   const swap = (i, j) => ({ text: `keys ${i + 1} and ${j + 1} swapped`, at: Math.max(i, j) + 1, entries: { [i]: j, [j]: i } });
 
