@@ -91,7 +91,8 @@ class RunSettings:
     """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
 
     A wing derives its own dataclass from this one, sets `PAPER` and `UNNAMED`, and writes `headline` and `network`.
-    Its `__post_init__` begins with that of this class, and keeps of its `options` what `own_options` says.
+    Its `__post_init__` begins with that of this class, and keeps of its `options` what `own_options` says. Changed
+    settings are made by `from_plan`: an option that was left out as a default may be none after a change.
     """
 
     PAPER: ClassVar[str]

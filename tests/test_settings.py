@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import FrozenInstanceError, dataclass, field, fields
 from functools import partial
+from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from mini_lib.functions import runs as functions
 from mini_lib.grid import runs as grid
 from mini_lib.kanerva import runs as kanerva
 from mini_lib.scan import runs as scan
-from mini_lib.settings import RunSettings, settings_hash
+from mini_lib.settings import TYPES, RunSettings, settings_hash
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,29 @@ OPTIONS = {
     ),
     "grid": (partial(grid.Settings, "match", "esbn", 1e-3, 3), {"hidden": int, "confidence": bool}),
 }
+# What `kept_options` of a wing takes besides a network's name and its options.
+BESIDES = {"scan": (("words", "actions"),), "grid": ({},)}
+
+
+@pytest.mark.parametrize("wing", OPTIONS)
+def test_every_option_of_every_network_has_a_default_and_a_type_that_can_be_checked(wing, monkeypatch):
+    seen = []
+
+    def look(model, make, options, known):
+        seen.append(model)
+        parameters = inspect.signature(make).parameters
+        for name in known:
+            assert parameters[name].annotation in TYPES, (model, name)
+            assert parameters[name].default is not inspect.Parameter.empty, (model, name)
+        return {}
+
+    models = import_module(f"mini_lib.{wing}.models")
+    monkeypatch.setattr(models, "own_options", look)
+    for model in models.MODELS:
+        models.kept_options(model, {}, *BESIDES.get(wing, ()))
+    assert seen == list(models.MODELS)
+
+
 NO_OPTIONS = {
     int: ("a whole number from 1", ("64", 0, -1, 2.0, True, None)),
     bool: WRONG[bool],

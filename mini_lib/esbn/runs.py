@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from mini_lib.datasets import glyphs
 from mini_lib.errors import check_names
 from mini_lib.esbn.evaluation import evaluate
-from mini_lib.esbn.models import ENCODERS, MODELS, build_network, check_options
+from mini_lib.esbn.models import ENCODERS, MODELS, build_network, kept_options
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -57,7 +57,7 @@ class Settings(RunSettings):
         )
         self.check_positive("lr", "width")
         self.check_whole("epochs", "train_size", "test_size", "batch_size")
-        self.keep(options=check_options(self.model, self.options, self.width))
+        self.keep(options=kept_options(self.model, self.options, self.width))
 
     def headline(self) -> str:
         """Network, task and withheld images."""

@@ -14,7 +14,7 @@ from mini_lib.functions.models import (
     FunctionTransformer,
     RelationalTransformer,
     build_network,
-    check_options,
+    kept_options,
 )
 from mini_lib.functions.tasks import SHORTEST, STEPS, UPDATES, evaluation_curves, sample
 from mini_lib.seeding import seeded, torch_rng
@@ -57,7 +57,7 @@ class Settings(RunSettings):
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
         if self.test_curves < 3:
             raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
-        self.keep(options=check_options(self.model, self.options))
+        self.keep(options=kept_options(self.model, self.options))
         self.check_checks()
 
     def headline(self) -> str:

@@ -24,8 +24,8 @@ from mini_lib.grid.models import (
     CurveNetwork,
     GlyphNetwork,
     build_core,
-    check_options,
     context_norm,
+    kept_options,
     sizes,
     syntactic_attention,
 )
@@ -103,7 +103,7 @@ class Settings(RunSettings):
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         own_sizes = sizes(self.model, self.task, self.features)
-        self.keep(options=check_options(self.model, self.options, own_sizes))
+        self.keep(options=kept_options(self.model, self.options, own_sizes))
 
     @property
     def features(self) -> int:

@@ -10,7 +10,7 @@ from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, check_options
+from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, kept_options
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
@@ -82,6 +82,7 @@ class Settings(RunSettings):
             )
         if self.warm_up < 0:
             raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
+        self.keep(options=kept_options(self.model, self.options))
         self._check_balance()
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
@@ -90,7 +91,6 @@ class Settings(RunSettings):
             raise UsageError(
                 "tunings to sprites are measured in two halves; test_episodes has to be 2 or more"
             )
-        self.keep(options=check_options(self.model, self.options))
         if self.given and self.task != "rgb":
             raise UsageError("machines can be given by the red digit on the task 'rgb' only")
         self._check_kl()

@@ -3,7 +3,8 @@
 From a rule to its verdict: `judge` takes the runs of every cell that the claim names (`measured`), and hands their
 means and standard errors to the function of the rule's kind (`KINDS`), which returns the verdict: a claim "holds" or
 "fails", or is a "tie" where chance can explain the difference, or where some runs of a cell never reach a level that
-others reach, so that their mean tells nothing. It is "open" where it would hold, had none of its runs diverged.
+others reach: their mean is infinite and has no error, and to say nothing then is the careful way. It is "open" where
+it would hold, had none of its runs diverged.
 There is no verdict where a cell that decides has fewer than three finished runs ("too few runs"), where some of its
 cells have none ("incomplete"), or all ("not run").
 """
@@ -58,11 +59,11 @@ class Value(NamedTuple):
     #: the value of each run, by key, where it is one number a run.
     runs: Mapping[str, float] = MappingProxyType({})
     median: float = math.nan  #: over runs.
-    unsaid: str = ""  #: why the mean tells nothing, where it does not.
+    why_no_mean: str = ""  #: why the mean tells nothing, where it does not.
 
     def __str__(self) -> str:
         """The mean, or why it tells nothing."""
-        return self.unsaid or _number(self.mean)
+        return self.why_no_mean or _number(self.mean)
 
 
 Values = Mapping[str, Value]  # by the id of the cell
@@ -223,17 +224,19 @@ def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
     """
     if comparison is None or not comparison.ours.n:
         return None
-    values, unsaid = list(comparison.ours.values), ""
+    values, why_no_mean = list(comparison.ours.values), ""
     finished = [record for record in comparison.records if not record["diverged"]]
     if metric:
         level = float(metric.removeprefix("updates_to_"))
         values = [updates_to(record, level) or math.inf for record in finished]
         if 0 < (never := values.count(math.inf)) < len(values):
-            unsaid = f"{never} of {len(values)} runs never reach {level:g} %"
+            why_no_mean = f"{never} of {len(values)} runs never reach {level:g} %"
     enough = (len(values) or comparison.ours.n) >= ENOUGH
     if not values or math.inf in values:
-        certain = math.nan if unsaid else 0.0
-        return Value(math.inf if values else math.nan, certain if enough else math.inf, unsaid=unsaid)
+        certain = math.nan if why_no_mean else 0.0
+        return Value(
+            math.inf if values else math.nan, certain if enough else math.inf, why_no_mean=why_no_mean
+        )
     sd = statistics.stdev(values) if enough else math.inf
     keys = [record["key"] for record in finished]
     runs = dict(zip(keys, values, strict=True)) if keys and not metric else {}
@@ -358,33 +361,43 @@ def _mean(patterns: str | list[str], values: Values) -> Value:
     """
     parts = [values[cell] for cell in expand(patterns)]
     mean, se = statistics.fmean(v.mean for v in parts), math.hypot(*(v.se for v in parts)) / len(parts)
-    unsaid = ", ".join(v.unsaid for v in parts if v.unsaid)
-    return Value(mean, se, parts[0].runs if len(parts) == 1 else {}, unsaid=unsaid)
+    why_no_mean = ", ".join(v.why_no_mean for v in parts if v.why_no_mean)
+    return Value(mean, se, parts[0].runs if len(parts) == 1 else {}, why_no_mean=why_no_mean)
 
 
 # ----------------------------------------------------------------------------------------- kinds of rules
 
 
 def _worst(
-    margins: Mapping[str, tuple[float | int, float | int]], strict: bool, errors: float = 2.0
+    margins: Mapping[str, tuple[float | int, float | int]], met: Callable[[float, float], bool]
 ) -> Verdict:
     """Verdict on margins (amount, SE), each of which should be positive; the detail names the smallest.
 
-    A margin holds from so many standard `errors` on, or beyond them if `strict`, and fails beyond two below 0. In
-    between is a tie, and so is a mean that tells nothing. Where there are too few runs for a standard error, that is
-    all that is said.
+    A margin holds where it is `met`, and fails beyond 2 SE below 0. In between is a tie, and so is a mean that tells
+    nothing. Where there are too few runs for a standard error, that is all that is said.
     """
     verdicts = []
     for amount, se in margins.values():
-        met = amount > errors * se if strict else amount >= errors * se
-        known = "holds" if met else "fails" if amount < -2 * se or math.isnan(amount) else "tie"
-        verdicts.append(_untold(se) or known)
+        known = "holds" if met(amount, se) else "fails" if amount < -2 * se or math.isnan(amount) else "tie"
+        verdicts.append(_without_error(se) or known)
     verdict = min(verdicts, key=WORST_FIRST.index)
     decisive = [name for name, each in zip(margins, verdicts, strict=True) if each == verdict]
     return verdict, min(decisive, key=lambda name: margins[name][0])
 
 
-def _untold(se: float) -> str:
+def _by_errors(amount: float, se: float) -> bool:
+    return amount >= 2 * se
+
+
+def _beyond_errors(amount: float, se: float) -> bool:
+    return amount > 2 * se
+
+
+def _not_below(amount: float, se: float) -> bool:
+    return amount >= 0
+
+
+def _without_error(se: float) -> str:
     """The verdict where there is no standard error, as runs are too few or their mean tells nothing; else empty."""
     return TOO_FEW if math.isinf(se) else "tie" if math.isnan(se) else ""
 
@@ -394,13 +407,16 @@ def _number(value: float | int) -> str:
 
 
 def _threshold(rule: dict, values: Values) -> Verdict:
-    """Every cell is `at_least` a level, `at_most` one, or both, by 2 SE or more."""
+    """Every cell is `at_least` a level, `at_most` one, or both, by 2 SE or more.
+
+    Exactly at the level counts where there is no error: "more than one machine" is at least 1.01.
+    """
     margins = {}
     for cell, value in values.items():
         above = [value.mean - rule["at_least"]] if "at_least" in rule else []
         below = [rule["at_most"] - value.mean] if "at_most" in rule else []
         margins[cell] = min(above + below), value.se
-    verdict, cell = _worst(margins, strict=False)
+    verdict, cell = _worst(margins, _by_errors)
     return verdict, f"weakest: {cell}, {values[cell]}"
 
 
@@ -435,7 +451,7 @@ def _more(rule: dict, values: Values) -> Verdict:
     With `or_equal` it is enough that it is not below, for nobody could show that two are equal.
     """
     margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
-    return _worst(margins, strict=False, errors=0.0) if rule.get("or_equal") else _worst(margins, strict=True)
+    return _worst(margins, _not_below if rule.get("or_equal") else _beyond_errors)
 
 
 def _alike(rule: dict, values: Values) -> Verdict:
@@ -451,15 +467,15 @@ def _alike(rule: dict, values: Values) -> Verdict:
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
         same = "holds" if apart + 2 * se <= within * size else "tie"
         known = same if math.isfinite(apart) and apart <= max(2 * se, ALIKE * size) else "fails"
-        verdicts.append((_untold(se) or known, words))
+        verdicts.append((_without_error(se) or known, words))
     return min(verdicts, key=lambda each: WORST_FIRST.index(each[0]))
 
 
 def _t_test(rule: dict, values: Values) -> Verdict:
-    """A paired t-test over conditions, first sides minus second; it is to find `p` below 0.05, or not to.
+    """A paired t-test over conditions: the first sides are, if the rule `differs`, below the second, p < 0.05.
 
-    It takes the means alone, and every one of them has to be of enough runs. That nothing is found is no evidence
-    that there is nothing, and the detail says so.
+    Else they are not. The test takes the means alone, and every one of them has to be of enough runs. That nothing
+    is found is no evidence that there is nothing, and the detail says so.
     """
     first, second = (
         [values[cell].mean for pair in rule["pairs"] for cell in expand(pair[side])] for side in (0, 1)
@@ -470,16 +486,17 @@ def _t_test(rule: dict, values: Values) -> Verdict:
         )
     if few := [cell for cell, value in values.items() if math.isinf(value.se)]:
         return TOO_FEW, few[0]
-    if first == second:
-        return ("holds" if not rule["differs"] else "fails"), "the two sides are equal"
+    if told_nothing := [value.why_no_mean for value in values.values() if math.isnan(value.se)]:
+        return "tie", told_nothing[0]
+    if not all(map(math.isfinite, first + second)):
+        return "fails", "a cell has no finite mean"
     from scipy import stats  # here, since it takes most of a second
 
-    t, p = stats.ttest_rel(first, second)
-    verdict = "holds" if (p < 0.05 and t < 0) == rule["differs"] and not math.isnan(p) else "fails"
+    t, p = (0.0, 1.0) if first == second else stats.ttest_rel(first, second)
     detail = f"t({len(first) - 1}) = {t:.2f}, p = {p:.2g}"
     if p >= 0.05 and not rule["differs"]:
         detail += ", which finds no difference and does not show that there is none"
-    return verdict, detail
+    return "holds" if (p < 0.05 and t < 0) == rule["differs"] else "fails", detail
 
 
 def _skewed(rule: dict, values: Values) -> Verdict:
@@ -488,7 +505,7 @@ def _skewed(rule: dict, values: Values) -> Verdict:
     For normal values median and mean differ by chance with a variance that is the difference of their variances.
     """
     margins = {cell: (value.median - value.mean, SKEW_SE * value.se) for cell, value in values.items()}
-    verdict, cell = _worst(margins, strict=True)
+    verdict, cell = _worst(margins, _beyond_errors)
     value = values[cell]
     return verdict, f"weakest: {cell}, median {_number(value.median)}, mean {_number(value.mean)}"
 

@@ -498,17 +498,20 @@ def compare(
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     from mini_lib import reproduction
     from mini_lib.reproduction import mine
-    from mini_lib.reproduction.comparison import counted
+    from mini_lib.reproduction.comparison import TUTORIAL, counted, reading_of
 
     if as_json + summary + own > 1:
         raise UsageError("--json, --summary and --mine are outputs of their own; ask for one")
+    if variants and (own or summary):
+        raise UsageError("--variants is for the list of cells; --summary and --mine show all that they have")
     if own:
         print(mine.listing(cells(table, rows, columns, variant), records))
         return
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    shown = chosen if variants or variant or summary else [cell for cell in chosen if not cell.variant]
+    plain = [cell for cell in chosen if reading_of(cell)[1] in ("", TUTORIAL)]
+    shown = chosen if variants or variant or summary else plain
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))

@@ -105,7 +105,7 @@ def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[
 class Exercises(dict[str, Callable[[Any], None]]):
     """What examines the answers to a wing's exercises, by name: "scan 4.1" is exercise 1 of chapter 4.
 
-    It raises NotYet for an answer that is not right; the right answer it finds out by itself.
+    Each function raises NotYet for an answer that is not right; the right answer it finds out by itself.
     """
 
     def add(self, name: str) -> Callable:

@@ -11,7 +11,7 @@ from torch import nn
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import check_names
 from mini_lib.scan.evaluation import Parts, best_and_last, evaluate
-from mini_lib.scan.models import build_network, check_options
+from mini_lib.scan.models import build_network, kept_options
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
@@ -59,7 +59,7 @@ class Settings(RunSettings):
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_whole("epochs", "batch_size")
         given = ("words", "actions")  # the split says how many
-        self.keep(options=check_options(self.model, self.options, given))
+        self.keep(options=kept_options(self.model, self.options, given))
         self.check_checks()
 
     def headline(self) -> str:

@@ -197,12 +197,25 @@ def test_t_tests(shift, differs, expected):
 
 
 @pytest.mark.parametrize("differs", [False, True])
-def test_a_t_test_of_a_cell_without_a_finished_run_never_holds(differs):
+@pytest.mark.parametrize("without_mean", [[A], "all"])
+@pytest.mark.parametrize("nothing", [NAN, INF])
+def test_a_t_test_of_a_cell_without_a_finished_run_never_holds(differs, without_mean, nothing):
     sides = [["esbn.table13/Identity rules/*", "esbn.table13/Distribution-of-three/*"]]
     rule = claim("t_test", differs=differs, pairs=sides)
-    means = {cell: 90.0 + len(cell) + (i % 2) for i, cell in enumerate(rule.cells())}
-    found, detail = rule.judge(lambda cell, metric: Value(NAN if cell == A else means[cell], 0.0))
-    assert (found, detail) == ("fails", "t(2) = nan, p = nan")
+    lost = rule.cells() if without_mean == "all" else without_mean
+    found, detail = rule.judge(lambda cell, metric: Value(nothing if cell in lost else 90.0, 0.0))
+    assert (found, detail) == ("fails", "a cell has no finite mean")
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_a_t_test_of_a_cell_whose_mean_tells_nothing_is_a_tie(differs):
+    sides = [["esbn.table13/Identity rules/*", "esbn.table13/Distribution-of-three/*"]]
+    rule = claim("t_test", differs=differs, pairs=sides)
+    why = "1 of 3 runs never reach 95 %"
+    found = rule.judge(
+        lambda cell, metric: Value(INF, NAN, why_no_mean=why) if cell == A else Value(90.0, 0.0)
+    )
+    assert found == ("tie", why)
 
 
 def test_a_t_test_that_finds_nothing_says_that_this_shows_nothing():

@@ -159,6 +159,7 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint;",
         ),
         (("compare", "--json", "--summary"), "ask for one"),
+        (("compare", "--summary", "--variants"), "--variants is for the list of cells"),
         (("compare", "--mine", "--summary"), "ask for one"),
         (("compare", "--mine", "--records", COMMITTED), "verdicts are judged on"),
         ((*REPRODUCE, "--seed", 101, "--seeds", 3), "give one of the two"),
@@ -257,6 +258,8 @@ def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
     every = compare("--variants").splitlines()
     assert note == f"and {len(every) - len(main)} lines of other readings: --variants shows them"
     assert {line.split("  ")[0] for line in main} < {line.split("  ")[0] for line in every}
+    assert "scan.table1/Syntactic Attention/Add jump/tutorial" in {line.split("  ")[0] for line in main}
+    assert "not run @tutorial (" in compare("--summary")
     assert len(json.loads(compare("--json"))) == len(main) - 1
     head, *lines = compare("--variant", "tutorial").splitlines()
     assert head.startswith("id ")

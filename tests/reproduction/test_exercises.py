@@ -47,6 +47,10 @@ def test_every_exercise_has_starter_code_and_a_solution_in_its_chapter():
     assert cells("solution") == dict.fromkeys(ALL, "✓ Right.")
 
 
+def test_wrong_answers_are_of_exercises():
+    assert WRONG.keys() == set(ALL)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_wrong_answers_do_not_pass_and_get_a_hint(name, capsys):
     assert WRONG[name], "give an answer that must not pass"

@@ -211,14 +211,14 @@ def own_form(settings):
 def test_every_run_on_record_has_the_hash_that_its_settings_have_today():
     """Else it would be trained again: a default that is dropped or a number of another type gives another hash."""
     for each in Records(COMMITTED):
-        digest = results.settings_hash(own_form(each["settings"]))
+        digest = settings_hash(own_form(each["settings"]))
         assert (each["hash"], each["key"]) == (digest, f"{digest}-s{each['seed']}"), each["settings"]
 
 
 def test_every_cell_asks_for_runs_by_the_hash_that_their_settings_have():
     for name in (*WINGS, *STUDIES):
         for each in wing(name).CELLS:
-            assert results.settings_hash(own_form(each.settings)) == each.hash, each.id
+            assert settings_hash(own_form(each.settings)) == each.hash, each.id
 
 
 def test_committed_records_are_as_their_lines_say():

@@ -55,7 +55,7 @@ __all__ = [
     "TemporalRelationNet",
     "Transformer",
     "build_network",
-    "check_options",
+    "kept_options",
     "scaled_sizes",
 ]
 
@@ -68,7 +68,7 @@ SIZES = (
 )
 
 
-def check_options(model: str, options: Mapping[str, object], width: float = 1.0) -> dict[str, object]:
+def kept_options(model: str, options: Mapping[str, object], width: float = 1.0) -> dict[str, object]:
     """The options, sizes among them, that a network of this width does not have by itself; see `own_options`.
 
     UsageError for a network that is not in `MODELS`, or an option that it lacks.
@@ -107,7 +107,7 @@ def build_network(
     >>> network(images).shape
     torch.Size([5, 4])
     """
-    check_options(model, options)
+    options = kept_options(model, options, width)
     check_names("encoder", [encoder], ENCODERS)
     features = scaled(128, width)
     norm = TemporalContextNorm(features, windows) if tcn else nn.Identity()

@@ -14,7 +14,7 @@ from mini_lib.functions.models.window import LENGTH, visible
 from mini_lib.functions.tasks import STEPS, as_curve
 
 FARTHEST = 30.0  # distance up to which F is worked out: that of the first and the last place in the paper
-POINTS = 121  # at which it is
+POINTS = 121  # distances at which F is worked out
 
 
 def _relational(model: FunctionTransformer, what: str) -> RelationalTransformer:

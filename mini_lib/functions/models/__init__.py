@@ -29,7 +29,7 @@ __all__ = [
     "Tokens",
     "Window",
     "build_network",
-    "check_options",
+    "kept_options",
     "options_of",
 ]
 
@@ -40,7 +40,7 @@ def options_of(model: str) -> list[str]:
     return [name for name in OPTIONS if MODELS[model][1] or name not in WINDOW_OPTIONS]
 
 
-def check_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
+def kept_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
     """The options that a network of `MODELS` does not have by itself; UsageError as `own_options` says."""
     return own_options(model, FunctionTransformer, options, options_of(model))
 
@@ -51,6 +51,6 @@ def build_network(model: str, **options) -> FunctionTransformer:
     >>> build_network("relational_window", dim=16, layers=2, heads=2).window.length.item()
     10.0
     """
-    check_options(model, options)
+    options = kept_options(model, options)
     network, window = MODELS[model]
     return network(window=window, **options)

@@ -37,8 +37,8 @@ __all__ = [
     "Pointer",
     "answer_layer",
     "build_core",
-    "check_options",
     "context_norm",
+    "kept_options",
     "sizes",
     "syntactic_attention",
 ]
@@ -124,7 +124,7 @@ def sizes(model: str, task: str, features: int) -> dict[str, int]:
     return SIZES[task].get(model, {})
 
 
-def check_options(
+def kept_options(
     model: str, options: Mapping[str, object], own_sizes: Mapping[str, int] | None = None
 ) -> dict[str, object]:
     """The options that a mechanism of these `sizes` does not have by itself; see `own_options`.
@@ -159,7 +159,7 @@ def build_core(
     >>> core(torch.randn(5, 6, 128)).shape, core.states(torch.randn(5, 6, 128)).shape
     (torch.Size([5, 2]), torch.Size([5, 6, 65]))
     """
-    check_options(model, options)
+    kept_options(model, options)  # refuses what is none
     check_names("task", [task], SIZES)
     given = {"length": length, "places": places}
     known = inspect.signature(MODELS[model]).parameters

@@ -34,8 +34,8 @@ __all__ = [
     "build_decoder",
     "build_encoder",
     "build_network",
-    "check_options",
     "draw_noise",
+    "kept_options",
     "options_of",
 ]
 
@@ -51,7 +51,7 @@ def options_of(model: str) -> list[str]:
     return [p.name for p in known if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
 
 
-def check_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
+def kept_options(model: str, options: Mapping[str, object]) -> dict[str, object]:
     """The options that a network of `MODELS` does not have by itself; UsageError as `own_options` says."""
     known = options_of(model)  # first, since the network may not be there
     return own_options(model, MODELS[model], options, known)
@@ -78,7 +78,7 @@ def build_network(
     >>> network.columns
     15
     """
-    check_options(model, options)
+    options = kept_options(model, options)
     columns = columns_of(total, machines)
     networks = build_encoder(encoder, channels, size, dim), build_decoder(decoder, channels, size, dim)
     return MODELS[model](*networks, dim, machines, columns, **options)

@@ -43,13 +43,11 @@ __all__ = [
     "StreamsTrace",
     "SyntacticAttention",
     "build_network",
-    "check_options",
+    "kept_options",
 ]
 
 
-def check_options(
-    model: str, options: Mapping[str, object], given: Collection[str] = ()
-) -> dict[str, object]:
+def kept_options(model: str, options: Mapping[str, object], given: Collection[str] = ()) -> dict[str, object]:
     """The options that a network does not have by itself; see `own_options`.
 
     UsageError for a network that is not in `MODELS`, or an option that it lacks; `given` are parameters that are no
@@ -62,5 +60,5 @@ def check_options(
 
 def build_network(model: str, **options) -> nn.Module:
     """A network of `MODELS` with the paper's sizes, unless options say otherwise."""
-    check_options(model, options)
+    options = kept_options(model, options)
     return MODELS[model](**options)
