@@ -498,7 +498,8 @@ def compare(
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     from mini_lib import reproduction
     from mini_lib.reproduction import mine
-    from mini_lib.reproduction.comparison import TUTORIAL, counted, reading_of
+    from mini_lib.reproduction.claims import readings_among
+    from mini_lib.reproduction.comparison import counted
 
     if as_json + summary + own > 1:
         raise UsageError("--json, --summary and --mine are outputs of their own; ask for one")
@@ -510,8 +511,8 @@ def compare(
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    plain = [cell for cell in chosen if reading_of(cell)[1] in ("", TUTORIAL)]
-    shown = chosen if variants or variant or summary else plain
+    folded = () if variants or variant or summary else readings_among(chosen)
+    shown = [cell for cell in chosen if cell.variant not in folded]
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))
