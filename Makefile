@@ -11,7 +11,7 @@ ALONE := OMP_NUM_THREADS=1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book zip test lab notebooks lint format unit slow stress stored browser pages vendor clean
+.PHONY: help book zip test lab notebooks lint format unit slow stress seeds stored browser pages vendor clean
 
 help:
 	@echo "make book       build the book and print where to open it"
@@ -19,7 +19,7 @@ help:
 	@echo "make test       style, unit tests, slow tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"
-	@echo "make lint | format | unit | slow | stress | stored | browser | clean"
+	@echo "make lint | format | unit | slow | stress | seeds | stored | browser | clean"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Python 3.11 or newer is needed; try make PYTHON=python3.12')"
@@ -89,6 +89,10 @@ slow: $(READY)
 # Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it twice.
 stress: $(READY)
 	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
+
+# The notebooks with other seeds: which of their statements hold for one network alone. Not in `make test`.
+seeds: $(READY)
+	$(ALONE) $(BIN)/python -m mini_lib.reproduction.other_seeds
 
 stored: $(READY)
 	$(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \

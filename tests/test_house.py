@@ -19,7 +19,7 @@ FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 DOOR = Path("__main__.py")  # where the command begins: the one file below that looks up
 COMMAND = Path("reproduction/cli.py")  # brings the wings together
 # These load a module when asked for it by name, a wing's too: a public name of a package (through `lazy_names`), a
-# trained network, a paper's cells, live figure or exercises.
+# trained network, a paper's cells, live figure, exercises or runs.
 BY_NAME = {
     *("__init__.py", "reproduction/__init__.py", "lazy.py"),
     *(
@@ -27,6 +27,7 @@ BY_NAME = {
         "reproduction/cli.py",
         "reproduction/live.py",
         "reproduction/exercises.py",
+        "reproduction/other_seeds.py",
     ),
 }
 
@@ -48,7 +49,7 @@ WING = (
     {"runs"},
 )
 UPSTAIRS = (
-    {"cells", "plotting", "launch", "cluster", "notebooks", "exercises", "html"},
+    {"cells", "plotting", "launch", "cluster", "notebooks", "other_seeds", "exercises", "html"},
     {"records"},
     {"comparison"},
     {"claims"},
