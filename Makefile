@@ -90,7 +90,7 @@ slow: $(READY)
 stress: $(READY)
 	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
 
-# The notebooks with other seeds: which of their statements hold for one network alone. Not in `make test`.
+# The notebooks with other seeds, half an hour: which of their statements hold for one network alone. Not in `make test`.
 seeds: $(READY)
 	$(ALONE) $(BIN)/python -m mini_lib.reproduction.other_seeds
 

@@ -59,19 +59,24 @@ def run(path: Path) -> None:
     """Execute one notebook and write it back; the file changes only if every cell succeeded."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
+    execute_cells(notebook, path.parent, store_widget_state=True)
+    tidy(notebook)
+    scratch = path.with_suffix(".ipynb.part")
+    nbformat.write(notebook, scratch)
+    os.replace(scratch, path)
+
+
+def execute_cells(notebook: nbformat.NotebookNode, folder: Path, **options) -> None:
+    """Run the cells in a fresh kernel with one thread, in this folder; outputs go into the notebook."""
     client = NotebookClient(
         notebook,
         kernel_name=KERNEL["name"],
         timeout=SECONDS_PER_CELL,
         record_timing=False,
-        store_widget_state=True,
-        resources={"metadata": {"path": str(path.parent)}},
+        resources={"metadata": {"path": str(folder)}},
+        **options,
     )
     client.execute(env={**os.environ, "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"})
-    tidy(notebook)
-    scratch = path.with_suffix(".ipynb.part")
-    nbformat.write(notebook, scratch)
-    os.replace(scratch, path)
 
 
 def tidy(notebook: nbformat.NotebookNode) -> None:
