@@ -36,16 +36,17 @@ def guarded(answer: Callable) -> Callable:
     def call(*given: Any) -> Any:
         try:
             result = answer(*given)
-            return list(result) if isinstance(result, GeneratorType) else result
+            result = list(result) if isinstance(result, GeneratorType) else result
         except Exception as error:  # the reader's own code may raise anything
             raise Stopped from error
+        require(result is not None, "return something; your function returned None.")
+        return result
 
     return call
 
 
 def numbers(given: Any) -> torch.Tensor:
     """Numbers as a tensor of doubles, whether they are given as a tensor, an array, a list or one number."""
-    require(given is not None, "return something; your function returned None.")
     if isinstance(given, np.ndarray):
         given = given.copy()  # torch knows no negative strides
     return torch.as_tensor(given, dtype=torch.float64).detach()
@@ -131,7 +132,8 @@ def check(name: str, answer: Any) -> None:
     """Print whether the answer to an exercise is right, or what is missing. It never raises for a wrong answer."""
     examine = find(name)
     try:
-        require(callable(answer), "give the function itself, without parentheses.")
+        called = isinstance(answer, torch.nn.Module)  # a network can be called, and is no answer
+        require(callable(answer) and not called, "give the function itself, without parentheses.")
         examine(guarded(answer))
     except Stopped as stopped:
         error = stopped.__cause__

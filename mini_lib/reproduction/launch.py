@@ -92,6 +92,8 @@ def forget_checkpoints(runs: Iterable[tuple[Job, Run]], folder: Path) -> Iterato
 
 _counter = None
 _halt = None
+_working = False
+_ending = False
 
 
 def _start_worker(counter, halt) -> None:
@@ -99,6 +101,7 @@ def _start_worker(counter, halt) -> None:
     global _counter, _halt
     _counter, _halt = counter, halt
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end_soon)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -109,19 +112,37 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _end_soon(number, frame) -> None:
+    """Keep the checkpoint first: a scheduler ends the workers along with their parent."""
+    global _ending
+    _ending = True
+    if not _working:
+        os._exit(1)
+
+
 def _count(updates: int) -> None:
     with _counter.get_lock():
         _counter.value += updates
 
 
 def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
+    global _working
+
     def stop(update: int) -> bool:
-        return bool(_halt.value) or past(deadline)
+        return bool(_halt.value) or _ending or past(deadline)
 
     if stop(0):
         return None
-    training_run = job.build(job.settings, job.seed)
-    return train([training_run], checkpoints=checkpoints, stop=stop, progress=_count)[0]
+    _working = True
+    try:
+        training_run = job.build(job.settings, job.seed)
+        return train([training_run], checkpoints=checkpoints, stop=stop, progress=_count)[0]
+    finally:
+        _working = False
+        if _ending:  # in a second, when the parent has the run
+            leave = threading.Timer(1.0, os._exit, (1,))
+            leave.daemon = True
+            leave.start()
 
 
 def past(deadline: float | None) -> bool:

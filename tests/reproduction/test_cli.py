@@ -495,14 +495,18 @@ def gone(group):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("end", "moment", "trained"),
+    ("end", "send", "moment", "trained"),
     [
-        (signal.SIGINT, r"^0 of 1 runs: 0 updates", False),  # while the worker starts
-        (signal.SIGINT, r"^0 of 1 runs: [1-9]\d* updates", True),
-        (signal.SIGTERM, r"^0 of 1 runs: [1-9]\d* updates", True),
+        # To the command and its workers, as a terminal and many a scheduler do; or to the command alone.
+        (signal.SIGINT, os.killpg, r"^0 of 1 runs: 0 updates", False),  # while the worker starts
+        (signal.SIGINT, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
+        (signal.SIGTERM, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
+        (signal.SIGTERM, os.kill, r"^0 of 1 runs: [1-9]\d* updates", True),
     ],
 )
-def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(end, moment, trained, tmp_path):
+def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(
+    end, send, moment, trained, tmp_path
+):
     where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
     process = subprocess.Popen(
         [sys.executable, "-c", HEARING, *map(str, (*LONG, *where))],
@@ -513,10 +517,7 @@ def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(end, 
     )
     with process.stderr as said:
         assert any(re.search(moment, line) for line in said), "it did not come to this"
-        if end == signal.SIGINT:
-            os.killpg(process.pid, end)  # as a terminal does: to the command and its workers
-        else:
-            process.send_signal(end)
+        send(process.pid, end)
         began = time.monotonic()
         rest = [line.strip() for line in said if "0 of 1 runs" not in line]
         assert process.wait() == 130

@@ -89,10 +89,15 @@ def test_a_dead_kernel_does_not_end_the_list(tmp_path, capsys):
     ]
 
 
-def test_a_path_without_notebooks_is_refused(tmp_path):
-    with pytest.raises(SystemExit) as stop:
-        other_seeds.main([str(tmp_path)])
-    assert stop.value.code == 2
+def test_what_is_no_notebook_is_refused(tmp_path, capsys):
+    readme = tmp_path / "folder" / "README.md"
+    readme.parent.mkdir()
+    readme.write_text("# Title")
+    for path, hint in ((readme.parent, "no notebook there"), (readme, "is no notebook")):
+        with pytest.raises(SystemExit) as stop:
+            other_seeds.main([str(path)])
+        assert stop.value.code == 2
+        assert f"{hint}; name an .ipynb file or a folder that holds some" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wing", other_seeds.WINGS)
