@@ -14,6 +14,8 @@ import torch
 
 from mini_lib.errors import check_names
 
+NOTHING = "return something; your function returned None."
+
 
 class NotYet(Exception):
     """What is missing in an answer, in a sentence for the reader."""
@@ -36,17 +38,16 @@ def guarded(answer: Callable) -> Callable:
     def call(*given: Any) -> Any:
         try:
             result = answer(*given)
-            result = list(result) if isinstance(result, GeneratorType) else result
+            return list(result) if isinstance(result, GeneratorType) else result
         except Exception as error:  # the reader's own code may raise anything
             raise Stopped from error
-        require(result is not None, "return something; your function returned None.")
-        return result
 
     return call
 
 
 def numbers(given: Any) -> torch.Tensor:
     """Numbers as a tensor of doubles, whether they are given as a tensor, an array, a list or one number."""
+    require(given is not None, NOTHING)
     if isinstance(given, np.ndarray):
         given = given.copy()  # torch knows no negative strides
     return torch.as_tensor(given, dtype=torch.float64).detach()
@@ -96,10 +97,11 @@ def same_but(before: dict[str, torch.Tensor], network: torch.nn.Module, *names: 
 
 
 def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[str, torch.Tensor]]:
-    """What the reader makes of a network, and what that held before; NotYet if the given one itself was changed."""
+    """What the reader makes of a network, and what that held before; NotYet if the given one was changed, or for None."""
     before = state_of(network)
     copy = answer(network)
     same_but(before, network)
+    require(copy is not None, NOTHING)
     return copy, before
 
 
