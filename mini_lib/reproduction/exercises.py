@@ -97,7 +97,7 @@ def same_but(before: dict[str, torch.Tensor], network: torch.nn.Module, *names: 
 
 
 def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[str, torch.Tensor]]:
-    """What the reader makes of a network, and what that held before; NotYet if the given one was changed, or for None."""
+    """What the reader makes of a network, and what that held; NotYet if the given one was changed, or for None."""
     before = state_of(network)
     copy = answer(network)
     same_but(before, network)
