@@ -129,6 +129,22 @@ def merge_streams(outputs: list) -> list:
     return merged
 
 
+def with_paths(parser: argparse.ArgumentParser, arguments: list[str] | None) -> argparse.Namespace:
+    """What is given to a command over notebooks: its own options, and as `paths` the notebooks that it names.
+
+    It ends with exit status 2 where a path has none.
+    """
+    parser.add_argument(
+        "paths", nargs="*", default=["notebooks"], metavar="PATH", help="notebooks or folders"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        given.paths = find(given.paths)
+    except FileNotFoundError as error:
+        parser.error(str(error))
+    return given
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of `python -m mini_lib.reproduction.notebooks [PATH ...]`.
 
@@ -137,15 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m mini_lib.reproduction.notebooks", description=__doc__.splitlines()[0]
     )
-    parser.add_argument(
-        "paths", nargs="*", default=["notebooks"], metavar="PATH", help="notebooks or folders"
-    )
-    paths = parser.parse_args(arguments).paths
-    try:
-        find(paths)
-    except FileNotFoundError as error:
-        parser.error(str(error))
-    return 1 if execute(paths) else 0
+    return 1 if execute(with_paths(parser, arguments).paths) else 0
 
 
 if __name__ == "__main__":

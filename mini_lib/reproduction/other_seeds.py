@@ -20,7 +20,7 @@ from pathlib import Path
 import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from mini_lib.reproduction.notebooks import execute_cells, find
+from mini_lib.reproduction.notebooks import execute_cells, with_paths
 
 WINGS = ("esbn", "scan", "functions", "kanerva", "grid")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -70,13 +70,13 @@ def _failure(cell: nbformat.NotebookNode) -> str | None:
     if not errors:
         return None
     (error,) = errors
-    name, _, _ = error.evalue.partition("\n")
+    first_line, _, _ = error.evalue.partition("\n")
     arrows = [int(line) for line in ARROW.findall(COLOUR.sub("", "\n".join(error.traceback)))]
     for statement in ast.walk(ast.parse(cell.source)):
         if isinstance(statement, ast.Assert) and error.ename == "AssertionError":
             if any(statement.lineno <= line <= statement.end_lineno for line in arrows):
                 return ast.unparse(statement)
-    return f"{error.ename}: {name}"
+    return f"{error.ename}: {first_line}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,15 +88,8 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m mini_lib.reproduction.other_seeds", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--by", type=int, default=100, help="what is added to every seed (default: 100)")
-    parser.add_argument(
-        "paths", nargs="*", default=["notebooks"], metavar="PATH", help="notebooks or folders"
-    )
-    given = parser.parse_args(arguments)
-    try:
-        paths = find(given.paths)
-    except FileNotFoundError as error:
-        parser.error(str(error))
-    for path in paths:
+    given = with_paths(parser, arguments)
+    for path in given.paths:
         try:
             failed = failing_cells(path, given.by)
         except (CellTimeoutError, DeadKernelError) as error:

@@ -102,9 +102,5 @@ def test_what_is_no_notebook_is_refused(tmp_path, capsys):
 
 @pytest.mark.parametrize("wing", other_seeds.WINGS)
 def test_build_has_to_be_given_a_seed(wing):
-    (seed,) = [
-        p
-        for n, p in signature(import_module(f"mini_lib.{wing}.runs").build).parameters.items()
-        if n == "seed"
-    ]
+    seed = signature(import_module(f"mini_lib.{wing}.runs").build).parameters["seed"]
     assert seed.default is Parameter.empty
