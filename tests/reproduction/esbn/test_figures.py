@@ -124,6 +124,13 @@ def test_learning_curves_draw_the_mean_in_its_band():
     assert texts(ax) == ["not run: LSTM, RN"]
 
 
+def test_learning_curves_of_runs_that_were_logged_at_other_updates_meet_where_all_were():
+    sparse, dense = record((20, 90)), record((40, 60, 100))
+    sparse["curve"]["update"], dense["curve"]["update"] = [1, 21], [1, 11, 21]
+    (line,) = figures.learning_curves({"one": {"ESBN": [sparse, dense]}}).axes[0].lines
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([1, 21], [30, 95])
+
+
 def test_several_panels_of_learning_curves_share_a_legend_with_every_network_once():
     one, other = (
         {"ESBN": [record((20, 90)), record((40, 100))]},

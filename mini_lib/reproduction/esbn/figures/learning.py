@@ -69,14 +69,21 @@ def _mean_curves(ax: Axes, networks: Mapping[str, Sequence[dict]]) -> None:
     for name, records in networks.items():
         whole = [record["curve"] for record in records if not record["diverged"]]
         if whole:
-            scores = {name: [curve["score"] for curve in whole]}
-            curves(ax, whole[0]["update"], scores, xlabel="update", ylabel="")
+            updates, scores = _at_shared_updates(whole)
+            curves(ax, updates, {name: scores}, xlabel="update", ylabel="")
         else:
             absent.append(name)
     if absent:
         lines = [", ".join(absent[i : i + 3]) for i in range(0, len(absent), 3)]
         look = {"ha": "right", "va": "bottom", "fontsize": "small", "color": ABSENT}
         ax.text(0.98, 0.03, "not run: " + ",\n".join(lines), transform=ax.transAxes, **look)
+
+
+def _at_shared_updates(runs: Sequence[dict]) -> tuple[list[int], list[list[int | float]]]:
+    """The updates that all these learning curves hold, and each curve's scores there."""
+    by_update = [dict(zip(curve["update"], curve["score"], strict=True)) for curve in runs]
+    shared = sorted(set.intersection(*map(set, by_update)))
+    return shared, [[scores[update] for update in shared] for scores in by_update]
 
 
 def live_curves(runs: Mapping[str, Run | Sequence[Run]], chance: float | None = None) -> Figure:
