@@ -8,6 +8,7 @@ from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.comparison import counted, is_papers
 from mini_lib.reproduction.ledger import table
 from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
+from mini_lib.reproduction.records import timed_alone
 
 WORKERS = (1, 8, 64)
 COSTS = "<!-- costs -->"  # a line: the page shows what stands before it and what comes after in two places
@@ -95,11 +96,11 @@ def _was(records: list[dict]) -> str:
 
 
 def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs) -> str:
-    """Hours of a GPU: a paper's runs that were timed on one stand for its others, an assumption for other papers."""
+    """Hours of a GPU: a paper's runs that had one to themselves stand for its others, else an assumption does."""
     sentences, hours = [], 0.0
     for title, costs in by_paper.items():
         seconds = sum(cost.seconds for cost in costs)
-        own = [record for record in timed if record["paper"] == names[title]]
+        own = [record for record in timed if record["paper"] == names[title] and timed_alone(record)]
         if not own:
             hours += seconds / CORES_OF_A_GPU / 3600
             continue
@@ -108,8 +109,9 @@ def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str
         hours += seconds * spent / cores / 3600
         precisions = " and ".join(sorted({record["provenance"]["precision"] for record in own}))
         sentences.append(
-            f"*{title}*: {counted(len(own), 'run')} on record {_was(own)} made on a GPU, in {precisions}, in "
-            f"{span(spent)}; a core would take {span(cores)} for that, {cores / spent:.0f} times as long."
+            f"*{title}*: {counted(len(own), 'run')} on record {_was(own)} made on a GPU, one stack at a time, "
+            f"in {precisions}, in {span(spent)}; a core would take {span(cores)} for that, "
+            f"{cores / spent:.0f} times as long."
         )
     others = "For the other papers we assume" if sentences else "We assume"
     if not sentences:

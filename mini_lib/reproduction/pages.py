@@ -336,7 +336,7 @@ def _provenance(comparisons: list[Comparison]) -> list[str]:
     provenances = [record["provenance"] for record in records]
     hours = Counter()
     for each in provenances:
-        hours[each["device"].split(":")[0]] += each["seconds"] / 3600
+        hours[each["device"].split(":")[0]] += each["seconds"] / each.get("at_once", 1) / 3600
     spent = " and ".join(f"{amount:.1f} {device} hours" for device, amount in sorted(hours.items()))
     items = {
         "devices": _tally(each["device"] for each in provenances),
@@ -346,7 +346,7 @@ def _provenance(comparisons: list[Comparison]) -> list[str]:
         "made from": f"{min(each['date'] for each in provenances)} to {max(each['date'] for each in provenances)}",
     }
     lines = "\n".join(f"- {label}: {text}" for label, text in items.items())
-    text = f"### Provenance\n\n{len(records)} runs, {spent} (CPU hours are of one core)."
+    text = f"### Provenance\n\n{counted(len(records), 'run')}, {spent} (CPU hours are of one core)."
     return [text, *_fold("Devices, versions and dates", [lines])]
 
 

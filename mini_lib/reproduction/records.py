@@ -86,6 +86,11 @@ def record_of(
     }
 
 
+def timed_alone(record: dict) -> bool:
+    """Whether the run's seconds tell what it takes; not where other stacks shared its GPU, `at_once` in all."""
+    return record["provenance"].get("at_once", 1) == 1
+
+
 def _rounded(value: int | float) -> int | float:
     small = 0 < abs(value) < 0.1
     return float(f"{value:.5g}") if small else round(value, 6)

@@ -67,10 +67,12 @@ def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     )
     assert text.endswith("By that, all of it is 1 GPU-hours.")  # 18 core-hours, of which 20 are one
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
-    assert "was made on a GPU, in fp32, in 6 min; a core would take 60 min for that, 10 times as" in text
+    assert (
+        "was made on a GPU, one stack at a time, in fp32, in 6 min; a core would take 60 min for that" in text
+    )
     assert text.endswith("By that, all of it is 2 GPU-hours.")
     twice = [timed(360.0, seed, "cuda: H", m=1) for seed in (2, 3)]
-    assert "2 runs on record were made on a GPU, in fp32, in 12 min" in capacity(
+    assert "2 runs on record were made on a GPU, one stack at a time, in fp32, in 12 min" in capacity(
         papers, [*HOURS, *twice], build
     )
 
@@ -81,6 +83,16 @@ def test_a_gpu_that_was_timed_on_one_paper_says_nothing_of_another(papers):
     text = capacity(papers | {"Two": [other]}, hours, build)
     assert "For the other papers we assume that a GPU stands for 20 cores." in text
     assert text.endswith("By that, all of it is 4 GPU-hours.")  # 1.8 of the first, 2 of the other
+
+
+def test_runs_that_shared_a_gpu_do_not_tell_what_one_takes_alone(papers):
+    shared = timed(3600.0, 2, "cuda: H", m=1)
+    shared["provenance"]["at_once"] = 11
+    text = capacity(papers, [*HOURS, shared], build)
+    assert text.startswith("1 of the 3 runs on record was made on a GPU.")
+    assert "**GPU-hours are not measured**" in text
+    beside = capacity(papers, [*HOURS, shared, timed(360.0, 3, "cuda: H", m=1)], build)
+    assert "1 run on record was made on a GPU, one stack at a time, in fp32, in 6 min" in beside
 
 
 def test_the_page_says_first_what_was_trained_on_a_gpu(papers):

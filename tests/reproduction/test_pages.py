@@ -163,6 +163,15 @@ def test_provenance_tells_devices_versions_and_hours(page):
     assert "- made from: 2026-11-01 to 2026-11-10" in page
 
 
+def test_a_run_that_shared_its_gpu_counts_for_its_part_of_the_hours(papers, tmp_path):
+    store = Records(tmp_path / "records")
+    shared = record(1, 99.0, m=0)
+    shared["provenance"] |= {"device": "cuda: H", "seconds": 18000.0, "at_once": 10}
+    store.add(shared, TABLE)
+    page = write_pages(tmp_path, papers, store)[0].read_text(encoding="utf-8")
+    assert "1 run, 0.5 cuda hours" in page
+
+
 def test_without_records_the_page_says_so(papers, tmp_path):
     text = write_pages(tmp_path, papers, Records(tmp_path))[0].read_text(encoding="utf-8")
     assert "No runs on record yet." in text

@@ -96,6 +96,13 @@ def test_on_a_gpu_runs_on_gpus_tell_and_else_it_stands_for_cores():
     assert cost(on_both[:1], "cuda") == (pytest.approx(100.0 / plan.CORES_OF_A_GPU), False)
 
 
+def test_a_run_that_shared_its_gpu_tells_nothing():
+    alone, shared = timed(3.0, 2, "cuda: H"), timed(30.0, 3, "cuda: H")
+    shared["provenance"]["at_once"] = 11
+    assert cost([alone, shared], "cuda") == (3.0, True)
+    assert cost([timed(100.0), shared], "cuda") == (pytest.approx(100.0 / plan.CORES_OF_A_GPU), False)
+
+
 def test_what_is_stored_is_read_again(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(plan, "STORED", tmp_path / "costs.json")
