@@ -101,14 +101,19 @@ def build_run(settings: dict, seed: int) -> "TrainingRun":
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
     """The cells of a table, or of a paper or a study (of all papers, without one), narrowed by name.
 
-    UsageError on unknown names.
+    Instead of a table, the id of a cell. UsageError on unknown names.
     """
     from mini_lib.reproduction.comparison import filter_cells
 
     paper = (table or "").split(".")[0]
     known = (*WINGS, *STUDIES)
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
-    if table in known:
+    by_id = {cell.id: cell for cell in chosen}
+    if table in by_id:
+        chosen, table = [by_id[table]], None
+    elif table and "/" in table:
+        raise unknown_name_error("cell", table, by_id)
+    elif table in known:
         table = None
     elif table and "." not in table:
         raise unknown_name_error(
@@ -204,7 +209,10 @@ def deadline_of(budget: str | None, started: float) -> float | None:
 @app.command()
 def reproduce(
     context: typer.Context,
-    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11.")] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="Such as esbn.table11, or the id of a cell, as `mini-lib compare` prints it."),
+    ] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
     every: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
@@ -480,7 +488,9 @@ def weights(
 
 @app.command()
 def compare(
-    table: Annotated[str | None, typer.Argument(help="Such as esbn.table11; all without one.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(help="Such as esbn.table11, or the id of a cell; all without one.")
+    ] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
     variants: VariantsOption = False,
@@ -511,7 +521,8 @@ def compare(
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    folded = () if variants or variant or summary else readings_among(chosen)
+    named = len(chosen) == 1  # such as one by its id, which may be of another reading
+    folded = () if variants or variant or summary or named else readings_among(chosen)
     shown = [cell for cell in chosen if cell.variant not in folded]
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:

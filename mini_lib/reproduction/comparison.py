@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from mini_lib.errors import CorruptFileError, unknown_name_error
+from mini_lib.errors import CorruptFileError, UsageError, unknown_name_error
 from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.records import Records
 
@@ -268,6 +268,8 @@ def filter_cells(cells: list[Cell], **wanted: Iterable[str] | None) -> list[Cell
     for name, values in wanted.items():
         values, known = list(values or ()), list(dict.fromkeys(getattr(cell, name) for cell in cells))
         for value in values:
+            if value not in known and not any(known):
+                raise UsageError(f"no {name} {value!r}: these cells of {cells[0].table} have no {name}")
             if value not in known:
                 raise unknown_name_error(name, value, filter(None, known))
         cells = [cell for cell in cells if not values or getattr(cell, name) in values]

@@ -158,6 +158,14 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             ("compare", "scan.table1", "--variant", "tutorail"),
             "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint;",
         ),
+        (
+            ("compare", "esbn.table11", "--rows", "ESBN", "--variant", "tutorial"),
+            "no variant 'tutorial': these cells of esbn.table11 have no variant",
+        ),
+        (
+            ("compare", "esbn.table11/ESBM/m=95"),
+            "unknown cell 'esbn.table11/ESBM/m=95'; did you mean 'esbn.table11/ESBN/m=95'?",
+        ),
         (("compare", "--json", "--summary"), "ask for one"),
         (("compare", "--summary", "--variants"), "--variants is for the list of cells"),
         (("compare", "--mine", "--summary"), "ask for one"),
@@ -266,6 +274,17 @@ def test_compare_can_be_narrowed_to_a_variant(run, tmp_path):
     assert [line.split("  ")[0] for line in lines] == ["scan.table1/Syntactic Attention/Add jump/tutorial"]
     found = json.loads(compare("--variant", "released files", "--json"))
     assert {row["variant"] for row in found} == {"released files"}
+
+
+@pytest.mark.parametrize("cell", ["esbn.table9/ESBN + TCN/m=98", "scan.table1/CNN/Simple"])
+def test_the_id_of_a_cell_that_compare_prints_stands_for_it_in_a_command(run, tmp_path, cell):
+    code, out, _ = run("compare", cell, "--records", tmp_path)
+    assert (code, [line.split("  ")[0] for line in out.splitlines()]) == (0, ["id", cell])
+
+
+def test_so_does_the_id_of_another_reading(run, tmp_path):
+    reading = "scan.table1/Syntactic Attention/Add jump/tutorial"
+    assert run("compare", reading, "--records", tmp_path)[1].splitlines()[1].startswith(f"{reading} ")
 
 
 def test_merge_takes_records_over_once(run, made, tmp_path):
