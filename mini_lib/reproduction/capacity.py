@@ -8,7 +8,7 @@ from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.comparison import counted, is_papers
 from mini_lib.reproduction.ledger import table
 from mini_lib.reproduction.plan import CORES_OF_A_GPU, Build, Cost, Costs, Step, schedule, span
-from mini_lib.reproduction.records import timed_alone
+from mini_lib.reproduction.records import stacks_at_once
 
 WORKERS = (1, 8, 64)
 COSTS = "<!-- costs -->"  # a line: the page shows what stands before it and what comes after in two places
@@ -98,9 +98,10 @@ def _was(records: list[dict]) -> str:
 def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str, str], on_cpu: Costs) -> str:
     """Hours of a GPU: a paper's runs that had one to themselves stand for its others, else an assumption does."""
     sentences, hours = [], 0.0
+    alone = [record for record in timed if stacks_at_once(record) == 1]
     for title, costs in by_paper.items():
         seconds = sum(cost.seconds for cost in costs)
-        own = [record for record in timed if record["paper"] == names[title] and timed_alone(record)]
+        own = [record for record in alone if record["paper"] == names[title]]
         if not own:
             hours += seconds / CORES_OF_A_GPU / 3600
             continue
@@ -115,6 +116,10 @@ def _on_gpus(timed: list[dict], by_paper: dict[str, list[Cost]], names: dict[str
         )
     others = "For the other papers we assume" if sentences else "We assume"
     if not sentences:
-        sentences.append("**GPU-hours are not measured**, since no run of a paper's table was made on one.")
+        sentences.append("**GPU-hours are not measured**, since no run of a paper's table had one to itself.")
+    if shared := len(timed) - len(alone):
+        sentences.append(
+            f"{counted(shared, 'run')} shared a GPU with other stacks; such times tell nothing of one alone."
+        )
     sentences.append(f"{others} that a GPU stands for {CORES_OF_A_GPU} cores.")
     return " ".join([*sentences, f"By that, all of it is {hours:,.0f} GPU-hours."])

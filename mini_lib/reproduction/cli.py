@@ -138,7 +138,7 @@ def to_read(folder: Path | None) -> "Records":
 def list_(
     table: Annotated[
         str | None,
-        typer.Argument(help="Such as scan.table1, or a paper's, such as scan: every cell of it."),
+        typer.Argument(help="Such as scan.table1, or a paper, such as scan: every cell of it."),
     ] = None,
     records: RecordsOption = None,
 ) -> None:
@@ -521,8 +521,8 @@ def compare(
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    named = len(chosen) == 1  # such as one by its id, which may be of another reading
-    folded = () if variants or variant or summary or named else readings_among(chosen)
+    alone = len(chosen) == 1  # one cell is never folded away
+    folded = () if variants or variant or summary or alone else readings_among(chosen)
     shown = [cell for cell in chosen if cell.variant not in folded]
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:

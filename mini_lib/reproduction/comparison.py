@@ -268,9 +268,10 @@ def filter_cells(cells: list[Cell], **wanted: Iterable[str] | None) -> list[Cell
     for name, values in wanted.items():
         values, known = list(values or ()), list(dict.fromkeys(getattr(cell, name) for cell in cells))
         for value in values:
-            if value not in known and not any(known):
-                raise UsageError(f"no {name} {value!r}: these cells of {cells[0].table} have no {name}")
             if value not in known:
+                if not any(known):
+                    tables = ", ".join(dict.fromkeys(cell.table for cell in cells))
+                    raise UsageError(f"unknown {name} {value!r}: the cells of {tables} have none")
                 raise unknown_name_error(name, value, filter(None, known))
         cells = [cell for cell in cells if not values or getattr(cell, name) in values]
     return cells

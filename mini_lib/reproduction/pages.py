@@ -25,7 +25,7 @@ from mini_lib.reproduction.comparison import (
     table_name,
     table_order,
 )
-from mini_lib.reproduction.records import Records
+from mini_lib.reproduction.records import Records, stacks_at_once
 
 RECORDS = "mini_lib/reproduction/records"  # in the repository
 MOST_COLUMNS = 5  # of the papers' tables; what has more, and fewer rows, is laid on its side
@@ -335,8 +335,8 @@ def _provenance(comparisons: list[Comparison]) -> list[str]:
         return ["### Provenance\n\nNo runs on record yet."]
     provenances = [record["provenance"] for record in records]
     hours = Counter()
-    for each in provenances:
-        hours[each["device"].split(":")[0]] += each["seconds"] / each.get("at_once", 1) / 3600
+    for record, each in zip(records, provenances, strict=True):
+        hours[each["device"].split(":")[0]] += each["seconds"] / stacks_at_once(record) / 3600
     spent = " and ".join(f"{amount:.1f} {device} hours" for device, amount in sorted(hours.items()))
     items = {
         "devices": _tally(each["device"] for each in provenances),

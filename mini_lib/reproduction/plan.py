@@ -23,7 +23,7 @@ from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.claims import load_claims, readings_among
 from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, counted, prints_numbers, scale_of
 from mini_lib.reproduction.launch import Job
-from mini_lib.reproduction.records import Records, timed_alone
+from mini_lib.reproduction.records import Records, stacks_at_once
 from mini_lib.settings import settings_hash
 from mini_lib.storage import read_checkpoint, write_atomically
 from mini_lib.training_run import TrainingRun
@@ -74,7 +74,7 @@ class Costs:
         self._on_cpu = None if kind == "cpu" else Costs(records, "cpu", build)
         alike = defaultdict(list)
         for record in records:
-            on_it = record["provenance"]["device"].startswith(kind) and timed_alone(record)
+            on_it = record["provenance"]["device"].startswith(kind) and stacks_at_once(record) == 1
             if on_it and not record["diverged"]:
                 alike[record["hash"]].append(record)
         self._points: dict[tuple, list[Point]] = defaultdict(list)

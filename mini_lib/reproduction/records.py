@@ -86,9 +86,12 @@ def record_of(
     }
 
 
-def timed_alone(record: dict) -> bool:
-    """Whether the run's seconds tell what it takes; not where other stacks shared its GPU, `at_once` in all."""
-    return record["provenance"].get("at_once", 1) == 1
+def stacks_at_once(record: dict) -> int:
+    """How many stacks shared the GPU of a run. Its seconds tell what it takes only where that is one.
+
+    More than one stands as `at_once` in the provenance of runs that a script of ours trained side by side.
+    """
+    return record["provenance"].get("at_once", 1)
 
 
 def _rounded(value: int | float) -> int | float:

@@ -63,7 +63,7 @@ def test_what_was_never_run_is_said_to_be_estimated(papers):
 def test_hours_of_a_gpu_are_an_assumption_until_runs_were_made_on_one(papers):
     text = capacity(papers, HOURS, build)
     assert (
-        "**GPU-hours are not measured**, since no run of a paper's table was made on one. We assume" in text
+        "**GPU-hours are not measured**, since no run of a paper's table had one to itself. We assume" in text
     )
     assert text.endswith("By that, all of it is 1 GPU-hours.")  # 18 core-hours, of which 20 are one
     text = capacity(papers, [*HOURS, timed(360.0, 2, "cuda: H", m=1)], build)
@@ -90,7 +90,7 @@ def test_runs_that_shared_a_gpu_do_not_tell_what_one_takes_alone(papers):
     shared["provenance"]["at_once"] = 11
     text = capacity(papers, [*HOURS, shared], build)
     assert text.startswith("1 of the 3 runs on record was made on a GPU.")
-    assert "**GPU-hours are not measured**" in text
+    assert "no run of a paper's table had one to itself. 1 run shared a GPU with other stacks" in text
     beside = capacity(papers, [*HOURS, shared, timed(360.0, 3, "cuda: H", m=1)], build)
     assert "1 run on record was made on a GPU, one stack at a time, in fp32, in 6 min" in beside
 

@@ -159,8 +159,8 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             "unknown variant 'tutorail'; did you mean 'tutorial'? known: last checkpoint;",
         ),
         (
-            ("compare", "esbn.table11", "--rows", "ESBN", "--variant", "tutorial"),
-            "no variant 'tutorial': these cells of esbn.table11 have no variant",
+            ("compare", "esbn", "--rows", "RMTS", "--columns", "m=95", "--variant", "tutorial"),
+            "unknown variant 'tutorial': the cells of esbn.table19 have none",
         ),
         (
             ("compare", "esbn.table11/ESBM/m=95"),
@@ -282,8 +282,9 @@ def test_the_id_of_a_cell_that_compare_prints_stands_for_it_in_a_command(run, tm
     assert (code, [line.split("  ")[0] for line in out.splitlines()]) == (0, ["id", cell])
 
 
-def test_so_does_the_id_of_another_reading(run, tmp_path):
-    reading = "scan.table1/Syntactic Attention/Add jump/tutorial"
+def test_the_id_of_a_reading_that_is_folded_shows_it(run, tmp_path):
+    reading = "scan.table1/Syntactic Attention/Add jump/last checkpoint"
+    assert reading not in run("compare", "scan.table1", "--records", tmp_path)[1]
     assert run("compare", reading, "--records", tmp_path)[1].splitlines()[1].startswith(f"{reading} ")
 
 
