@@ -13,6 +13,8 @@ def main() -> None:
     """Load the command and run it; see `mini_lib.reproduction.cli`."""
     started = time.time()
     try:
+        import numpy  # noqa: F401 (first, since torch would load it and lose an interrupt meanwhile)
+
         from mini_lib.reproduction import cli  # here, since it takes seconds
 
         cli.main(started)

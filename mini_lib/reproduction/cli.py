@@ -111,7 +111,7 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     by_id = {cell.id: cell for cell in chosen}
     if table in by_id:
         chosen, table = [by_id[table]], None
-    elif table and "/" in table:
+    elif is_id(table):
         raise unknown_name_error("cell", table, by_id)
     elif table in known:
         table = None
@@ -121,6 +121,11 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
         )
     tables = None if table is None else [table]
     return filter_cells(chosen, table=tables, row=rows, column=columns, variant=variants)
+
+
+def is_id(table: str | None) -> bool:
+    """Whether what stands in the place of a table is meant as the id of a cell."""
+    return table is not None and "/" in table
 
 
 def to_read(folder: Path | None) -> "Records":
@@ -138,7 +143,7 @@ def to_read(folder: Path | None) -> "Records":
 def list_(
     table: Annotated[
         str | None,
-        typer.Argument(help="Such as scan.table1, or a paper, such as scan: every cell of it."),
+        typer.Argument(help="Such as scan.table1, a paper, such as scan, or the id of a cell."),
     ] = None,
     records: RecordsOption = None,
 ) -> None:
@@ -258,7 +263,8 @@ def reproduce(
     """Train what a table still lacks; what is on record is not trained again, what was stopped goes on.
 
     The first line printed says where the records of these runs go. Then comes the plan, what is worth most first:
-    what claims without a verdict lack, then rows of tables, the cheap before the dear.
+    what claims without a verdict lack, the cheap before the dear; then rows of tables, those first that lack the
+    smallest part of their runs.
     """
     from mini_lib.devices import check_precision, describe, pick_device
     from mini_lib.reproduction import cluster, mine, plan
@@ -278,7 +284,7 @@ def reproduce(
         raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     check_stored_seeds(seeds)
     chosen = cells(table, rows, columns, variant)
-    if not variant and not variants:
+    if not (variant or variants or is_id(table)):
         chosen = [cell for cell in chosen if not cell.variant]
     check_names("launcher", [launcher], ("local", "ray"))
     source = context.get_parameter_source("ray_address")  # the environment may name one for other programs
@@ -521,8 +527,7 @@ def compare(
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    alone = len(chosen) == 1  # one cell is never folded away
-    folded = () if variants or variant or summary or alone else readings_among(chosen)
+    folded = () if variants or variant or summary or is_id(table) else readings_among(chosen)
     shown = [cell for cell in chosen if cell.variant not in folded]
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:

@@ -236,12 +236,13 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     measured = [each for each in comparisons if each.ours.n]
     waiting = [each for each in comparisons if not each.ours.n]
     parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
-    parts += ["No runs yet."] * (not measured) + _grids(measured)
+    order = list(dict.fromkeys(each.cell.column for each in comparisons))
+    parts += ["No runs yet."] * (not measured) + _grids(measured, order)
     parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
     missing = (
         f"`mini-lib reproduce {table}` trains what is missing; with `--variant NAME`, that of a variant."
     )
-    grids = [missing, *_grids(waiting)] if waiting else []
+    grids = [missing, *_grids(waiting, order)] if waiting else []
     return parts + _fold(f"{counted(len(waiting), 'cell')} without a run", grids)
 
 
@@ -250,13 +251,14 @@ def _fold(summary: str, parts: list[str]) -> list[str]:
     return [f"<details>\n<summary>{summary}</summary>", *parts, "</details>"] if parts else []
 
 
-def _grids(comparisons: list[Comparison]) -> list[str]:
-    """A table of entries for each variant, that which fills the table first."""
+def _grids(comparisons: list[Comparison], order: list[str]) -> list[str]:
+    """A table of entries for each variant, that which fills the table first; its columns in this order."""
     parts = []
     for variant in sorted({each.cell.variant: None for each in comparisons}, key=bool):
         own = [each for each in comparisons if each.cell.variant == variant]
         parts += [f"{_heading(own[0].cell)}: *{variant}*."] if variant else []
         rows, columns, at = glance.places(own)
+        columns.sort(key=order.index)
         lines = [(row, *(_entry(at.get((row, column))) for column in columns)) for row in rows]
         table = [("", *columns), *lines]
         if len(columns) > max(MOST_COLUMNS, len(rows)):

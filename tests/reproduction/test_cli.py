@@ -288,6 +288,12 @@ def test_the_id_of_a_reading_that_is_folded_shows_it(run, tmp_path):
     assert run("compare", reading, "--records", tmp_path)[1].splitlines()[1].startswith(f"{reading} ")
 
 
+def test_the_id_of_a_reading_is_trained_where_it_is_named(run, tmp_path):
+    reading = "esbn.table11/ESBN + TCN/m=95/released images"
+    code, out, _ = run("reproduce", reading, "--seeds", 3, "--dry-run", "--records", tmp_path)
+    assert (code, out.splitlines()[0].split(" to make")[0]) == (0, "3 runs")
+
+
 def test_merge_takes_records_over_once(run, made, tmp_path):
     merge = ("results", "merge", made / "records", "--records", tmp_path / "there")
     assert run(*merge)[1] == "2 records merged, 0 known already\n"
@@ -545,6 +551,25 @@ def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(
     assert rest == [INTERRUPTED]
     assert gone(process.pid), "a worker lives on"
     assert [updates > 0 for updates in saved_updates(tmp_path / "checkpoints")] == [True] * trained
+
+
+INTERRUPTED_IN_NUMPY = """
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.linalg":
+            sys.meta_path.remove(self)  # an interrupt comes once
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["mini-lib", "list"]
+from mini_lib.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_while_numpy_loads_is_not_lost_in_torch():
+    said = subprocess.run([sys.executable, "-c", INTERRUPTED_IN_NUMPY], capture_output=True, text=True)
+    assert (said.returncode, said.stderr) == (130, f"{INTERRUPTED}\n")
 
 
 def test_an_interrupt_while_libraries_load_says_the_same_line(monkeypatch, capsys):

@@ -172,6 +172,21 @@ def test_a_run_that_shared_its_gpu_counts_for_its_part_of_the_hours(papers, tmp_
     assert "1 run, 0.5 cuda hours" in page
 
 
+def test_columns_stand_in_the_order_of_the_table_whatever_has_runs(tmp_path):
+    wing, store = ModuleType("experiments"), Records(tmp_path / "records")
+    wing.PAPER, wing.TITLE = "esbn", "A title"
+    wing.CELLS = [
+        cell(row=f"{name} + TCN", column=f"m={m}", m=m, model=name)
+        for name in ("ESBN", "LSTM")
+        for m in (0, 95)
+    ]
+    store.add(record(m=95, model="ESBN"), TABLE)
+    store.add(record(m=0, model="LSTM"), TABLE)
+    page = write_pages(tmp_path, [wing], store)[0].read_text(encoding="utf-8")
+    assert "|  | m=0 | m=95 |" in page
+    assert "|  | m=95 | m=0 |" not in page
+
+
 def test_without_records_the_page_says_so(papers, tmp_path):
     text = write_pages(tmp_path, papers, Records(tmp_path))[0].read_text(encoding="utf-8")
     assert "No runs on record yet." in text

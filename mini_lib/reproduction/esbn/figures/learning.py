@@ -1,5 +1,6 @@
 """Learning curves (Figures 4, 5, 7 and 8), and networks that were just trained."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def _chance(ax: Axes, level: float | None) -> None:
 def learning_curves(
     panels: Mapping[str, Mapping[str, Sequence[dict]]], *, logarithmic: bool = False
 ) -> Figure:
-    """Draw Figures 4, 5, 7, 8: training accuracy against updates, one panel a task.
+    """Draw Figures 4, 5, 7, 8: training accuracy against updates, one panel a task, up to three in a row.
 
     Panels are given by title, with the records of every network by name. A line is the mean over runs in a band of
     one standard error; that of a single run is dashed. A network without finished runs is named in its panel as not
@@ -40,12 +41,17 @@ def learning_curves(
     """
     require_nonempty("panel of records", panels)
     with style():
-        size = (max(5.6, 3.6 * len(panels)), 3.6)
-        fig, axes = figure(1, len(panels), size=size, squeeze=False, sharey=True)
-        for ax, (title, networks) in zip(axes[0], panels.items(), strict=True):
+        columns = len(panels) if len(panels) < 4 else 2
+        rows = math.ceil(len(panels) / columns)
+        size = (max(5.6, 3.6 * columns), 3.6 if rows == 1 else 3.0 * rows)
+        fig, axes = figure(rows, columns, size=size, squeeze=False, sharey=True)
+        for empty in axes.flat[len(panels) :]:
+            empty.remove()
+        for ax, (title, networks) in zip(axes.flat, panels.items(), strict=False):
             _mean_curves(ax, networks)
             ax.set(title=title, xlabel="update", ylim=(-3, 103), xscale="log" if logarithmic else "linear")
-        axes[0, 0].set_ylabel("training accuracy (%)")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("training accuracy (%)")
         if len(panels) > 1:
             _one_legend(fig)
     return fig
