@@ -161,7 +161,7 @@ def list_(
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
             for cell in filter_cells(own, table=[name]):
-                label = f"{cell.row}{f' ({cell.variant})' if cell.variant else ''}, {cell.column}"
+                label = f"{cell.row}, {cell.column}{f', variant {cell.variant}' if cell.variant else ''}"
                 print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
 
 
@@ -231,6 +231,7 @@ def reproduce(
         list[int] | None,
         typer.Option(
             "--seed",
+            max=2**31 - 1,
             help="A seed of your own, from 101 on; repeat for more. These runs go to ./own_records, or to the "
             "folder of --records, and never among the stored ones; `mini-lib compare --mine` shows them.",
         ),
@@ -522,6 +523,8 @@ def compare(
     if variants and (own or summary):
         raise UsageError("--variants is for the list of cells; --summary and --mine show all that they have")
     if own:
+        if records is not None:
+            to_read(records)  # refuses what is no folder of records
         print(mine.listing(cells(table, rows, columns, variant), records))
         return
     if summary and variant:
