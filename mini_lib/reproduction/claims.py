@@ -112,8 +112,8 @@ class Judgement(NamedTuple):
     settings: str = ""  #: those that differ from the paper's; of a reading, from those of its scale.
 
     def __str__(self) -> str:
-        """Such as "holds @tutorial (width=0.25; weakest: ...)"."""
-        return f"{self.verdict} @{self.scale} ({'; '.join(filter(None, (self.settings, self.detail)))})"
+        """Such as "holds @tutorial (weakest: ...)"; the settings stand on the page."""
+        return f"{self.verdict} @{self.scale} ({self.detail})"
 
     def to_dict(self) -> dict:
         """For JSON."""

@@ -498,7 +498,8 @@ def test_every_scale_is_judged_by_its_own_cells(tmp_path):
         ("paper", "holds", ""),
         ("tutorial", "fails", "width=0.5"),
     ]
-    assert str(judgements[1]).startswith("fails @tutorial (width=0.5; weakest: ")
+    assert str(judgements[1]).startswith("fails @tutorial (weakest: ")
+    assert judgements[1].settings == "width=0.5"
     assert judgements[1].to_dict()["claim"] == "esbn.C99"
     assert judge([small], [rule]) == []
 
