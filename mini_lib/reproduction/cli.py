@@ -145,10 +145,11 @@ def list_(
         str | None,
         typer.Argument(help="Such as scan.table1, a paper, such as scan, or the id of a cell."),
     ] = None,
+    variants: VariantsOption = False,
     records: RecordsOption = None,
 ) -> None:
     """Tables, a line each, and how many runs they have of those wanted; of a table or a paper every cell."""
-    from mini_lib.reproduction.comparison import filter_cells, in_columns
+    from mini_lib.reproduction.comparison import counted, filter_cells, in_columns
 
     chosen, store = cells(table), to_read(records)
     if table is None:
@@ -160,9 +161,13 @@ def list_(
         print(f"{paper}: {wing(paper).TITLE}")
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
-            for cell in filter_cells(own, table=[name]):
+            of_table = filter_cells(own, table=[name])
+            shown = [cell for cell in of_table if variants or is_id(table) or not cell.variant]
+            for cell in shown:
                 label = f"{cell.row}, {cell.column}{f', variant {cell.variant}' if cell.variant else ''}"
                 print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
+            if left_out := len(of_table) - len(shown):
+                print(f"    and {counted(left_out, 'cell')} of variants: --variants shows them")
 
 
 def overview(chosen: list["Cell"], store: "Records") -> list[tuple]:

@@ -105,8 +105,12 @@ def test_list_has_a_line_a_table_with_the_runs_there_are_of_those_wanted(run, sm
 
 
 def test_list_of_one_paper_or_table(run, tmp_path):
-    _, out, _ = run("list", "esbn", "--records", tmp_path)
+    _, out, _ = run("list", "esbn", "--variants", "--records", tmp_path)
     assert out.count(" of 10 runs") == len(esbn.CELLS)
+    _, out, _ = run("list", "esbn", "--records", tmp_path)
+    assert out.count(" of 10 runs") == sum(not cell.variant for cell in esbn.CELLS)
+    of_table = sum(bool(cell.variant) for cell in esbn.CELLS if cell.table == "esbn.table12")
+    assert f"and {of_table} cells of variants: --variants shows them" in out
     _, out, _ = run("list", "scan", "--records", tmp_path)
     assert re.findall(r"^  (\S+)$", out, re.MULTILINE) == ["scan.table1", "scan.table2", "scan.starts"]
     _, out, _ = run("list", "scan.table2", "--records", tmp_path)
