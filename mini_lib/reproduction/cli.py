@@ -108,11 +108,10 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     paper = (table or "").split(".")[0]
     known = (*WINGS, *STUDIES)
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
-    by_id = {cell.id: cell for cell in chosen}
-    if table in by_id:
+    if is_id(table):
+        by_id = {cell.id: cell for cell in chosen}
+        check_names("cell", [table], by_id)
         chosen, table = [by_id[table]], None
-    elif is_id(table):
-        raise unknown_name_error("cell", table, by_id)
     elif table in known:
         table = None
     elif table and "." not in table:

@@ -236,7 +236,7 @@ def _table(comparisons: list[Comparison], book: ledger.Ledger) -> list[str]:
     measured = [each for each in comparisons if each.ours.n]
     waiting = [each for each in comparisons if not each.ours.n]
     parts = [f"({glance.table_anchor(table)})=\n### {table_name(table)}: {title}"]
-    order = list(dict.fromkeys(each.cell.column for each in comparisons))
+    _, order, _ = glance.places(comparisons)
     parts += ["No runs yet."] * (not measured) + _grids(measured, order)
     parts += _fold("The runs behind these numbers, and how to repeat them", _runs(measured))
     missing = (
