@@ -23,6 +23,7 @@ class CorruptFileError(ValueError):
 INTERRUPTED = "mini-lib: interrupted; `mini-lib reproduce` goes on where it was when it is run again"
 INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
 LISTED = 20  # names printed; of longer lists those that look most alike, since a wall of names hides the suggestion
+MOST_ALIKE = 6
 
 
 def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageError:
@@ -34,8 +35,8 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageEr
     names = [str(each) for each in known]
     nearest = _nearest(str(name), names)
     hint = f"; did you mean {nearest!r}?" if nearest else ";"
-    rest = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    shown = difflib.get_close_matches(str(name), names, n=LISTED, cutoff=0) if rest else names
+    rest = f", and {len(names) - MOST_ALIKE} more" if len(names) > LISTED else ""
+    shown = difflib.get_close_matches(str(name), names, n=MOST_ALIKE, cutoff=0) if rest else names
     listed = ("; " if any("," in each for each in shown) else ", ").join(shown) or "none"
     return UsageError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 

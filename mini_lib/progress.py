@@ -18,9 +18,9 @@ CURVE_TAIL = 100
 class Lines:
     """What stands for a bar in a file: a line a minute, and one at the end."""
 
-    def __init__(self, label: str, total: int | None, unit: str):
+    def __init__(self, label: str, total: int | None, unit: str, begun: int = 0):
         self.label, self.total, self.unit = label, total, unit
-        self.n = 0
+        self.n = self.begun = begun
         self.started = self.last_line = now()
 
     def __enter__(self) -> "Lines":
@@ -47,31 +47,43 @@ class Lines:
         """Write a line: how many are done, in what time."""
         self.last_line = now()
         line = tqdm.format_meter(
-            self.n, self.total, self.last_line - self.started, prefix=self.label, unit=self.unit, ncols=0
+            self.n,
+            self.total,
+            self.last_line - self.started,
+            prefix=self.label,
+            unit=self.unit,
+            ncols=0,
+            initial=self.begun,
         )
         print(line, file=sys.stderr, flush=True)
 
 
-def open_bar(label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True) -> tqdm | Lines:
+def open_bar(
+    label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True, begun: int = 0
+) -> tqdm | Lines:
     """A tqdm bar on a terminal or in a notebook; elsewhere, where a bar would only repeat itself, `Lines`.
 
     With `leave` a bar stays where it was, once it is closed; unless it is `shown`, it shows nothing. Nor do bars
-    show anything with TQDM_DISABLE=1 in the environment.
+    show anything with TQDM_DISABLE=1 in the environment. What had been `begun` earlier counts as done, and not for
+    the speed.
     """
     # In a notebook a bar is a widget, and no text:
     in_notebook = tqdm.status_printer is not text_bar.status_printer
     if shown and not in_notebook and not sys.stderr.isatty():
-        return Lines(label, total, unit)
+        return Lines(label, total, unit, begun)
     hidden = not shown or os.environ.get("TQDM_DISABLE") == "1"  # which tqdm heeds outside notebooks alone
-    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=hidden)
+    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=hidden, initial=begun)
 
 
 @contextmanager
 def counted(
-    label: str, total: int, progress: bool | Callable[[int], None]
+    label: str, total: int, progress: bool | Callable[[int], None], begun: int = 0
 ) -> Iterator[Callable[[int], None]]:
-    """A function that is told how many updates are done in all; it moves a bar, or tells `progress` the new ones."""
-    done, tell = 0, progress if callable(progress) else lambda new: None
+    """A function that is told how many updates are done in all; it moves a bar, or tells `progress` the new ones.
+
+    Those that an earlier training had `begun` with are not new.
+    """
+    done, tell = begun, progress if callable(progress) else lambda new: None
 
     def report(update: int) -> None:
         nonlocal done
@@ -81,7 +93,7 @@ def counted(
     if progress is not True:
         yield report
         return
-    with open_bar(label, total, "update", leave=False) as bar:
+    with open_bar(label, total, "update", leave=False, begun=begun) as bar:
         tell = bar.update
         yield report
 

@@ -72,7 +72,8 @@ def train(
         checkpoints: a folder. Every minute and on stopping each run leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
-        progress: True for a bar over updates, or a function that is told of updates done since it was last told.
+        progress: True for a bar over updates, or a function that is told of updates made since it was last told.
+            Those of a training that goes on were made earlier, and do not count for a bar's speed.
         precision: see `devices.use_precision`.
 
     Returns:
@@ -105,7 +106,7 @@ def train(
             if states[group[0].key]:
                 stack.load([states[run.key] for run in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
-            with counted(label, group[0].updates, progress) as report:
+            with counted(label, group[0].updates, progress, begun=stack.update) as report:
                 results |= {result.key: result for result in stack.run(checkpoints, stop, report)}
     for result in results.values():
         result.precision = precision if result.device == device else "fp32"
@@ -194,11 +195,10 @@ class TrainingStack:
     def run(
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
     ) -> list[Run]:
-        """Train to the end or until `stop` says so; `report` gets the number of updates done."""
+        """Train to the end or until `stop` says so; `report` gets the number of updates done in all."""
         try:
             started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
             before, halted = self.seconds, False
-            report(self.update)
             while self.update < total and any(self.alive) and not halted:
                 losses, scores = self.step(self.batch(self.update))
                 self.update += 1

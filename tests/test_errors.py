@@ -27,8 +27,8 @@ def test_offers_the_nearest_name_if_there_is_one(name, known, message):
 def test_cuts_long_lists_to_what_looks_most_alike():
     text = str(unknown_name_error("table", "kanerva.table99", TABLES))
     assert "did you mean 'kanerva.table9'?" in text
-    assert text.endswith(", and 18 more")
-    assert text.split("known: ")[1].count("kanerva.table") == 19
+    assert text.endswith(", and 32 more")
+    assert text.split("known: ")[1].count("kanerva.table") == 6
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 2.0, "3", None])

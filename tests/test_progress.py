@@ -29,6 +29,15 @@ def test_in_a_file_there_is_a_line_a_minute_and_one_at_the_end(clock, capsys):
     assert "1000/1000" in lines[2]
 
 
+def test_what_was_done_earlier_does_not_count_for_the_speed(clock, capsys):
+    with counted("a network", 1000, True, begun=900) as tell:
+        clock[0] += 10.0
+        tell(950)
+    [line] = capsys.readouterr().err.splitlines()
+    assert "950/1000" in line
+    assert " 5.00update/s" in line
+
+
 def test_on_a_terminal_a_bar_moves(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with open_bar("runs", 2, "run", leave=True) as bar:

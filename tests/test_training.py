@@ -112,12 +112,8 @@ def test_stacked_equals_alone(make):
 def test_what_was_stopped_in_one_stack_goes_on_alone_or_in_another(tmp_path):
     whole = train([toy(s, epochs=10) for s in (1, 2, 3)])
     train([toy(1, epochs=10), toy(2, epochs=10)], stacked=True, checkpoints=tmp_path, stop=lambda u: u >= 11)
-    told = []
-    others = train(
-        [toy(s, epochs=10) for s in (2, 3)], stacked=True, checkpoints=tmp_path, progress=told.append
-    )
+    others = train([toy(s, epochs=10) for s in (2, 3)], stacked=True, checkpoints=tmp_path)
     alone = train([toy(1, epochs=10)], checkpoints=tmp_path)
-    assert told[0] == 11
     for one, other in zip(whole, alone + others, strict=True):
         torch.testing.assert_close(weights(one), weights(other), rtol=1e-4, atol=1e-5)
 
@@ -385,14 +381,14 @@ def test_single_numbers_are_clipped_in_a_stack_too_and_what_asks_for_no_gradient
         assert other.model.fixed.equal(torch.ones(3))
 
 
-def test_progress_is_told_of_every_update_once(tmp_path):
+def test_progress_is_told_of_every_update_once_when_it_is_made(tmp_path):
     told = []
     train([toy(1)], progress=told.append)
     assert sum(told) == 18
     train([toy(1)], checkpoints=tmp_path, stop=lambda u: u >= 11)
     told.clear()
     train([toy(1)], checkpoints=tmp_path, progress=told.append)
-    assert (told[0], sum(told)) == (11, 18)
+    assert sum(told) == 18 - 11
 
 
 # ------------------------------------------------------------------- devices, with PyTorch's "meta" for a GPU

@@ -30,7 +30,12 @@ class Cell:
     @property
     def id(self) -> str:
         """Unique name, such as "esbn.table11/ESBN + TCN/m=95"."""
-        return "/".join(part for part in (self.table, self.row, self.column, self.variant) if part)
+        return f"{self.place}/{self.variant}" if self.variant else self.place
+
+    @property
+    def place(self) -> str:
+        """The same without the variant: which entry of which table."""
+        return "/".join(part for part in (self.table, self.row, self.column) if part)
 
     @property
     def hash(self) -> str:

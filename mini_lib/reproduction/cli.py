@@ -101,8 +101,10 @@ def build_run(settings: dict, seed: int) -> "TrainingRun":
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
     """The cells of a table, or of a paper or a study (of all papers, without one), narrowed by name.
 
-    Instead of a table, the id of a cell. UsageError on unknown names.
+    Instead of a table, the id of a claim, of which these are the cells that decide it in every reading, or of a
+    cell. UsageError on unknown names.
     """
+    from mini_lib.reproduction.claims import load_claims
     from mini_lib.reproduction.comparison import filter_cells
 
     paper = (table or "").split(".")[0]
@@ -114,6 +116,8 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
         chosen, table = [by_id[table]], None
     elif table in known:
         table = None
+    elif decided := {place for claim in load_claims() if claim.id == table for place in claim.cells()}:
+        chosen, table = [cell for cell in chosen if cell.place in decided], None
     elif table and "." not in table:
         raise unknown_name_error(
             "paper or table", table, [*known, *dict.fromkeys(cell.table for cell in chosen)]
@@ -142,7 +146,7 @@ def to_read(folder: Path | None) -> "Records":
 def list_(
     table: Annotated[
         str | None,
-        typer.Argument(help="Such as scan.table1, a paper, such as scan, or the id of a cell."),
+        typer.Argument(help="Such as scan.table1, a paper, such as scan, or the id of a claim or a cell."),
     ] = None,
     variants: VariantsOption = False,
     records: RecordsOption = None,
@@ -220,7 +224,9 @@ def reproduce(
     context: typer.Context,
     table: Annotated[
         str | None,
-        typer.Argument(help="Such as esbn.table11, or the id of a cell, as `mini-lib compare` prints it."),
+        typer.Argument(
+            help="Such as esbn.table11, or the id of a claim or a cell, as `mini-lib compare` has it."
+        ),
     ] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,
@@ -500,7 +506,8 @@ def weights(
 @app.command()
 def compare(
     table: Annotated[
-        str | None, typer.Argument(help="Such as esbn.table11, or the id of a cell; all without one.")
+        str | None,
+        typer.Argument(help="Such as esbn.table11, or the id of a claim or a cell; all without one."),
     ] = None,
     rows: RowsOption = None,
     columns: ColumnsOption = None,

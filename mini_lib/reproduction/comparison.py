@@ -258,8 +258,8 @@ def compare(
     chosen = filter_cells(list(cells), table=tables, row=rows, column=columns, variant=variants)
     places = {}
     for cell in chosen:
-        places.setdefault((cell.table, cell.row, cell.column), len(places))
-    chosen.sort(key=lambda cell: places[cell.table, cell.row, cell.column])
+        places.setdefault(cell.place, len(places))
+    chosen.sort(key=lambda cell: places[cell.place])
     return [_compare(cell, records) for cell in chosen]
 
 

@@ -28,7 +28,7 @@ def find(paths: Iterable[Path | str] = ("notebooks",)) -> list[Path]:
     found: list[Path] = []
     for path in map(Path, paths):
         below = sorted(p for p in path.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-        files = below if path.is_dir() else [path] * path.is_file()
+        files = below if path.is_dir() else [path] * (path.is_file() and path.suffix == ".ipynb")
         if not files:
             raise FileNotFoundError(
                 f"{path}: no notebook there; name an .ipynb file or a folder that holds some"

@@ -95,8 +95,6 @@ def main(arguments: list[str] | None = None) -> int:
         except (CellTimeoutError, DeadKernelError) as error:
             print(f"{path}: stopped: {type(error).__name__}", flush=True)
             continue
-        except nbformat.reader.NotJSONError:
-            parser.error(f"{path} is no notebook; name an .ipynb file or a folder that holds some")
         print(f"{path}: cells that fail: {len(failed)}", flush=True)
         for cell, failure in failed:
             print(f"  {cell}: {failure}", flush=True)

@@ -205,7 +205,9 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
 
     waiting = [claim for claim in by_claim if not has_runs(claim)]
     parts = ["### Claims", *table(list(filter(has_runs, by_claim)))]
-    parts += _fold(f"{counted(len(waiting), 'claim')} without a run at any scale", table(waiting))
+    if waiting:
+        how = f"`mini-lib reproduce {waiting[0].id}` trains what decides a claim, here the first."
+        parts += _fold(f"{counted(len(waiting), 'claim')} without a run at any scale", [how, *table(waiting)])
     notes = [f"- ({number}) {settings}" for settings, number in numbers.items()]
     return parts + _fold("What differs from the paper's settings", ["\n".join(notes)] if notes else [])
 

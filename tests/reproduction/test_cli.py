@@ -298,6 +298,18 @@ def test_the_id_of_a_reading_is_trained_where_it_is_named(run, tmp_path):
     assert (code, out.splitlines()[0].split(" to make")[0]) == (0, "3 runs")
 
 
+def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(run, tmp_path):
+    claim, folder = "kanerva.fig2c.1", ("--records", tmp_path)
+    cells = {f"kanerva.fig2c/{row}/loss" for row in ("k = 1", "k = 2")}
+    small = {f"{cell}/tutorial, balanced at first" for cell in cells}
+    shown = {line.split("  ")[0] for line in run("compare", claim, "--variants", *folder)[1].splitlines()}
+    assert cells | small < shown
+    assert {"/".join(each.split("/")[:3]) for each in shown} == {"id", *cells}
+    planned = run("reproduce", claim, "--variant", "tutorial, balanced at first", "--dry-run", *folder)[1]
+    assert f"claim {claim} @tutorial, balanced at first" in planned
+    assert planned.startswith("10 runs to make")
+
+
 def test_merge_takes_records_over_once(run, made, tmp_path):
     merge = ("results", "merge", made / "records", "--records", tmp_path / "there")
     assert run(*merge)[1] == "2 records merged, 0 known already\n"
@@ -494,11 +506,10 @@ def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
     assert "the same command goes on from there" in out
     assert list((tmp_path / "records").glob("*.jsonl")) == []
     (updates,) = saved_updates(tmp_path / "checkpoints")
-    told = []
     settings = paper_settings("same_different", 0, "esbn").to_dict()
     stop = {"checkpoints": tmp_path / "checkpoints", "stop": lambda update: True}
-    train([esbn.build(settings, 1)], progress=told.append, **stop)
-    assert told[0] == updates > 0
+    [one_more] = train([esbn.build(settings, 1)], **stop)
+    assert one_more.updates == updates + 1 > 1
 
 
 # Interrupts are heard also where a shell that ignores them (of a background job, say) started the tests, and the

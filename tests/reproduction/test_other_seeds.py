@@ -93,11 +93,12 @@ def test_what_is_no_notebook_is_refused(tmp_path, capsys):
     readme = tmp_path / "folder" / "README.md"
     readme.parent.mkdir()
     readme.write_text("# Title")
-    for path, hint in ((readme.parent, "no notebook there"), (readme, "is no notebook")):
+    for path in (readme.parent, readme):
         with pytest.raises(SystemExit) as stop:
             other_seeds.main([str(path)])
         assert stop.value.code == 2
-        assert f"{hint}; name an .ipynb file or a folder that holds some" in capsys.readouterr().err
+        said = f"{path}: no notebook there; name an .ipynb file or a folder that holds some"
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wing", other_seeds.WINGS)
