@@ -22,8 +22,8 @@ class CorruptFileError(ValueError):
 
 INTERRUPTED = "mini-lib: interrupted; `mini-lib reproduce` goes on where it was when it is run again"
 INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
-LISTED = 20  # names printed; of longer lists those that look most alike, since a wall of names hides the suggestion
-MOST_ALIKE = 6
+LISTED = 20  # so many names are all printed
+MOST_ALIKE = 6  # of a longer list, since a wall of names hides the suggestion
 
 
 def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageError:
@@ -33,10 +33,10 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageEr
     UsageError("unknown model 'lsmt'; did you mean 'lstm'? known: esbn, lstm")
     """
     names = [str(each) for each in known]
-    nearest = _nearest(str(name), names)
-    hint = f"; did you mean {nearest!r}?" if nearest else ";"
+    nearest = _most_alike(str(name), names, n=1, cutoff=0.6)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
     rest = f", and {len(names) - MOST_ALIKE} more" if len(names) > LISTED else ""
-    shown = difflib.get_close_matches(str(name), names, n=MOST_ALIKE, cutoff=0) if rest else names
+    shown = _most_alike(str(name), names, n=MOST_ALIKE, cutoff=0) if rest else names
     listed = ("; " if any("," in each for each in shown) else ", ").join(shown) or "none"
     return UsageError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")
 
@@ -56,8 +56,7 @@ def check_whole(**numbers: object) -> None:
             raise UsageError(f"{name} has to be a whole number from 1, got {value!r}")
 
 
-def _nearest(name: str, names: list[str]) -> str | None:
-    """Return the known name that looks most like `name`, upper and lower case aside, or None."""
+def _most_alike(name: str, names: list[str], n: int, cutoff: float) -> list[str]:
+    """The known names that look most like `name`, upper and lower case aside, the nearest first; `n` at most."""
     by_lower = {each.lower(): each for each in names}
-    matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[matches[0]] if matches else None
+    return [by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n, cutoff)]

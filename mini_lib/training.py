@@ -72,8 +72,8 @@ def train(
         checkpoints: a folder. Every minute and on stopping each run leaves `<key>.pt` there, and resumes from
             it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
-        progress: True for a bar over updates, or a function that is told of updates made since it was last told.
-            Those of a training that goes on were made earlier, and do not count for a bar's speed.
+        progress: True for a bar over updates, or a function that is told how many were made since it was
+            last told. Those that a resumed training has behind it are not told, nor do they count for a bar's speed.
         precision: see `devices.use_precision`.
 
     Returns:

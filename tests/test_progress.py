@@ -38,6 +38,12 @@ def test_what_was_done_earlier_does_not_count_for_the_speed(clock, capsys):
     assert " 5.00update/s" in line
 
 
+def test_nor_for_that_of_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with open_bar("a network", 1000, "update", leave=True, begun=900) as bar:
+        assert (bar.n, bar.initial) == (900, 900)
+
+
 def test_on_a_terminal_a_bar_moves(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with open_bar("runs", 2, "run", leave=True) as bar:

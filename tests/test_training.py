@@ -112,8 +112,14 @@ def test_stacked_equals_alone(make):
 def test_what_was_stopped_in_one_stack_goes_on_alone_or_in_another(tmp_path):
     whole = train([toy(s, epochs=10) for s in (1, 2, 3)])
     train([toy(1, epochs=10), toy(2, epochs=10)], stacked=True, checkpoints=tmp_path, stop=lambda u: u >= 11)
-    others = train([toy(s, epochs=10) for s in (2, 3)], stacked=True, checkpoints=tmp_path)
-    alone = train([toy(1, epochs=10)], checkpoints=tmp_path)
+    told, told_alone = [], []
+    others = train(
+        [toy(s, epochs=10) for s in (2, 3)], stacked=True, checkpoints=tmp_path, progress=told.append
+    )
+    alone = train([toy(1, epochs=10)], checkpoints=tmp_path, progress=told_alone.append)
+    total = whole[0].updates
+    assert sum(told) == (total - 11) + total  # seed 2 goes on, seed 3 begins
+    assert sum(told_alone) == total - 11
     for one, other in zip(whole, alone + others, strict=True):
         torch.testing.assert_close(weights(one), weights(other), rtol=1e-4, atol=1e-5)
 

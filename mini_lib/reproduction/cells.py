@@ -29,12 +29,12 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """Unique name, such as "esbn.table11/ESBN + TCN/m=95"."""
+        """Unique name, such as "esbn.table11/ESBN + TCN/m=95", with the variant behind it where it is one."""
         return f"{self.place}/{self.variant}" if self.variant else self.place
 
     @property
     def place(self) -> str:
-        """The same without the variant: which entry of which table."""
+        """The id without the variant, such as "esbn.table11/ESBN + TCN/m=95"."""
         return "/".join(part for part in (self.table, self.row, self.column) if part)
 
     @property

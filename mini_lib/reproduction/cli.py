@@ -23,7 +23,6 @@ from mini_lib.errors import (
     CorruptFileError,
     UsageError,
     check_names,
-    unknown_name_error,
 )
 
 if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command loads what it needs
@@ -101,8 +100,8 @@ def build_run(settings: dict, seed: int) -> "TrainingRun":
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
     """The cells of a table, or of a paper or a study (of all papers, without one), narrowed by name.
 
-    Instead of a table, the id of a claim, of which these are the cells that decide it in every reading, or of a
-    cell. UsageError on unknown names.
+    In the place of a table, the id of a cell. Or the id of a claim: then the cells that decide it, in every reading.
+    UsageError on unknown names.
     """
     from mini_lib.reproduction.claims import load_claims
     from mini_lib.reproduction.comparison import filter_cells
@@ -110,7 +109,7 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     paper = (table or "").split(".")[0]
     known = (*WINGS, *STUDIES)
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
-    if is_id(table):
+    if is_cell_id(table):
         by_id = {cell.id: cell for cell in chosen}
         check_names("cell", [table], by_id)
         chosen, table = [by_id[table]], None
@@ -118,15 +117,15 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
         table = None
     elif decided := {place for claim in load_claims() if claim.id == table for place in claim.cells()}:
         chosen, table = [cell for cell in chosen if cell.place in decided], None
-    elif table and "." not in table:
-        raise unknown_name_error(
-            "paper or table", table, [*known, *dict.fromkeys(cell.table for cell in chosen)]
-        )
+    elif table:
+        tables = dict.fromkeys(cell.table for cell in chosen)
+        claims = [claim.id for claim in load_claims()]
+        check_names("paper, table or claim", [table], [*known, *tables, *claims])
     tables = None if table is None else [table]
     return filter_cells(chosen, table=tables, row=rows, column=columns, variant=variants)
 
 
-def is_id(table: str | None) -> bool:
+def is_cell_id(table: str | None) -> bool:
     """Whether what stands in the place of a table is meant as the id of a cell."""
     return table is not None and "/" in table
 
@@ -165,7 +164,7 @@ def list_(
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
             of_table = filter_cells(own, table=[name])
-            shown = [cell for cell in of_table if variants or is_id(table) or not cell.variant]
+            shown = [cell for cell in of_table if variants or is_cell_id(table) or not cell.variant]
             for cell in shown:
                 label = f"{cell.row}, {cell.column}{f', variant {cell.variant}' if cell.variant else ''}"
                 print(f"    {label:60} {len(store.of(cell.hash)):3} of {cell.runs} runs")
@@ -225,7 +224,7 @@ def reproduce(
     table: Annotated[
         str | None,
         typer.Argument(
-            help="Such as esbn.table11, or the id of a claim or a cell, as `mini-lib compare` has it."
+            help="Such as esbn.table11, the id of a cell (`mini-lib compare` prints it) or of a claim (`--summary`)."
         ),
     ] = None,
     rows: RowsOption = None,
@@ -295,7 +294,7 @@ def reproduce(
         raise UsageError("name a table, such as esbn.table11, or --all; `mini-lib list` shows the tables")
     check_stored_seeds(seeds)
     chosen = cells(table, rows, columns, variant)
-    if not (variant or variants or is_id(table)):
+    if not (variant or variants or is_cell_id(table)):
         chosen = [cell for cell in chosen if not cell.variant]
     check_names("launcher", [launcher], ("local", "ray"))
     source = context.get_parameter_source("ray_address")  # the environment may name one for other programs
@@ -473,11 +472,12 @@ def weights(
     from mini_lib.weights import load_weights, save_weights
 
     check_stored_seeds(seed)
-    if table in WINGS:
+    chosen, store = cells(table, [row], [column], [variant]), Records(records)
+    if table != chosen[0].table:
         raise UsageError(
-            f"weights are of one table's cell, and {table!r} is a paper; `mini-lib list {table}` shows its tables"
+            f"weights are of one table's cell, and {table!r} is no table; `mini-lib list {table}` shows tables"
         )
-    cell, store = cells(table, [row], [column], [variant])[0], Records(records)
+    cell = chosen[0]
     store.check_writable()
     check_folder(checkpoints, "checkpoints")
     check_target(path)
@@ -541,7 +541,7 @@ def compare(
     if summary and variant:
         raise UsageError("--summary counts all variants of a claim; leave --variant out")
     chosen = cells(table, rows, columns, variant)
-    folded = () if variants or variant or summary or is_id(table) else readings_among(chosen)
+    folded = () if variants or variant or summary or is_cell_id(table) else readings_among(chosen)
     shown = [cell for cell in chosen if cell.variant not in folded]
     comparisons = reproduction.compare(shown, to_read(records))
     if as_json:

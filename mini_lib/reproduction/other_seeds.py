@@ -95,6 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
         except (CellTimeoutError, DeadKernelError) as error:
             print(f"{path}: stopped: {type(error).__name__}", flush=True)
             continue
+        except nbformat.reader.NotJSONError:
+            parser.error(f"{path} is damaged: it holds no JSON; `git checkout {path}` brings it back")
         print(f"{path}: cells that fail: {len(failed)}", flush=True)
         for cell, failure in failed:
             print(f"  {cell}: {failure}", flush=True)

@@ -206,7 +206,8 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
     waiting = [claim for claim in by_claim if not has_runs(claim)]
     parts = ["### Claims", *table(list(filter(has_runs, by_claim)))]
     if waiting:
-        how = f"`mini-lib reproduce {waiting[0].id}` trains what decides a claim, here the first."
+        how = f"`mini-lib reproduce {waiting[0].id}` trains the runs of a claim, here of the first. "
+        how += "With `--dry-run` it says how long that takes."
         parts += _fold(f"{counted(len(waiting), 'claim')} without a run at any scale", [how, *table(waiting)])
     notes = [f"- ({number}) {settings}" for settings, number in numbers.items()]
     return parts + _fold("What differs from the paper's settings", ["\n".join(notes)] if notes else [])

@@ -130,7 +130,10 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         ),
         (("reproduce", "esbn.table11", "--ray-address", "x:1"), "add --launcher ray"),
         (("frobnicate",), "No such command 'frobnicate'; `mini-lib --help` says what it takes"),
-        (("reproduce", "esbn.tabel11"), "unknown table 'esbn.tabel11'; did you mean 'esbn.table11'"),
+        (
+            ("reproduce", "esbn.tabel11"),
+            "unknown paper, table or claim 'esbn.tabel11'; did you mean 'esbn.table11'",
+        ),
         (
             ("reproduce", "esbn.table9", "--rows", "LSTM+TCN"),
             "unknown row 'LSTM+TCN'; did you mean 'LSTM + TCN'",
@@ -151,11 +154,12 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             (*REPRODUCE, "--records", "empty", "--seeds", 101, "--budget", "5s"),
             "seeds from 101 on are for runs of your own (`mini-lib reproduce TABLE --seed 101`); take 100 at most",
         ),
-        (("list", "scan.table9"), "unknown table 'scan.table9'; did you mean"),
+        (("list", "scan.table9"), "unknown paper, table or claim 'scan.table9'; did you mean"),
         (("list", "--records", "nowhere"), "no folder of records at nowhere"),
         (("list", "--colour"), "--colour"),
-        (("compare", "esbn.table99"), "unknown table 'esbn.table99'; did you mean"),
-        (("compare", "esbnn"), "unknown paper or table 'esbnn'; did you mean 'esbn'?"),
+        (("compare", "esbn.table99"), "unknown paper, table or claim 'esbn.table99'; did you mean"),
+        (("compare", "esbn.c2"), "unknown paper, table or claim 'esbn.c2'; did you mean 'esbn.C2'?"),
+        (("compare", "esbnn"), "unknown paper, table or claim 'esbnn'; did you mean 'esbn'?"),
         (("compare", "--summary", "--variant", "tutorial"), "leave --variant out"),
         (("compare", "esbn.table9", "--rows", "GRU"), "unknown row 'GRU'"),
         (
@@ -191,7 +195,11 @@ def test_list_of_one_paper_or_table(run, tmp_path):
         ),
         (
             ("weights", "esbn", "Same/different", "m=98", "o.safetensors"),
-            "'esbn' is a paper; `mini-lib list esbn`",
+            "'esbn' is no table; `mini-lib list esbn` shows tables",
+        ),
+        (
+            ("weights", "esbn.C2", "Transformer + TCN", "m=95", "o.safetensors"),
+            "'esbn.C2' is no table; `mini-lib list esbn.C2` shows tables",
         ),
     ],
 )

@@ -99,6 +99,12 @@ def test_what_is_no_notebook_is_refused(tmp_path, capsys):
         assert stop.value.code == 2
         said = f"{path}: no notebook there; name an .ipynb file or a folder that holds some"
         assert said in capsys.readouterr().err
+    damaged = tmp_path / "damaged.ipynb"
+    damaged.write_text("# Title")
+    with pytest.raises(SystemExit) as stop:
+        other_seeds.main([str(damaged)])
+    assert stop.value.code == 2
+    assert f"{damaged} is damaged: it holds no JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wing", other_seeds.WINGS)

@@ -340,6 +340,17 @@ def test_the_real_pages_name_every_table_and_claim_and_link_to_the_books_pages(r
         assert f"file: book/generated/{path.stem}\n" in contents
 
 
+def test_claims_without_a_run_stand_below_the_command_that_trains_the_first(real_pages):
+    folds = folded(real_pages[0].read_text(encoding="utf-8"))
+    commands = {
+        re.search(r"^\| ([a-z]+\.\S+) \|", body, re.M)[1]: re.findall(r"`mini-lib reproduce (.+?)`", body)
+        for summary, body in folds
+        if re.match(r"\d+ claims? without a run", summary)
+    }
+    assert commands
+    assert all(named == [first] for first, named in commands.items())
+
+
 @pytest.mark.parametrize("page", [0, 1, 2])
 def test_every_line_of_a_table_has_as_many_cells(real_pages, page):
     width = 0
