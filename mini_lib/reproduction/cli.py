@@ -108,6 +108,7 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
 
     paper = (table or "").split(".")[0]
     known = (*WINGS, *STUDIES)
+    claims = {claim.id: claim for claim in load_claims()}
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
     if is_cell_id(table):
         by_id = {cell.id: cell for cell in chosen}
@@ -115,11 +116,11 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
         chosen, table = [by_id[table]], None
     elif table in known:
         table = None
-    elif decided := {place for claim in load_claims() if claim.id == table for place in claim.cells()}:
+    elif table in claims:
+        decided = claims[table].cells()
         chosen, table = [cell for cell in chosen if cell.place in decided], None
     elif table:
         tables = dict.fromkeys(cell.table for cell in chosen)
-        claims = [claim.id for claim in load_claims()]
         check_names("paper, table or claim", [table], [*known, *tables, *claims])
     tables = None if table is None else [table]
     return filter_cells(chosen, table=tables, row=rows, column=columns, variant=variants)
