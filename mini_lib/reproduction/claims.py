@@ -92,6 +92,10 @@ class Claim:
         """Ids of all cells that the rule names."""
         return list(dict.fromkeys(expand([self.rule.get("cells", ()), self.rule.get("pairs", ())])))
 
+    def tables(self) -> set[str]:
+        """The tables of these cells."""
+        return {cell.split("/")[0] for cell in self.cells()}
+
     def judge(self, lookup: Lookup) -> Verdict:
         """The verdict, a word of `JUDGED`, and the figure that decided it."""
         values = {cell: lookup(cell, self.rule.get("metric", "")) for cell in self.cells()}
@@ -128,6 +132,11 @@ def load_claims() -> tuple[Claim, ...]:
         if claim.rule["kind"] not in KINDS:
             raise unknown_name_error("kind of claim", claim.rule["kind"], KINDS)
     return claims
+
+
+def claims_by_id() -> dict[str, Claim]:
+    """All claims by their ids."""
+    return {claim.id: claim for claim in load_claims()}
 
 
 def judge(
@@ -317,11 +326,16 @@ def summary(comparisons: list[Comparison]) -> str:
     parts = [in_columns(counts_by_paper(comparisons)), repeated(comparisons)]
     parts += [in_columns(claims_by_paper(judgements)) if judgements else "", in_columns(tables)]
     lines = ["\n\n".join(filter(None, parts))]
-    by_claim = _by_claim(judgements)
-    lines += [""] if by_claim else []
-    for claim, judged in by_claim.items():
-        lines.append(f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judged))}")
+    lines += ["", claims_in_words(judgements)] if judgements else []
     return "\n".join(lines)
+
+
+def claims_in_words(judgements: Iterable[Judgement]) -> str:
+    """Each claim with its statement, and its verdicts on a second line."""
+    return "\n".join(
+        f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judged))}"
+        for claim, judged in _by_claim(judgements).items()
+    )
 
 
 # ----------------------------------------------------------------------------------------- cells

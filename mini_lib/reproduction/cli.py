@@ -103,12 +103,12 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     In the place of a table, the id of a cell. Or the id of a claim: then the cells that decide it, in every reading.
     UsageError on unknown names.
     """
-    from mini_lib.reproduction.claims import load_claims
+    from mini_lib.reproduction.claims import claims_by_id
     from mini_lib.reproduction.comparison import filter_cells
 
     paper = (table or "").split(".")[0]
     known = (*WINGS, *STUDIES)
-    claims = {claim.id: claim for claim in load_claims()}
+    claims = claims_by_id()
     chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
     if is_cell_id(table):
         by_id = {cell.id: cell for cell in chosen}
@@ -208,7 +208,7 @@ def seconds(budget: str) -> float:
     except (ValueError, KeyError, IndexError):
         amount = -1.0
     if not amount > 0:
-        raise UsageError(f"a budget is a number and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
+        raise UsageError(f"a budget is a number above 0 and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
     return amount
 
 
@@ -527,7 +527,7 @@ def compare(
     """The paper's numbers beside ours, with a verdict: one line a cell, beneath one with the names of its parts."""
     from mini_lib import reproduction
     from mini_lib.reproduction import mine
-    from mini_lib.reproduction.claims import readings_among
+    from mini_lib.reproduction.claims import claims_by_id, claims_in_words, judge_all, readings_among
     from mini_lib.reproduction.comparison import counted
 
     if as_json + summary + own > 1:
@@ -550,6 +550,9 @@ def compare(
     elif summary:
         print(reproduction.summary(comparisons))
     else:
+        if claim := claims_by_id().get(table):
+            judged = judge_all(reproduction.compare(cells(table), to_read(records)), [claim])
+            print(f"{claims_in_words(judged)}\n")
         print(reproduction.listing(comparisons))
         if left_out := len(chosen) - len(shown):
             print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")

@@ -351,11 +351,12 @@ def counts_by_paper(comparisons: Iterable[Comparison]) -> list[tuple]:
         if comparison.is_printed:
             of_paper.append(comparison)
     groups["all"] = [comparison for of_paper in groups.values() for comparison in of_paper]
-    rows = [("paper", "printed numbers", "with a run", "with 3 runs or more", *DECIDED)]
+    rows = [("paper", "printed numbers", "with a run", "with 3 runs or more", *DECIDED, "of these partial")]
     for name, group in groups.items():
         count = Counter(comparison.verdict for comparison in group)
         decided = [count[verdict] for verdict in DECIDED]
-        rows.append((name, len(group), sum(decided) + count[TOO_FEW], sum(decided), *decided))
+        partial = sum(comparison.partial for comparison in group)
+        rows.append((name, len(group), sum(decided) + count[TOO_FEW], sum(decided), *decided, partial))
     return rows
 
 

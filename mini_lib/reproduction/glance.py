@@ -29,7 +29,8 @@ SCALE_WORDS = {"paper": "at the paper's scale", TUTORIAL: "at the small scale"}
 SAVING = {
     "reading": "under another reading",
     "addition": "with an addition of ours",
-}  # kinds that may save a claim
+    "task": "on a smaller and easier task",
+}  # kinds of variants that may save a claim
 WIDTH, HEIGHT = 340, 320  # of a drawing
 LEFT, BOTTOM, EDGE = 52, 44, 12  # the room around its frame
 Places = tuple[list[str], list[str], dict[tuple[str, str], Comparison]]
@@ -217,7 +218,7 @@ def _point(each: Comparison, x: Callable[[float], str], y: Callable[[float], str
 
 
 def what_became(comparisons: Iterable[Comparison]) -> list[str]:
-    """What is reproduced of a paper, what is contradicted, and what is untested: from its cells and its claims.
+    """What is reproduced of a paper, what is contradicted, and what is undecided or untested, by cells and claims.
 
     Small networks reproduce nothing and contradict nothing: which way their runs go is told in lines of their own,
     if some claim holds or fails there. So are claims of ours, which the paper does not make, if there are any.
@@ -229,11 +230,13 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     ours = [each for each in judged if each.claim.ours]
     reproduced = _named(judgements, "holds", "Claims that hold", ["paper"])
     reproduced = reproduced or ["No claim holds at the paper's scale so far."]
+    reproduced += _undercut(judged, "paper")
     contradicted = _named(judgements, "fails", "Claims that fail", ["paper"])
     contradicted = contradicted or ["No claim fails at the paper's scale so far."]
     contradicted += _saved(judgements, "paper")
     small = [_which(judgements, verdict, TUTORIAL, " claims") for verdict in ("holds", "fails")]
     claimed, other = ([f"{which}."] if which else [] for which in small)
+    claimed += _undercut(judged, TUTORIAL)
     other += _saved(judgements, TUTORIAL)
     untested = _named(judgements, "tie", "Claims that end in a tie")
     untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
@@ -252,7 +255,7 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     lines = {"Reproduced": reproduced, "Contradicted": contradicted}
     ways = {"Goes the claimed way in small runs": claimed, "Goes another way in small runs": other}
     lines |= {words: sentences for words, sentences in ways.items() if sentences}
-    lines["Untested"] = untested or ["Nothing."]
+    lines["Undecided or untested"] = untested or ["Nothing."]
     if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
         sentences = [sentence for each in words.items() for sentence in _named(ours, *each)]
@@ -288,9 +291,9 @@ def _lacking(judgements: list[Judgement], what: str) -> list[str]:
 
 
 def _saved(judgements: list[Judgement], scale: str) -> list[str]:
-    """A sentence for each other reading, or addition of ours, under which claims hold that fail at this scale.
+    """A sentence for each other reading, addition or easier task under which claims hold that fail at this scale.
 
-    What holds in a control, or in a smaller task, says nothing of a claim that fails.
+    What holds in a control says nothing of a claim that fails.
     """
     fails = {each.claim for each in judgements if each.verdict == "fails" and each.scale == scale}
     saved: dict[tuple[str, str], dict[Claim, None]] = {}
@@ -305,6 +308,28 @@ def _saved(judgements: list[Judgement], scale: str) -> list[str]:
     return [
         f"Of these {held} {SAVING[kind]} (*{name}*): {', '.join(map(_claim_link, saved[kind, name]))}."
         for kind, name in sorted(saved, key=lambda each: list(SAVING).index(each[0]))
+    ]
+
+
+def _undercut(judgements: list[Judgement], scale: str) -> list[str]:
+    """A sentence that names the paper's claims that hold where a claim of ours on one of their tables fails.
+
+    Such a claim may hold for another reason than the paper's.
+    """
+    own = [each for each in judgements if each.scale == scale]
+    failing = {
+        table for each in own if each.claim.ours and each.verdict == "fails" for table in each.claim.tables()
+    }
+    found = [
+        each.claim
+        for each in own
+        if not each.claim.ours and each.verdict == "holds" and failing & each.claim.tables()
+    ]
+    if not found:
+        return []
+    named = ", ".join(map(_claim_link, found))
+    return [
+        f"Of these may hold for another reason, as a control of ours on the same figure or table fails: {named}."
     ]
 
 

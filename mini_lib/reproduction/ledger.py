@@ -60,6 +60,8 @@ class Detail:
     #: longer training would bring), or a smaller and easier "task".
     kind: str = "reading"
     effect: str = ""  #: what it changes, where that needs no run.
+    #: the variant that its effect is counted from, "" for the default reading; None for the nearest one with cells.
+    beside: str | None = None
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,8 @@ def index_page(ledgers: Iterable[tuple[str, Ledger]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: dict[str, str]) -> str:
-    """What each (title, ledger) finds unsaid, as MyST; `effects` says what each variant measured."""
+def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: Mapping[str, Mapping[str, str]]) -> str:
+    """What each (title, ledger) finds unsaid, as MyST; `effects` says, by paper, what each variant measured."""
     parts = [
         "# What the paper does not say",
         "A paper cannot say everything, and a released program sometimes does something else. Here is every "
@@ -172,12 +174,12 @@ def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: dict[str, str])
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
-        parts += [_detail(detail, effects) for detail in ledger.details]
+        parts += [_detail(detail, effects.get(ledger.paper, {})) for detail in ledger.details]
         parts.append(_renamings(ledger))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _detail(detail: Detail, effects: dict[str, str]) -> str:
+def _detail(detail: Detail, effects: Mapping[str, str]) -> str:
     effect = detail.effect or effects.get(detail.variant) or "not measured yet."
     items = [
         ("Paper", detail.paper),

@@ -49,7 +49,8 @@ runs: their seeds, their records, and the command that trains them again.
   others.
 
 A claim *holds* or *fails* by our means of all the cells it names, if they are two standard errors or more on one
-side of what it says, be that another mean or a fixed number. (That something is no better holds by the mean; a
+side of what it says, be that another mean or a fixed number. With three runs that is a coarse rule, as is *match*:
+where errors are wide, means that are points apart still match. (That something is no better holds by the mean; a
 t-test decides by its p.) It is a *tie* in between, and where some runs never reach a training accuracy that others
 reach. It is *open* where it would hold, had none of its runs diverged. There are *too few runs* where a cell that
 decides has fewer than three. It is *incomplete* where some of these cells have no runs, and *not run* where none
@@ -72,7 +73,7 @@ def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Recor
     papers = list(papers)
     compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}
     ledgers = [(paper.TITLE, ledger.load(paper.PAPER)) for paper in papers]
-    effects = measured_effects(chain.from_iterable(compared.values()))
+    effects = {book.paper: measured_effects(compared[book.paper], book) for _, book in ledgers}
     pages = {
         "paper_against_ours.md": comparison_page([(*pair, compared[pair[1].paper]) for pair in ledgers]),
         "index_to_the_paper.md": ledger.index_page(ledgers),
@@ -114,26 +115,29 @@ def comparison_page(papers: Iterable[tuple[str, ledger.Ledger, list[Comparison]]
     return "\n\n".join(parts) + "\n"
 
 
-def measured_effects(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """What each variant measured beside the cells that it is another reading of, where both have runs.
+def measured_effects(comparisons: Iterable[Comparison], book: ledger.Ledger) -> dict[str, str]:
+    """What each variant of a paper measured beside the cells that it is another reading of, where both have runs.
 
-    "tutorial, small, balanced" stands beside "tutorial, small" where that is declared, else beside "tutorial". What
-    is the same number of the same runs is left out.
+    "tutorial, small, balanced" stands beside what the ledger says (`Detail.beside`), else beside "tutorial, small"
+    where that is declared, else beside "tutorial". What is the same number of the same runs is left out.
     """
+    declared = {each.variant: each.beside for each in book.details if each.beside is not None}
     at = {(each.cell.table, each.cell.row, each.cell.column, each.cell.variant): each for each in comparisons}
     effects: dict[str, list[str]] = {}
     for (table, row, column, variant), each in at.items():
-        reading = reading_of(each.cell)[1]
-        beside = (at.get((table, row, column, base)) for base in _bases(variant))
-        first = next(filter(None, beside), None)
+        scale, reading = reading_of(each.cell)
+        bases = _bases(variant)
+        if reading in declared:
+            bases = [", ".join(filter(None, (scale, declared[reading])))]
+        first = next(filter(None, (at.get((table, row, column, base)) for base in bases)), None)
         if not reading or first is None or first.number == each.number:
             continue
         if each.ours.n and first.ours.n:
-            scale, _, other = first.cell.variant.partition(", ")
-            small = (f", {scale} scale" if scale else "") + (f", {other}" if other else "")
+            parts = filter(None, first.cell.variant.split(", "))
+            base = [f"{part} scale" if part == TUTORIAL else part for part in parts]
+            where = ", ".join([row, table_name(table), column, *base])
             effects.setdefault(reading, []).append(
-                f"{row}, {table_name(table)}, {column}{small}: {each.ours.with_runs} instead of "
-                f"{first.ours.with_runs}"
+                f"{where}: {each.ours.with_runs} instead of {first.ours.with_runs}"
             )
     return {variant: "; ".join(sentences) + "." for variant, sentences in effects.items()}
 

@@ -280,7 +280,9 @@ def read_records(path: Path) -> list[dict]:
         except (ValueError, RecursionError):
             fault = "not a whole record"
         if fault is not None:
-            raise CorruptFileError(f"{place}: {fault}; delete that line and run it again")
+            raise CorruptFileError(
+                f"{place}: {fault}; if the file is one of records, delete that line and run it again"
+            )
         measured = {name: record[name] for name in ("curve", "checks") if name in record}
         records.append(record | _each(measured, lambda value: math.nan if value is None else value))
     return records

@@ -139,8 +139,8 @@ def test_list_of_one_paper_or_table(run, tmp_path):
             "unknown row 'LSTM+TCN'; did you mean 'LSTM + TCN'",
         ),
         (("reproduce", "esbn.table9", "--columns", "m=97"), "unknown column 'm=97'; did you mean"),
-        (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number and s, m or h"),
-        (("reproduce", "esbn.table9", "--budget", "-3s"), "a budget is a number and s, m or h"),
+        (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number above 0 and s, m or h"),
+        (("reproduce", "esbn.table9", "--budget", "-3s"), "a budget is a number above 0 and s, m or h"),
         (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
         (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
         (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
@@ -310,7 +310,10 @@ def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(
     claim, folder = "kanerva.fig2c.1", ("--records", tmp_path)
     cells = {f"kanerva.fig2c/{row}/loss" for row in ("k = 1", "k = 2")}
     small = {f"{cell}/tutorial, balanced at first" for cell in cells}
-    shown = {line.split("  ")[0] for line in run("compare", claim, "--variants", *folder)[1].splitlines()}
+    told, listed = run("compare", claim, "--variants", *folder)[1].split("\n\n")
+    assert told.startswith(f"{claim} Two machines of 30 columns lose less than one of 60.\n")
+    assert told.splitlines()[1].startswith("          not run @paper")
+    shown = {line.split("  ")[0] for line in listed.splitlines()}
     assert cells | small < shown
     assert {"/".join(each.split("/")[:3]) for each in shown} == {"id", *cells}
     planned = run("reproduce", claim, "--variant", "tutorial, balanced at first", "--dry-run", *folder)[1]

@@ -287,8 +287,11 @@ def test_a_variant_is_a_reading_unless_the_ledger_says_what_else():
 
 def test_details_tell_what_was_measured_or_that_nothing_was():
     detail = ledger.Detail("A", "p", "r", "o.", "w.", option="`x`", variant="v")
-    page = ledger.details_page([("T", book(details=[detail]))], {"v": "1 instead of 2."})
+    found = book(details=[detail])
+    page = ledger.details_page([("T", found)], {found.paper: {"v": "1 instead of 2."}})
     assert "- *Other reading:* `x`\n- *Effect:* 1 instead of 2." in page
+    of_another = ledger.details_page([("T", found)], {"another": {"v": "1 instead of 2."}})
+    assert "- *Effect:* not measured yet." in of_another
     assert "- *Effect:* not measured yet." in ledger.details_page([("T", book(details=[detail]))], {})
     for paper in PAPERS:
         book_of = ledger.load(paper)

@@ -27,6 +27,7 @@ from reproduction.samples import HOME as TABLE
 from reproduction.samples import cell, record
 
 ROOT = Path(__file__).parents[2]
+UNSAID = ledger.Ledger("esbn", ())  # a ledger without a detail
 WINGS = wings()
 
 
@@ -194,7 +195,7 @@ def test_without_records_the_page_says_so(papers, tmp_path):
 
 
 def test_what_a_variant_measured_reaches_the_details(papers, store, tmp_path):
-    effects = measured_effects(compare(papers[0].CELLS, store))
+    effects = measured_effects(compare(papers[0].CELLS, store), UNSAID)
     assert effects == {
         "released images": "ESBN + TCN, Table 11, m=95: 1 run: 99 instead of 99.6 ± 0 (10 runs)."
     }
@@ -210,7 +211,7 @@ def test_a_reading_at_the_smaller_scale_is_compared_with_that_scale(tmp_path):
     store.add(record(1, 98.0, x=1), TABLE)
     store.add(record(1, 60.0, scale="tutorial", x=2), TABLE)
     store.add(record(1, 50.0, scale="tutorial", x=3), TABLE)
-    effects = measured_effects(compare(cells, store))
+    effects = measured_effects(compare(cells, store), UNSAID)
     where = "ESBN + TCN, Table 11, m=95"
     assert effects == {
         "tutorial": f"{where}: 1 run: 60 instead of 1 run: 99.",
@@ -226,11 +227,42 @@ def test_a_reading_of_a_reading_is_compared_with_that_and_nothing_with_the_same_
     for x in (1, 2, 3, 4):
         store.add(record(1, 10.0 * x, scale="tutorial", x=x), TABLE)
     where = "ESBN + TCN, Table 11, m=95, tutorial scale"
-    assert measured_effects(compare(cells, store)) == {
+    assert measured_effects(compare(cells, store), UNSAID) == {
         "small": f"{where}: 1 run: 20 instead of 1 run: 10.",
         "small, even": f"{where}, small: 1 run: 30 instead of 1 run: 20.",
         "long, even": f"{where}: 1 run: 40 instead of 1 run: 10.",
     }
+
+
+def test_two_readings_at_once_are_compared_with_what_the_ledger_names(tmp_path):
+    store = Records(tmp_path)
+    names = ("tutorial", "tutorial, mask", "tutorial, last point", "tutorial, mask, last point")
+    cells = [cell(variant=name, x=x) for x, name in enumerate(names)]
+    for x in range(len(names)):
+        store.add(record(1, 10.0 * (x + 1), scale="tutorial", x=x), TABLE)
+    both = ledger.Detail("A", "p", "r", "o", "w", variant="mask, last point", beside="")
+    where = "ESBN + TCN, Table 11, m=95, tutorial scale"
+    found, nearest = (
+        measured_effects(compare(cells, store), ledger.Ledger("esbn", (), details))["mask, last point"]
+        for details in ((both,), (replace(both, beside=None),))
+    )
+    assert found == f"{where}: 1 run: 40 instead of 1 run: 10."
+    assert nearest == f"{where}, mask: 1 run: 40 instead of 1 run: 20."
+
+
+def test_a_paper_is_not_told_the_effects_of_another_one(tmp_path):
+    store = Records(tmp_path / "records")
+    measured, other = ModuleType("measured"), ModuleType("other")
+    measured.PAPER, measured.TITLE = "kanerva", "Measured"
+    other.PAPER, other.TITLE, other.CELLS = "scan", "Other", []
+    for paper in ("kanerva", "scan"):
+        assert "tutorial" in {detail.variant for detail in ledger.load(paper).details}
+    variant = cell("kanerva.fig8", "k = 4", "new", variant="tutorial", x=7)
+    measured.CELLS = [cell("kanerva.fig8", "k = 4", "new", x=6), variant]
+    store.add(record(1, 0.2, x=6), "kanerva.fig8")
+    store.add(record(1, 0.3, scale="tutorial", x=7), "kanerva.fig8")
+    text = write_pages(tmp_path, [measured, other], store)[2].read_text(encoding="utf-8")
+    assert text.count("k = 4, Figure 8, new: 1 run: 0.3 instead of 1 run: 0.2.") == 1
 
 
 def test_another_number_of_the_same_runs_is_an_effect(tmp_path):
@@ -239,7 +271,7 @@ def test_another_number_of_the_same_runs_is_an_effect(tmp_path):
     found["metrics"]["other"] = 20.0
     store.add(found, TABLE)
     cells = [cell(variant="tutorial"), replace(cell(variant="tutorial, sliding"), metric="other")]
-    effects = measured_effects(compare(cells, store))
+    effects = measured_effects(compare(cells, store), UNSAID)
     assert effects == {
         "sliding": "ESBN + TCN, Table 11, m=95, tutorial scale: 1 run: 20 instead of 1 run: 10."
     }
@@ -378,9 +410,9 @@ def test_every_printed_number_has_a_square_and_every_one_with_runs_a_point(real_
     assert sorted(squares) == sorted((each.verdict.replace(" ", "-"), anchor(each.cell)) for each in printed)
     points = re.findall(r'<a class="mark-[\w-]+" href="#(.+?)"', text)
     assert sorted(points) == sorted(anchor(each.cell) for each in printed if each.ours.mean is not None)
-    assert [text.count(f"- **{word}.**") for word in ("Reproduced", "Contradicted", "Untested")] == [
-        len(WINGS)
-    ] * 3
+    assert [
+        text.count(f"- **{word}.**") for word in ("Reproduced", "Contradicted", "Undecided or untested")
+    ] == [len(WINGS)] * 3
 
 
 def test_a_cells_records_lie_in_the_file_that_is_linked_and_its_command_asks_for_that_cell(real_comparisons):

@@ -147,7 +147,7 @@ SCORES, METRICS = "[50.0, 100.0]", '{"test_accuracy": 99.0}'
         ('"updates"', '"checks": [3], "updates"', "the record's checks are"),
         ('"updates"', '"checks": [{"loss": "x"}], "updates"', "the record's checks are"),
         ('"updates"', '"checks": 3, "updates"', "the record's checks are"),
-        (None, "[1, 2]", "not a whole record; delete that line"),
+        (None, "[1, 2]", "not a whole record; if the file is one of records, delete that line"),
         (None, '{"key": "half', "not a whole record"),
         (None, "[" * 100_000, "not a whole record"),
         (None, "\xff", "not a whole record"),
