@@ -303,6 +303,10 @@ def reproduce(
         raise UsageError("--ray-address is for a Ray cluster: add --launcher ray")
     store = mine.own_records(own_seeds, records) if own_seeds else Records(records)
     jobs = unfinished(chosen, store, own_seeds or seeds)
+    if not dry_run:
+        for left in checkpoints.glob("*.pt"):
+            if left.stem in store:  # its run was killed between its record and this
+                left.unlink(missing_ok=True)
     if not jobs:
         see = ["mini-lib", "compare", *([table] if table else []), *(["--mine"] if own_seeds else [])]
         shown = shlex.join([*see, *(["--records", str(records)] if records else [])])
@@ -368,19 +372,28 @@ def keep_runs(
 ) -> tuple[int, list[tuple["Job", float]]]:
     """Put each finished run on record as it comes, and say so.
 
-    Returns how many came, and of those that finished the jobs and the seconds that they took.
+    Returns how many came, and of those that finished the jobs and the seconds that they took. RecordConflict after
+    the last run, if some are on record by now with other results.
     """
-    begun, finished = 0, []
+    from mini_lib.reproduction.records import RecordConflict
+
+    begun, finished, conflicts = 0, [], []
     for job, run in runs:
         begun += 1
         if not run.finished:
             print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
             continue
-        record = save_record(job, run, store, chosen, checkpoints)
+        try:
+            record = save_record(job, run, store, chosen, checkpoints)
+        except RecordConflict as conflict:
+            conflicts.append(f"{run.name}: {conflict}")
+            continue
         finished.append((job, run.seconds))
         figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
         outcome = "DIVERGED" if record["diverged"] else figures
         print(f"{len(finished):4}/{total} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+    if conflicts:
+        raise RecordConflict("\n".join([*conflicts, "all other finished runs are on record"]))
     return begun, finished
 
 

@@ -81,7 +81,10 @@ def launch(
 
 
 def forget_checkpoints(runs: Iterable[tuple[Job, Run]], folder: Path) -> Iterator[tuple[Job, Run]]:
-    """Hand the runs on, and delete the checkpoint of a finished one once the caller asks for the next."""
+    """Hand the runs on, and delete the checkpoint of a finished one once the caller asks for the next.
+
+    A kill between the record and that leaves a checkpoint behind: `reproduce` deletes those of runs on record.
+    """
     for job, run in runs:
         yield job, run
         if run.finished:

@@ -35,6 +35,7 @@ REQUIRED = {
     "diverged": bool,
     "curve": dict,
     "updates": int,
+    "provenance": dict,
 }
 JSON_NAMES = {str: "a text", int: "a whole number", dict: "an object", bool: "true or false"}
 SAME = ("settings", "metrics", "diverged", "updates", "scale")
@@ -234,7 +235,8 @@ class Records:
         if known is not None and any(known[name] != record[name] for name in SAME):
             raise RecordConflict(
                 f"run {record['key']} in {where} has other results than the one on record; if it was made by other "
-                "code, delete the one that is out of date"
+                "code, delete the one that is out of date; another processor or GPU rounds in another way, and then "
+                "one of the two is enough"
             )
 
     def _admit(self, record: dict, path: Path) -> bool:
@@ -267,12 +269,14 @@ def _each(value: object, change: Callable[[object], object]) -> object:
 def read_records(path: Path) -> list[dict]:
     """The records of a file, with NaN where a curve or a check has null.
 
-    CorruptFileError names file and line, if a line is no record or its key is not its own. A record holds no
-    checksum: a metric that was altered and is still a finite number is not noticed here; the history of the
-    repository shows it.
+    CorruptFileError names file and line, if a line is no record or its key is not its own. The beginning of a record
+    at the very end is what a kill in the middle of writing leaves: it is passed over; `append_line` takes it back.
+    A record holds no checksum: a metric that was altered and is still a finite number is not noticed here; the
+    history of the repository shows it.
     """
     records = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    text = path.read_bytes()
+    for number, line in enumerate(text[: len(text) - len(_cut_line(text))].splitlines(), start=1):
         place = f"{path}, line {number}"
         try:
             record = json.loads(line.decode("utf-8"))
@@ -301,6 +305,10 @@ def _fault(record: object) -> str | None:
     digest = settings_hash(record["settings"])
     if record["hash"] != digest or record["key"] != run_key(record["settings"], record["seed"]):
         return "the record's key does not belong to its settings and seed"
+    if not isinstance(record["provenance"].get("device"), str) or not is_finite(
+        record["provenance"].get("seconds")
+    ):
+        return "the record's provenance does not tell the device and the seconds"
     for name, value in record["metrics"].items():
         if not is_finite(value):
             return f"the record's metric {name} is not a finite number"
@@ -332,9 +340,22 @@ def _is_measured(value: object) -> bool:
     return value is None or is_finite(value) or not _is_plain(value)
 
 
+def _cut_line(text: bytes) -> bytes:
+    """The beginning of a record at the end of a file's text, without the end of its line; empty if there is none."""
+    last = text.rpartition(b"\n")[2]
+    try:
+        json.loads(last.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return last if last.startswith(b"{") else b""
+    return b""
+
+
 def append_line(path: Path, line: str) -> None:
-    """Append one line and force it to disk; a line cut short by a full disk is taken back."""
+    """Append one line and force it to disk; what a full disk, or a kill before, cut short is taken back."""
     before = path.read_bytes() if path.exists() else b""
+    if cut := _cut_line(before):
+        before = before[: -len(cut)]
+        os.truncate(path, len(before))
     start = "" if not before or before.endswith(b"\n") else "\n"
     try:
         with path.open("a") as file:

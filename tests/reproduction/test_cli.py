@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import paper_settings
-from mini_lib.reproduction import Cell, Records, cli, launch, mine, records
+from mini_lib.reproduction import Cell, Records, cli, launch, mine, plan, records
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
@@ -348,6 +348,55 @@ def test_what_is_on_record_is_not_trained_again(run, small, made):
     assert code == 0
     see = f"mini-lib compare esbn.table9 --records {made / 'records'}"
     assert out == f"nothing to train: all of it is on record in {made / 'records'}; `{see}` shows it\n"
+
+
+def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    finished, begun = (
+        folder / f"{name}.pt" for name in (next(iter(Records(made / "records")))["key"], "a-s1")
+    )
+    for path in (finished, begun):
+        path.write_bytes(b"")
+    command = (*REPRODUCE, "--seeds", 2, "--records", made / "records", "--checkpoints", folder)
+    assert run(*command, "--dry-run")[0] == 0
+    assert finished.exists()
+    assert run(*command)[0] == 0
+    assert [path.name for path in folder.iterdir()] == [begun.name]
+
+
+def test_runs_are_trained_in_the_order_of_the_timetable_which_knows_the_budget(run, small, monkeypatch):
+    seen, planned = {}, plan.schedule
+
+    def schedule(steps, workers, budget):
+        seen["budget"] = budget
+        found = planned(steps, workers, budget)
+        return found._replace(steps=found.steps[::-1])
+
+    monkeypatch.setattr(plan, "schedule", schedule)
+    monkeypatch.setattr(launch, "launch", lambda jobs, **given: seen.update(jobs=jobs) or (run for run in ()))
+    assert run(*REPRODUCE, "--seeds", 4, "--records", "none", "--budget", "9m")[0] == 0
+    assert [job.seed for job in seen["jobs"]] == [4, 1, 2, 3]
+    assert 0 < seen["budget"] <= 540
+
+
+def test_a_run_that_another_command_put_on_record_with_other_results_stops_none_of_the_others(
+    run, small, monkeypatch
+):
+    add = Records.add
+
+    def meanwhile(store, record, home):
+        if record["seed"] == 1:
+            metrics = {name: value + 1e-3 for name, value in record["metrics"].items()}
+            add(Records(store.folder), record | {"metrics": metrics}, home)
+        return add(store, record, home)
+
+    monkeypatch.setattr(Records, "add", meanwhile)
+    code, _, err = run(*REPRODUCE, "--seeds", 3, "--records", "there")
+    assert code == 1
+    assert "has other results than the one on record" in err
+    assert "all other finished runs are on record" in err
+    assert {record["seed"] for record in Records("there")} == {1, 2, 3}
 
 
 def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, small, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from torch import nn
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import RecordConflict, Records
 from mini_lib.reproduction.cli import STUDIES, WINGS, wing
-from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of
+from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of, to_line
 from mini_lib.settings import settings_hash
 from mini_lib.training import Run
 from reproduction.samples import HOME, cell, record
@@ -73,12 +73,41 @@ def _add_all(folder, seeds, ready):
 def test_two_processes_may_add_at_once(tmp_path):
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(2)
-    other = context.Process(target=_add_all, args=(tmp_path, range(1, 9), ready))
+    seeds = range(1, 60)  # the same for both, in the same order, so that they meet
+    other = context.Process(target=_add_all, args=(tmp_path, seeds, ready))
     other.start()
-    _add_all(tmp_path, range(5, 13), ready)
+    _add_all(tmp_path, seeds, ready)
     other.join(120)
     assert other.exitcode == 0
-    assert sorted(each["seed"] for each in read_records(tmp_path / f"{HOME}.jsonl")) == list(range(1, 13))
+    assert [each["seed"] for each in read_records(tmp_path / f"{HOME}.jsonl")] == list(seeds)
+
+
+@pytest.mark.parametrize("kept", [1, 100, -1])
+def test_a_record_cut_short_by_a_kill_is_passed_over_and_taken_back_by_the_next_one(tmp_path, kept):
+    path = tmp_path / f"{HOME}.jsonl"
+    first, second, third = (to_line(record(seed=seed)) for seed in (1, 2, 3))
+    path.write_text(f"{first}\n{second[:kept]}")
+    store = Records(tmp_path)
+    assert [each["seed"] for each in store] == [1]
+    assert store.add(record(seed=3), HOME)
+    assert path.read_text() == f"{first}\n{third}\n"
+    assert len(Records(tmp_path)) == 2
+
+
+def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
+    path = tmp_path / f"{HOME}.jsonl"
+    first, second = (to_line(record(seed=seed)) for seed in (1, 2))
+    path.write_text(first)
+    assert Records(tmp_path).add(record(seed=2), HOME)
+    assert path.read_text() == f"{first}\n{second}\n"
+
+
+def test_a_cut_line_before_the_last_one_is_a_fault(tmp_path):
+    path = tmp_path / f"{HOME}.jsonl"
+    line = to_line(record())
+    path.write_text(f"{line[:50]}\n{line}\n")
+    with pytest.raises(CorruptFileError, match="line 1: not a whole record"):
+        Records(tmp_path)
 
 
 def test_merging_doubles_nothing(tmp_path):
