@@ -66,9 +66,12 @@ def end(command):
 
 
 def on_record(folder):
-    """The seeds on record; a line that is not whole, or a key that is there twice, is an error."""
+    """The seeds on record; a line that is no record, or a key that is there twice, is an error.
+
+    The last line may be cut short by a kill in the middle of its writing.
+    """
     path = folder / "records" / "esbn.table9.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = re.findall(r".+\n", path.read_text()) if path.exists() else []
     records = list(Records(path.parent)) if lines else []
     assert len(records) == len(lines)
     return {record["seed"] for record in records}

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from scipy import stats
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records, compare, ledger, load_claims, summary, write_pages
@@ -186,6 +187,15 @@ def test_columns_stand_in_the_order_of_the_table_whatever_has_runs(tmp_path):
     page = write_pages(tmp_path, [wing], store)[0].read_text(encoding="utf-8")
     assert "|  | m=0 | m=95 |" in page
     assert "|  | m=95 | m=0 |" not in page
+
+
+def test_how_often_chance_alone_decides_is_told(papers, store, tmp_path):
+    text = " ".join(write_pages(tmp_path, papers, store)[0].read_text(encoding="utf-8").split())
+    three, ten = (round(100 * stats.t.sf(2, runs - 1)) for runs in (3, 10))
+    assert (
+        f"2 standard errors above it in {three} of 100 cases, and as often below (a mean of ten in {ten})"
+        in text
+    )
 
 
 def test_without_records_the_page_says_so(papers, tmp_path):
