@@ -273,11 +273,11 @@ def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), w
 
     `claims` are ids, or how they begin where there is no such id, such as "kanerva.fig2"; all without any.
     """
-    by_claim, claims = _by_claim(judgements), tuple(claims)
-    ids = [claim.id for claim in by_claim]
+    found, claims = by_claim(judgements), tuple(claims)
+    ids = [claim.id for claim in found]
     chosen = {known for wanted in claims for known in _matching(wanted, ids)} if claims else set(ids)
     lines = []
-    for claim, judged in by_claim.items():
+    for claim, judged in found.items():
         if claim.id in chosen:
             lines.append(fill(f"{claim.id}: {claim.statement}", width))
             for each in judged:
@@ -287,11 +287,12 @@ def format_claims(judgements: Iterable[Judgement], claims: Iterable[str] = (), w
     return "\n".join(lines)
 
 
-def _by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
-    by_claim: dict[Claim, list[Judgement]] = {}
+def by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
+    """The judgements of each claim, in their order."""
+    found: dict[Claim, list[Judgement]] = {}
     for each in judgements:
-        by_claim.setdefault(each.claim, []).append(each)
-    return by_claim
+        found.setdefault(each.claim, []).append(each)
+    return found
 
 
 def _matching(wanted: str, ids: list[str]) -> list[str]:
@@ -334,7 +335,7 @@ def claims_in_words(judgements: Iterable[Judgement]) -> str:
     """Each claim with its statement, and its verdicts on a second line."""
     return "\n".join(
         f"{claim.id:9} {claim.statement}\n          {'; '.join(map(str, judged))}"
-        for claim, judged in _by_claim(judgements).items()
+        for claim, judged in by_claim(judgements).items()
     )
 
 

@@ -240,7 +240,7 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     other += _saved(judgements, TUTORIAL)
     untested = _named(judgements, "tie", "Claims that end in a tie")
     untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
-    untested += _lacking(judgements, "Claims")
+    untested += _lacking(judgements)
     if printed := count.total():
         few = f", {count[TOO_FEW]} have one or two" if count[TOO_FEW] else ""
         reproduced.insert(
@@ -259,7 +259,7 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
         sentences = [sentence for each in words.items() for sentence in _named(ours, *each)]
-        lines["Claims of ours"] = sentences + _lacking(ours, "Claims")
+        lines["Claims of ours"] = sentences + _lacking(ours)
     return [f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items()]
 
 
@@ -278,7 +278,7 @@ def _which(judgements: list[Judgement], verdict: str, scale: str, what: str = ""
     return f"{len(found)} of {len(own)}{what} ({', '.join(map(_claim_link, found))})" if found else ""
 
 
-def _lacking(judgements: list[Judgement], what: str) -> list[str]:
+def _lacking(judgements: list[Judgement]) -> list[str]:
     """A sentence a scale on the claims without a verdict that have some runs, and one on those that have none."""
     sentences = []
     for scale in SCALES:
@@ -286,7 +286,7 @@ def _lacking(judgements: list[Judgement], what: str) -> list[str]:
         some = {"that lack some of their runs": (TOO_FEW, "incomplete"), "without a run": ("not run",)}
         for words, verdicts in some.items():
             if number := sum(count[verdict] for verdict in verdicts):
-                sentences.append(f"{what} {words} {SCALE_WORDS[scale]}: {number} of {count.total()}.")
+                sentences.append(f"Claims {words} {SCALE_WORDS[scale]}: {number} of {count.total()}.")
     return sentences
 
 

@@ -3,14 +3,13 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, claims_by_paper, judge_all
+from mini_lib.reproduction.claims import SCALES, Claim, Judgement, by_claim, claims_by_paper, judge_all
 from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
@@ -183,12 +182,10 @@ def _measured_table(comparisons: list[Comparison]) -> str:
 
 
 def _claims(comparisons: list[Comparison]) -> list[str]:
-    by_claim: dict[Claim, list[Judgement]] = {}
-    for judgement in judge_all(comparisons):
-        by_claim.setdefault(judgement.claim, []).append(judgement)
-    if not by_claim:
+    judged = judge_all(comparisons)
+    if not judged:
         return []
-    judged = list(chain.from_iterable(by_claim.values()))
+    claims_judged = by_claim(judged)
     scales = [scale for scale in SCALES if any(each.scale == scale for each in judged)]
     changed = dict.fromkeys(each.settings for each in judged if each.scale in SCALES)
     numbers = {settings: number for number, settings in enumerate(filter(None, changed), start=1)}
@@ -199,7 +196,7 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
                 claim.id,
                 _place(glance.claim_anchor(claim)) + claim.statement,
                 f"ours, beside {claim.source}" if claim.ours else claim.source,
-                *(_at_scale(scale, by_claim[claim], numbers) for scale in scales),
+                *(_at_scale(scale, claims_judged[claim], numbers) for scale in scales),
             )
             for claim in claims
         ]
@@ -207,10 +204,10 @@ def _claims(comparisons: list[Comparison]) -> list[str]:
         return ['<div class="claims">', ledger.table(head, rows), "</div>"] if rows else []
 
     def has_runs(claim: Claim) -> bool:
-        return any(each.verdict != "not run" for each in by_claim[claim])
+        return any(each.verdict != "not run" for each in claims_judged[claim])
 
-    waiting = [claim for claim in by_claim if not has_runs(claim)]
-    parts = ["### Claims", *table(list(filter(has_runs, by_claim)))]
+    waiting = [claim for claim in claims_judged if not has_runs(claim)]
+    parts = ["### Claims", *table(list(filter(has_runs, claims_judged)))]
     if waiting:
         how = f"`mini-lib reproduce {waiting[0].id}` trains the runs of a claim, here of the first. "
         how += "With `--dry-run` it says how long that takes."
