@@ -557,14 +557,15 @@ def compare(
     chosen = cells(table, rows, columns, variant)
     folded = () if variants or variant or summary or is_cell_id(table) else readings_among(chosen)
     shown = [cell for cell in chosen if cell.variant not in folded]
-    comparisons = reproduction.compare(shown, to_read(records))
+    store = to_read(records)
+    comparisons = reproduction.compare(shown, store)
     if as_json:
         print(json.dumps([each.to_dict() for each in comparisons], indent=1))
     elif summary:
         print(reproduction.summary(comparisons))
     else:
         if claim := claims_by_id().get(table):
-            judged = judge_all(reproduction.compare(cells(table), to_read(records)), [claim])
+            judged = judge_all(reproduction.compare(cells(table), store), [claim])
             print(f"{claims_in_words(judged)}\n")
         print(reproduction.listing(comparisons))
         if left_out := len(chosen) - len(shown):
