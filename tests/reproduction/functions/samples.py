@@ -16,12 +16,17 @@ def record(model, seed=1, scale="paper", diverged=False, checks=(), value=0.5, *
         metrics["window"] = 7.5
     curve = {"update": [1], "loss": [1.0], "score": [1.0]}
     return {
-        **{
-            "key": run_key(settings, seed),
-            "hash": settings_hash(settings),
-            "seed": seed,
-            "paper": "functions",
-        },
-        **{"settings": settings, "scale": scale, "data": "drawn", "metrics": metrics, "diverged": diverged},
-        **{"curve": curve, "updates": 10_000, "checks": list(checks)},
+        "key": run_key(settings, seed),
+        "hash": settings_hash(settings),
+        "seed": seed,
+        "paper": "functions",
+        "settings": settings,
+        "scale": scale,
+        "data": "drawn",
+        "metrics": metrics,
+        "diverged": diverged,
+        "curve": curve,
+        "updates": 10_000,
+        "checks": list(checks),
+        "provenance": {"device": "cpu: x", "seconds": 36.0},
     }
