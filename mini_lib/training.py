@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -69,8 +70,8 @@ def train(
         device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same. On a GPU an
             update is recorded once and replayed; see `TrainingRun.loss`.
         stacked: as one program, or in turn; by default stacked on a GPU.
-        checkpoints: a folder. Every minute and on stopping each run leaves `<key>.pt` there, and resumes from
-            it, alone or in any stack; those that stopped at different updates form stacks of their own.
+        checkpoints: a folder. Every minute, on stopping and before its test each run leaves `<key>.pt` there, and
+            resumes from it, alone or in any stack; those that stopped at different updates form stacks of their own.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told how many were made since it was
             last told. Those that a resumed training has behind it are not told, nor do they count for a bar's speed.
@@ -215,6 +216,9 @@ class TrainingStack:
             if halted:
                 report(self.update)
                 return [self.result(i, finished=False) for i in range(len(self.runs))]
+            if folder is not None:
+                with suppress(OSError):  # on a full disk the results may still get through
+                    self.save(folder)  # whatever becomes of them on their way to a record
             results = [self.result(i, finished=True) for i in range(len(self.runs))]
             self.seconds = before + time.perf_counter() - started
             for result in results:

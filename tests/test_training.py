@@ -193,6 +193,29 @@ def test_killed_and_resumed_equals_uninterrupted(make, stacked, end, tmp_path):
         assert (one.curve, one.metrics, one.updates) == (other.curve, other.metrics, other.updates)
 
 
+def cannot_test(model):
+    raise RuntimeError("killed in its test")
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_run_that_is_killed_in_its_test_needs_no_update_again(stacked, tmp_path, monkeypatch):
+    with pytest.raises(RuntimeError, match="killed in its test"):
+        train([toy(1, evaluate=cannot_test), toy(2)], stacked=stacked, checkpoints=tmp_path)
+    whole = train([toy(1)])[0]
+    monkeypatch.setattr(TrainingStack, "step", None)
+    again = train([toy(1)], checkpoints=tmp_path)[0]
+    assert (again.finished, again.updates) == (True, whole.updates)
+    assert again.metrics == pytest.approx(whole.metrics)
+
+
+def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_path, monkeypatch):
+    def full(path, write):
+        raise OSError("no space")
+
+    monkeypatch.setattr("mini_lib.training.write_atomically", full)
+    assert train([toy(1)], checkpoints=tmp_path)[0].metrics == train([toy(1)])[0].metrics
+
+
 NOT_ITS_OWN = "is not of toy 1; delete it"
 
 

@@ -7,13 +7,13 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import torch
@@ -58,10 +58,12 @@ def launch(
     """Train the jobs and yield each as it ends, finished or stopped by the deadline.
 
     Args:
-        jobs: in order of urgency.
-        device: on a CPU every job is trained alone, one process a core; on a GPU equal shapes are stacked, as many
-            together as its memory holds: a stack that is too large is halved and goes on from its checkpoints.
-        checkpoints: folder for unfinished runs; a finished one's is deleted once the caller asks for the next.
+        jobs: in order of urgency, which is kept.
+        device: on a CPU every job is trained alone, one process a core; on a GPU neighbours of equal shape are
+            stacked, as many together as its memory holds: a stack that is too large is halved and goes on from its
+            checkpoints.
+        checkpoints: folder for unfinished runs, and for finished ones until the caller asks for the next: those that
+            an error or an interrupt of the caller's leaves behind need no more than their test again.
         deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
             begun one, is checkpointed and yielded unfinished; what has not begun is left out.
         workers: processes on a CPU, one a core unless given.
@@ -260,7 +262,10 @@ def train_stacks(
     progress: bool,
     failed: list[str],
 ) -> Iterator[tuple[Job, Run]]:
-    """Train the jobs in this process, equal shapes as one stack; `failed` gets a line about each that cannot be."""
+    """Train the jobs in this process, neighbours of equal shape as one stack.
+
+    `failed` gets a line about each that cannot be trained.
+    """
     most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not past(deadline), jobs[start : start + WINDOW])
@@ -305,15 +310,14 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
 
 
 def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
-    """Build the runs and group those of equal shape, in order of first appearance.
+    """Build the runs and group neighbours of equal shape, so that what a plan puts first stays first.
 
     A job that cannot be built is left out, and `failed` gets a line about it.
     """
-    groups = defaultdict(list)
+    built = []
     for job in jobs:
         try:
-            training_run = job.build(job.settings, job.seed)
-            groups[training_run.stack_key()].append((job, training_run))
+            built.append((job, job.build(job.settings, job.seed)))
         except Exception as error:
             failed.append(failure_line(job, error))
-    return list(groups.values())
+    return [list(group) for _, group in groupby(built, key=lambda each: each[1].stack_key())]

@@ -15,7 +15,7 @@ from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import Job, JobsFailed, _interrupts_held, launch, stacks
 from mini_lib.settings import run_key
-from mini_lib.training import train
+from mini_lib.training import TrainingStack, train
 
 CPU = torch.device("cpu")
 
@@ -99,10 +99,10 @@ def test_after_the_deadline_nothing_starts(tmp_path):
     assert list(over_cores([job(1), job(2)], tmp_path, deadline=time.time() - 1)) == []
 
 
-def test_equal_shapes_share_a_stack_and_others_do_not():
-    jobs = [job(1), job(1, tcn=False), job(2), job(3)]
+def test_neighbours_of_equal_shape_share_a_stack_and_the_order_stays():
+    jobs = [job(1), job(2), job(1, tcn=False), job(3)]
     groups = [[j.key for j, _ in group] for group in stacks(jobs, [])]
-    assert groups == [[jobs[0].key, jobs[2].key, jobs[3].key], [jobs[1].key]]
+    assert groups == [[jobs[0].key, jobs[1].key], [jobs[2].key], [jobs[3].key]]
 
 
 def test_regimes_of_one_task_share_a_stack():
@@ -252,6 +252,17 @@ def test_an_interrupt_of_a_stack_is_no_failure_of_it(tmp_path, monkeypatch):
         list(in_stacks([job(1)], tmp_path))
 
 
+def test_a_stack_whose_caller_stops_at_the_first_run_needs_no_update_again(tmp_path, monkeypatch):
+    jobs = [job(1), job(2)]
+    runs = in_stacks(jobs, tmp_path)
+    _, first = next(runs)
+    runs.close()
+    monkeypatch.setattr(TrainingStack, "step", None)
+    again = [run for _, run in in_stacks(jobs, tmp_path)]
+    assert [(run.finished, run.updates) for run in again] == [(True, 3), (True, 3)]
+    assert again[0].metrics == first.metrics
+
+
 @pytest.mark.slow
 def test_the_bar_says_how_many_runs_have_ended(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -332,5 +343,5 @@ def test_different_constants_never_share_a_stack(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "mini_lib.esbn.runs.glyphs", lambda source: glyphs() if source == "rendered" else 1 - glyphs()
     )
-    groups = stacks([job(1), job(2, images="released"), job(3)], [])
-    assert [[j.seed for j, _ in group] for group in groups] == [[1, 3], [2]]
+    groups = stacks([job(1), job(2), job(3, images="released"), job(4)], [])
+    assert [[j.seed for j, _ in group] for group in groups] == [[1, 2], [3], [4]]
