@@ -372,12 +372,17 @@ def _rows(side: str | list[str]) -> str:
 def _mean(patterns: str | list[str], values: Values) -> Value:
     """The mean over all cells that the patterns name, and its standard error.
 
-    Cells are taken for independent, as print allows nothing else, also where they are measured in the same runs.
+    Of cells that are measured in the same runs, it is the error of these runs' means; others are independent.
     """
     parts = [values[cell] for cell in expand(patterns)]
     mean, se = statistics.fmean(v.mean for v in parts), math.hypot(*(v.se for v in parts)) / len(parts)
+    runs: dict[str, float] = {}
+    if all(part.runs.keys() == parts[0].runs.keys() for part in parts):
+        runs = {run: statistics.fmean(part.runs[run] for part in parts) for run in parts[0].runs}
+    if len(parts) > 1 and len(runs) >= ENOUGH:
+        se = statistics.stdev(runs.values()) / math.sqrt(len(runs))
     why_no_mean = ", ".join(v.why_no_mean for v in parts if v.why_no_mean)
-    return Value(mean, se, parts[0].runs if len(parts) == 1 else {}, why_no_mean=why_no_mean)
+    return Value(mean, se, runs, why_no_mean=why_no_mean)
 
 
 # ----------------------------------------------------------------------------------------- kinds of rules
@@ -463,9 +468,13 @@ def _difference_se(a: Value, b: Value, times: int | float) -> float:
 def _more(rule: dict, values: Values) -> Verdict:
     """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said), and than 2 SE.
 
-    With `or_equal` it is enough that it is not below, for nobody could show that two are equal.
+    With `or_equal` it is enough that it is not below, for nobody could show that two are equal. A second side whose
+    runs all diverged is as if it were far below: the claim would hold without that, and so it is open.
     """
-    margins = {words: (a - b - rule.get("by", 0.0), se) for a, b, se, words in _pairs(rule, values)}
+    margins = {
+        words: (math.inf if math.isnan(b) and not math.isnan(a) else a - b - rule.get("by", 0.0), se)
+        for a, b, se, words in _pairs(rule, values)
+    }
     return _worst(margins, _not_below if rule.get("or_equal") else _beyond_errors)
 
 

@@ -88,6 +88,9 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("threshold", AT_LEAST, (INF, 0.0), None, "holds"),
     ("threshold", AT_MOST, (INF, 0.0), None, "fails"),
     ("threshold", AT_LEAST, (NAN, 0.0), None, "fails"),
+    # All runs diverged: of the side that should be more it decides; of the other it does not, see `_judge`.
+    ("more", PAIR, (NAN, 0.0), (50, 3.0), "fails"),
+    ("more", PAIR, (50, 3.0), (NAN, 0.0), "holds"),
     # An infinite mean without a standard error is that of runs some of which never get there: it tells nothing.
     *(("threshold", rule, (INF, NAN), None, "tie") for rule in (AT_LEAST, AT_MOST)),
     *((kind, PAIR, (INF, NAN), (50, 3.0), "tie") for kind in ("more", "alike")),
@@ -400,6 +403,22 @@ def test_two_cells_of_the_same_runs_are_compared_run_by_run():
 
     assert judged(same) == "holds"
     assert judged(["y-s1", "y-s2", "y-s3"]) == "tie"
+
+
+def test_the_mean_of_cells_of_the_same_runs_has_the_error_of_their_means():
+    """Where one number of a run is high, its other one is low: each run's mean is 10. Other runs could not tell."""
+    other = "esbn.table13/Identity rules/m=85"
+
+    def judged(runs):
+        found = {
+            A: Value(4.0, 1.73, {"x": 1.0, "y": 4.0, "z": 7.0}),
+            B: Value(16.0, 1.73, dict(zip(runs, (19.0, 16.0, 13.0), strict=True))),
+            other: Value(9.8, 0.06),
+        }
+        return claim("more", pairs=[[[A, B], other]]).judge(lambda cell, metric: found[cell])[0]
+
+    assert judged("xyz") == "holds"
+    assert judged("uvw") == "tie"
 
 
 def test_values_belong_to_the_runs_that_finished():
