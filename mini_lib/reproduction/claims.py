@@ -114,6 +114,9 @@ class Judgement(NamedTuple):
     verdict: str  #: such as "holds" or "fails".
     detail: str  #: the numbers behind it.
     settings: str = ""  #: those that differ from the paper's; of a reading, from those of its scale.
+    narrow: bool = (
+        False  #: whether it would be another by Student's quantile of so few runs; the detail says so.
+    )
 
     def __str__(self) -> str:
         """Such as "holds @tutorial (weakest: ...)"; the settings stand on the page."""
@@ -204,12 +207,34 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
     A claim cannot hold where runs diverged, since what the others did says nothing of these.
     """
     verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
+    stricter, _ = claim.judge(
+        lambda cell, metric: _by_student(measured(compared[cell], metric), compared[cell])
+    )
+    if narrow := stricter != verdict:
+        detail += f"; by Student's t {'a tie' if stricter == 'tie' else stricter}"
     if verdict not in LACKING:
         runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
         if lost := sum(runs.values()):
             verdict = "open" if verdict == "holds" else verdict
             detail += f"; {lost} of {len(runs)} runs diverged"
-    return Judgement(claim, scale, verdict, detail)
+    return Judgement(claim, scale, verdict, detail, narrow=narrow)
+
+
+def _by_student(value: Value | None, comparison: Comparison | None) -> Value | None:
+    """With errors so wide that 2 of them are Student's quantile, which covers the truth in 95 of 100 cases."""
+    if value is None or comparison.ours.n < ENOUGH:
+        return value
+    wider = student_quantile(comparison.ours.n) / 2
+    runs = {run: value.mean + wider * (each - value.mean) for run, each in value.runs.items()}
+    return value._replace(se=wider * value.se, runs=runs)
+
+
+@cache
+def student_quantile(runs: int) -> float:
+    """How many standard errors a mean of so many runs may be off, in 95 of 100 cases."""
+    from scipy import stats  # here, since it takes most of a second
+
+    return float(stats.t.ppf(0.975, runs - 1))
 
 
 def _changed(bases: Mapping[str, Comparison], others: Mapping[str, Comparison | None]) -> str:

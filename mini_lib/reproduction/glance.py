@@ -230,14 +230,14 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     ours = [each for each in judged if each.claim.ours]
     reproduced = _named(judgements, "holds", "Claims that hold", ["paper"])
     reproduced = reproduced or ["No claim holds at the paper's scale so far."]
-    reproduced += _undercut(judged, "paper")
+    reproduced += _narrow(judgements, "holds", "paper") + _undercut(judged, "paper")
     contradicted = _named(judgements, "fails", "Claims that fail", ["paper"])
     contradicted = contradicted or ["No claim fails at the paper's scale so far."]
-    contradicted += _saved(judgements, "paper")
+    contradicted += _narrow(judgements, "fails", "paper") + _saved(judgements, "paper")
     small = [_which(judgements, verdict, TUTORIAL, " claims") for verdict in ("holds", "fails")]
     claimed, other = ([f"{which}."] if which else [] for which in small)
-    claimed += _undercut(judged, TUTORIAL)
-    other += _saved(judgements, TUTORIAL)
+    claimed += _narrow(judgements, "holds", TUTORIAL) + _undercut(judged, TUTORIAL)
+    other += _narrow(judgements, "fails", TUTORIAL) + _saved(judgements, TUTORIAL)
     untested = _named(judgements, "tie", "Claims that end in a tie")
     untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
     untested += _lacking(judgements)
@@ -309,6 +309,13 @@ def _saved(judgements: list[Judgement], scale: str) -> list[str]:
         f"Of these {held} {SAVING[kind]} (*{name}*): {', '.join(map(_claim_link, saved[kind, name]))}."
         for kind, name in sorted(saved, key=lambda each: list(SAVING).index(each[0]))
     ]
+
+
+def _narrow(judgements: list[Judgement], verdict: str, scale: str) -> list[str]:
+    """A sentence that names the claims of this verdict at a scale that Student's t would leave undecided."""
+    own = (each for each in judgements if each.verdict == verdict and each.scale == scale)
+    found = [_claim_link(each.claim) for each in own if each.narrow]
+    return [f"Of these Student's t would leave undecided: {', '.join(found)}."] if found else []
 
 
 def _undercut(judgements: list[Judgement], scale: str) -> list[str]:

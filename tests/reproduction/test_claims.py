@@ -29,6 +29,7 @@ from mini_lib.reproduction.claims import (
     judge_all,
     measured,
     readings_among,
+    student_quantile,
     updates_to,
 )
 from mini_lib.reproduction.cli import wings
@@ -620,6 +621,33 @@ def test_a_claim_cannot_hold_where_runs_diverged(values, expected):
     (judged,) = judge([found], [claim("threshold", cells=[A], at_least=95)])
     assert judged.verdict == expected
     assert judged.detail.endswith(f"; 2 of {runs + 2} runs diverged")
+
+
+def test_what_student_s_t_would_leave_undecided_is_narrow():
+    """The mean of these three is 3 standard errors above 95: more than 2, and less than the 4.3 of three runs."""
+    margin = 3 * math.sqrt(1 / 3)
+    for runs, expected in ((3, True), (12, False)):
+        values = tuple(95 + margin * math.sqrt(3 / runs) + each for each in (-1.0, 0.0, 1.0) * (runs // 3))
+        cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
+        records = tuple({"key": f"x-s{n}", "diverged": False} for n in range(runs))
+        found = Comparison(cell, None, Measured(values), records)
+        (judged,) = judge([found], [claim("threshold", cells=[A], at_least=95)])
+        assert (judged.verdict, judged.narrow) == ("holds", expected)
+        assert judged.detail.endswith("; by Student's t a tie") == expected
+    assert student_quantile(3) == pytest.approx(4.303, abs=1e-3)
+
+
+def test_student_s_t_holds_for_cells_of_the_same_runs_too():
+    records = tuple({"key": f"x-s{n}", "diverged": False} for n in range(3))
+    sides = {"m=0": (10.0, 20.0, 30.0), "m=50": (8.0, 19.0, 29.4)}  # 1.2 apart, with an error of .42
+    found = [
+        Comparison(
+            Cell("esbn.table13", "Identity rules", column, {}, 5, "h"), None, Measured(values), records
+        )
+        for column, values in sides.items()
+    ]
+    (judged,) = judge(found, [claim("more", pairs=[[A, B]])])
+    assert (judged.verdict, judged.narrow) == ("holds", True)
 
 
 def test_what_became_of_the_claims_is_counted_by_paper_and_scale_and_ours_apart():

@@ -260,6 +260,21 @@ def test_a_claim_that_holds_is_named_again_where_a_control_of_ours_beside_it_fai
     }
 
 
+@pytest.mark.parametrize(("spread", "narrow"), [(0.07, True), (0.03, False)])
+def test_a_claim_that_student_s_t_would_leave_undecided_is_named(spread, narrow, tmp_path):
+    """Claim fig3b.2 asks for half or more: .6 is 2.5 standard errors above it, or 5.8."""
+    store, cells = Records(tmp_path), []
+    for scale, variant in (("paper", ""), ("tutorial", "tutorial")):
+        cells.append(cell("kanerva.fig3b", "k = 4", "one sprite", variant=variant, x=scale))
+        for seed in (1, 2, 3):
+            store.add(record(seed, 0.6 + spread * (seed - 2), scale=scale, x=scale), "kanerva.fig3b")
+    lines = [re.sub("<.+?>", "", line) for line in glance.what_became(compare(cells, store))]
+    said = [line.startswith(("**Reproduced", "**Goes the claimed")) for line in lines]
+    found = ["Of these Student's t would leave undecided: fig3b.2." in line for line in lines]
+    assert found == [narrow and each for each in said]
+    assert sum(said) == 2
+
+
 def test_what_saves_a_claim_at_one_scale_is_not_told_of_the_other(tmp_path):
     variants = {"": 0.0, "tutorial": 0.0, "unit prior": 0.1, "tutorial, balanced": 0.1}
     cells = [cell(*NEW, variant=name, x=x) for x, name in enumerate(variants)]
