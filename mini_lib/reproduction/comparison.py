@@ -312,8 +312,15 @@ def _compare(cell: Cell, records: Records) -> Comparison:
 
 
 def listing(comparisons: Iterable[Comparison]) -> str:
-    """One line a cell beneath one that names the parts, in columns with two or more spaces between them."""
-    return in_columns([PARTS, *(comparison.parts for comparison in comparisons)])
+    """One line a cell beneath one that names the parts, in columns with two or more spaces between them.
+
+    The unit of the printed numbers and what their errors are stand in the head where they are the same for all.
+    """
+    comparisons = list(comparisons)
+    kinds = {f"({each.paper.unit}, {each.paper.error})" for each in comparisons if each.paper is not None}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    head = [f"{part} {kind}".rstrip() if part in ("paper", "ours") else part for part in PARTS]
+    return in_columns([head, *(each.parts for each in comparisons)])
 
 
 def in_columns(rows: Iterable[Iterable[object]]) -> str:

@@ -44,21 +44,32 @@ def listing(cells: Iterable[Cell], folder: Path | None) -> str:
 def beside_stored(cells: Iterable[Cell], own: Records, stored: Records) -> list[tuple]:
     """What `PARTS` names, of each own run that is not stored too, in each cell that it fills.
 
-    A run that diverged has no value to place; the stored ones that did are left out of the band.
+    A run that diverged has no value to place; the stored ones that did are left out of the band. Where a cell has no
+    stored runs, its variants that have some are named.
     """
     cells = list(cells)
     rows = []
-    for mine, theirs in zip(compare(cells, own), compare(cells, stored), strict=True):
+    kept = compare(cells, stored)
+    for mine, theirs in zip(compare(cells, own), kept, strict=True):
         cell, band = mine.cell, theirs.ours.values
+        beside = [
+            each.cell.variant or "paper"
+            for each in kept
+            if each.ours.n and _place_of(each.cell) == _place_of(cell)
+        ]
         for record in mine.records:
             if record["key"] not in stored:
                 value = None if record["diverged"] else record["metrics"][cell.metric]
-                rows.append((cell.id, record["seed"], *_placed(value, band)))
+                rows.append((cell.id, record["seed"], *_placed(value, band, beside)))
     return rows
 
 
-def _placed(value: float | None, band: tuple[float, ...]) -> tuple[str, ...]:
-    """A value, the band of stored runs, and where in it the value lies."""
+def _place_of(cell: Cell) -> tuple[str, str, str]:
+    return cell.table, cell.row, cell.column
+
+
+def _placed(value: float | None, band: tuple[float, ...], beside: Iterable[str]) -> tuple[str, ...]:
+    """A value, the band of stored runs, and where in it the value lies, or which variants have such runs."""
     numbers = ["-"] * 4
     if band:
         sd = statistics.stdev(band) if len(band) >= ENOUGH else None
@@ -67,13 +78,14 @@ def _placed(value: float | None, band: tuple[float, ...]) -> tuple[str, ...]:
         below, place = "-", "diverged"
     else:
         below = str(sum(stored < value for stored in band))
-        place = _place(value, band)
+        place = _place(value, band, beside)
     return _figure(value), str(len(band)), *numbers, below, place
 
 
-def _place(value: float, band: tuple[float, ...]) -> str:
+def _place(value: float, band: tuple[float, ...], beside: Iterable[str]) -> str:
     if not band:
-        return "no stored runs"
+        others = ", ".join(f"@{variant}" for variant in beside)
+        return f"no stored runs, but {others}" if others else "no stored runs"
     return "below" if value < min(band) else "above" if value > max(band) else "within"
 
 

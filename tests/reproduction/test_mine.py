@@ -56,11 +56,18 @@ def test_a_run_is_placed_in_the_band_of_the_stored_ones(tmp_path, stored, value,
 def test_two_stored_runs_have_no_spread_and_none_have_no_band(tmp_path, stored):
     stored.add(record(1, 10.0, x=2), HOME)
     stored.add(record(2, 20.0, x=2), HOME)
-    cells = [cell(x=2), cell(column="m=85", x=3)]
-    two, none = shown(tmp_path, stored, record(101, 15.0, x=2), record(101, 15.0, x=3), cells=cells)
+    cells = [
+        cell(x=2),
+        cell(column="m=85", x=3),
+        cell(column="m=50", x=4),
+        cell(column="m=50", variant="small", x=2),
+    ]
+    own = [record(101, 15.0, x=x) for x in (2, 3, 4)]
+    two, none, beside, _ = shown(tmp_path, stored, *own, cells=cells)
     assert (two["stored runs"], two["SD"], two["smallest"], two["mine is"]) == ("2", "-", "10", "within")
     assert (none["stored runs"], none["mean"], none["below mine"]) == ("0", "-", "0")
     assert none["mine is"] == "no stored runs"
+    assert beside["mine is"] == "no stored runs, but @small"
 
 
 def test_a_diverged_run_is_said_to_be(tmp_path, stored):
