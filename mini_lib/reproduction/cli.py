@@ -274,8 +274,8 @@ def reproduce(
     """Train what a table still lacks; what is on record is not trained again, what was stopped goes on.
 
     The first line printed says where the records of these runs go. Then comes the plan, what is worth most first:
-    what claims without a verdict lack, the cheap before the dear; then rows of tables, those first that lack the
-    smallest part of their runs.
+    what claims lack for three runs of each cell, the cheap before the dear; then rows of tables, those first that
+    lack the smallest part of their runs.
     """
     from mini_lib.devices import check_precision, describe, pick_device
     from mini_lib.reproduction import cluster, mine, plan

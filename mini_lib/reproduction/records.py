@@ -225,6 +225,7 @@ class Records:
                     self._admit(other, path)
             for record in records:
                 self._check(record, self._by_key.get(record["key"]), path)
+            for record in records:
                 if record["key"] not in self._by_key:
                     append_line(path, to_line(record))
                     new += self._admit(record, path)

@@ -115,6 +115,20 @@ def test_gradient_reaches_every_parameter_within_five_updates(model, length):
     assert without == {name for name in largest if idle and name.startswith(idle)}
 
 
+def test_pictures_of_another_shape_are_named():
+    network, (pool, where) = make("esbn"), batch(size=2)
+    for images, at, message in (
+        (pool[:, None], where, r"a pool is \[P, 32, 32\]; got pictures of shape \[\d+, 1, 32, 32\]"),
+        (
+            pool,
+            None,
+            r"problems are \[B, T, 32, 32\], without `where`; got pictures of shape \[\d+, 32, 32\]",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            network(images, at)
+
+
 @every_model
 def test_a_pool_with_places_is_the_same_as_images(model):
     network = busy(model)

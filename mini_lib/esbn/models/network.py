@@ -65,7 +65,12 @@ class Network(nn.Module):
     def embed(
         self, images: Float[Tensor, "... 32 32"], where: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T D"]:
-        """Encode and normalise; the arguments are those of `forward`."""
+        """Encode and normalise; the arguments are those of `forward`. UsageError for pictures of another shape."""
+        if images.dim() != (4 if where is None else 3) or images.shape[-2:] != (32, 32):
+            wanted = (
+                "problems are [B, T, 32, 32], without `where`" if where is None else "a pool is [P, 32, 32]"
+            )
+            raise UsageError(f"{wanted}; got pictures of shape {list(images.shape)}")
         if where is None:
             z = self.encoder(images.flatten(0, 1)).unflatten(0, images.shape[:2])
         else:
