@@ -183,7 +183,14 @@ def test_a_side_of_several_cells_is_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("shift", "differs", "expected"), [(0, False, "holds"), (-9, True, "holds"), (-9, False, "fails")]
+    ("shift", "differs", "expected"),
+    [
+        (0, False, "holds"),
+        (-9, True, "holds"),
+        (-9, False, "fails"),
+        (9, True, "fails"),  # above is not below
+        (9, False, "holds"),
+    ],
 )
 def test_t_tests(shift, differs, expected):
     rule = claim(
@@ -351,6 +358,11 @@ def test_updates_to_a_level():
     lost.records[2]["diverged"] = True
     found = measured(replace(lost, ours=Measured((90.0,) * 2, diverged=1)), "updates_to_95")
     assert (found.mean, found.se) == (41.0, math.inf)  # two finished runs are too few, whatever the third did
+
+
+def test_a_late_point_of_a_curve_stands_for_itself():
+    curve = {"update": [1, 11, 21, 31, 41, 81, 121], "score": [50, 50, 50, 50, 50, 94, 96]}
+    assert updates_to({"curve": curve}) == 121
 
 
 def test_a_single_run_that_never_gets_there_decides_nothing():

@@ -20,6 +20,7 @@ from mini_lib.reproduction.comparison import (
     counts_by_paper,
     listing,
     repeated,
+    table_order,
 )
 from reproduction.samples import HOME, cell, record
 
@@ -145,6 +146,12 @@ def test_the_papers_number_of_runs_is_not_partial(store):
     assert compare([cell()], store)[0].label == "match"
 
 
+def test_as_many_runs_as_the_papers_are_not_partial_where_some_diverged(store):
+    for seed in range(4, 11):
+        store.add(record(seed, 99.6, diverged=seed == 10), HOME)
+    assert compare([cell()], store)[0].label == "match"
+
+
 def test_diverged_runs_count_and_are_shown_but_have_no_part_in_the_mean(store):
     store.add(record(4, diverged=True), HOME)
     found = compare([cell()], store)[0]
@@ -191,6 +198,15 @@ def test_json_holds_everything(store):
     assert found["paper"] == {"mean": 99.7, "err": 0.1, "error": "SEM", "runs": 10, "unit": "%"}
     assert found["ours"]["values"] == [99.6] * 3
     assert (found["n"], found["diverged"], found["verdict"], found["partial"]) == (3, 0, "match", True)
+
+
+@pytest.mark.parametrize("place", [(), ("scan.table1", "GRU + attn", "Add jump")])
+def test_json_has_the_mean_and_its_standard_error_where_the_paper_prints_an_sd_too(tmp_path, place):
+    store = Records(tmp_path)
+    for seed, accuracy in enumerate((58.0, 60.0, 62.0), start=1):
+        store.add(record(seed, accuracy), HOME)
+    ours = compare([cell(*place)], store)[0].to_dict()["ours"]
+    assert ours == {"mean": 60.0, "sem": pytest.approx(2 / math.sqrt(3)), "values": [58.0, 60.0, 62.0]}
 
 
 def test_one_or_two_runs_are_shown_as_such_and_as_nothing_more(tmp_path):
@@ -285,6 +301,12 @@ def test_printed_numbers_are_read_as_they_stand():
     assert (jump.error, jump.runs, jump.unit) == ("SD", 25, "%")
     assert jump.se == pytest.approx(27.4 / 5)
     assert printed("functions.table2")["optimal", "rbf"].err is None
+
+
+def test_tables_stand_before_figures_each_by_number_and_letter():
+    ordered = ["esbn.table9", "esbn.table10", "kanerva.fig2c", "kanerva.fig2d", "kanerva.fig10"]
+    assert sorted(reversed(ordered), key=table_order) == ordered
+    assert sorted(["scan.starts", "scan.table1"], key=table_order) == ["scan.table1", "scan.starts"]
 
 
 @pytest.mark.parametrize("table", _tables())

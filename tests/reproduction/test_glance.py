@@ -1,5 +1,6 @@
 """The top of the comparison page: squares, drawings and three lines, of cells and records made up for it."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -107,8 +108,14 @@ def test_each_cell_with_a_run_has_a_point_filled_from_three_runs_on(table_11):
     }
 
 
-def test_a_point_stands_where_the_two_numbers_meet_with_both_errors(tmp_path):
-    (each,) = compared(tmp_path, [cell(x=1)], {1: [40.0, 50.0, 60.0]})
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [((), 10 / math.sqrt(3)), (("scan.table1", "GRU + attn", "Add jump"), 10.0)],
+    ids=["SEM", "SD"],
+)
+def test_a_point_stands_where_the_two_numbers_meet_with_both_errors(tmp_path, place, error):
+    """Errors are of the kind that the paper prints."""
+    (each,) = compared(tmp_path, [cell(*place, x=1)], {1: [40.0, 50.0, 60.0]})
     each = replace(each, paper=replace(each.paper, mean=25.0, err=10.0))
     svg = glance.scatter("%", [each])
     (frame,) = (
@@ -120,7 +127,7 @@ def test_a_point_stands_where_the_two_numbers_meet_with_both_errors(tmp_path):
     assert y == pytest.approx(frame["y"] + frame["height"] / 2, abs=0.1)
     (left, _, right, _, top, bottom) = map(float, re.findall(r"[\d.]+", point[2]))
     assert (right - left) / frame["width"] == pytest.approx(0.2, abs=0.001)
-    assert abs(top - bottom) / frame["height"] == pytest.approx(2 * each.ours.sem / 100, abs=0.001)
+    assert abs(top - bottom) / frame["height"] == pytest.approx(2 * error / 100, abs=0.001)
 
 
 def test_other_units_have_logarithmic_axes_that_hold_every_value(tmp_path):

@@ -131,6 +131,17 @@ def test_the_runs_of_a_cell_are_folded_with_seeds_records_and_command(page):
     assert f"`{again}`" in row
 
 
+def test_the_command_trains_every_seed_up_to_the_last(tmp_path):
+    store = Records(tmp_path)
+    for seed in (2, 5):
+        add(store, seed, 99.0, scale="tutorial", x=1)
+    (found,) = compare([cell("esbn.table17", variant="tutorial, no mask", x=1)], store)
+    assert command_again(found) == (
+        "mini-lib reproduce esbn.table17 --rows 'ESBN + TCN' --columns m=95 "
+        "--variant 'tutorial, no mask' --seeds 5 --records again"
+    )
+
+
 def test_verdicts_are_counted_and_variants_stand_beneath(page):
     assert "| [Table 11](#esbn-table11) | 1 |  | 1 |  |  | 2 | 1 |" in page
     assert page.index("(esbn-table11)=") < page.index("Other reading: *released images*.")

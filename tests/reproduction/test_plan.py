@@ -72,6 +72,19 @@ def test_settings_that_were_never_run_are_estimated_from_the_nearest_of_that_net
     assert cost(records, m=0, task="y") == (pytest.approx(8.0), False)
 
 
+@pytest.mark.parametrize("schedule", [{"epochs": 1000}, {"lr": 9.0}, {"checks": 5}], ids=list)
+def test_settings_are_no_less_near_for_another_schedule(schedule):
+    an_epoch = schedule.get("epochs", 10) / 10
+    records = [timed(50.0 * an_epoch, m=90, **schedule), timed(8.0, m=80)]
+    assert cost(records, m=90) == (pytest.approx(50.0), False)
+
+
+def test_options_of_a_network_count_as_settings_do():
+    near = timed(50.0, m=90, options={"size": 64})
+    others = [timed(8.0, m=80, options={"size": 65}), timed(9.0, m=90, options={"size": 512})]
+    assert cost([near, *others], m=90, options={"size": 65}) == (pytest.approx(50.0), False)
+
+
 def test_those_that_are_equally_near_count_alike():
     records = [timed(40.0, task="a"), timed(90.0, task="b")]
     assert cost(records, task="c") == (pytest.approx(60.0), False)
@@ -93,7 +106,9 @@ def test_on_a_gpu_runs_on_gpus_tell_and_else_it_stands_for_cores():
     on_both = [timed(100.0), timed(3.0, 2, "cuda: H")]
     assert cost(on_both, "cuda") == (3.0, True)
     assert cost(on_both, "cuda", epochs=20) == (pytest.approx(6.0), False)
-    assert cost(on_both[:1], "cuda") == (pytest.approx(100.0 / plan.CORES_OF_A_GPU), False)
+    on_a_core = (pytest.approx(100.0 / plan.CORES_OF_A_GPU), False)
+    assert cost(on_both[:1], "cuda") == on_a_core
+    assert cost([on_both[0], timed(3.0, 2, "cuda: H", model="rn")], "cuda") == on_a_core
 
 
 def test_a_run_that_shared_its_gpu_tells_nothing():
@@ -309,6 +324,22 @@ def test_what_a_stopped_run_was_trained_is_not_expected_again(claimed, store):
         jobs_of(cells, store), cells, store, taking(m1=10), lambda each: 7.0 * (each == stopped)
     )
     assert steps[0].seconds == (3.0, 10.0)
+
+
+def test_a_run_that_was_trained_for_longer_than_expected_is_expected_to_end_at_once(claimed, store):
+    cells = [cell("A", 1, runs=1)]
+    (only,) = make_plan(jobs_of(cells, store), cells, store, taking(m1=10), lambda each: 12.0)
+    assert only.seconds == (0.0,)
+
+
+def test_a_step_is_estimated_where_some_of_its_runs_are(claimed, store):
+    cells = [cell("A", 1, runs=1), cell("A", 2, runs=1), cell("B", 1, runs=1)]
+    records = [timed(9.0, m=1, row="A"), timed(9.0, m=1, row="B")]
+    steps = make_plan(jobs_of(cells, store), cells, store, Costs(records, "cpu", build))
+    assert {step.purpose: step.estimated for step in steps} == {
+        f"{HOME}, A: 3 runs": True,
+        f"{HOME}, B: 3 runs": False,
+    }
 
 
 def test_a_checkpoint_says_how_long_a_run_was_trained(tmp_path):

@@ -55,6 +55,16 @@ def test_a_key_with_other_results_is_a_conflict(tmp_path):
     assert read_records(tmp_path / f"{HOME}.jsonl") == [record(accuracy=99.0)]
 
 
+@pytest.mark.parametrize(
+    "other", [{"settings": {"m": 95}}, {"diverged": True}, {"updates": 1801}, {"scale": "tutorial"}], ids=list
+)
+def test_it_is_a_conflict_whatever_differs(tmp_path, other):
+    store = Records(tmp_path)
+    store.add(record(), HOME)
+    with pytest.raises(RecordConflict):
+        store.add(record() | other, HOME)
+
+
 def test_a_store_sees_what_another_one_wrote(tmp_path):
     first, second = Records(tmp_path), Records(tmp_path)
     first.add(record(), HOME)
@@ -121,6 +131,15 @@ def test_merging_doubles_nothing(tmp_path):
     assert len(read_records(tmp_path / "here" / f"{HOME}.jsonl")) == 3
 
 
+def test_what_is_merged_goes_to_the_file_that_its_settings_belong_to(tmp_path):
+    elsewhere = Records(tmp_path / "elsewhere")
+    for m in (85, 95):
+        elsewhere.add(record(m=m), "made")
+    Records(tmp_path / "here").merge(tmp_path / "elsewhere", {record(m=85)["hash"]: HOME})
+    assert read_records(tmp_path / "here" / f"{HOME}.jsonl") == [record(m=85)]
+    assert read_records(tmp_path / "here" / "made.jsonl") == [record(m=95)]
+
+
 def test_readers_own_runs_are_merged_only_where_no_verdict_is_judged(tmp_path, monkeypatch):
     made = Records(tmp_path / "own_records")
     for seed in (100, 101, 7000):
@@ -173,6 +192,12 @@ SCORES, METRICS = "[50.0, 100.0]", '{"test_accuracy": 99.0}'
         ('"diverged": false', '"diverged": 0', "the record's diverged is not"),
         (SCORES, "[50.0]", "the record's curve is not"),
         (SCORES, '[50.0, "x"]', "the record's curve is not"),
+        (f'"score": {SCORES}', '"score": [50.0, "x"]', "the record's curve is not"),
+        (f'"score": {SCORES}', f'"scores": {SCORES}', "the record's curve is not"),
+        (SCORES, '"ab"', "the record's curve is not"),
+        ("[1, 11]", '[1, "11"]', "the record's curve is not"),
+        ("[1, 11]", "[1, null]", "the record's curve is not"),
+        ("[1, 11]", "[1, NaN]", "the record's curve is not"),
         ('"updates"', '"checks": [3], "updates"', "the record's checks are"),
         ('"updates"', '"checks": [{"loss": "x"}], "updates"', "the record's checks are"),
         ('"updates"', '"checks": 3, "updates"', "the record's checks are"),
@@ -228,6 +253,31 @@ def test_a_run_whose_metric_is_no_number_counts_as_diverged(tmp_path):
     assert (made["metrics"], made["diverged"]) == ({"test_accuracy": 50.0}, True)
     Records(tmp_path).add(made, HOME)
     assert len(Records(tmp_path)) == 1
+
+
+def test_a_check_that_is_no_number_is_nan_once_it_is_read(tmp_path):
+    Records(tmp_path).add(record() | {"checks": [{"loss": math.nan}, {"loss": 0.5}]}, HOME)
+    (again,) = Records(tmp_path)
+    first, second = again["checks"]
+    assert (math.isnan(first["loss"]), second) == (True, {"loss": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (99.12345678, 99.123457),
+        (0.123456789, 0.123457),
+        (0.0123456789, 0.012346),
+        (-0.00123456789, -0.0012346),
+        (0.000123456789, 0.00012346),
+    ],
+)
+def test_metrics_and_checks_keep_six_decimals_or_five_digits(value, kept):
+    metrics, checks = {"loss": value}, [{"epoch": epoch, "loss": value} for epoch in (1, 2)]
+    run = Run("key", "name", True, False, metrics, record()["curve"], 1800, 1.0, nn.Identity(), checks)
+    made = record_of(run, {}, 1, paper="esbn", scale="paper", data="rendered", device="cpu: x")
+    assert made["metrics"] == {"loss": kept}
+    assert made["checks"] == [{"epoch": epoch, "loss": kept} for epoch in (1, 2)]
 
 
 def own_form(settings):
