@@ -60,6 +60,12 @@ class Value(NamedTuple):
     runs: Mapping[str, float] = MappingProxyType({})
     median: float = math.nan  #: over runs.
     why_no_mean: str = ""  #: why the mean tells nothing, where it does not.
+    df: float | None = None  #: degrees of freedom of the error, where Student's t decides; else 2 errors do.
+
+    @property
+    def error(self) -> float:
+        """The standard error, or one so wide that 2 of it are Student's quantile for 95 of 100 cases."""
+        return self.se if self.df is None else self.se * student_quantile(self.df) / 2
 
     def __str__(self) -> str:
         """The mean, or why it tells nothing."""
@@ -114,9 +120,8 @@ class Judgement(NamedTuple):
     verdict: str  #: such as "holds" or "fails".
     detail: str  #: the numbers behind it.
     settings: str = ""  #: those that differ from the paper's; of a reading, from those of its scale.
-    narrow: bool = (
-        False  #: whether it would be another by Student's quantile of so few runs; the detail says so.
-    )
+    #: whether it holds or fails, and Student's t leaves it undecided; the detail says so.
+    narrow: bool = False
 
     def __str__(self) -> str:
         """Such as "holds @tutorial (weakest: ...)"; the settings stand on the page."""
@@ -204,37 +209,43 @@ def _numbers(compared: Mapping[str, Comparison | None]) -> list[tuple[str, str] 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) -> Judgement:
     """Judge a claim on the comparisons of its cells at one scale.
 
-    A claim cannot hold where runs diverged, since what the others did says nothing of these.
+    A claim cannot hold where runs diverged, since what the others did says nothing of these. One that holds or fails
+    is judged again by Student's t, which asks for more than two standard errors of so few runs.
     """
     verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
-    stricter, _ = claim.judge(
+    by_student, _ = claim.judge(
         lambda cell, metric: _by_student(measured(compared[cell], metric), compared[cell])
     )
-    if narrow := stricter != verdict:
-        detail += f"; by Student's t {'a tie' if stricter == 'tie' else stricter}"
     if verdict not in LACKING:
         runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
         if lost := sum(runs.values()):
             verdict = "open" if verdict == "holds" else verdict
             detail += f"; {lost} of {len(runs)} runs diverged"
+    if narrow := verdict in ("holds", "fails") and by_student != verdict:
+        detail += "; undecided by Student's t"
     return Judgement(claim, scale, verdict, detail, narrow=narrow)
 
 
 def _by_student(value: Value | None, comparison: Comparison | None) -> Value | None:
-    """With errors so wide that 2 of them are Student's quantile, which covers the truth in 95 of 100 cases."""
-    if value is None or comparison.ours.n < ENOUGH:
-        return value
-    wider = student_quantile(comparison.ours.n) / 2
-    runs = {run: value.mean + wider * (each - value.mean) for run, each in value.runs.items()}
-    return value._replace(se=wider * value.se, runs=runs)
+    """The value, to be judged by Student's t."""
+    enough = value is not None and len(comparison.ours.values) >= ENOUGH
+    return value._replace(df=len(comparison.ours.values) - 1) if enough else value
 
 
 @cache
-def student_quantile(runs: int) -> float:
-    """How many standard errors a mean of so many runs may be off, in 95 of 100 cases."""
+def student_quantile(df: float) -> float:
+    """How many standard errors a mean may be off in 95 of 100 cases; 4.3 with 2 degrees of freedom."""
     from scipy import stats  # here, since it takes most of a second
 
-    return float(stats.t.ppf(0.975, runs - 1))
+    return float(stats.t.ppf(0.975, df))
+
+
+def _joint_df(errors: Iterable[tuple[float, float | None]]) -> float | None:
+    """Degrees of freedom of a sum of independent errors, each with its own, by Welch and Satterthwaite."""
+    errors = [(se, df) for se, df in errors if se != 0]
+    if not errors or any(df is None or not math.isfinite(se) for se, df in errors):
+        return None
+    return sum(se**2 for se, _ in errors) ** 2 / sum(se**4 / df for se, df in errors)
 
 
 def _changed(bases: Mapping[str, Comparison], others: Mapping[str, Comparison | None]) -> str:
@@ -268,6 +279,7 @@ def measured(comparison: Comparison | None, metric: str = "") -> Value | None:
     enough = (len(values) or comparison.ours.n) >= ENOUGH
     if not values or math.inf in values:
         certain = math.nan if why_no_mean else 0.0
+        why_no_mean = why_no_mean or ("" if values else "all runs diverged")
         return Value(
             math.inf if values else math.nan, certain if enough else math.inf, why_no_mean=why_no_mean
         )
@@ -397,17 +409,20 @@ def _rows(side: str | list[str]) -> str:
 def _mean(patterns: str | list[str], values: Values) -> Value:
     """The mean over all cells that the patterns name, and its standard error.
 
-    Of cells that are measured in the same runs, it is the error of these runs' means; others are independent.
+    Where all of them are measured in the same runs, it is the error of these runs' means; else they are independent.
     """
     parts = [values[cell] for cell in expand(patterns)]
-    mean, se = statistics.fmean(v.mean for v in parts), math.hypot(*(v.se for v in parts)) / len(parts)
-    runs: dict[str, float] = {}
-    if all(part.runs.keys() == parts[0].runs.keys() for part in parts):
-        runs = {run: statistics.fmean(part.runs[run] for part in parts) for run in parts[0].runs}
-    if len(parts) > 1 and len(runs) >= ENOUGH:
-        se = statistics.stdev(runs.values()) / math.sqrt(len(runs))
+    if len(parts) == 1:
+        return parts[0]
+    mean = statistics.fmean(v.mean for v in parts)
     why_no_mean = ", ".join(v.why_no_mean for v in parts if v.why_no_mean)
-    return Value(mean, se, runs, why_no_mean=why_no_mean)
+    keys = parts[0].runs.keys()
+    if len(keys) >= ENOUGH and all(part.runs.keys() == keys for part in parts):
+        runs = {run: statistics.fmean(part.runs[run] for part in parts) for run in keys}
+        se = statistics.stdev(runs.values()) / math.sqrt(len(runs))
+        return Value(mean, se, runs, why_no_mean=why_no_mean, df=parts[0].df)
+    se, df = math.hypot(*(v.se for v in parts)) / len(parts), _joint_df((v.se, v.df) for v in parts)
+    return Value(mean, se, why_no_mean=why_no_mean, df=df)
 
 
 # ----------------------------------------------------------------------------------------- kinds of rules
@@ -460,7 +475,7 @@ def _threshold(rule: dict, values: Values) -> Verdict:
     for cell, value in values.items():
         above = [value.mean - rule["at_least"]] if "at_least" in rule else []
         below = [rule["at_most"] - value.mean] if "at_most" in rule else []
-        margins[cell] = min(above + below), value.se
+        margins[cell] = min(above + below), value.error
     verdict, cell = _worst(margins, _by_errors)
     return verdict, f"weakest: {cell}, {values[cell]}"
 
@@ -477,27 +492,28 @@ def _pairs(rule: dict, values: Values) -> Iterator[tuple[float, float, float, st
         a, b = _mean(left, values), _mean(right, values)
         words = f"{_rows(left)} against {often}{_rows(right)}: {a} against {often}{b}"
         second = b.mean if times == 1 else times * max(b.mean, 0.0)
-        yield a.mean, second, _difference_se(a, b, times), words
+        yield a.mean, second, _difference_error(a, b, times), words
 
 
-def _difference_se(a: Value, b: Value, times: int | float) -> float:
-    """The standard error of a - times b; NaN where both are infinite, as nobody can tell these apart."""
+def _difference_error(a: Value, b: Value, times: int | float) -> float:
+    """The error of a - times b (see `Value.error`); NaN where both are infinite, as nobody can tell these apart."""
     if math.isinf(a.mean) and math.isinf(b.mean):
         return math.hypot(a.se, b.se, math.nan)  # infinite where runs are too few
     if len(a.runs) >= ENOUGH and a.runs.keys() == b.runs.keys():
         differences = [value - times * b.runs[run] for run, value in a.runs.items()]
-        return statistics.stdev(differences) / math.sqrt(len(differences))
-    return math.hypot(a.se, times * b.se)
+        return Value(math.nan, statistics.stdev(differences) / math.sqrt(len(differences)), df=a.df).error
+    errors = (a.se, a.df), (times * b.se, b.df)
+    return Value(math.nan, math.hypot(a.se, times * b.se), df=_joint_df(errors)).error
 
 
 def _more(rule: dict, values: Values) -> Verdict:
     """In every pair the first side's mean exceeds the second's by more than `by` (0 if not said), and than 2 SE.
 
-    With `or_equal` it is enough that it is not below, for nobody could show that two are equal. A second side whose
-    runs all diverged is as if it were far below: the claim would hold without that, and so it is open.
+    With `or_equal` it is enough that it is not below, for nobody could show that two are equal. A pair says nothing
+    against the claim where all runs of a side diverged; it does not hold then, but is open.
     """
     margins = {
-        words: (math.inf if math.isnan(b) and not math.isnan(a) else a - b - rule.get("by", 0.0), se)
+        words: (math.inf if math.isnan(a - b) else a - b - rule.get("by", 0.0), se)
         for a, b, se, words in _pairs(rule, values)
     }
     return _worst(margins, _not_below if rule.get("or_equal") else _beyond_errors)
@@ -514,8 +530,8 @@ def _alike(rule: dict, values: Values) -> Verdict:
     verdicts = []
     for a, b, se, words in _pairs(rule, values):
         size, apart = (abs(a) + abs(b)) / 2, abs(a - b)
-        same = "holds" if apart + 2 * se <= within * size else "tie"
-        known = same if math.isfinite(apart) and apart <= max(2 * se, ALIKE * size) else "fails"
+        same = "holds" if math.isnan(apart) or apart + 2 * se <= within * size else "tie"
+        known = "fails" if math.isinf(apart) or apart > max(2 * se, ALIKE * size) else same
         verdicts.append((_without_error(se) or known, words))
     return min(verdicts, key=lambda each: WORST_FIRST.index(each[0]))
 
@@ -553,7 +569,7 @@ def _skewed(rule: dict, values: Values) -> Verdict:
 
     For normal values median and mean differ by chance with a variance that is the difference of their variances.
     """
-    margins = {cell: (value.median - value.mean, SKEW_SE * value.se) for cell, value in values.items()}
+    margins = {cell: (value.median - value.mean, SKEW_SE * value.error) for cell, value in values.items()}
     verdict, cell = _worst(margins, _beyond_errors)
     value = values[cell]
     return verdict, f"weakest: {cell}, median {_number(value.median)}, mean {_number(value.mean)}"

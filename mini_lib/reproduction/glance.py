@@ -230,14 +230,14 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     ours = [each for each in judged if each.claim.ours]
     reproduced = _named(judgements, "holds", "Claims that hold", ["paper"])
     reproduced = reproduced or ["No claim holds at the paper's scale so far."]
-    reproduced += _narrow(judgements, "holds", "paper") + _undercut(judged, "paper")
+    reproduced += _undercut(judged, "paper") + _narrow(judgements, "holds", "paper")
     contradicted = _named(judgements, "fails", "Claims that fail", ["paper"])
     contradicted = contradicted or ["No claim fails at the paper's scale so far."]
-    contradicted += _narrow(judgements, "fails", "paper") + _saved(judgements, "paper")
+    contradicted += _saved(judgements, "paper") + _narrow(judgements, "fails", "paper")
     small = [_which(judgements, verdict, TUTORIAL, " claims") for verdict in ("holds", "fails")]
     claimed, other = ([f"{which}."] if which else [] for which in small)
-    claimed += _narrow(judgements, "holds", TUTORIAL) + _undercut(judged, TUTORIAL)
-    other += _narrow(judgements, "fails", TUTORIAL) + _saved(judgements, TUTORIAL)
+    claimed += _undercut(judged, TUTORIAL) + _narrow(judgements, "holds", TUTORIAL)
+    other += _saved(judgements, TUTORIAL) + _narrow(judgements, "fails", TUTORIAL)
     untested = _named(judgements, "tie", "Claims that end in a tie")
     untested += _named(judgements, "open", "Claims that are open, as runs diverged,")
     untested += _lacking(judgements)
@@ -259,7 +259,8 @@ def what_became(comparisons: Iterable[Comparison]) -> list[str]:
     if ours:
         words = {"holds": "Hold", "fails": "Fail", "tie": "End in a tie", "open": "Open, as runs diverged,"}
         sentences = [sentence for each in words.items() for sentence in _named(ours, *each)]
-        lines["Claims of ours"] = sentences + _lacking(ours)
+        narrow = [sentence for scale in SCALES for word in words for sentence in _narrow(ours, word, scale)]
+        lines["Claims of ours"] = sentences + narrow + _lacking(ours)
     return [f"**{word}.** {' '.join(sentences)}" for word, sentences in lines.items()]
 
 
@@ -315,7 +316,8 @@ def _narrow(judgements: list[Judgement], verdict: str, scale: str) -> list[str]:
     """A sentence that names the claims of this verdict at a scale that Student's t would leave undecided."""
     own = (each for each in judgements if each.verdict == verdict and each.scale == scale)
     found = [_claim_link(each.claim) for each in own if each.narrow]
-    return [f"Of these Student's t would leave undecided: {', '.join(found)}."] if found else []
+    words = "hold" if verdict == "holds" else "fail"
+    return [f"By Student's t undecided, of those that {words}: {', '.join(found)}."] if found else []
 
 
 def _undercut(judgements: list[Judgement], scale: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from scipy import stats
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import (
@@ -89,9 +90,10 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("threshold", AT_LEAST, (INF, 0.0), None, "holds"),
     ("threshold", AT_MOST, (INF, 0.0), None, "fails"),
     ("threshold", AT_LEAST, (NAN, 0.0), None, "fails"),
-    # All runs diverged: of the side that should be more it decides; of the other it does not, see `_judge`.
-    ("more", PAIR, (NAN, 0.0), (50, 3.0), "fails"),
-    ("more", PAIR, (50, 3.0), (NAN, 0.0), "holds"),
+    # All runs of a side diverged: nothing is said against the claim, and `_judge` makes it open.
+    *((kind, PAIR, (NAN, 0.0), (50, 3.0), "holds") for kind in ("more", "alike")),
+    *((kind, PAIR, (50, 3.0), (NAN, 0.0), "holds") for kind in ("more", "alike")),
+    ("more", PAIR, (NAN, 0.0), (NAN, 0.0), "holds"),
     # An infinite mean without a standard error is that of runs some of which never get there: it tells nothing.
     *(("threshold", rule, (INF, NAN), None, "tie") for rule in (AT_LEAST, AT_MOST)),
     *((kind, PAIR, (INF, NAN), (50, 3.0), "tie") for kind in ("more", "alike")),
@@ -140,7 +142,6 @@ VERDICTS = [  # kind, rule, mean and SE of A and of B, verdict
     ("alike", PAIR, (10, 0.0), (10.6, 0.0), "fails"),
     ("alike", PAIR, (10, 3.0), (10, 0.0), "tie"),  # runs that could not have told
     ("alike", PAIR, (10, 3.0), (30, 0.0), "fails"),
-    ("alike", PAIR, (NAN, 0.0), (10, 0.0), "fails"),
     ("alike", PAIR, (0, 0.0), (0, 0.0), "holds"),
     # How alike they have to be is said by the rule.
     ("alike", PAIR | {"within": 0.05}, (10, 0.1), (10.2, 0.1), "holds"),
@@ -645,8 +646,49 @@ def test_what_student_s_t_would_leave_undecided_is_narrow():
         found = Comparison(cell, None, Measured(values), records)
         (judged,) = judge([found], [claim("threshold", cells=[A], at_least=95)])
         assert (judged.verdict, judged.narrow) == ("holds", expected)
-        assert judged.detail.endswith("; by Student's t a tie") == expected
-    assert student_quantile(3) == pytest.approx(4.303, abs=1e-3)
+        assert judged.detail.endswith("; undecided by Student's t") == expected
+    assert student_quantile(2) == pytest.approx(4.303, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((10.0, 11.0, 12.0), (7.0, 8.0, 9.0)),  # p = .02
+        ((10.0, 11.0, 12.0), (8.0, 9.0, 10.0)),  # p = .07, and 2.4 standard errors apart
+        ((10.0, 11.0, 12.0, 13.0, 14.0), (8.0, 9.0, 10.0)),
+    ],
+)
+def test_two_sides_of_other_runs_are_judged_as_by_welch(first, second):
+    sides = {"m=0": first, "m=50": second}
+    found = []
+    for column, values in sides.items():
+        records = tuple({"key": f"{column}-s{n}", "diverged": False} for n in range(len(values)))
+        cell = Cell("esbn.table13", "Identity rules", column, {}, 5, "h")
+        found.append(Comparison(cell, None, Measured(values), records))
+    (judged,) = judge(found, [claim("more", pairs=[[A, B]])])
+    p = stats.ttest_ind(first, second, equal_var=False).pvalue
+    assert (judged.verdict, judged.narrow) == ("holds", p > 0.05)
+
+
+def test_runs_that_diverged_make_no_verdict_safer():
+    """Three runs that are 3.5 standard errors below 80 decide by the quantile of three."""
+    values = tuple(80 - 3.5 * math.sqrt(1 / 3) + each for each in (-1.0, 0.0, 1.0))
+    for diverged in (0, 1, 9):
+        records = tuple({"key": f"x-s{n}", "diverged": n >= 3} for n in range(3 + diverged))
+        cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
+        found = Comparison(cell, None, Measured(values, diverged), records)
+        (judged,) = judge([found], [claim("threshold", cells=[A], at_least=80)])
+        assert (judged.verdict, judged.narrow) == ("fails", True)
+
+
+def test_what_is_open_is_not_narrow():
+    values = tuple(95 + 3 * math.sqrt(1 / 3) + each for each in (-1.0, 0.0, 1.0))
+    records = tuple({"key": f"x-s{n}", "diverged": n == 3} for n in range(4))
+    cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
+    (judged,) = judge(
+        [Comparison(cell, None, Measured(values, 1), records)], [claim("threshold", cells=[A], at_least=95)]
+    )
+    assert (judged.verdict, judged.narrow) == ("open", False)
 
 
 def test_student_s_t_holds_for_cells_of_the_same_runs_too():

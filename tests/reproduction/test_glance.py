@@ -277,7 +277,7 @@ def test_a_claim_that_student_s_t_would_leave_undecided_is_named(spread, narrow,
             store.add(record(seed, 0.6 + spread * (seed - 2), scale=scale, x=scale), "kanerva.fig3b")
     lines = [re.sub("<.+?>", "", line) for line in glance.what_became(compare(cells, store))]
     said = [line.startswith(("**Reproduced", "**Goes the claimed")) for line in lines]
-    found = ["Of these Student's t would leave undecided: fig3b.2." in line for line in lines]
+    found = ["By Student's t undecided, of those that hold: fig3b.2." in line for line in lines]
     assert found == [narrow and each for each in said]
     assert sum(said) == 2
 
