@@ -39,6 +39,7 @@ def train(
     device: torch.device | str = "cpu",
     stacked: bool | None = None,
     checkpoints: Path | str | None = None,
+    keep_finished: bool = False,
     stop: Callable[[int], bool] = lambda update: False,
     progress: bool | Callable[[int], None] = False,
     precision: str = "fp32",
@@ -72,6 +73,8 @@ def train(
         stacked: as one program, or in turn; by default stacked on a GPU.
         checkpoints: a folder. Every minute, on stopping and before its test each run leaves `<key>.pt` there, and
             resumes from it, alone or in any stack; those that stopped at different updates form stacks of their own.
+            It is gone once all of these runs have ended.
+        keep_finished: leave the checkpoints of finished runs for the caller to delete, once their results are safe.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that is told how many were made since it was
             last told. Those that a resumed training has behind it are not told, nor do they count for a bar's speed.
@@ -110,6 +113,8 @@ def train(
             with counted(label, group[0].updates, progress, begun=stack.update) as report:
                 results |= {result.key: result for result in stack.run(checkpoints, stop, report)}
     for result in results.values():
+        if checkpoints is not None and result.finished and not keep_finished:
+            (checkpoints / f"{result.key}.pt").unlink(missing_ok=True)
         result.precision = precision if result.device == device else "fp32"
     return [results[run.key] for run in runs]
 
@@ -199,7 +204,7 @@ class TrainingStack:
         """Train to the end or until `stop` says so; `report` gets the number of updates done in all."""
         try:
             started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
-            before, halted = self.seconds, False
+            before, halted, kept = self.seconds, False, self.update
             while self.update < total and any(self.alive) and not halted:
                 losses, scores = self.step(self.batch(self.update))
                 self.update += 1
@@ -212,11 +217,11 @@ class TrainingStack:
                 halted = stop(self.update)
                 if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
                     self.save(folder)
-                    saved = time.perf_counter()
+                    saved, kept = time.perf_counter(), self.update
             if halted:
                 report(self.update)
                 return [self.result(i, finished=False) for i in range(len(self.runs))]
-            if folder is not None:
+            if folder is not None and kept < self.update:
                 with suppress(OSError):  # on a full disk the results may still get through
                     self.save(folder)  # whatever becomes of them on their way to a record
             results = [self.result(i, finished=True) for i in range(len(self.runs))]

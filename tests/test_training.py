@@ -208,6 +208,14 @@ def test_a_run_that_is_killed_in_its_test_needs_no_update_again(stacked, tmp_pat
     assert again.metrics == pytest.approx(whole.metrics)
 
 
+@pytest.mark.parametrize("stacked", [False, True])
+def test_the_checkpoint_of_a_finished_run_stays_only_where_the_caller_asks_for_it(stacked, tmp_path):
+    train([toy(1), toy(2)], stacked=stacked, checkpoints=tmp_path, keep_finished=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["toy-1.pt", "toy-2.pt"]
+    train([toy(1), toy(2)], stacked=stacked, checkpoints=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_path, monkeypatch):
     def full(path, write):
         raise OSError("no space")

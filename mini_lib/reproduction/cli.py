@@ -500,10 +500,11 @@ def weights(
     training_run = build(cell.settings, seed)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    run = train([training_run], checkpoints=checkpoints, progress=True)[0]
+    run = train([training_run], checkpoints=checkpoints, keep_finished=True, progress=True)[0]
     if run.key not in store:
         save_record(Job(build, cell.settings, seed, run.key), run, store, [cell], checkpoints)
     if run.diverged:
+        (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
         raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))

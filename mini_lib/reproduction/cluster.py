@@ -11,10 +11,10 @@ import os
 import signal
 import socket
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -188,11 +188,16 @@ def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterat
 
 
 def tasks(jobs: list[Job], device: torch.device) -> list[list[Job]]:
-    """The jobs of each task, in order: on a CPU one, on a GPU neighbours of equal settings, as one stack."""
+    """The jobs of each task, in order: on a CPU one, on a GPU those of equal settings, as one stack.
+
+    A stack takes hardly longer for more seeds, so later steps of a plan are trained along with the first.
+    """
     if device.type == "cpu":
         return [[job] for job in jobs]
-    alike = [list(group) for _, group in groupby(jobs, key=lambda job: settings_hash(job.settings))]
-    return [group[i : i + STACK] for group in alike for i in range(0, len(group), STACK)]
+    alike = defaultdict(list)
+    for job in jobs:
+        alike[settings_hash(job.settings)].append(job)
+    return [group[i : i + STACK] for group in alike.values() for i in range(0, len(group), STACK)]
 
 
 def work(

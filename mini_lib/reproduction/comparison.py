@@ -314,11 +314,11 @@ def _compare(cell: Cell, records: Records) -> Comparison:
 def listing(comparisons: Iterable[Comparison]) -> str:
     """One line a cell beneath one that names the parts, in columns with two or more spaces between them.
 
-    The unit of the printed numbers and what their errors are stand in the head where they are the same for all.
+    The unit of the printed numbers and what their errors are stand in the head where all cells have the same.
     """
     comparisons = list(comparisons)
-    kinds = {f"({each.paper.unit}, {each.paper.error})" for each in comparisons if each.paper is not None}
-    kind = kinds.pop() if len(kinds) == 1 else ""
+    kinds = {each.paper and f"({each.paper.unit} ± {each.paper.error})" for each in comparisons}
+    kind = (kinds.pop() or "") if len(kinds) == 1 else ""
     head = [f"{part} {kind}".rstrip() if part in ("paper", "ours") else part for part in PARTS]
     return in_columns([head, *(each.parts for each in comparisons)])
 

@@ -141,7 +141,8 @@ def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     _working = True
     try:
         training_run = job.build(job.settings, job.seed)
-        return train([training_run], checkpoints=checkpoints, stop=stop, progress=_count)[0]
+        how = {"checkpoints": checkpoints, "keep_finished": True}
+        return train([training_run], stop=stop, progress=_count, **how)[0]
     finally:
         _working = False
         if _ending:  # in a second, when the parent has the run
@@ -281,6 +282,7 @@ def train_stacks(
                 device=device,
                 stacked=len(stack) > 1,
                 checkpoints=checkpoints,
+                keep_finished=True,
                 stop=lambda update: past(deadline),
                 progress=progress,
                 precision=precision,

@@ -47,16 +47,15 @@ def beside_stored(cells: Iterable[Cell], own: Records, stored: Records) -> list[
     A run that diverged has no value to place; the stored ones that did are left out of the band. Where a cell has no
     stored runs, its variants that have some are named.
     """
-    cells = list(cells)
-    rows = []
+    cells, rows = list(cells), []
     kept = compare(cells, stored)
+    variants: dict[tuple, list[str]] = {}  # that have finished runs, by the place in a table
+    for each in kept:
+        if each.ours.values:
+            variants.setdefault(_place_of(each.cell), []).append(each.cell.variant or "paper")
     for mine, theirs in zip(compare(cells, own), kept, strict=True):
         cell, band = mine.cell, theirs.ours.values
-        beside = [
-            each.cell.variant or "paper"
-            for each in kept
-            if each.ours.n and _place_of(each.cell) == _place_of(cell)
-        ]
+        beside = variants.get(_place_of(cell), ())
         for record in mine.records:
             if record["key"] not in stored:
                 value = None if record["diverged"] else record["metrics"][cell.metric]

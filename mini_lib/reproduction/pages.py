@@ -50,8 +50,9 @@ runs: their seeds, their records, and the command that trains them again.
 A claim *holds* or *fails* by our means of all the cells it names, if they are two standard errors or more on one
 side of what it says, be that another mean or a fixed number. With three runs that is a coarse rule: a mean of
 three whose truth lies exactly at a fixed number is found 2 standard errors above it in 9 of 100 cases, and as
-often below (a mean of ten in 4). Where Student's t, which asks for 4.3 standard errors at three runs, would decide
-otherwise, the claim says so. *Match* is coarse, too: where errors are wide, means that are points apart still match.
+often below (a mean of ten in 4). So each verdict is judged again by Student's t (Welch's where runs differ), which
+asks for 4.3 standard errors of a mean of three: a claim that this would leave in a tie says *undecided by Student's
+t*. *Match* is coarse, too: where errors are wide, means that are points apart still match.
 (That something is no better holds by the mean; a t-test decides by its p.) It is a *tie* in between, and where
 some runs never reach a training accuracy that others reach. It is *open* where it would hold, had none of its runs
 diverged. There are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of

@@ -196,8 +196,8 @@ class Records:
         """Take over records that lie in a folder, at any depth.
 
         `homes` gives the file that records of a settings hash belong to; others keep their file's name. A reader's
-        own runs are left out where verdicts are judged. On a key with other results nothing at all is merged:
-        RecordConflict.
+        own runs are left out where verdicts are judged. On a key with other results nothing at all is merged
+        (unless another command writes that one meanwhile): RecordConflict.
         """
         if not Path(folder).is_dir():
             raise UsageError(f"no folder of records at {folder}")
@@ -225,7 +225,6 @@ class Records:
                     self._admit(other, path)
             for record in records:
                 self._check(record, self._by_key.get(record["key"]), path)
-            for record in records:
                 if record["key"] not in self._by_key:
                     append_line(path, to_line(record))
                     new += self._admit(record, path)

@@ -236,7 +236,7 @@ def test_compare_sees_the_runs(run, small, made):
     code, out, _ = run("compare", *CELL, *where)
     assert code == 0
     head, line, *_ = (re.split(r" {2,}", line) for line in out.splitlines())
-    assert head == ["id", "paper (%, SEM)", "ours (%, SEM)", "n", "verdict"]
+    assert head == ["id", "paper (% ± SEM)", "ours (% ± SEM)", "n", "verdict"]
     found = dict(zip(head, line, strict=True))
     assert found["id"] == "esbn.table9/ESBN + TCN/m=98"
     assert found["n"] == "2"

@@ -35,9 +35,9 @@ def job(seed, **changes):
 
 def test_a_task_is_a_run_on_a_cpu_and_a_stack_of_equal_settings_on_a_gpu(monkeypatch):
     monkeypatch.setattr(clusters, "STACK", 2)
-    jobs = [job(1), job(2), job(3), job(1, m=95), job(4)]
+    jobs = [job(1), job(1, m=95), job(2), job(3)]
     assert tasks(jobs, CPU) == [[each] for each in jobs]
-    assert tasks(jobs, GPU) == [jobs[:2], [jobs[2]], [jobs[3]], [jobs[4]]]
+    assert tasks(jobs, GPU) == [[jobs[0], jobs[2]], [jobs[3]], [jobs[1]]]
 
 
 def test_devices_are_those_of_the_cluster():
