@@ -484,7 +484,7 @@ def _pairs(rule: dict, values: Values) -> Iterator[tuple[float, float, float, st
     """Both means of every pair, the standard error of their difference, and the pair in words.
 
     The second side counts `times` as much, if the rule says so; then both are amounts, and one that is estimated
-    below 0 counts as 0. Two cells that are measured in the same runs are compared run by run.
+    below 0 counts as 0. Two sides that are measured in the same runs are compared run by run.
     """
     times = rule.get("times", 1)
     often = "" if times == 1 else f"{times} times "
