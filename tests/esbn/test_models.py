@@ -5,6 +5,7 @@ That each is its slow numpy twin stands in `tests/reproduction/esbn/test_authors
 
 import inspect
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from esbn import oracles
 from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
+from mini_lib.esbn.models.network import check_pictures
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.layers import LSTMCell, check_sequences, scaled
 
@@ -115,18 +117,33 @@ def test_gradient_reaches_every_parameter_within_five_updates(model, length):
     assert without == {name for name in largest if idle and name.startswith(idle)}
 
 
-def test_pictures_of_another_shape_are_named():
-    network, (pool, where) = make("esbn"), batch(size=2)
-    for images, at, message in (
-        (pool[:, None], where, r"a pool is \[P, 32, 32\]; got pictures of shape \[\d+, 1, 32, 32\]"),
+@pytest.mark.parametrize(
+    ("images", "where", "message"),
+    [
+        ((5, 28, 28), (2, 9), "a pool is [P, 32, 32]; got pictures of shape [5, 28, 28]"),
+        ((5, 1, 32, 32), (2, 9), "a pool is [P, 32, 32]; got pictures of shape [5, 1, 32, 32]"),
         (
-            pool,
+            (5, 32, 32),
             None,
-            r"problems are \[B, T, 32, 32\], without `where`; got pictures of shape \[\d+, 32, 32\]",
+            "problems are [B, T, 32, 32], without `where`; got pictures of shape [5, 32, 32]",
         ),
-    ):
-        with pytest.raises(UsageError, match=message):
-            network(images, at)
+        ((5, 32, 32), (9,), "`where` takes the ids of pictures, whole numbers [B, T]"),
+    ],
+)
+def test_pictures_and_ids_of_another_shape_are_named(images, where, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        check_pictures(torch.rand(images), None if where is None else torch.zeros(where, dtype=torch.long))
+
+
+def test_pictures_and_ids_of_another_type_are_named():
+    pool, where = batch(size=2)
+    check_pictures(pool, where)
+    for images in (pool.numpy(), pool.byte()):
+        with pytest.raises(UsageError, match="pictures are a tensor of floats from 0 to 1"):
+            check_pictures(images, where)
+    for ids in (where.float(), (where, where)):
+        with pytest.raises(UsageError, match=r"such as `problems\.ids`"):
+            check_pictures(pool, ids)
 
 
 @every_model

@@ -44,6 +44,19 @@ class TemporalContextNorm(nn.Module):
         return (z - mean) / torch.sqrt(variance + EPSILON) * self.gain + self.shift
 
 
+def check_pictures(images: object, where: object) -> None:
+    """UsageError unless these are problems [B, T, 32, 32], or a pool [P, 32, 32] and [B, T] ids of its pictures."""
+    if not isinstance(images, Tensor) or not images.is_floating_point():
+        raise UsageError("pictures are a tensor of floats from 0 to 1; use torch.as_tensor(images).float()")
+    if images.dim() != (4 if where is None else 3) or images.shape[-2:] != (32, 32):
+        wanted = "problems are [B, T, 32, 32], without `where`" if where is None else "a pool is [P, 32, 32]"
+        raise UsageError(f"{wanted}; got pictures of shape {list(images.shape)}")
+    if where is not None and not (
+        isinstance(where, Tensor) and where.dim() == 2 and not where.is_floating_point()
+    ):
+        raise UsageError("`where` takes the ids of pictures, whole numbers [B, T], such as `problems.ids`")
+
+
 class Network(nn.Module):
     """images -> encoder f_e -> normalisation over the problem's own steps -> sequence model f_s -> logits.
 
@@ -65,12 +78,8 @@ class Network(nn.Module):
     def embed(
         self, images: Float[Tensor, "... 32 32"], where: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T D"]:
-        """Encode and normalise; the arguments are those of `forward`. UsageError for pictures of another shape."""
-        if images.dim() != (4 if where is None else 3) or images.shape[-2:] != (32, 32):
-            wanted = (
-                "problems are [B, T, 32, 32], without `where`" if where is None else "a pool is [P, 32, 32]"
-            )
-            raise UsageError(f"{wanted}; got pictures of shape {list(images.shape)}")
+        """Encode and normalise; the arguments and errors are those of `forward`."""
+        check_pictures(images, where)
         if where is None:
             z = self.encoder(images.flatten(0, 1)).unflatten(0, images.shape[:2])
         else:
@@ -83,7 +92,7 @@ class Network(nn.Module):
         """Logits of problems [B, T, 32, 32]; with `aux` also the network's own extra loss (zero but for the MNM).
 
         With `where`, which image stands at each step, `images` is a pool [P, 32, 32] of distinct images. That is the
-        same function, but each image is encoded once instead of once per appearance.
+        same function, but each image is encoded once instead of once per appearance. UsageError for other shapes.
         """
         z = self.embed(images, where)
         if not aux:
