@@ -29,6 +29,7 @@ from mini_lib.reproduction.comparison import (
     TUTORIAL,
     VERDICTS,
     Comparison,
+    Measured,
     counts,
     counts_by_paper,
     in_columns,
@@ -65,7 +66,7 @@ class Value(NamedTuple):
     @property
     def error(self) -> float:
         """The standard error, or one so wide that 2 of it are Student's quantile for 95 of 100 cases."""
-        return self.se if self.df is None else self.se * student_quantile(self.df) / 2
+        return _widened(self.se, self.df)
 
     def __str__(self) -> str:
         """The mean, or why it tells nothing."""
@@ -213,23 +214,29 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
     is judged again by Student's t, which asks for more than two standard errors of so few runs.
     """
     verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
-    by_student, _ = claim.judge(
-        lambda cell, metric: _by_student(measured(compared[cell], metric), compared[cell])
-    )
     if verdict not in LACKING:
         runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
         if lost := sum(runs.values()):
             verdict = "open" if verdict == "holds" else verdict
             detail += f"; {lost} of {len(runs)} runs diverged"
-    if narrow := verdict in ("holds", "fails") and by_student != verdict:
-        detail += "; undecided by Student's t"
+    narrow = False
+    if verdict in ("holds", "fails"):
+        by_student, _ = claim.judge(lambda cell, metric: _by_student(compared[cell], metric))
+        narrow = by_student != verdict
+        detail += "; undecided by Student's t" * narrow
     return Judgement(claim, scale, verdict, detail, narrow=narrow)
 
 
-def _by_student(value: Value | None, comparison: Comparison | None) -> Value | None:
-    """The value, to be judged by Student's t."""
+def _by_student(comparison: Comparison | None, metric: str) -> Value | None:
+    """What `measured` says, to be judged by Student's t."""
+    value = measured(comparison, metric)
     enough = value is not None and len(comparison.ours.values) >= ENOUGH
     return value._replace(df=len(comparison.ours.values) - 1) if enough else value
+
+
+def _widened(se: float, df: float | None) -> float:
+    """A standard error, so wide that 2 of it are Student's quantile where there are degrees of freedom."""
+    return se if df is None else se * student_quantile(df) / 2
 
 
 @cache
@@ -419,8 +426,7 @@ def _mean(patterns: str | list[str], values: Values) -> Value:
     keys = parts[0].runs.keys()
     if len(keys) >= ENOUGH and all(part.runs.keys() == keys for part in parts):
         runs = {run: statistics.fmean(part.runs[run] for part in parts) for run in keys}
-        se = statistics.stdev(runs.values()) / math.sqrt(len(runs))
-        return Value(mean, se, runs, why_no_mean=why_no_mean, df=parts[0].df)
+        return Value(mean, Measured(tuple(runs.values())).sem, runs, why_no_mean=why_no_mean, df=parts[0].df)
     se, df = math.hypot(*(v.se for v in parts)) / len(parts), _joint_df((v.se, v.df) for v in parts)
     return Value(mean, se, why_no_mean=why_no_mean, df=df)
 
@@ -500,10 +506,9 @@ def _difference_error(a: Value, b: Value, times: int | float) -> float:
     if math.isinf(a.mean) and math.isinf(b.mean):
         return math.hypot(a.se, b.se, math.nan)  # infinite where runs are too few
     if len(a.runs) >= ENOUGH and a.runs.keys() == b.runs.keys():
-        differences = [value - times * b.runs[run] for run, value in a.runs.items()]
-        return Value(math.nan, statistics.stdev(differences) / math.sqrt(len(differences)), df=a.df).error
-    errors = (a.se, a.df), (times * b.se, b.df)
-    return Value(math.nan, math.hypot(a.se, times * b.se), df=_joint_df(errors)).error
+        differences = tuple(value - times * b.runs[run] for run, value in a.runs.items())
+        return _widened(Measured(differences).sem, a.df)
+    return _widened(math.hypot(a.se, times * b.se), _joint_df([(a.se, a.df), (times * b.se, b.df)]))
 
 
 def _more(rule: dict, values: Values) -> Verdict:

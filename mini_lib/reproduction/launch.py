@@ -141,8 +141,9 @@ def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     _working = True
     try:
         training_run = job.build(job.settings, job.seed)
-        how = {"checkpoints": checkpoints, "keep_finished": True}
-        return train([training_run], stop=stop, progress=_count, **how)[0]
+        return train([training_run], checkpoints=checkpoints, keep_finished=True, stop=stop, progress=_count)[
+            0
+        ]
     finally:
         _working = False
         if _ending:  # in a second, when the parent has the run
