@@ -636,15 +636,20 @@ def test_a_claim_cannot_hold_where_runs_diverged(values, expected):
     assert judged.detail.endswith(f"; 2 of {runs + 2} runs diverged")
 
 
+def runs_of(column, values, diverged=0, name="x"):
+    """A cell with these runs, and some that diverged; runs of one name are the same runs."""
+    runs = len(values)
+    records = tuple({"key": f"{name}-s{n}", "diverged": n >= runs} for n in range(runs + diverged))
+    cell = Cell("esbn.table13", "Identity rules", column, {}, 5, "h")
+    return Comparison(cell, None, Measured(tuple(values), diverged), records)
+
+
 def test_what_student_s_t_would_leave_undecided_is_narrow():
     """The mean of these three is 3 standard errors above 95: more than 2, and less than the 4.3 of three runs."""
     margin = 3 * math.sqrt(1 / 3)
     for runs, expected in ((3, True), (12, False)):
         values = tuple(95 + margin * math.sqrt(3 / runs) + each for each in (-1.0, 0.0, 1.0) * (runs // 3))
-        cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
-        records = tuple({"key": f"x-s{n}", "diverged": False} for n in range(runs))
-        found = Comparison(cell, None, Measured(values), records)
-        (judged,) = judge([found], [claim("threshold", cells=[A], at_least=95)])
+        (judged,) = judge([runs_of("m=0", values)], [claim("threshold", cells=[A], at_least=95)])
         assert (judged.verdict, judged.narrow) == ("holds", expected)
         assert judged.detail.endswith("; undecided by Student's t") == expected
     assert student_quantile(2) == pytest.approx(4.303, abs=1e-3)
@@ -659,13 +664,8 @@ def test_what_student_s_t_would_leave_undecided_is_narrow():
     ],
 )
 def test_two_sides_of_other_runs_are_judged_as_by_welch(first, second):
-    sides = {"m=0": first, "m=50": second}
-    found = []
-    for column, values in sides.items():
-        records = tuple({"key": f"{column}-s{n}", "diverged": False} for n in range(len(values)))
-        cell = Cell("esbn.table13", "Identity rules", column, {}, 5, "h")
-        found.append(Comparison(cell, None, Measured(values), records))
-    (judged,) = judge(found, [claim("more", pairs=[[A, B]])])
+    sides = [runs_of("m=0", first), runs_of("m=50", second, name="y")]
+    (judged,) = judge(sides, [claim("more", pairs=[[A, B]])])
     p = stats.ttest_ind(first, second, equal_var=False).pvalue
     assert (judged.verdict, judged.narrow) == ("holds", p > 0.05)
 
@@ -674,32 +674,19 @@ def test_runs_that_diverged_make_no_verdict_safer():
     """Three runs that are 3.5 standard errors below 80 decide by the quantile of three."""
     values = tuple(80 - 3.5 * math.sqrt(1 / 3) + each for each in (-1.0, 0.0, 1.0))
     for diverged in (0, 1, 9):
-        records = tuple({"key": f"x-s{n}", "diverged": n >= 3} for n in range(3 + diverged))
-        cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
-        found = Comparison(cell, None, Measured(values, diverged), records)
-        (judged,) = judge([found], [claim("threshold", cells=[A], at_least=80)])
+        (judged,) = judge([runs_of("m=0", values, diverged)], [claim("threshold", cells=[A], at_least=80)])
         assert (judged.verdict, judged.narrow) == ("fails", True)
 
 
 def test_what_is_open_is_not_narrow():
     values = tuple(95 + 3 * math.sqrt(1 / 3) + each for each in (-1.0, 0.0, 1.0))
-    records = tuple({"key": f"x-s{n}", "diverged": n == 3} for n in range(4))
-    cell = Cell("esbn.table13", "Identity rules", "m=0", {}, 5, "h")
-    (judged,) = judge(
-        [Comparison(cell, None, Measured(values, 1), records)], [claim("threshold", cells=[A], at_least=95)]
-    )
+    (judged,) = judge([runs_of("m=0", values, diverged=1)], [claim("threshold", cells=[A], at_least=95)])
     assert (judged.verdict, judged.narrow) == ("open", False)
 
 
 def test_student_s_t_holds_for_cells_of_the_same_runs_too():
-    records = tuple({"key": f"x-s{n}", "diverged": False} for n in range(3))
-    sides = {"m=0": (10.0, 20.0, 30.0), "m=50": (8.0, 19.0, 29.4)}  # 1.2 apart, with an error of .42
-    found = [
-        Comparison(
-            Cell("esbn.table13", "Identity rules", column, {}, 5, "h"), None, Measured(values), records
-        )
-        for column, values in sides.items()
-    ]
+    # 1.2 apart, with an error of .42
+    found = [runs_of("m=0", (10.0, 20.0, 30.0)), runs_of("m=50", (8.0, 19.0, 29.4))]
     (judged,) = judge(found, [claim("more", pairs=[[A, B]])])
     assert (judged.verdict, judged.narrow) == ("holds", True)
 
