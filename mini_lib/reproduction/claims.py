@@ -108,7 +108,7 @@ class Claim:
         values = {cell: lookup(cell, self.rule.get("metric", "")) for cell in self.cells()}
         missing = [cell for cell, value in values.items() if value is None]
         if missing:
-            some = f"{len(missing)} of {len(values)} cells have no runs"
+            some = f"without a run: {len(missing)} of {len(values)} cells"
             return ("not run", "no runs") if len(missing) == len(values) else ("incomplete", some)
         return KINDS[self.rule["kind"]](self.rule, values)
 

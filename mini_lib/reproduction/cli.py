@@ -380,25 +380,36 @@ def keep_runs(
     begun, finished, conflicts = 0, [], []
     for job, run in runs:
         begun += 1
+        filled = [cell for cell in chosen if cell.settings == job.settings]
+        name = f"{filled[0].id}, seed {job.seed}"
         if not run.finished:
-            print(f"stopped    {run.name} after {run.updates} updates; the same command goes on from there")
+            print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
         try:
-            record = save_record(job, run, store, chosen, checkpoints)
+            record = save_record(job, run, store, filled[0], checkpoints)
         except RecordConflict as conflict:
-            conflicts.append(f"{run.name}: {conflict}")
+            conflicts.append(f"{name}: {conflict}")
             continue
         finished.append((job, run.seconds))
-        figures = ", ".join(f"{k} {v:.4g}" for k, v in run.metrics.items())
-        outcome = "DIVERGED" if record["diverged"] else figures
-        print(f"{len(finished):4}/{total} {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
+        print(
+            f"{len(finished):4}/{total} {name}: {outcome_of(record, filled)} ({run.seconds:.0f} s)",
+            flush=True,
+        )
     if conflicts:
         raise RecordConflict("\n".join([*conflicts, "all other finished runs are on record"]))
     return begun, finished
 
 
-def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], checkpoints: Path) -> dict:
-    """Put a finished run on record, in the file of the table that declares it first; returns the record.
+def outcome_of(record: dict, filled: list["Cell"]) -> str:
+    """A run's results in the cells that it fills, such as "test_accuracy 99.6"; the record has its other metrics."""
+    if record["diverged"]:
+        return "DIVERGED"
+    metrics = dict.fromkeys(cell.metric for cell in filled)
+    return ", ".join(f"{metric} {record['metrics'][metric]:.4g}" for metric in metrics)
+
+
+def save_record(job: "Job", run: "Run", store: "Records", cell: "Cell", checkpoints: Path) -> dict:
+    """Put a finished run of a cell on record, in the file of the table that declares it first; returns the record.
 
     Where that cannot be written, the record is kept beside the checkpoints if possible: OSError says what is left.
     """
@@ -406,7 +417,6 @@ def save_record(job: "Job", run: "Run", store: "Records", chosen: list["Cell"], 
     from mini_lib.reproduction.comparison import scale_of
     from mini_lib.reproduction.records import record_of
 
-    cell = next(cell for cell in chosen if cell.settings == job.settings)
     record = record_of(
         run,
         job.settings,
@@ -502,7 +512,7 @@ def weights(
     torch.set_flush_denormal(True)
     run = train([training_run], checkpoints=checkpoints, keep_finished=True, progress=True)[0]
     if run.key not in store:
-        save_record(Job(build, cell.settings, seed, run.key), run, store, [cell], checkpoints)
+        save_record(Job(build, cell.settings, seed, run.key), run, store, cell, checkpoints)
     if run.diverged:
         (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
         raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
@@ -566,8 +576,11 @@ def compare(
         print(reproduction.summary(comparisons))
     else:
         if claim := claims_by_id().get(table):
-            judged = judge_all(reproduction.compare(cells(table), store), [claim])
+            deciding = cells(table)
+            judged = judge_all(reproduction.compare(deciding, store), [claim])
             print(f"{claims_in_words(judged)}\n")
+            if narrowed := len(deciding) - len(chosen):
+                print(f"it is judged on all its cells; {narrowed} of them you leave out of this list\n")
         print(reproduction.listing(comparisons))
         if left_out := len(chosen) - len(shown):
             print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")

@@ -289,7 +289,7 @@ def test_one_missing_cell_leaves_a_claim_open():
     found, detail = claim("threshold", cells=[A, B], at_least=95).judge(
         lambda cell, metric: Value(99, 0) if cell == A else None
     )
-    assert (found, detail) == ("incomplete", "1 of 2 cells have no runs")
+    assert (found, detail) == ("incomplete", "without a run: 1 of 2 cells")
 
 
 def test_a_star_is_every_column_that_is_printed():

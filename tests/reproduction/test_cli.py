@@ -321,6 +321,17 @@ def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(
     assert planned.startswith("10 runs to make")
 
 
+def test_a_claim_is_judged_on_all_its_cells_and_the_list_says_which_are_left_out(run, tmp_path):
+    whole = run("compare", "kanerva.fig2c.1", "--records", tmp_path)[1]
+    assert "leave out" not in whole
+    narrowed = run("compare", "kanerva.fig2c.1", "--rows", "k = 1", "--records", tmp_path)[1]
+    verdict, note, listed = narrowed.split("\n\n")
+    assert verdict == whole.split("\n\n")[0]
+    left_out = sum(cell.row != "k = 1" for cell in cli.cells("kanerva.fig2c.1"))
+    assert note == f"it is judged on all its cells; {left_out} of them you leave out of this list"
+    assert all("/k = 1/" in line for line in listed.splitlines() if line.startswith("kanerva"))
+
+
 def test_merge_takes_records_over_once(run, made, tmp_path):
     merge = ("results", "merge", made / "records", "--records", tmp_path / "there")
     assert run(*merge)[1] == "2 records merged, 0 known already\n"
@@ -411,6 +422,7 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
 
 def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
     _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "records")
+    assert re.search(r"\n +1/1 esbn\.table9/ESBN \+ TCN/m=98, seed 1: test_accuracy [\d.]+ \(\d+ s\)\n", out)
     assert re.search(
         r"^1 run to make .*\n1 run finished, 0 left\nthey took \d+ s of training, where \d+ s were expected\n$",
         out,
@@ -754,7 +766,8 @@ def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, t
     for module in (devices, training):  # PyTorch's "meta" in the place of a GPU
         monkeypatch.setattr(module, "pick_device", lambda name: torch.device("meta"))
     monkeypatch.setattr(devices, "describe", lambda device: f"{device.type}: its name")
-    monkeypatch.setattr(timing, "evaluate_scaling", lambda *form, **sizes: {"r2_400": 0.5})
+    metrics = {cell.metric for cell in cli.cells("kanerva.fig1d")}
+    monkeypatch.setattr(timing, "evaluate_scaling", lambda *form, **sizes: dict.fromkeys(metrics, 0.5))
     code, out, _ = run(
         "reproduce", "kanerva.fig1d", "--variant", "tutorial", "--seeds", 2, "--records", tmp_path
     )
