@@ -242,9 +242,9 @@ def _widened(se: float, df: float | None) -> float:
 @cache
 def student_quantile(df: float) -> float:
     """How many standard errors a mean may be off in 95 of 100 cases; 4.3 with 2 degrees of freedom."""
-    from scipy import stats  # here, since it takes most of a second
+    from scipy.special import stdtrit  # here, and not scipy.stats, which takes most of a second to load
 
-    return float(stats.t.ppf(0.975, df))
+    return float(stdtrit(df, 0.975))
 
 
 def _joint_df(errors: Iterable[tuple[float, float | None]]) -> float | None:
