@@ -97,8 +97,8 @@ class Costs:
         for network in {_network(settings), _network(settings)[:1]}:
             self._points[network].append(Point(settings, seconds))
 
-    def _sizes(self, settings: dict) -> tuple[int, int]:
-        """Updates of a run, and examples of an update."""
+    def sizes(self, settings: dict) -> tuple[int, int]:
+        """Updates of a run of these settings, and examples of an update."""
         digest, stored = settings_hash(settings), _stored()["sizes"]
         if digest in stored:
             return tuple(stored[digest])
@@ -110,8 +110,8 @@ class Costs:
         if points:
             distances = [_distance(settings, point.settings) for point in points]
             nearest = [point for point, each in zip(points, distances, strict=True) if each == min(distances)]
-            an_example = [max(p.seconds, 1e-9) / self._sizes(p.settings)[1] for p in nearest]
-            updates, batch = self._sizes(settings)
+            an_example = [max(p.seconds, 1e-9) / self.sizes(p.settings)[1] for p in nearest]
+            updates, batch = self.sizes(settings)
             return statistics.geometric_mean(an_example) * max(1, updates) * batch
         return self._on_cpu.of(settings).seconds / CORES_OF_A_GPU if self._on_cpu else math.inf
 
@@ -225,7 +225,7 @@ def make_plan(
     cells: list[Cell],
     store: Records,
     costs: Costs,
-    spent: Callable[[Job], float] = lambda job: 0.0,
+    trained: Callable[[Job], float] = lambda job: 0.0,
     own: bool = False,
 ) -> list[Step]:
     """All the jobs in steps, by value.
@@ -235,13 +235,14 @@ def make_plan(
         cells: which they are to fill.
         store: the runs on record.
         costs: what runs take.
-        spent: seconds that a stopped run was trained already.
+        trained: which share of its updates a stopped run has made, from 0 to 1.
         own: whether these are a reader's own runs. They fill no cells, so they are a single step.
     """
     jobs, cells = list(jobs), list(cells)
     missing, steps = _Missing(jobs, cells, store), []
     cost = {job.key: costs.of(job.settings) for job in jobs}
-    left = {job.key: max(0.0, cost[job.key].seconds - spent(job)) for job in jobs}
+    shares = {job.key: 1 - trained(job) for job in jobs}
+    left = {key: cost[key].seconds * share if share else 0.0 for key, share in shares.items()}
 
     def total(wanted: Iterable[Job]) -> float:
         return sum(left[job.key] for job in wanted)
@@ -297,13 +298,14 @@ def _claims(cells: list[Cell]) -> dict[str, list[str]]:
     return found
 
 
-def time_spent(checkpoints: Path, job: Job) -> float:
-    """Seconds that a run was trained before it was stopped, by its checkpoint; 0 without one that can be read."""
+def share_trained(checkpoints: Path, costs: Costs, job: Job) -> float:
+    """Which share of its updates a stopped run has made, by its checkpoint; 0 without one that can be read."""
     path = checkpoints / f"{job.key}.pt"
     try:
-        return float(read_checkpoint(path)["seconds"]) if path.exists() else 0.0
+        updates = int(read_checkpoint(path)["update"]) if path.exists() else 0
     except (CorruptFileError, KeyError, TypeError):
         return 0.0  # training says what is wrong with it
+    return min(1.0, updates / costs.sizes(job.settings)[0]) if updates else 0.0
 
 
 # ----------------------------------------------------------------------------------------- the time

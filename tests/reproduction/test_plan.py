@@ -10,7 +10,16 @@ from torch import nn
 
 from mini_lib.reproduction import Cell, Claim, Records, cli, plan
 from mini_lib.reproduction.launch import Job
-from mini_lib.reproduction.plan import Cost, Costs, Step, describe_plan, make_plan, schedule, span, time_spent
+from mini_lib.reproduction.plan import (
+    Cost,
+    Costs,
+    Step,
+    describe_plan,
+    make_plan,
+    schedule,
+    share_trained,
+    span,
+)
 from mini_lib.settings import run_key, settings_hash
 from mini_lib.training_run import TrainingRun
 from reproduction.samples import HOME, record
@@ -321,14 +330,15 @@ def test_what_a_stopped_run_was_trained_is_not_expected_again(claimed, store):
     cells = [cell("A", 1, runs=2)]
     stopped = jobs_of(cells, store)[0]
     steps = make_plan(
-        jobs_of(cells, store), cells, store, taking(m1=10), lambda each: 7.0 * (each == stopped)
+        jobs_of(cells, store), cells, store, taking(m1=10), lambda each: 0.7 * (each == stopped)
     )
-    assert steps[0].seconds == (3.0, 10.0)
+    assert steps[0].seconds == pytest.approx((3.0, 10.0))
 
 
-def test_a_run_that_was_trained_for_longer_than_expected_is_expected_to_end_at_once(claimed, store):
+@pytest.mark.parametrize("seconds", [10, math.inf])
+def test_a_run_that_lacks_nothing_but_its_test_is_expected_to_end_at_once(claimed, store, seconds):
     cells = [cell("A", 1, runs=1)]
-    (only,) = make_plan(jobs_of(cells, store), cells, store, taking(m1=10), lambda each: 12.0)
+    (only,) = make_plan(jobs_of(cells, store), cells, store, taking(m1=seconds), lambda each: 1.0)
     assert only.seconds == (0.0,)
 
 
@@ -342,11 +352,15 @@ def test_a_step_is_estimated_where_some_of_its_runs_are(claimed, store):
     }
 
 
-def test_a_checkpoint_says_how_long_a_run_was_trained(tmp_path):
-    begun, damaged = job(1), job(2)
-    torch.save({"seconds": 12.5}, tmp_path / f"{begun.key}.pt")
+def test_a_checkpoint_says_which_share_of_its_updates_a_run_has_made(tmp_path):
+    begun, ended, damaged = job(1), job(2), job(3)
+    costs = Costs([], "cpu", build)
+    updates, _ = costs.sizes(begun.settings)
+    torch.save({"update": updates // 4}, tmp_path / f"{begun.key}.pt")
+    torch.save({"update": updates}, tmp_path / f"{ended.key}.pt")
     (tmp_path / f"{damaged.key}.pt").write_bytes(b"half")
-    assert [time_spent(tmp_path, each) for each in (begun, damaged, job(3))] == [12.5, 0.0, 0.0]
+    shares = [share_trained(tmp_path, costs, each) for each in (begun, ended, damaged, job(4))]
+    assert shares == [(updates // 4) / updates, 1.0, 0.0, 0.0]
 
 
 # ------------------------------------------------------------------------------------------ time, words
