@@ -333,8 +333,8 @@ def reproduce(
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
         known = chain(store, Records() if records or own_seeds else ())
         costs = plan.Costs(known, where.type, build_run)
-        trained = partial(plan.share_trained, checkpoints, costs)
-        steps = plan.make_plan(jobs, chosen, store, costs, trained, own=bool(own_seeds))
+        share_trained = partial(plan.share_trained, checkpoints, costs)
+        steps = plan.make_plan(jobs, chosen, store, costs, share_trained, own=bool(own_seeds))
         allowed = math.inf if deadline is None else max(0.0, deadline - time.time())
         timetable = plan.schedule(steps, at_a_time, allowed)
         print(plan.describe_plan(timetable, where.type, budget, len(steps) if dry_run else plan.SHOWN))
@@ -375,41 +375,45 @@ def keep_runs(
     Returns how many came, and of those that finished the jobs and the seconds that they took. RecordConflict after
     the last run, if some are on record by now with other results.
     """
+    from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.records import RecordConflict
+    from mini_lib.settings import settings_hash
 
+    filled: dict[str, list[Cell]] = {}  # the cells of a run, by the hash of its settings
+    for cell in chosen:
+        filled.setdefault(cell.hash, []).append(cell)
     begun, finished, conflicts = 0, [], []
     for job, run in runs:
         begun += 1
-        filled = [cell for cell in chosen if cell.settings == job.settings]
-        name = f"{filled[0].id}, seed {job.seed}"
+        cell, *others = filled[settings_hash(job.settings)]
+        name = f"{cell.id}, seed {job.seed}"
         if not run.finished:
             print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
         try:
-            record = save_record(job, run, store, filled[0], checkpoints)
+            record = save_record(job, run, store, cell, checkpoints)
         except RecordConflict as conflict:
             conflicts.append(f"{name}: {conflict}")
             continue
         finished.append((job, run.seconds))
-        print(
-            f"{len(finished):4}/{total} {name}: {outcome_of(record, filled)} ({run.seconds:.0f} s)",
-            flush=True,
-        )
+        beside = f", and {counted(len(others), 'other cell')}" if others else ""
+        outcome = f"{outcome_of(record, cell.metric)}{beside} ({run.seconds:.0f} s)"
+        print(f"{len(finished):4}/{total} {name}: {outcome}", flush=True)
     if conflicts:
         raise RecordConflict("\n".join([*conflicts, "all other finished runs are on record"]))
     return begun, finished
 
 
-def outcome_of(record: dict, filled: list["Cell"]) -> str:
-    """A run's results in the cells that it fills, such as "test_accuracy 99.6"; the record has its other metrics."""
+def outcome_of(record: dict, metric: str) -> str:
+    """A run's result by one of its metrics, such as "test_accuracy 99.6", or "DIVERGED"."""
     if record["diverged"]:
         return "DIVERGED"
-    metrics = dict.fromkeys(cell.metric for cell in filled)
-    return ", ".join(f"{metric} {record['metrics'][metric]:.4g}" for metric in metrics)
+    value = record["metrics"].get(metric)
+    return f"no {metric}" if value is None else f"{metric} {value:.4g}"
 
 
 def save_record(job: "Job", run: "Run", store: "Records", cell: "Cell", checkpoints: Path) -> dict:
-    """Put a finished run of a cell on record, in the file of the table that declares it first; returns the record.
+    """Put a finished run of a cell on record, in the file of the cell's home; returns the record.
 
     Where that cannot be written, the record is kept beside the checkpoints if possible: OSError says what is left.
     """
@@ -430,26 +434,27 @@ def save_record(job: "Job", run: "Run", store: "Records", cell: "Cell", checkpoi
     try:
         store.add(record, cell.home)
     except OSError as error:
-        raise OSError(f"{error}. {rescue(record, cell.home, run, checkpoints, store.folder)}") from error
+        raise OSError(f"{error}. {rescue(record, cell, checkpoints, store.folder)}") from error
     return record
 
 
-def rescue(record: dict, home: str, run: "Run", checkpoints: Path, folder: Path) -> str:
-    """Keep the record of a finished run beside the checkpoints; says what is kept of it, and how to go on.
+def rescue(record: dict, cell: "Cell", checkpoints: Path, folder: Path) -> str:
+    """Keep the record of a cell's finished run beside the checkpoints; says what is kept of it, and how to go on.
 
     `folder` is where the record belongs.
     """
     from mini_lib.reproduction.records import Records
 
+    name = f"{cell.id}, seed {record['seed']}"
     try:
-        Records(checkpoints / UNRECORDED).add(record, home)
+        Records(checkpoints / UNRECORDED).add(record, cell.home)
     except (OSError, CorruptFileError):
-        if (checkpoints / f"{run.key}.pt").exists():
-            return f"{run.name} had just finished; it goes on from its last checkpoint in {checkpoints}"
-        return f"{run.name} had just finished and is lost; it is trained again"
+        if (checkpoints / f"{record['key']}.pt").exists():
+            return f"{name} had just finished; it goes on from its last checkpoint in {checkpoints}"
+        return f"{name} had just finished and is lost; it is trained again"
     safe = checkpoints / UNRECORDED
     merge = shlex.join(["mini-lib", "results", "merge", str(safe), "--records", str(folder)])
-    return f"{run.name} had just finished; its record is safe in {safe}, and `{merge}` takes it over"
+    return f"{name} had just finished; its record is safe in {safe}, and `{merge}` takes it over"
 
 
 def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | None) -> list["Job"]:
@@ -515,7 +520,9 @@ def weights(
         save_record(Job(build, cell.settings, seed, run.key), run, store, cell, checkpoints)
     if run.diverged:
         (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
-        raise JobsFailed(f"{run.name} diverged after {run.updates} updates; it has no weights worth keeping")
+        raise JobsFailed(
+            f"{cell.id}, seed {seed}, diverged after {run.updates} updates; it has no weights worth keeping"
+        )
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))
     with torch.no_grad():
@@ -579,8 +586,8 @@ def compare(
             deciding = cells(table)
             judged = judge_all(reproduction.compare(deciding, store), [claim])
             print(f"{claims_in_words(judged)}\n")
-            if narrowed := len(deciding) - len(chosen):
-                print(f"it is judged on all its cells; {narrowed} of them you leave out of this list\n")
+            if len(chosen) < len(deciding):
+                print("The verdicts above rest on all cells of the claim, not only on those listed here.\n")
         print(reproduction.listing(comparisons))
         if left_out := len(chosen) - len(shown):
             print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")

@@ -56,7 +56,7 @@ t*. *Match* is coarse, too: where errors are wide, means that are points apart s
 (That something is no better holds by the mean; a t-test decides by its p.) It is a *tie* in between, and where
 some runs never reach a training accuracy that others reach. It is *open* where it would hold, had none of its runs
 diverged. There are *too few runs* where a cell that decides has fewer than three. It is *incomplete* where some of
-these cells have no runs, and *not run* where none has any.
+these cells are without a run, and *not run* where none has any.
 The paper's scale and the small one (tutorial) are judged apart.
 Beneath them, in italics, stands what else was run of a paper that prints no numbers, and in brackets what that is:
 another *reading* of the paper, an *addition* of ours, a *control* or a smaller *task*. What the paper does not

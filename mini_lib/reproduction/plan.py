@@ -70,7 +70,7 @@ class Costs:
 
     def __init__(self, records: Iterable[dict], kind: str, build: Build):
         records = list(records)
-        self.kind, self._build, self._known = kind, build, {}
+        self.kind, self._build, self._known, self._sizes = kind, build, {}, {}
         self._on_cpu = None if kind == "cpu" else Costs(records, "cpu", build)
         alike = defaultdict(list)
         for record in records:
@@ -99,10 +99,11 @@ class Costs:
 
     def sizes(self, settings: dict) -> tuple[int, int]:
         """Updates of a run of these settings, and examples of an update."""
-        digest, stored = settings_hash(settings), _stored()["sizes"]
-        if digest in stored:
-            return tuple(stored[digest])
-        return _sizes_of(self._build(settings, 1))
+        digest = settings_hash(settings)
+        if digest not in self._sizes:
+            stored = _stored()["sizes"].get(digest)
+            self._sizes[digest] = tuple(stored) if stored else _sizes_of(self._build(settings, 1))
+        return self._sizes[digest]
 
     def _estimate(self, settings: dict) -> float:
         network = _network(settings)
@@ -225,7 +226,7 @@ def make_plan(
     cells: list[Cell],
     store: Records,
     costs: Costs,
-    trained: Callable[[Job], float] = lambda job: 0.0,
+    share_trained: Callable[[Job], float] = lambda job: 0.0,
     own: bool = False,
 ) -> list[Step]:
     """All the jobs in steps, by value.
@@ -235,14 +236,16 @@ def make_plan(
         cells: which they are to fill.
         store: the runs on record.
         costs: what runs take.
-        trained: which share of its updates a stopped run has made, from 0 to 1.
+        share_trained: of a stopped run's updates, from 0 to 1. Its test, which is still to come, is left out.
         own: whether these are a reader's own runs. They fill no cells, so they are a single step.
     """
     jobs, cells = list(jobs), list(cells)
     missing, steps = _Missing(jobs, cells, store), []
     cost = {job.key: costs.of(job.settings) for job in jobs}
-    shares = {job.key: 1 - trained(job) for job in jobs}
-    left = {key: cost[key].seconds * share if share else 0.0 for key, share in shares.items()}
+    to_make = {job.key: 1 - share_trained(job) for job in jobs}
+    left = {  # of what takes infinitely long, too, nothing is nothing
+        key: cost[key].seconds * share if share else 0.0 for key, share in to_make.items()
+    }
 
     def total(wanted: Iterable[Job]) -> float:
         return sum(left[job.key] for job in wanted)
@@ -302,10 +305,11 @@ def share_trained(checkpoints: Path, costs: Costs, job: Job) -> float:
     """Which share of its updates a stopped run has made, by its checkpoint; 0 without one that can be read."""
     path = checkpoints / f"{job.key}.pt"
     try:
-        updates = int(read_checkpoint(path)["update"]) if path.exists() else 0
-    except (CorruptFileError, KeyError, TypeError):
-        return 0.0  # training says what is wrong with it
-    return min(1.0, updates / costs.sizes(job.settings)[0]) if updates else 0.0
+        if not path.exists():
+            return 0.0
+        return read_checkpoint(path)["update"] / max(1, costs.sizes(job.settings)[0])
+    except (CorruptFileError, KeyError, TypeError, FileNotFoundError):
+        return 0.0  # training says what is wrong with it, or which data are missing
 
 
 # ----------------------------------------------------------------------------------------- the time

@@ -321,15 +321,17 @@ def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(
     assert planned.startswith("10 runs to make")
 
 
-def test_a_claim_is_judged_on_all_its_cells_and_the_list_says_which_are_left_out(run, tmp_path):
+def test_a_claim_is_judged_on_all_its_cells_whichever_of_them_are_listed(run, tmp_path):
     whole = run("compare", "kanerva.fig2c.1", "--records", tmp_path)[1]
-    assert "leave out" not in whole
+    assert "rest on all cells" not in whole
     narrowed = run("compare", "kanerva.fig2c.1", "--rows", "k = 1", "--records", tmp_path)[1]
     verdict, note, listed = narrowed.split("\n\n")
     assert verdict == whole.split("\n\n")[0]
-    left_out = sum(cell.row != "k = 1" for cell in cli.cells("kanerva.fig2c.1"))
-    assert note == f"it is judged on all its cells; {left_out} of them you leave out of this list"
-    assert all("/k = 1/" in line for line in listed.splitlines() if line.startswith("kanerva"))
+    assert note == "The verdicts above rest on all cells of the claim, not only on those listed here."
+    _, *lines, folded = listed.splitlines()
+    cells = {line.split("  ")[0] for line in lines}
+    assert cells == {f"kanerva.fig2c/k = 1/loss{scale}" for scale in ("", "/tutorial")}
+    assert "of other readings" in folded
 
 
 def test_merge_takes_records_over_once(run, made, tmp_path):
@@ -405,6 +407,7 @@ def test_a_run_that_another_command_put_on_record_with_other_results_stops_none_
     monkeypatch.setattr(Records, "add", meanwhile)
     code, _, err = run(*REPRODUCE, "--seeds", 3, "--records", "there")
     assert code == 1
+    assert "mini-lib: esbn.table9/ESBN + TCN/m=98, seed 1: run" in err
     assert "has other results than the one on record" in err
     assert "all other finished runs are on record" in err
     assert {record["seed"] for record in Records("there")} == {1, 2, 3}
@@ -418,6 +421,14 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
     assert re.search(r" 3  .*esbn\.table9, ESBN \+ TCN: 3 runs\n.* 1  .*: all runs\n", out)
     assert re.search(r"in all 4 runs, ~\d+ s of one core, .* cores?; expected within 9m: \d runs?", out)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_result_of_a_run_is_told_by_one_metric():
+    run = {"diverged": False, "metrics": {"nll": 41.25, "retrieved": 0.0}}
+    assert cli.outcome_of(run, "nll") == "nll 41.25"
+    assert cli.outcome_of(run, "retrieved") == "retrieved 0"
+    assert cli.outcome_of(run, "contrast") == "no contrast"
+    assert cli.outcome_of({"diverged": True, "metrics": {}}, "nll") == "DIVERGED"
 
 
 def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
@@ -479,11 +490,12 @@ def test_what_is_lost_on_a_full_disk_is_said_to_be(made, tmp_path, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     (record, *_) = Records(made / "records")
-    (stopped,) = train([esbn.build(record["settings"], 1)], stop=lambda update: True)
+    (cell,) = cli.cells("esbn.table9/ESBN + TCN/m=98")
     if checkpoint:
-        (tmp_path / f"{stopped.key}.pt").touch()
+        (tmp_path / f"{record['key']}.pt").touch()
     monkeypatch.setattr(os, "fsync", full)
-    told = cli.rescue(record, "esbn.table9", stopped, tmp_path, made / "records")
+    told = cli.rescue(record, cell, tmp_path, made / "records")
+    assert told.startswith(f"{cell.id}, seed {record['seed']} had just finished")
     assert ("is lost; it is trained again" in told) != checkpoint
     assert (f"goes on from its last checkpoint in {tmp_path}" in told) == checkpoint
 
@@ -575,12 +587,17 @@ def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
             break
     assert code == 0
     assert "0 runs finished, 1 left" in out
+    assert "stopped    esbn.table9/ESBN + TCN/m=0, seed 1 after" in out
     assert "the same command goes on from there" in out
     assert list((tmp_path / "records").glob("*.jsonl")) == []
     (updates,) = saved_updates(tmp_path / "checkpoints")
     settings = paper_settings("same_different", 0, "esbn").to_dict()
     stop = {"checkpoints": tmp_path / "checkpoints", "stop": lambda update: True}
-    [one_more] = train([esbn.build(settings, 1)], **stop)
+    whole = esbn.build(settings, 1)
+    stopped = launch.Job(esbn.build, settings, 1, whole.key)
+    share = plan.share_trained(tmp_path / "checkpoints", plan.Costs([], "cpu", cli.build_run), stopped)
+    assert share == updates / whole.updates
+    [one_more] = train([whole], **stop)
     assert one_more.updates == updates + 1 > 1
 
 
@@ -773,6 +790,8 @@ def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, t
     )
     assert code == 0
     assert "runs to make on meta: its name" in out
+    told = r"1/4 kanerva\.fig1d/\w+/R\^2, m=400/tutorial, seed \d: r2_400 0\.5, and 6 other cells \(0 s\)\n"
+    assert re.search(told, out)
     assert {record["provenance"]["device"] for record in Records(tmp_path)} == {"cpu: its name"}
     assert len(Records(tmp_path)) == 4
 

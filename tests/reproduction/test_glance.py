@@ -268,7 +268,7 @@ def test_a_claim_that_holds_is_named_again_where_a_control_of_ours_beside_it_fai
 
 
 @pytest.mark.parametrize(
-    ("mean", "words", "beginnings"),
+    ("mean", "verb", "headings"),
     [
         (0.6, "hold", ("**Reproduced", "**Goes the claimed")),
         (0.4, "fail", ("**Contradicted", "**Goes another")),
@@ -276,7 +276,7 @@ def test_a_claim_that_holds_is_named_again_where_a_control_of_ours_beside_it_fai
 )
 @pytest.mark.parametrize(("spread", "narrow"), [(0.07, True), (0.03, False)])
 def test_a_claim_that_student_s_t_would_leave_undecided_is_named(
-    spread, narrow, mean, words, beginnings, tmp_path
+    spread, narrow, mean, verb, headings, tmp_path
 ):
     """Claim fig3b.2 asks for half or more: .6 and .4 are 2.5 standard errors away from it, or 5.8."""
     store, cells = Records(tmp_path), []
@@ -285,8 +285,8 @@ def test_a_claim_that_student_s_t_would_leave_undecided_is_named(
         for seed in (1, 2, 3):
             store.add(record(seed, mean + spread * (seed - 2), scale=scale, x=scale), "kanerva.fig3b")
     lines = [re.sub("<.+?>", "", line) for line in glance.what_became(compare(cells, store))]
-    said = [line.startswith(beginnings) for line in lines]
-    found = [f"By Student's t undecided, of those that {words}: fig3b.2." in line for line in lines]
+    said = [line.startswith(headings) for line in lines]
+    found = [f"By Student's t undecided, of those that {verb}: fig3b.2." in line for line in lines]
     assert found == [narrow and each for each in said]
     assert sum(said) == 2
 
