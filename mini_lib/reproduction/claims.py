@@ -213,7 +213,8 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
     A claim cannot hold where runs diverged, since what the others did says nothing of these. One that holds or fails
     is judged again by Student's t, which asks for more than two standard errors of so few runs.
     """
-    verdict, detail = claim.judge(lambda cell, metric: measured(compared[cell], metric))
+    verdict, decisive = claim.judge(lambda cell, metric: measured(compared[cell], metric))
+    detail = decisive
     if verdict not in LACKING:
         runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
         if lost := sum(runs.values()):
@@ -221,9 +222,10 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison | None]) 
             detail += f"; {lost} of {len(runs)} runs diverged"
     narrow = False
     if verdict in ("holds", "fails"):
-        by_student, _ = claim.judge(lambda cell, metric: _by_student(compared[cell], metric))
+        by_student, undecided = claim.judge(lambda cell, metric: _by_student(compared[cell], metric))
         narrow = by_student != verdict
-        detail += "; undecided by Student's t" * narrow
+        if narrow:  # and where another cell is, which one
+            detail += "; undecided by Student's t" + (f" ({undecided})" if undecided != decisive else "")
     return Judgement(claim, scale, verdict, detail, narrow=narrow)
 
 

@@ -591,6 +591,9 @@ def compare(
         print(reproduction.listing(comparisons))
         if left_out := len(chosen) - len(shown):
             print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")
+        judging = [claim.id for claim in claims_by_id().values() if table in claim.tables()]
+        if judging and not any(each.paper for each in comparisons):
+            print(f"no numbers are printed here; the verdicts are on claims: {', '.join(judging)}")
 
 
 @results_app.command("merge")

@@ -1,5 +1,6 @@
 """A reader's own runs: they stay in a folder of their own, and are shown beside the stored ones."""
 
+import shlex
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,7 +38,17 @@ def listing(cells: Iterable[Cell], folder: Path | None) -> str:
     rows = beside_stored(cells, own, Records(COMMITTED)) if len(own) else []
     if not rows:
         where = f"{own.folder.resolve()}{' of what you ask for' if len(own) else ''}"
-        raise UsageError(f"no runs of your own in {where}; `mini-lib reproduce TABLE --seed 101` makes one")
+        command = shlex.join(
+            [
+                "mini-lib",
+                "reproduce",
+                "TABLE",
+                "--seed",
+                "101",
+                *(["--records", str(folder)] if folder else []),
+            ]
+        )
+        raise UsageError(f"no runs of your own in {where}; `{command}` makes one")
     return in_columns([PARTS, *rows])
 
 

@@ -655,6 +655,15 @@ def test_what_student_s_t_would_leave_undecided_is_narrow():
     assert student_quantile(2) == pytest.approx(4.303, abs=1e-3)
 
 
+def test_the_cell_that_student_s_t_leaves_open_is_named_where_another_one_is_weakest():
+    """Ten runs are nearer to 95 and decided; three are further away, and by 3 of their standard errors."""
+    many = runs_of("m=0", (95.9, 96.0, 96.1) * 3 + (96.0,))
+    three = runs_of("m=50", tuple(97 + each for each in (-1.1, 0.0, 1.1)), name="y")
+    (judged,) = judge([many, three], [claim("threshold", cells=[A, B], at_least=95)])
+    assert (judged.verdict, judged.narrow) == ("holds", True)
+    assert judged.detail == f"weakest: {A}, 96; undecided by Student's t (weakest: {B}, 97)"
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -321,6 +321,14 @@ def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(
     assert planned.startswith("10 runs to make")
 
 
+def test_a_figure_without_printed_numbers_names_the_claims_that_are_judged_on_it(run, tmp_path):
+    *_, told = run("compare", "kanerva.fig3c", "--records", tmp_path)[1].splitlines()
+    claims = ", ".join(f"kanerva.fig3c.{number}" for number in (1, 2, 3))
+    assert told == f"no numbers are printed here; the verdicts are on claims: {claims}"
+    for other in ("esbn.table9", "kanerva.fig3c.1", "kanerva", "grid"):
+        assert "the verdicts are on" not in run("compare", other, "--records", tmp_path)[1]
+
+
 def test_a_claim_is_judged_on_all_its_cells_whichever_of_them_are_listed(run, tmp_path):
     whole = run("compare", "kanerva.fig2c.1", "--records", tmp_path)[1]
     assert "rest on all cells" not in whole
@@ -444,7 +452,7 @@ def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
 @pytest.mark.parametrize(
     ("records", "checkpoints", "message"),
     [
-        ("records", "file", "cannot write checkpoints to file"),
+        ("records", "file", "cannot write checkpoints to file: it is a file; name a folder"),
         ("file/records", "checkpoints", "cannot write records"),
     ],
 )

@@ -110,7 +110,8 @@ def test_seeds_of_stored_runs_are_refused(tmp_path):
 def test_a_list_without_own_runs_says_how_to_make_one(tmp_path, stored):
     folder = tmp_path / "own"
     with pytest.raises(
-        UsageError, match=r"no runs of your own in \S+own; `mini-lib reproduce TABLE --seed 101`"
+        UsageError,
+        match=r"no runs of your own in \S+own; `mini-lib reproduce TABLE --seed 101 --records \S+own` makes",
     ):
         mine.listing([cell()], folder)
     Records(folder).add(record(101, 30.0), HOME)
