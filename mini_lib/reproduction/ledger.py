@@ -169,8 +169,9 @@ def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: Mapping[str, Ma
         "A paper cannot say everything, and a released program sometimes does something else. Here is every "
         "such place that we know of: what the paper says, what its authors' code does, what fills the tables "
         "of this book, and why. Where the other reading can be run, its option is named, and what it changes "
-        "is computed from our records. Additions of ours, controls and smaller tasks stand here too, under these "
-        "names.",
+        "is computed from our records. The name in quotes is for `mini-lib compare TABLE --variant NAME`; for small "
+        'networks put "tutorial, " before it. Additions of ours, controls and smaller tasks stand here too, under '
+        "these names.",
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")
@@ -186,7 +187,8 @@ def _detail(detail: Detail, effects: Mapping[str, str]) -> str:
         ("Authors' code", detail.released),
         ("Here", f"{detail.ours} {detail.why}"),
     ]
-    items += [(KINDS[detail.kind], detail.option)] if detail.option else []
+    name = f', "{detail.variant}"' if detail.variant else ""
+    items += [(f"{KINDS[detail.kind]}{name}", detail.option)] if detail.option else []
     return f"### {detail.about}\n\n" + "\n".join(
         f"- *{name}:* {text}" for name, text in [*items, ("Effect", effect)]
     )

@@ -273,7 +273,7 @@ def test_a_variant_is_a_reading_unless_the_ledger_says_what_else():
     entry = 'detail = [{about = "A", paper = "p", released = "r", ours = "o", why = "w", variant = "v"%s}]'
     assert ledger.read("scan", entry % "").details[0].kind == "reading"
     ours = ledger.read("scan", entry % ', option = "`x`", kind = "addition"')
-    assert "- *Addition of ours:* `x`\n" in ledger.details_page([("T", ours)], {})
+    assert '- *Addition of ours, "v":* `x`\n' in ledger.details_page([("T", ours)], {})
     kinds = {
         name: ledger.kind_of("kanerva", name) for name in ("unit prior", "balanced", "machine given", "small")
     }
@@ -289,7 +289,7 @@ def test_details_tell_what_was_measured_or_that_nothing_was():
     detail = ledger.Detail("A", "p", "r", "o.", "w.", option="`x`", variant="v")
     found = book(details=[detail])
     page = ledger.details_page([("T", found)], {found.paper: {"v": "1 instead of 2."}})
-    assert "- *Other reading:* `x`\n- *Effect:* 1 instead of 2." in page
+    assert '- *Other reading, "v":* `x`\n- *Effect:* 1 instead of 2.' in page
     of_another = ledger.details_page([("T", found)], {"another": {"v": "1 instead of 2."}})
     assert "- *Effect:* not measured yet." in of_another
     assert "- *Effect:* not measured yet." in ledger.details_page([("T", book(details=[detail]))], {})
