@@ -16,7 +16,7 @@ from mini_lib.training import TrainingRun
 
 TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
-MORE_RUNS = 5  # where machines of the binding task or of a mixture are to divide the work
+MORE_RUNS = 5  # where machines are to divide the work
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
@@ -215,8 +215,7 @@ def _declare() -> list[Cell]:
     for reading, tables in _ways_to_divide().items():
         for table, rows in tables.items():
             for row, settings in rows.items():
-                runs = RUNS if settings.task == "dsprites" else MORE_RUNS
-                cells.row(table, row, settings, f"{TUTORIAL}, {reading}", runs)
+                cells.row(table, row, settings, f"{TUTORIAL}, {reading}", MORE_RUNS)
     return list(cells)
 
 
