@@ -50,9 +50,9 @@ def not_written(path: Path, error: Exception) -> OSError:
 
 def check_folder(folder: Path, what: str) -> None:
     """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
-    if folder.is_file():
-        raise OSError(f"cannot write {what} to {folder}: it is a file; name a folder")
     try:
+        if folder.is_file():
+            raise OSError("it is a file")
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -244,7 +244,9 @@ def _widened(se: float, df: float | None) -> float:
 @cache
 def student_quantile(df: float) -> float:
     """How many standard errors a mean may be off in 95 of 100 cases; 4.3 with 2 degrees of freedom."""
-    from scipy.special import stdtrit  # here, as it takes a third of a second; scipy.stats takes three
+    from scipy.special import (
+        stdtrit,
+    )  # here, as it takes a third of a second to load; scipy.stats takes a whole one
 
     return float(stdtrit(df, 0.975))
 

@@ -396,8 +396,8 @@ def keep_runs(
             conflicts.append(f"{name}: {conflict}")
             continue
         finished.append((job, run.seconds))
-        beside = f", and {counted(len(others), 'other cell')}" if others else ""
-        outcome = f"{outcome_of(record, cell.metric)}{beside} ({run.seconds:.0f} s)"
+        beside = f"fills {counted(len(others), 'other cell')} too; " if others else ""
+        outcome = f"{outcome_of(record, cell.metric)} ({beside}{run.seconds:.0f} s)"
         print(f"{len(finished):4}/{total} {name}: {outcome}", flush=True)
     if conflicts:
         raise RecordConflict("\n".join([*conflicts, "all other finished runs are on record"]))
@@ -593,7 +593,7 @@ def compare(
             print(f"and {counted(left_out, 'line')} of other readings: --variants shows them")
         judging = [claim.id for claim in claims_by_id().values() if table in claim.tables()]
         if judging and not any(each.paper for each in comparisons):
-            print(f"no numbers are printed here; the verdicts are on claims: {', '.join(judging)}")
+            print(f"the paper prints no numbers here; claims are judged on these: {', '.join(judging)}")
 
 
 @results_app.command("merge")

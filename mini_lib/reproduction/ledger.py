@@ -169,9 +169,9 @@ def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: Mapping[str, Ma
         "A paper cannot say everything, and a released program sometimes does something else. Here is every "
         "such place that we know of: what the paper says, what its authors' code does, what fills the tables "
         "of this book, and why. Where the other reading can be run, its option is named, and what it changes "
-        "is computed from our records. The name in quotes is for `mini-lib compare TABLE --variant NAME`; for small "
-        'networks put "tutorial, " before it. Additions of ours, controls and smaller tasks stand here too, under '
-        "these names.",
+        "is computed from our records. A name in quotes is that of the cells "
+        "which measure it: `mini-lib compare TABLE --variants` lists them. Additions of ours, controls and smaller "
+        "tasks stand here too, so labelled.",
     ]
     for title, ledger in ledgers:
         parts.append(f"## {title}")

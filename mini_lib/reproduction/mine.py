@@ -38,17 +38,9 @@ def listing(cells: Iterable[Cell], folder: Path | None) -> str:
     rows = beside_stored(cells, own, Records(COMMITTED)) if len(own) else []
     if not rows:
         where = f"{own.folder.resolve()}{' of what you ask for' if len(own) else ''}"
-        command = shlex.join(
-            [
-                "mini-lib",
-                "reproduce",
-                "TABLE",
-                "--seed",
-                "101",
-                *(["--records", str(folder)] if folder else []),
-            ]
-        )
-        raise UsageError(f"no runs of your own in {where}; `{command}` makes one")
+        command = ["mini-lib", "reproduce", "TABLE", "--seed", "101"]
+        command += ["--records", str(folder)] if folder else []
+        raise UsageError(f"no runs of your own in {where}; `{shlex.join(command)}` makes one")
     return in_columns([PARTS, *rows])
 
 

@@ -307,7 +307,7 @@ def share_trained(checkpoints: Path, costs: Costs, job: Job) -> float:
     try:
         if not path.exists():
             return 0.0
-        return read_checkpoint(path)["update"] / max(1, costs.sizes(job.settings)[0])
+        return min(1.0, read_checkpoint(path)["update"] / max(1, costs.sizes(job.settings)[0]))
     except (CorruptFileError, KeyError, TypeError, FileNotFoundError):
         return 0.0  # training says what is wrong with it, or which data are missing
 

@@ -324,9 +324,9 @@ def test_the_id_of_a_claim_stands_for_the_cells_that_decide_it_in_every_reading(
 def test_a_figure_without_printed_numbers_names_the_claims_that_are_judged_on_it(run, tmp_path):
     *_, told = run("compare", "kanerva.fig3c", "--records", tmp_path)[1].splitlines()
     claims = ", ".join(f"kanerva.fig3c.{number}" for number in (1, 2, 3))
-    assert told == f"no numbers are printed here; the verdicts are on claims: {claims}"
+    assert told == f"the paper prints no numbers here; claims are judged on these: {claims}"
     for other in ("esbn.table9", "kanerva.fig3c.1", "kanerva", "grid"):
-        assert "the verdicts are on" not in run("compare", other, "--records", tmp_path)[1]
+        assert "claims are judged" not in run("compare", other, "--records", tmp_path)[1]
 
 
 def test_a_claim_is_judged_on_all_its_cells_whichever_of_them_are_listed(run, tmp_path):
@@ -452,7 +452,7 @@ def test_a_command_says_what_its_runs_took_and_what_was_expected(run, small):
 @pytest.mark.parametrize(
     ("records", "checkpoints", "message"),
     [
-        ("records", "file", "cannot write checkpoints to file: it is a file; name a folder"),
+        ("records", "file", "cannot write checkpoints to file: it is a file; name another folder"),
         ("file/records", "checkpoints", "cannot write records"),
     ],
 )
@@ -798,7 +798,7 @@ def test_a_timing_of_the_cpu_says_so_on_a_machine_with_a_gpu(run, monkeypatch, t
     )
     assert code == 0
     assert "runs to make on meta: its name" in out
-    told = r"1/4 kanerva\.fig1d/\w+/R\^2, m=400/tutorial, seed \d: r2_400 0\.5, and 6 other cells \(0 s\)\n"
+    told = r"1/4 kanerva\.fig1d/\w+/R\^2, m=400/tutorial, seed \d: r2_400 0\.5 \(fills 6 other cells too; 0 s\)\n"
     assert re.search(told, out)
     assert {record["provenance"]["device"] for record in Records(tmp_path)} == {"cpu: its name"}
     assert len(Records(tmp_path)) == 4

@@ -353,14 +353,33 @@ def test_a_step_is_estimated_where_some_of_its_runs_are(claimed, store):
 
 
 def test_a_checkpoint_says_which_share_of_its_updates_a_run_has_made(tmp_path):
-    begun, ended, damaged = job(1), job(2), job(3)
+    begun, ended, damaged, beyond, another = map(job, range(1, 6))
     costs = Costs([], "cpu", build)
     updates, _ = costs.sizes(begun.settings)
     torch.save({"update": updates // 4}, tmp_path / f"{begun.key}.pt")
     torch.save({"update": updates}, tmp_path / f"{ended.key}.pt")
+    torch.save({"update": 2 * updates}, tmp_path / f"{beyond.key}.pt")
+    torch.save({"epoch": 7}, tmp_path / f"{another.key}.pt")
     (tmp_path / f"{damaged.key}.pt").write_bytes(b"half")
-    shares = [share_trained(tmp_path, costs, each) for each in (begun, ended, damaged, job(4))]
-    assert shares == [(updates // 4) / updates, 1.0, 0.0, 0.0]
+    found = [
+        share_trained(tmp_path, costs, each) for each in (begun, ended, beyond, damaged, another, job(6))
+    ]
+    assert found == [(updates // 4) / updates, 1.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_plan_needs_no_data_to_see_a_stopped_run(tmp_path):
+    def no_data(settings, seed):
+        raise FileNotFoundError("no digits here")
+
+    torch.save({"update": 1}, tmp_path / f"{job(1).key}.pt")
+    assert share_trained(tmp_path, Costs([], "cpu", no_data), job(1)) == 0.0
+
+
+def test_the_sizes_of_settings_are_counted_once():
+    built = []
+    costs = Costs([], "cpu", lambda settings, seed: built.append(seed) or build(settings, seed))
+    assert costs.sizes(BASE) == costs.sizes(BASE) == (build(BASE, 1).updates, 32)
+    assert len(built) == 1
 
 
 # ------------------------------------------------------------------------------------------ time, words

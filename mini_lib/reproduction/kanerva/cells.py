@@ -16,7 +16,7 @@ from mini_lib.training import TrainingRun
 
 TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
-MORE_RUNS = 5  # where machines are to divide the work
+MORE_RUNS = 5  # where machines are to divide the work, and of what is compared with these
 
 
 def build(settings: dict, seed: int) -> TrainingRun:
