@@ -244,9 +244,8 @@ def _widened(se: float, df: float | None) -> float:
 @cache
 def student_quantile(df: float) -> float:
     """How many standard errors a mean may be off in 95 of 100 cases; 4.3 with 2 degrees of freedom."""
-    from scipy.special import (
-        stdtrit,
-    )  # here, as it takes a third of a second to load; scipy.stats takes a whole one
+    # Here, as it takes a third of a second to load; scipy.stats takes a whole one.
+    from scipy.special import stdtrit
 
     return float(stdtrit(df, 0.975))
 

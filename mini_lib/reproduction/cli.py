@@ -386,7 +386,7 @@ def keep_runs(
     for job, run in runs:
         begun += 1
         cell, *others = filled[settings_hash(job.settings)]
-        name = f"{cell.id}, seed {job.seed}"
+        name = name_of_run(cell, job.seed)
         if not run.finished:
             print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
@@ -402,6 +402,11 @@ def keep_runs(
     if conflicts:
         raise RecordConflict("\n".join([*conflicts, "all other finished runs are on record"]))
     return begun, finished
+
+
+def name_of_run(cell: "Cell", seed: int) -> str:
+    """What a run is called in messages, such as "esbn.table9/ESBN/m=98, seed 1"."""
+    return f"{cell.id}, seed {seed}"
 
 
 def outcome_of(record: dict, metric: str) -> str:
@@ -445,7 +450,7 @@ def rescue(record: dict, cell: "Cell", checkpoints: Path, folder: Path) -> str:
     """
     from mini_lib.reproduction.records import Records
 
-    name = f"{cell.id}, seed {record['seed']}"
+    name = name_of_run(cell, record["seed"])
     try:
         Records(checkpoints / UNRECORDED).add(record, cell.home)
     except (OSError, CorruptFileError):
@@ -521,7 +526,7 @@ def weights(
     if run.diverged:
         (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)
         raise JobsFailed(
-            f"{cell.id}, seed {seed}, diverged after {run.updates} updates; it has no weights worth keeping"
+            f"{name_of_run(cell, seed)}, diverged after {run.updates} updates; it has no weights worth keeping"
         )
     words = ["mini-lib", "weights", table, row, column, path.name, "--seed", str(seed)]
     command = shlex.join(words + (["--variant", variant] if variant else []))

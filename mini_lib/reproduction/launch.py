@@ -141,9 +141,10 @@ def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
     _working = True
     try:
         training_run = job.build(job.settings, job.seed)
-        return train([training_run], checkpoints=checkpoints, keep_finished=True, stop=stop, progress=_count)[
-            0
-        ]
+        (run,) = train(
+            [training_run], checkpoints=checkpoints, keep_finished=True, stop=stop, progress=_count
+        )
+        return run
     finally:
         _working = False
         if _ending:  # in a second, when the parent has the run
