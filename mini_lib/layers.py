@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
+from mini_lib.module import check_floats
 
 
 def scaled(size: int, width: float) -> int:
@@ -27,13 +28,13 @@ def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) 
     [0.0, 0.0]
     """
     layer = nn.Linear(inputs, outputs, bias=bias)
-    initialise(layer.weight, init)
+    initialize_(layer.weight, init)
     if bias:
         nn.init.zeros_(layer.bias)
     return layer
 
 
-def initialise(weight: Tensor, init: str) -> None:
+def initialize_(weight: Tensor, init: str) -> None:
     """Fill `weight` in place; the names are those of `linear`."""
     if init == "kaiming":
         nn.init.kaiming_normal_(weight, nonlinearity="relu")
@@ -56,7 +57,7 @@ def glorot_linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
     return layer
 
 
-def uniform_by_width(module: nn.Module, hidden: int) -> None:
+def rnn_uniform_(module: nn.Module, hidden: int) -> None:
     """Fill all parameters of a recurrent module with PyTorch's initial weights: uniform up to 1 / sqrt(hidden)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
@@ -75,10 +76,29 @@ def lstm_step(
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
-def check_sequences(z: Tensor, length: int | None, features: int) -> None:
-    """UsageError unless z is [B, T, D], B sequences of `length` vectors of so many features; None is any length."""
-    if not isinstance(z, Tensor) or not z.is_floating_point():
-        raise UsageError(f"this network takes a tensor of floats, [B, T, {features}]; use .float()")
+def attention(
+    q: Float[Tensor, "*B S E"],
+    k: Float[Tensor, "*B T E"],
+    v: Float[Tensor, "*B T F"],
+    bias: Tensor | float = 0.0,
+    factor: Tensor | float = 1.0,
+) -> tuple[Float[Tensor, "*B S F"], Float[Tensor, "*B S T"]]:
+    """Dot-product attention: what S queries retrieve from T keys and values, and the attention weights.
+
+    weights = factor * softmax(q k^T / sqrt(E) + bias); `bias` and `factor` broadcast to [*B, S, T], and a bias of
+    -inf hides a key.
+    """
+    weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]) + bias, dim=-1) * factor
+    return weights @ v, weights
+
+
+def check_sequences(z: Tensor, length: int | None, network: nn.Module) -> None:
+    """UsageError unless z is [B, T, D] in the network's type, B sequences of `length` vectors; None is any length.
+
+    D is `network.features`.
+    """
+    check_floats(z, network, "a batch of sequences")
+    features = network.features
     if z.dim() != 3 or z.shape[1] == 0 or z.shape[1] != (length or z.shape[1]) or z.shape[2] != features:
         raise UsageError(
             f"this network was built for sequences of {f'{length} ' if length else ''}vectors of {features} "
@@ -116,13 +136,13 @@ class LSTMCell(nn.Module):
     def reset_parameters(self) -> None:
         """Xavier normal: rows i and f as one matrix, o alone, g with the gain 5/3 of tanh; biases zero."""
         if self.init == "uniform":
-            uniform_by_width(self, self.hidden)
+            rnn_uniform_(self, self.hidden)
             return
         for weight in (self.weight_ih, self.weight_hh):
             gates, cell, output = weight.data.split([2 * self.hidden, self.hidden, self.hidden])
-            initialise(gates, "xavier")
-            initialise(cell, "xavier_tanh")
-            initialise(output, "xavier")
+            initialize_(gates, "xavier")
+            initialize_(cell, "xavier_tanh")
+            initialize_(output, "xavier")
         nn.init.zeros_(self.bias_ih)
         nn.init.zeros_(self.bias_hh)
 

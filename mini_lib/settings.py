@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.training_run import TrainingRun
 
 
@@ -44,7 +44,7 @@ TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
 
 
 # What an option of type int may be: it is a size, or counts something.
-SIZE = ("a whole number from 1", lambda value: _is_int(value) and value >= 1)
+SIZE = ("a positive integer", lambda value: _is_int(value) and value >= 1)
 
 
 def own_options(
@@ -173,9 +173,9 @@ class RunSettings:
         for kind, name, known in choices:
             check_names(kind, [getattr(self, name)], known)
 
-    def check_whole(self, *names: str) -> None:
+    def check_positive_int(self, *names: str) -> None:
         """UsageError unless these fields are whole numbers from 1."""
-        check_whole(**{name: getattr(self, name) for name in names})
+        check_positive_int(**{name: getattr(self, name) for name in names})
 
     def keep(self, **values: object) -> None:
         """Set fields to values that mean the same, while settings are made; afterwards they are frozen."""

@@ -27,7 +27,7 @@ from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
 # What a checkpoint keeps:
-KEPT = {"key": str, "params": dict, "optimiser": dict, "update": int, "seconds": float}
+KEPT = {"key": str, "params": dict, "optimizer": dict, "update": int, "seconds": float}
 KEPT |= {"alive": bool, "curve": list, "checks": list}
 
 __all__ = ["Batch", "Run", "TrainingRun", "TrainingStack", "adam", "train"]
@@ -138,7 +138,7 @@ def _fits(state: dict, run: TrainingRun) -> bool:
     last = state["curve"][-1][0] if state["curve"] else 0
     return (
         shapes == {name: getattr(value, "shape", None) for name, value in state["params"].items()}
-        and shapes.keys() == state["optimiser"].keys()
+        and shapes.keys() == state["optimizer"].keys()
         and last <= state["update"] <= run.updates
         and (not state["alive"] or state["update"] - last < LOG_EVERY)
     )
@@ -160,7 +160,7 @@ def join(parts: list[Batch], stacked: bool) -> Batch:
 
 
 class TrainingStack:
-    """One or more runs as a single set of parameters with a single optimiser.
+    """One or more runs as a single set of parameters with a single optimizer.
 
     `train` is the way to train; `batch` and `step` are there for timing and for watching single updates. On a GPU an
     update is recorded and replayed (`cuda_graphs`), unless `record` is False.
@@ -192,7 +192,7 @@ class TrainingStack:
         else:
             self.base = self.first.model.to(device)
             self.params = dict(self.base.named_parameters())
-        self.optimiser = self.first.optimiser(self.params.values(), lr=self.first.lr)
+        self.optimizer = self.first.optimizer(self.params.values(), lr=self.first.lr)
         self.recording = None
         if record and device.type == "cuda":
             learned = [value for value in self.params.values() if value.requires_grad]
@@ -276,15 +276,15 @@ class TrainingStack:
     def descend(self) -> None:
         """Change the parameters by their gradients, at the learning rate of this update."""
         if self.first.schedule is not None:
-            for group in self.optimiser.param_groups:
+            for group in self.optimizer.param_groups:
                 group["lr"] = self.first.lr * self.first.schedule(self.update)
-        self.optimiser.step()
+        self.optimizer.step()
 
     def gradients(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]; the parameters' gradients, clipped, are set to the batch's."""
         if self.recording is not None:
             return self.recording(self.compute, batch)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         return self.compute(batch)
 
     def compute(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -377,12 +377,12 @@ class TrainingStack:
     def save(self, folder: Path) -> None:
         """Write a checkpoint for each run; what a GPU holds is copied once for all of them."""
         params = {name: value.detach().cpu() for name, value in self.params.items()}
-        optimiser = {name: self.remembered(value) for name, value in self.params.items()}
+        optimizer = {name: self.remembered(value) for name, value in self.params.items()}
         for i, run in enumerate(self.runs):
             state = {
                 "key": run.key,
                 "params": self.of_one(i, params),
-                "optimiser": {name: self.of_one(i, values) for name, values in optimiser.items()},
+                "optimizer": {name: self.of_one(i, values) for name, values in optimizer.items()},
                 "update": self.update,
                 "seconds": self.share,
                 "alive": self.alive[i],
@@ -396,8 +396,8 @@ class TrainingStack:
         return {name: value[i].clone() for name, value in values.items()} if self.stacked else values
 
     def remembered(self, parameter: Tensor) -> Batch:
-        """What the optimiser remembers of a parameter, on the CPU; its count of steps is `update`."""
-        state = self.optimiser.state.get(parameter, {})
+        """What the optimizer remembers of a parameter, on the CPU; its count of steps is `update`."""
+        state = self.optimizer.state.get(parameter, {})
         return {name: value.cpu() for name, value in state.items() if name != "step" and value is not None}
 
     def load(self, states: list[dict]) -> None:
@@ -407,10 +407,10 @@ class TrainingStack:
         for name, value in self.params.items():
             with torch.no_grad():
                 value.copy_(params[name])
-            remembered = join([state["optimiser"][name] for state in states], self.stacked)
+            remembered = join([state["optimizer"][name] for state in states], self.stacked)
             if remembered:
                 moved = {k: v.to(self.device) for k, v in remembered.items()}
-                self.optimiser.state[value] = {"step": step.clone()} | moved
+                self.optimizer.state[value] = {"step": step.clone()} | moved
         self.update, self.seconds = states[0]["update"], sum(state["seconds"] for state in states)
         self.alive = [state["alive"] for state in states]
         self.curves = [list(map(tuple, state["curve"])) for state in states]

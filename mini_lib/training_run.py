@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 
 CPU = torch.device("cpu")
 Batch = dict[str, Any]  # tensors by name; "noise", where there is some, is such a dict itself
@@ -45,14 +45,14 @@ class TrainingRun:
     Attributes:
         key: unique; it stands for the settings and the seed, and names the checkpoint.
         name: names the run in messages.
-        model: the network, freshly initialised.
+        model: the network, freshly initialized.
         epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
             run sees the same data. It may be called from another thread while the network is trained, and so has to
             draw from a generator of its own, not from PyTorch's common one.
         examples: N.
         batch_size: B; the last batch of an epoch may be smaller.
         epochs: passes over the data.
-        lr: learning rate of the optimiser.
+        lr: learning rate of the optimizer.
         loss: (apply, batch) -> (loss, score), both scalars; `apply` is called like the model. The score, such as
             the batch's accuracy in percent, goes into the learning curve. It must not depend on data for its
             shapes, nor draw random numbers, nor differ between runs: what does comes with the batch. On a GPU one
@@ -65,7 +65,7 @@ class TrainingRun:
             (`torch_rng(..., device=)`); the batch gets them as "noise".
         dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU:
             on a GPU every such shape is waited for.
-        optimiser: makes the optimiser from parameters and `lr`; it has to work element by element.
+        optimizer: makes the optimizer from parameters and `lr`; it has to work element by element.
         schedule: the learning rate of an update, as a factor of `lr`.
         clip: the greatest norm of all gradients together, or none.
         checks: epochs after which `evaluate` measures on the way; it always does at the end.
@@ -86,7 +86,7 @@ class TrainingRun:
     constants: Batch = field(default_factory=dict)
     noise: Callable[[int, Batch], Batch] | None = None
     dedupe_batch: Callable[[Batch], Batch] | None = None
-    optimiser: Callable = adam
+    optimizer: Callable = adam
     schedule: Callable[[int], float] | None = None
     clip: float | None = None
     checks: tuple[int, ...] = ()
@@ -95,9 +95,9 @@ class TrainingRun:
 
     def __post_init__(self) -> None:
         """UsageError for counts with which nothing can be trained."""
-        check_whole(examples=self.examples, batch_size=self.batch_size)
+        check_positive_int(examples=self.examples, batch_size=self.batch_size)
         if self.epochs != 0:  # what only measures makes no update
-            check_whole(epochs=self.epochs)
+            check_positive_int(epochs=self.epochs)
         if self.clip is not None and not self.clip > 0:
             raise UsageError(
                 f"clip is the greatest norm of the gradients, above 0, or None; got {self.clip!r}"
@@ -130,7 +130,7 @@ class TrainingRun:
         loss = getattr(self.loss, "__qualname__", self.loss)
         cells = [cell.cell_contents for cell in getattr(self.loss, "__closure__", None) or ()]
         numbers = tuple(value for value in cells if isinstance(value, int | float | str))
-        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimiser, repr(self.schedule)
+        schedule = self.epochs, self.lr, self.clip, self.checks, self.optimizer, repr(self.schedule)
         return self.examples, self.batch_size, schedule, shapes, kinds, loss, numbers, shared
 
 

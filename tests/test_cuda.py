@@ -174,7 +174,7 @@ def test_what_cannot_be_recorded_is_trained_all_the_same():
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("name", ONE_A_WING)
 def test_what_was_stopped_goes_on_as_if_it_was_not(name, stacked, tmp_path):
-    """Curve and weights. A GPU may add in another order each time, and an optimiser that divides by the size of a
+    """Curve and weights. A GPU may add in another order each time, and an optimizer that divides by the size of a
     gradient makes much of that where there is hardly one: so weights may differ by a hundredth of the way they went.
     """
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mini_lib.errors import UsageError, check_whole, unknown_name_error
+from mini_lib.errors import UsageError, check_positive_int, unknown_name_error
 
 TABLES = [f"{paper}.table{i}" for paper in ("esbn", "kanerva") for i in range(19)]
 
@@ -32,7 +32,7 @@ def test_cuts_long_lists_to_what_looks_most_alike():
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 2.0, "3", None])
-def test_a_count_is_a_whole_number_of_python_or_numpy(number):
-    check_whole(count=1, other=np.int64(2))
-    with pytest.raises(UsageError, match="count has to be a whole number from 1"):
-        check_whole(count=number)
+def test_a_count_is_a_positive_integer_of_python_or_numpy(number):
+    check_positive_int(count=1, other=np.int64(2))
+    with pytest.raises(UsageError, match="count has to be a positive integer"):
+        check_positive_int(count=number)

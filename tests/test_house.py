@@ -34,6 +34,7 @@ BY_NAME = {
 # Each file imports only from groups that come before its own (or from its own folder).
 GROUND = (
     {"errors", "lazy"},
+    {"module"},
     {"seeding", "devices", "progress", "layers", "storage", "training_run", "cuda_graphs"},
     {"datasets", "settings", "dissociation"},
     {"training", "weights"},

@@ -191,7 +191,7 @@ def test_every_option_of_every_network_has_a_default_and_a_type_that_can_be_chec
 
 
 NO_OPTIONS = {
-    int: ("a whole number from 1", ("64", 0, -1, 2.0, True, None)),
+    int: ("a positive integer", ("64", 0, -1, 2.0, True, None)),
     bool: WRONG[bool],
     float: WRONG[float],
     str: WRONG[str],

@@ -152,7 +152,7 @@ def test_constants_of_any_type_on_any_device_decide_what_is_stacked(kind):
     "other",
     [
         *({"hidden": 4}, {"scale": 2.0}, {"epochs": 7}, {"clip": 1.0}, {"lr": 0.5}, {"checks": (1,)}),
-        *({"schedule": falling}, {"optimiser": momentum}),
+        *({"schedule": falling}, {"optimizer": momentum}),
         {"constants": {"scale": torch.tensor(1.0).view(torch.int32)}},
     ],
 )
@@ -173,8 +173,8 @@ def test_runs_that_differ_in_more_than_their_seed_are_not_stacked(other):
     [
         toy,
         noisy,
-        partial(toy, clip=2.0, optimiser=momentum),
-        partial(toy, optimiser=descent, schedule=falling),
+        partial(toy, clip=2.0, optimizer=momentum),
+        partial(toy, optimizer=descent, schedule=falling),
     ],
     ids=["Adam", "noise", "momentum", "schedule"],
 )
@@ -234,8 +234,8 @@ NOT_ITS_OWN = "is not of toy 1; delete it"
         ({"params": toy(1, hidden=4).model.state_dict()}, NOT_ITS_OWN),
         ({"params": [1.0]}, NOT_ITS_OWN),
         ({"params": {"hidden.weight": 1.0}}, NOT_ITS_OWN),
-        ({"optimiser": {}}, NOT_ITS_OWN),
-        ({"optimiser": None}, NOT_ITS_OWN),
+        ({"optimizer": {}}, NOT_ITS_OWN),
+        ({"optimizer": None}, NOT_ITS_OWN),
         ({"update": 10**6}, NOT_ITS_OWN),
         ({"update": 18}, NOT_ITS_OWN),
         ({"update": -1}, NOT_ITS_OWN),
@@ -257,7 +257,7 @@ def test_a_checkpoint_that_is_not_the_runs_is_named(damage, message, tmp_path):
         train([toy(1)], checkpoints=tmp_path)
 
 
-# ---------------------------------------------------- noise, checks, optimiser, schedule, clip and report
+# ---------------------------------------------------- noise, checks, optimizer, schedule, clip and report
 
 
 @pytest.mark.parametrize("stacked", [False, True])
@@ -361,28 +361,28 @@ def test_the_report_makes_the_metrics_from_all_checks():
 
 def by_hand(run):
     """The training written out with PyTorch's own parts; also the norms before clipping."""
-    optimiser = run.optimiser(run.model.parameters(), lr=1.0)
+    optimizer = run.optimizer(run.model.parameters(), lr=1.0)
     norms = []
     for update in range(run.updates):
         epoch, place = divmod(update, run.updates_per_epoch)
         data = {name: value[8 * place :][:8] for name, value in run.epoch(epoch).items()}
         loss, _ = run.loss(run.model, data | run.constants)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         limit = math.inf if run.clip is None else run.clip
         norms.append(torch.nn.utils.clip_grad_norm_(run.model.parameters(), limit).item())
         factor = 1 if run.schedule is None else run.schedule(update)
-        optimiser.param_groups[0]["lr"] = run.lr * factor
-        optimiser.step()
+        optimizer.param_groups[0]["lr"] = run.lr * factor
+        optimizer.step()
     return torch.cat([value.flatten() for value in run.model.state_dict().values()]), norms
 
 
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize(
     "how",
-    [{}, {"optimiser": descent, "clip": 2.0}, {"optimiser": momentum, "schedule": falling, "clip": 2.0}],
+    [{}, {"optimizer": descent, "clip": 2.0}, {"optimizer": momentum, "schedule": falling, "clip": 2.0}],
 )
-def test_optimiser_schedule_and_clip_do_what_pytorchs_own_do(how, stacked):
+def test_optimizer_schedule_and_clip_do_what_pytorchs_own_do(how, stacked):
     runs = train([replace(toy(seed), **how) for seed in (1, 2)], stacked=stacked)
     for run, seed in zip(runs, (1, 2), strict=True):
         expected, norms = by_hand(replace(toy(seed), **how))
@@ -622,7 +622,7 @@ def test_losses_are_read_back_only_where_they_are_logged(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"epochs": -1}, "epochs has to be a whole number from 1"),
+        ({"epochs": -1}, "epochs has to be a positive integer"),
         ({"examples": 0}, "examples has to be"),
         ({"batch_size": -8}, "batch_size has to be"),
         ({"clip": -1.0}, "clip is the greatest norm"),

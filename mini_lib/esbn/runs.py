@@ -56,7 +56,7 @@ class Settings(RunSettings):
             ("balance", "balance", ("released", "paper")),
         )
         self.check_positive("lr", "width")
-        self.check_whole("epochs", "train_size", "test_size", "batch_size")
+        self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
         self.keep(options=kept_options(self.model, self.options, self.width))
 
     def headline(self) -> str:

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
 from mini_lib.seeding import torch_rng
 
@@ -29,7 +29,7 @@ ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     """The observations in float64, on the CPU."""
     check_curves(y)
-    check_whole(steps=steps)
+    check_positive_int(steps=steps)
     return y.cpu().double()
 
 
@@ -60,7 +60,7 @@ def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, 
 
 def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
     """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L."""
-    check_whole(order=order)
+    check_positive_int(order=order)
     if order >= y.shape[1]:
         raise UsageError(
             f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"

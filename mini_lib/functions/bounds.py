@@ -27,7 +27,7 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
 from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
@@ -65,7 +65,7 @@ def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bo
     least = 1 if level else SHORTEST  # one observation has no difference
     if observed < least:
         raise UsageError(f"{observed} observations are too few; give at least {least}")
-    check_whole(steps=steps)
+    check_positive_int(steps=steps)
     if not noise > 0:
         raise UsageError(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
     contrasts, mean = _contrasts(observed, level)

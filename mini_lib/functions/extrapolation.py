@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.functions.models import FunctionTransformer
 from mini_lib.functions.tasks import STEPS, check_curves
 
@@ -55,7 +55,7 @@ def extrapolate(
     if not isinstance(model, FunctionTransformer):
         raise UsageError(f"extrapolate needs a network of `functions`, got {type(model).__name__}")
     check_curves(y)
-    check_whole(steps=steps)
+    check_positive_int(steps=steps)
     precision = next((weights.dtype for weights in model.parameters()), y.dtype)
     if y.dtype != precision:
         raise UsageError(

@@ -47,7 +47,7 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(("model", "model", MODELS))
-        self.check_whole("observed", "epochs", "batch_size", "test_curves")
+        self.check_positive_int("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
         if self.prefixes and self.options.get("mask") == "none":
             raise UsageError(

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
@@ -110,7 +110,7 @@ def sample(
     >>> curves.truth.shape, curves.y.shape, curves.kinds
     (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
     """
-    check_whole(count=count, points=points)
+    check_positive_int(count=count, points=points)
     for name, value in (("noise", noise), ("intercept", intercept)):
         if not value >= 0 or math.isinf(value):
             raise UsageError(f"{name} has to be 0 or more, got {value!r}")

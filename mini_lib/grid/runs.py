@@ -99,7 +99,7 @@ class Settings(RunSettings):
         if not self.normalised and self.task not in (*RULES, "curves"):
             raise UsageError(f"normalised is of rules and of curves; leave it out for {self.task}")
         self.check_positive("lr")
-        self.check_whole("updates", "batch_size")
+        self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         own_sizes = sizes(self.model, self.task, self.features)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.esbn.tasks import IMAGES, make_problems
 from mini_lib.functions.tasks import STEPS, evaluation_curves, rows_by_kind
 from mini_lib.scan.grammar import NEW_VERB
@@ -75,7 +75,7 @@ def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bo
     >>> problems.ids.shape, problems.ids[0, 8, 2].item() == HIDDEN
     (torch.Size([4, 9, 3]), True)
     """
-    check_whole(count=count)
+    check_positive_int(count=count)
     glyphs = len(pool)
     every_pair = np.tile(np.arange(glyphs**2), (count, 1))
     pairs = rng.permuted(every_pair, axis=1)[:, :ITEMS]  # all different: [N, 8]

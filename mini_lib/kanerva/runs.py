@@ -68,7 +68,9 @@ class Settings(RunSettings):
             ("encoder", "encoder", ENCODERS),
             ("decoder", "decoder", DECODERS),
         )
-        self.check_whole("machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes")
+        self.check_positive_int(
+            "machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes"
+        )
         self.check_positive("lr", "clip", "kl_weight")
         columns_of(self.total, self.machines)
         if (self.experiment == "mixture") != (self.model == "mixture"):

@@ -39,7 +39,7 @@ def median_ms(
 def update_ms(
     runs: list[TrainingRun], device: torch.device, stacked: bool, updates: int = TIMED, **how
 ) -> float:
-    """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimiser."""
+    """Milliseconds of one update of a stack, or of one network alone: data, forward, backward and optimizer."""
     stack, numbers = TrainingStack(runs, device, stacked), count()
     return median_ms(lambda: stack.step(stack.batch(next(numbers))), device, updates, **how)
 

@@ -135,7 +135,7 @@ def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:
         batch = to_device(batch, stack)
         before, _ = stack.gradients(batch)
         gradients = [p.grad.flatten() for p in stack.params.values() if p.grad is not None]
-        norm = torch.cat(gradients).norm()  # now, since some optimisers write into gradients
+        norm = torch.cat(gradients).norm()  # now, since some optimizers write into gradients
         stack.descend()
         after, _ = stack.losses(batch)
     return [before.item(), norm.item(), after.item()]

@@ -1,4 +1,4 @@
-"""How each network is trained: its batches, its loss, its optimiser.
+"""How each network is trained: its batches, its loss, its optimizer.
 
 A recipe is what the network's own authors did, as far as it is known; the ledger says what is not.
 """
@@ -216,7 +216,7 @@ class Recipe(NamedTuple):
     loss: Callable  #: of the network.
     sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> how they come.
     dedupe_batch: Callable[[Batch], Batch] = trim  #: an exact saving on the CPU.
-    optimiser: Callable = adam  #: as in `TrainingRun`.
+    optimizer: Callable = adam  #: as in `TrainingRun`.
     #: (updates an epoch, update) -> the factor of the learning rate.
     schedule: Callable[[int, int], float] | None = None
 
@@ -236,14 +236,14 @@ RECIPES = {
     "gru_attention": Recipe(
         partial(loss_and_score, gru_attention.loss),
         bucketed,
-        optimiser=partial(torch.optim.SGD, weight_decay=1e-8),
+        optimizer=partial(torch.optim.SGD, weight_decay=1e-8),
         schedule=gru_schedule,
     ),
     "cnn": Recipe(
         cnn_loss,
         max_token_batches,
         gather_rows,
-        optimiser=partial(torch.optim.SGD, momentum=0.99, nesterov=True),  # fairseq's "nag"
+        optimizer=partial(torch.optim.SGD, momentum=0.99, nesterov=True),  # fairseq's "nag"
     ),
     "li": Recipe(
         li_loss,

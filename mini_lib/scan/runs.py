@@ -57,7 +57,7 @@ class Settings(RunSettings):
         if self.source == "released":
             self.check_known(("split with released files", "split", SCAN_SPLITS))
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
-        self.check_whole("epochs", "batch_size")
+        self.check_positive_int("epochs", "batch_size")
         given = ("words", "actions")  # the split says how many
         self.keep(options=kept_options(self.model, self.options, given))
         self.check_checks()
@@ -147,7 +147,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         constants=sampler.constants,
         noise=partial(noise, model, seed, sampler),
         dedupe_batch=recipe.dedupe_batch,
-        optimiser=recipe.optimiser,
+        optimizer=recipe.optimizer,
         schedule=schedule,
         clip=settings.clip,
         checks=settings.checks,

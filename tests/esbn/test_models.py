@@ -101,15 +101,15 @@ def test_other_parts_change_the_count(options, change):
 @every_model
 def test_gradient_reaches_every_parameter_within_five_updates(model, length):
     network = make(model, length, width=0.25).double()
-    optimiser = torch.optim.Adam(network.parameters(), 5e-4)
+    optimizer = torch.optim.Adam(network.parameters(), 5e-4)
     largest = dict.fromkeys(dict(network.named_parameters()), 0.0)
     for update in range(5):
         pool, where = batch(length, 16, seed=update, images=12)
         where[::2, -1] = where[::2, 0]  # some repetition, as every task has
         answers = torch.randint(CLASSES[length], (16,), generator=torch.Generator().manual_seed(update))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss_of(network, pool, where, answers).backward()
-        optimiser.step()
+        optimizer.step()
         for name, parameter in network.named_parameters():
             largest[name] = max(largest[name], parameter.grad.abs().max().item())
     without = {name for name, size in largest.items() if size < 1e-12}
@@ -183,14 +183,14 @@ def test_learns_16_problems_by_heart(model):
     used, where = problems.ids[:16].unique(return_inverse=True)
     network = make(model)
     pool = torch.rand(len(used), 32, 32)
-    optimiser = torch.optim.Adam(network.parameters(), 4e-3)
+    optimizer = torch.optim.Adam(network.parameters(), 4e-3)
     for _update in range(300):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         logits, extra = network(pool, where, aux=True)
         if (logits.argmax(dim=1) == answers).all():
             return
         (F.cross_entropy(logits, answers) + extra).backward()
-        optimiser.step()
+        optimizer.step()
     pytest.fail(f"{model} still errs on its training problems")
 
 
@@ -343,9 +343,9 @@ def test_vectors_of_another_size_are_refused(name):
 def test_what_is_no_sequence_of_vectors_is_refused():
     """Without the types that tests check, by which such things would not come so far."""
     with pytest.raises(UsageError, match=r"\[B, T, 16\]; got \[9, 16\]"):
-        check_sequences(torch.randn(9, 16), None, 16)
-    with pytest.raises(UsageError, match="takes a tensor of floats"):
-        check_sequences(torch.ones(4, 9, 16, dtype=torch.long), None, 16)
+        check_sequences(torch.randn(9, 16), None, MODELS["lstm"](features=16))
+    with pytest.raises(UsageError, match="has to be a tensor of floats"):
+        check_sequences(torch.ones(4, 9, 16, dtype=torch.long), None, MODELS["lstm"](features=16))
 
 
 def sizes_of(part):
@@ -360,7 +360,7 @@ PARTS = {**MODELS, **{f"{name} encoder": part for name, part in ENCODERS.items()
 def test_a_size_has_to_be_a_whole_number_from_1(name):
     for size in sizes_of(PARTS[name]):
         for value in (0, -1):
-            with pytest.raises(UsageError, match=f"{size} has to be a whole number from 1, got {value}"):
+            with pytest.raises(UsageError, match=f"{size} has to be a positive integer, got {value}"):
                 PARTS[name](**{size: value})
 
 

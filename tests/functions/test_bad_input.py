@@ -62,8 +62,8 @@ BATCHES = [
     (tensor([0.0, 1.0], [-2e9, 0.0]), r"the largest observation is 2e\+09"),
 ]
 SAMPLES = [
-    *(({name: 0}, f"{name} has to be a whole number from 1, got 0") for name in ("count", "points")),
-    *(({name: 2.0}, f"{name} has to be a whole number from 1, got 2.0") for name in ("count", "points")),
+    *(({name: 0}, f"{name} has to be a positive integer, got 0") for name in ("count", "points")),
+    *(({name: 2.0}, f"{name} has to be a positive integer, got 2.0") for name in ("count", "points")),
     ({"noise": -0.1}, "noise has to be 0 or more, got -0.1"),
     ({"noise": INF}, "noise has to be 0 or more, got inf"),
     ({"noise": NAN}, "noise has to be 0 or more, got nan"),
@@ -72,7 +72,7 @@ SAMPLES = [
 ]
 NETWORKS = [
     *(
-        ({name: 0}, f"option {name} of relational_window has to be a whole number from 1, got 0")
+        ({name: 0}, f"option {name} of relational_window has to be a positive integer, got 0")
         for name in ("dim", "layers", "heads")
     ),
     ({"heads": 3}, "heads has to divide dim; 3 heads do not divide 8 features"),
@@ -88,7 +88,7 @@ NETWORKS = [
 SETTINGS = [
     ({"model": "onde"}, "unknown model 'onde'; did you mean 'one_d'"),
     ({"observed": 1}, "observed has to be 2 or more"),
-    ({"observed": 0}, "observed has to be a whole number from 1"),
+    ({"observed": 0}, "observed has to be a positive integer"),
     ({"lr": 0.0}, "lr has to be above 0"),
     ({"lr": NAN}, "lr has to be a finite number"),
     ({"test_curves": 2}, "a curve of each class"),
@@ -118,8 +118,8 @@ QUESTIONS = [
     (lambda: make("one_d", mask="none").prefill(observations()), "with mask='none' inputs see later ones"),
     # extrapolation
     (lambda: extrapolate(ONE_D, TWO, context="slide"), "unknown context 'slide'; did you mean 'sliding'.*"),
-    (lambda: extrapolate(ONE_D, TWO, steps=0), "steps has to be a whole number from 1, got 0"),
-    (lambda: extrapolate(ONE_D, TWO, steps=-3), "steps has to be a whole number from 1, got -3"),
+    (lambda: extrapolate(ONE_D, TWO, steps=0), "steps has to be a positive integer, got 0"),
+    (lambda: extrapolate(ONE_D, TWO, steps=-3), "steps has to be a positive integer, got -3"),
     (
         lambda: extrapolate(ONE_D, TWO.double()),
         r"computes in torch.float32 and the curves are torch.float64; give y.to\(torch.float32\)",
@@ -129,8 +129,8 @@ QUESTIONS = [
     (lambda: tasks.evaluation_curves(2, 30), "a curve of each class; got 2 curves"),
     # predictors and bounds
     (lambda: baselines.autoregression(THREE, 2, order=3), r"AR\(L\) of 3 .* needs an L from 1 to 2, got 3"),
-    (lambda: baselines.autoregression(THREE, 2, order=0), "order has to be a whole number from 1, got 0"),
-    (lambda: lags(THREE, 2.0), "order has to be a whole number from 1, got 2.0"),
+    (lambda: baselines.autoregression(THREE, 2, order=0), "order has to be a positive integer, got 0"),
+    (lambda: lags(THREE, 2.0), "order has to be a positive integer, got 2.0"),
     (lambda: baselines.autoregression(THREE, 2, ridge=0.0), "ridge"),
     (lambda: bounds.score(POINT, SCORED, 2), "end before x = 4"),
     (

@@ -52,10 +52,10 @@ def test_log_form_stays_finite_where_the_factor_vanishes():
 def test_one_step_of_adam_moves_the_logs_by_rate_times_the_learning_rate(rate):
     window, step = Window(10.0, rate).double(), 1e-3
     start = window.a.log().item(), window.b.log().item()
-    optimiser = torch.optim.Adam(window.parameters(), step)
+    optimizer = torch.optim.Adam(window.parameters(), step)
     factors_far = window.log_factor(DISTANCES)
     (-factors_far.mean()).backward()  # wants a longer window, so both grow
-    optimiser.step()
+    optimizer.step()
     moved = window.a.log().item() - start[0], window.b.log().item() - start[1]
     assert moved == pytest.approx((rate * step, rate * step), rel=1e-4)
 

@@ -257,11 +257,11 @@ def test_sequences_of_another_shape_are_refused(name, shape):
         ),
         (
             lambda: build_core("differences", "rmts", features=-8, classes=2, length=6),
-            "features has to be a whole number from 1",
+            "features has to be a positive integer",
         ),
         (lambda: CoRelNet(relation="fix"), "unknown relation 'fix'; did you mean 'fixed'"),
         (lambda: Abstractor(from_identity=True), "heads=1, head_size=128, not 4 of 16"),
-        (lambda: CoRelNet(hidden=0), "hidden has to be a whole number from 1"),
+        (lambda: CoRelNet(hidden=0), "hidden has to be a positive integer"),
         (lambda: Abstractor(relation="fixed"), "heads=1, head_size=128, not 4 of 16"),
         (lambda: Abstractor(content=True), "size=128, not 64"),
         (lambda: Abstractor(size=64, heads=3), "3 heads cannot share symbols of 64 numbers"),
@@ -280,7 +280,7 @@ def test_sequences_of_another_shape_are_refused(name, shape):
         ),
         (
             lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hidden="3"),
-            "option hidden of lstm has to be a whole number from 1, got '3'",
+            "option hidden of lstm has to be a positive integer, got '3'",
         ),
     ],
 )

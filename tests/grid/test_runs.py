@@ -161,7 +161,7 @@ def test_the_signal_is_what_the_last_layer_reads():
             ({"task": task, "normalised": False}, f"rules and of curves; leave it out for {task}")
             for task in ("match", "name", "commands")
         ),
-        ({"updates": 0}, "updates has to be a whole number from 1"),
+        ({"updates": 0}, "updates has to be a positive integer"),
         ({"seeds_after": -1}, "seeds_after is 0 or more"),
         ({"options": {"hiden": 3}}, "unknown option of corelnet fixed 'hiden'"),
     ],

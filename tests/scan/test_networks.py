@@ -171,12 +171,12 @@ def test_learns_a_few_commands_by_heart(name, enough, sizes):
         NETWORKS[name](**sizes).eval(),
         encode(["jump", "walk twice", "turn left", "look right"]),
     )
-    optimiser, losses = torch.optim.Adam(network.parameters(), 0.01 if name in FORMS else 0.005), []
+    optimizer, losses = torch.optim.Adam(network.parameters(), 0.01 if name in FORMS else 0.005), []
     for _update in range(60):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         losses.append(summed(network(*examples), examples.actions))
         losses[-1].backward()
-        optimiser.step()
+        optimizer.step()
     assert losses[-1] < enough * losses[0]
 
 
@@ -234,9 +234,9 @@ def test_a_network_without_dropout_draws_nothing():
         (
             "gru_attention",
             {"hidden": 2.0},
-            "option hidden of gru_attention has to be a whole number from 1, got 2.0",
+            "option hidden of gru_attention has to be a positive integer, got 2.0",
         ),
-        ("cnn", {"kernel": 0}, "option kernel of cnn has to be a whole number from 1, got 0"),
+        ("cnn", {"kernel": 0}, "option kernel of cnn has to be a positive integer, got 0"),
     ],
 )
 def test_networks_that_are_not_there_are_refused(model, options, message):

@@ -62,10 +62,10 @@ def test_schedules(model, per_epoch, factors):
         ("cnn", "SGD", {"lr": 0.3, "momentum": 0.99, "weight_decay": 0, "nesterov": True}),
     ],
 )
-def test_optimisers(model, kind, options):
-    optimiser = RECIPES[model].optimiser([nn.Parameter(torch.zeros(1))], lr=0.3)
-    assert type(optimiser).__name__ == kind
-    assert {name: optimiser.defaults[name] for name in options} == options
+def test_optimizers(model, kind, options):
+    optimizer = RECIPES[model].optimizer([nn.Parameter(torch.zeros(1))], lr=0.3)
+    assert type(optimizer).__name__ == kind
+    assert {name: optimizer.defaults[name] for name in options} == options
 
 
 def test_bastings_hold_out_a_tenth_in_which_the_primitive_stands_once():

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import linear
 
 PIXELS = 32 * 32
@@ -33,7 +33,7 @@ class ConvEncoder(nn.Module):
 
     def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256):
         super().__init__()
-        check_whole(features=features, channels=channels, hidden=hidden)
+        check_positive_int(features=features, channels=channels, hidden=hidden)
         self.conv1 = nn.Conv2d(1, channels, 4, stride=2, padding=1)
         self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
         self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
@@ -60,7 +60,7 @@ class MLPEncoder(nn.Module):
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256):
         super().__init__()
-        check_whole(features=features, hidden=hidden, hidden2=hidden2)
+        check_positive_int(features=features, hidden=hidden, hidden2=hidden2)
         self.fc1 = linear(PIXELS, hidden)
         self.fc2 = linear(hidden, hidden2)
         self.fc3 = linear(hidden2, features)
@@ -74,7 +74,7 @@ class MLPEncoder(nn.Module):
 
 
 class RandomEncoder(nn.Module):
-    """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimiser sees them.
+    """One untrained linear layer and a ReLU (A.5.4): its weights are buffers, so no optimizer sees them.
 
     >>> encoder = RandomEncoder(features=16)
     >>> encoder(torch.rand(2, 32, 32)).shape, list(encoder.parameters())
@@ -83,7 +83,7 @@ class RandomEncoder(nn.Module):
 
     def __init__(self, features: int = 128):
         super().__init__()
-        check_whole(features=features)
+        check_positive_int(features=features)
         layer = linear(PIXELS, features)
         self.register_buffer("weight", layer.weight.detach().clone())
         self.register_buffer("bias", layer.bias.detach().clone())

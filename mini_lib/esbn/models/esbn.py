@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.layers import LSTMCell, check_sequences, linear
 
 
@@ -48,12 +48,12 @@ class ESBN(nn.Module):
     >>> z, answers = torch.randn(16, 5, 8), torch.arange(16) % 2
     >>> z[8:] = z[:8].flip(1)
     >>> network = ESBN(features=8, classes=2, hidden=32, key_size=16)
-    >>> optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    >>> optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
     >>> for update in range(5):
     ...     loss = nn.functional.cross_entropy(network(z), answers)
-    ...     optimiser.zero_grad()
+    ...     optimizer.zero_grad()
     ...     loss.backward()
-    ...     optimiser.step()
+    ...     optimizer.step()
     >>> network(z).shape, network.trace(z).keys_written.shape
     (torch.Size([16, 2]), torch.Size([16, 6, 16]))
     """
@@ -68,7 +68,7 @@ class ESBN(nn.Module):
         default_memory: bool = False,
     ):
         super().__init__()
-        check_whole(features=features, classes=classes, hidden=hidden, key_size=key_size)
+        check_positive_int(features=features, classes=classes, hidden=hidden, key_size=key_size)
         if confidence and default_memory:
             raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
         self.features, self.confidence, self.default_memory = features, confidence, default_memory
@@ -94,7 +94,7 @@ class ESBN(nn.Module):
         first, if it is there), it returns as many keys, which memory holds from then on.
         """
         # Algorithm 1
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         batch = len(z)
         read = z.new_zeros(batch, self.controller.weight_ih.shape[1])  # line 1, k_r: [B, K + 1]
         state = self.controller.initial_state(z)  # line 2, h and the LSTM's cell: [B, H] each
@@ -130,7 +130,7 @@ class ESBN(nn.Module):
         Row t has weight only on entries that memory holds at step t. Step 0 reads nothing; its row is zero.
         """
         # Algorithm 1, lines 10 and 11, which do not depend on the controller
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         queries = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)  # [B, T + 1, D]
         values = z
         if self.default_memory:

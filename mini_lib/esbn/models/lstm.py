@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import LSTMCell, check_sequences, linear
 
 
@@ -21,14 +21,14 @@ class LSTM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512):
         super().__init__()
-        check_whole(features=features, classes=classes, hidden=hidden)
+        check_positive_int(features=features, classes=classes, hidden=hidden)
         self.features = features
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 
     def _hidden(self, z: Float[Tensor, "B T D"]) -> list[Float[Tensor, "B H"]]:
         """The hidden state after each step."""
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         state, hidden = self.lstm.initial_state(z), []
         for projected in self.lstm.project(z).unbind(dim=1):
             state = self.lstm.step(projected, state)

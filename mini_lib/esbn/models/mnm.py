@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import LSTMCell, check_sequences
 
 
@@ -33,7 +33,7 @@ class MNM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4):
         super().__init__()
-        check_whole(features=features, classes=classes)
+        check_positive_int(features=features, classes=classes)
         self.features = features
         self.controller = LSTMCell(2 * features, features)
         for parameter in self.controller.parameters():
@@ -53,7 +53,7 @@ class MNM(nn.Module):
 
     def forward_with_loss(self, z: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B C"], Float[Tensor, ""]]:
         """The answers, and the meta loss: mean square of m(k_w) - v_w, summed over T + 1 steps, over T."""
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         batch, length, size = z.shape
         from_image, from_read = self.controller.weight_ih.split([size, size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 
 EPSILON = 1e-8
 
@@ -24,7 +24,7 @@ class TemporalContextNorm(nn.Module):
 
     def __init__(self, features: int, windows: tuple[int, ...]):
         super().__init__()
-        check_whole(features=features)
+        check_positive_int(features=features)
         if min(windows) < 2:
             raise UsageError(f"a window needs 2 steps or more for a variance, got {windows}")
         self.windows = tuple(windows)

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
-from mini_lib.layers import LSTMCell, check_sequences, initialise, linear
+from mini_lib.errors import check_positive_int
+from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear
 
 ROWS = 10  # N, of the memory matrix
 EPSILON = 1e-8  # under the cosine
@@ -51,7 +51,7 @@ class NTM(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
         super().__init__()
-        check_whole(features=features, classes=classes, hidden=hidden, row_size=row_size)
+        check_positive_int(features=features, classes=classes, hidden=hidden, row_size=row_size)
         self.features = features
         self.controller = LSTMCell(features + row_size, hidden)
         self.read_key = linear(hidden, row_size, "xavier_tanh")
@@ -68,13 +68,13 @@ class NTM(nn.Module):
         self.add = linear(hidden, row_size, "xavier_tanh")
         self.answer = linear(hidden, classes, "xavier")
         self.memory = nn.Parameter(torch.empty(ROWS, row_size))
-        initialise(self.memory, "xavier")
+        initialize_(self.memory, "xavier")
         # The first step at which the read and the write head have an earlier address of their own.
         self.register_buffer("since", torch.tensor([[2], [1]]), persistent=False)
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         steps, (rows, row_size) = z.shape[1], self.memory.shape
         from_image, from_read = self.controller.weight_ih.split([z.shape[2], row_size], dim=1)
         bias = self.controller.bias_ih + self.controller.bias_hh

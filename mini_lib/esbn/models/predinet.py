@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.esbn.models.rn import with_tags
 from mini_lib.layers import check_sequences, linear
 
@@ -29,7 +29,7 @@ class PrediNet(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, length: int = 9, heads: int = 32):
         super().__init__()
-        check_whole(features=features, classes=classes, length=length, heads=heads)
+        check_positive_int(features=features, classes=classes, length=length, heads=heads)
         self.features, self.length = features, length
         self.heads = heads
         self.key = linear(features + 1, KEY, "xavier", bias=False)
@@ -48,7 +48,7 @@ class PrediNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         u = with_tags(z)  # [B, T, D + 1]
         first, second = self.attention(z)  # a_1, a_2: [B, heads, T] each
         difference = (first - second) @ self.relation(u)  # [B, heads, RELATIONS]

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_sequences, linear
 
 
@@ -32,7 +32,7 @@ class RelationNet(nn.Module):
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, relation_size: int = 256):
         super().__init__()
-        check_whole(features=features, classes=classes, hidden=hidden, relation_size=relation_size)
+        check_positive_int(features=features, classes=classes, hidden=hidden, relation_size=relation_size)
         self.features = features
         self.pair_hidden = linear(2 * (features + 1), hidden)
         self.pair_out = linear(hidden, relation_size)
@@ -41,7 +41,7 @@ class RelationNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, None, self.features)
+        check_sequences(z, None, self)
         u = with_tags(z)  # [B, T, D + 1]
         first, second = self.pair_hidden.weight.chunk(2, dim=1)
         left = F.linear(u, first, self.pair_hidden.bias)  # [B, T, H]

@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_sequences, linear, sinusoidal_positions
 
 HEADS = 8
@@ -35,9 +35,10 @@ class Transformer(nn.Module):
         final_norm: bool = True,
     ):
         super().__init__()
-        check_whole(
+        check_positive_int(
             features=features, classes=classes, length=length, hidden=hidden, answer_hidden=answer_hidden
         )
+        self.features = features
         self.register_buffer("positions", sinusoidal_positions(length, features), persistent=False)
         self.qkv = linear(features, 3 * features, "xavier")
         self.out_proj = linear(features, features, "xavier")
@@ -57,7 +58,7 @@ class Transformer(nn.Module):
 
     def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """What the layer makes of each step."""
-        check_sequences(z, *self.positions.shape)
+        check_sequences(z, len(self.positions), self)
         x = z + self.positions
         x = self.norm1(x + self.attention(x)[0])
         x = self.norm2(x + self.contract(F.relu(self.expand(x))))

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.esbn.models.rn import with_tags
 from mini_lib.layers import check_sequences, linear
 
@@ -40,7 +40,7 @@ class TemporalRelationNet(nn.Module):
         paper_form: bool = False,
     ):
         super().__init__()
-        check_whole(
+        check_positive_int(
             features=features, classes=classes, length=length, hidden=hidden, relation_size=relation_size
         )
         self.features, self.length = features, length
@@ -61,7 +61,7 @@ class TemporalRelationNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         u = with_tags(z)  # [B, T, D + 1]
         total = _relate(u, self.pair_members, self.pair_hidden, self.pair_out)  # [B, R]
         if self.paper_form:

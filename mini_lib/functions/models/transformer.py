@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._functorch.pyfunctorch import TransformType, retrieve_all_functorch_interpreters
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.functions.models.window import Gate
 
 SD = 0.02  # of initial weights, as in GPT-2
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
 
     def __init__(self, dim: int = 256, layers: int = 12, heads: int = 8):
         super().__init__()
-        check_whole(dim=dim, layers=layers, heads=heads)
+        check_positive_int(dim=dim, layers=layers, heads=heads)
         if dim % heads:
             raise UsageError(f"heads has to divide dim; {heads} heads do not divide {dim} features")
         self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(layers))

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.grid.models.corelnet import RELATIONS, relation_maps
 from mini_lib.layers import check_sequences, glorot_linear
 
@@ -53,8 +53,8 @@ class Abstractor(nn.Module):
         from_identity: bool = False,
     ):
         super().__init__()
-        check_whole(features=features, classes=classes, length=length, size=size, heads=heads)
-        check_whole(head_size=head_size, hidden=hidden, answer_hidden=answer_hidden)
+        check_positive_int(features=features, classes=classes, length=length, size=size, heads=heads)
+        check_positive_int(head_size=head_size, hidden=hidden, answer_hidden=answer_hidden)
         check_names("relation", [relation], RELATIONS)
         if size % heads:
             raise UsageError(f"{heads} heads cannot share symbols of {size} numbers evenly")
@@ -95,5 +95,5 @@ class Abstractor(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

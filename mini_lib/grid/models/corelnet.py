@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import check_names, check_whole
+from mini_lib.errors import check_names, check_positive_int
 from mini_lib.layers import check_sequences, glorot_linear
 
 RELATIONS = ("fixed", "tied", "learned")
@@ -43,7 +43,7 @@ class CoRelNet(nn.Module):
         content: bool = False,
     ):
         super().__init__()
-        check_whole(features=features, classes=classes, length=length, hidden=hidden)
+        check_positive_int(features=features, classes=classes, length=length, hidden=hidden)
         check_names("relation", [relation], RELATIONS)
         self.content, self.length, self.features = content, length, features
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
@@ -69,7 +69,7 @@ class CoRelNet(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         seen = self.relate(z)[:, self.places[0], self.places[1]]  # [B, T (T + 1) / 2]
         hidden = self.hidden(seen)
         if self.content:

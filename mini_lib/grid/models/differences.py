@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.esbn.models import Transformer
 from mini_lib.layers import check_sequences, linear
 
@@ -42,7 +42,7 @@ class Differences(nn.Module):
         content: bool = False,
     ):
         super().__init__()
-        check_whole(features=features, classes=classes, length=length, size=size)
+        check_positive_int(features=features, classes=classes, length=length, size=size)
         self.length, self.features = length, features
         pairs = torch.tril_indices(length, length, -1)
         self.register_buffer("pairs", pairs, persistent=False)  # j, the later one, and i
@@ -66,5 +66,5 @@ class Differences(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         return self.transformer(self.shown(z))

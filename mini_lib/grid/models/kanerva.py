@@ -62,5 +62,5 @@ class KanervaReader(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

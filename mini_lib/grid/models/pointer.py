@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.layers import check_sequences
 from mini_lib.scan.models.recurrent import BiLSTM
 
@@ -41,7 +41,9 @@ class Pointer(nn.Module):
         semantics: int = 64,
     ):
         super().__init__()
-        check_whole(features=features, classes=classes, length=length, syntax=syntax, semantics=semantics)
+        check_positive_int(
+            features=features, classes=classes, length=length, syntax=syntax, semantics=semantics
+        )
         if places and (len(places) != classes or not all(0 <= place < length for place in places)):
             raise UsageError(f"{classes} classes need as many places among {length} steps, got {places}")
         self.register_buffer("places", torch.tensor(places, dtype=torch.long), persistent=False)
@@ -68,7 +70,7 @@ class Pointer(nn.Module):
 
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         """The answer to each problem, as logits."""
-        check_sequences(z, self.length, self.features)
+        check_sequences(z, self.length, self)
         if self.points:
             return self.scores(z)[:, self.places]
         found = (self.attention(z)[:, None] @ self.meaning(z))[:, 0]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.kanerva.memory import reading
 from mini_lib.kanerva.memory.addressing import RIDGE, SOLVERS
 from mini_lib.kanerva.memory.divergence import memory_kl
@@ -86,7 +86,9 @@ class ProductMemory:
         if (columns is None) == (total is None):
             raise UsageError("give either columns, of each machine, or total, of all machines together")
         columns = columns_of(total, machines) if columns is None else columns
-        check_whole(dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes)
+        check_positive_int(
+            dim=dim, machines=machines, columns=columns, episodes=1 if episodes is None else episodes
+        )
         check_names("coupling", [coupling], COUPLINGS)
         check_names("solver", [solver], SOLVERS)
         for name, value in (("ridge", ridge), ("psi", psi)):
@@ -193,7 +195,7 @@ class ProductMemory:
             settle: how many times a code is read as a query and replaced by the answer, which brings it nearer to
                 what was written. The paper does so 12 times, with images.
         """
-        check_whole(count=count)
+        check_positive_int(count=count)
         if not isinstance(settle, int) or settle < 0:
             raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
         R, generator = self.state.R, torch_rng(seed, "imagination")

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 
 CUT = 2.0  # standard deviations at which the initial prior means are cut off
 
@@ -69,7 +69,7 @@ class WriteResult(NamedTuple):
 
 def columns_of(total: int, machines: int) -> int:
     """M = m / k, the columns of each of k machines that share m columns, which k has to divide."""
-    check_whole(total=total, machines=machines)
+    check_positive_int(total=total, machines=machines)
     if total % machines:
         fitting = ", ".join(str(k) for k in range(1, total + 1) if total % k == 0)
         raise UsageError(
@@ -86,6 +86,6 @@ def initial_means(
     Section A.4 says R_0 ~ N(0, I) and speaks of a "truncated unit normal" beside the covariance; in the code of the
     Dynamic Kanerva Machine (Wu et al. 2018b) it is the mean that is drawn so.
     """
-    check_whole(machines=machines, dim=dim, columns=columns)
+    check_positive_int(machines=machines, dim=dim, columns=columns)
     means = torch.empty(machines, dim, columns)
     return nn.init.trunc_normal_(means, a=-CUT, b=CUT, generator=generator)

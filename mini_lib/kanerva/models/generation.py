@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_whole
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.kanerva.memory import MachineWeights, combine, draw_machines, read, readouts, write_episode
 from mini_lib.kanerva.models.network import EpisodeMemory, Kanerva
 from mini_lib.kanerva.models.noise import Noise, Shapes, pick
@@ -37,7 +37,7 @@ def noise_shapes(
 
     `settle` is S, how often an image is read again; with `draw` machines are drawn for each image too.
     """
-    check_whole(batch=batch, images=images)
+    check_positive_int(batch=batch, images=images)
     if not isinstance(settle, int) or settle < 0:
         raise UsageError(f"settle has to be a whole number from 0, got {settle!r}")
     lead, machines, columns = (batch, images), network.machines, network.columns

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
@@ -28,7 +28,7 @@ class ImageNetwork(nn.Module):
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__()
-        check_whole(channels=channels, size=size, dim=dim)
+        check_positive_int(channels=channels, size=size, dim=dim)
         self.shape, self.dim = (channels, size, size), dim
 
     def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_names, check_whole
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.kanerva.memory import (
     RIDGE,
     MachineWeights,
@@ -110,7 +110,7 @@ class Kanerva(nn.Module):
         assignment: "learned", or in a product "unit prior", learned against N(0, 1) as prior of u; "given": the
             noise named "given" says which machine has an item; or "even": all machines always count alike. See
             `AssignmentNetwork`, `GivenAssignment` and `EvenAssignment`.
-        stop_grad_r: nothing is learned through r; the assignment network stays as it was initialised (Figure 2C).
+        stop_grad_r: nothing is learned through r; the assignment network stays as it was initialized (Figure 2C).
         ridge: lambda of the addressing.
         sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
             the "full" model (the other figures), drawn with the standard deviation chi, for writing and reading.
@@ -135,7 +135,7 @@ class Kanerva(nn.Module):
         super().__init__()
         check_names("assignment", [assignment], self.assignments)
         check_names("sample", [sample], SAMPLES)
-        check_whole(dim=dim, machines=machines, columns=columns)
+        check_positive_int(dim=dim, machines=machines, columns=columns)
         if not 0 < ridge < math.inf:
             raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
         for network in (encoder, decoder):
@@ -211,7 +211,7 @@ class Kanerva(nn.Module):
         if queries is not None and queries.shape != images.shape:
             raise UsageError(f"queries {[*queries.shape]} have to be of the images' shape {[*images.shape]}")
         batch, items = images.shape[:2]
-        check_whole(episodes=batch, items=items)
+        check_positive_int(episodes=batch, items=items)
         if queries is None:
             codes = query_codes = self.encoder(images)  # z [B, T, D]
         else:
@@ -245,7 +245,7 @@ class Kanerva(nn.Module):
     ) -> EpisodeWrite:
         """Write T codes, into an empty memory unless one is given (Algorithm 1)."""
         batch, items = codes.shape[:2]
-        check_whole(items=items)
+        check_positive_int(items=items)
         memory = self.empty(batch) if memory is None else memory
         noise = self._noise_for(codes, noise)
         features = self.assignment.features(codes)  # MLP_1(z) [B, T, K]

@@ -22,15 +22,15 @@ class ProductKanerva(Kanerva):
     >>> encoder = nn.Sequential(nn.Flatten(2), nn.Linear(25, 6))  # images [B, T, 1, 5, 5] to codes [B, T, 6]
     >>> decoder = nn.Sequential(nn.Linear(6, 25), nn.Unflatten(2, (1, 5, 5)))
     >>> model = ProductKanerva(encoder, decoder, dim=6, machines=2, columns=4)
-    >>> optimiser = torch.optim.Adam(model.parameters())
+    >>> optimizer = torch.optim.Adam(model.parameters())
     >>> for _ in range(2):
     ...     images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
     ...     trace = model(images)
     ...     kl = sum(each.mean() for each in trace.kl.values())
     ...     loss = nats(trace.logits, images).mean() + kl / 8
-    ...     optimiser.zero_grad()
+    ...     optimizer.zero_grad()
     ...     loss.backward()
-    ...     optimiser.step()
+    ...     optimizer.step()
     >>> trace.logits.shape, trace.weights.gamma.shape
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
     """

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from mini_lib.errors import check_names, check_whole
+from mini_lib.errors import check_names, check_positive_int
 from mini_lib.kanerva.tasks import digits, dsprites, rgb
 from mini_lib.kanerva.tasks.digits import DigitEpisodes
 from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
@@ -31,7 +31,7 @@ def _checked(task: str, function: str, count: int, items: int, options: dict):
     own = getattr(TASKS[task], function)
     known = [p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY]
     check_names(f"option of {task}", options, known)
-    check_whole(count=count, items=items)
+    check_positive_int(count=count, items=items)
     return own
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_whole
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_dropout, dropout_masks
 from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, WORD_COUNT
@@ -102,7 +102,7 @@ class CNN(nn.Module):
         actions: int = ACTION_COUNT,
     ):
         super().__init__()
-        check_whole(dim=dim, kernel=kernel, layers=layers)
+        check_positive_int(dim=dim, kernel=kernel, layers=layers)
         self.dim, self.dropout = dim, check_dropout(dropout)
         self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
         self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.layers import check_dropout, dropout_masks, uniform_by_width
+from mini_lib.layers import check_dropout, dropout_masks, rnn_uniform_
 from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
 from mini_lib.scan.models.recurrent import both_directions
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
@@ -41,7 +41,7 @@ class GRUCell(nn.Module):
         self.weight_hh = nn.Parameter(torch.empty(*side, 3 * hidden, hidden))
         self.bias_ih = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
         self.bias_hh = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
-        uniform_by_width(self, hidden)
+        rnn_uniform_(self, hidden)
 
     def forward(self, x: Float[Tensor, "*B I"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
         """Advance h by the input x."""

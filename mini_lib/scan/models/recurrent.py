@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mini_lib.layers import LSTMCell, lstm_step, uniform_by_width
+from mini_lib.layers import LSTMCell, lstm_step, rnn_uniform_
 
 
 def align(
@@ -144,7 +144,7 @@ class BiLSTM(nn.Module):
         self.weight_hh = nn.Parameter(torch.empty(2, 4 * hidden, hidden))
         self.bias_ih = nn.Parameter(torch.empty(2, 4 * hidden))
         self.bias_hh = nn.Parameter(torch.empty(2, 4 * hidden))
-        uniform_by_width(self, hidden)
+        rnn_uniform_(self, hidden)
 
     def forward(
         self, forwards: Float[Tensor, "B T I"], backwards: Float[Tensor, "B T I"], lengths: Int[Tensor, "B"]

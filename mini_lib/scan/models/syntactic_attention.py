@@ -65,15 +65,15 @@ class SyntacticAttention(nn.Module):
         >>> import torch
         >>> from mini_lib import SyntacticAttention
         >>> network = SyntacticAttention(words=10, actions=5, syntax=8, semantics=6)
-        >>> optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        >>> optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
         >>> for _ in range(2):
         ...     logits = network(words, lengths, actions)  # dropout is drawn, since the network is training
         ...     loss = torch.nn.functional.cross_entropy(logits.mT, actions)
-        ...     optimiser.zero_grad()
+        ...     optimizer.zero_grad()
         ...     loss.backward()
-        ...     optimiser.step()
+        ...     optimizer.step()
         >>> network.eval().predict(words, lengths, steps=6).shape
         torch.Size([4, 6])
         >>> network.trace(words, lengths, steps=6).attention.shape

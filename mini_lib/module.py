@@ -1,0 +1,72 @@
+"""The base class of the networks: it remembers how a network was made, so that it can be saved and loaded."""
+
+import inspect
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from mini_lib.errors import UsageError
+
+Noise = dict[str, Tensor]  # dropout masks, Gaussian noise and the like, by name
+
+
+class Module(nn.Module):
+    """An `nn.Module` that keeps the arguments of its constructor.
+
+    Attributes:
+        about: of a trained network its settings, seed, metrics and the command that made it; else empty.
+    """
+
+    about: dict[str, Any]
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        """Keep the arguments by name before the constructor sees them."""
+        self = super().__new__(cls)
+        if args or kwargs:  # copies and pickles are made without, and get theirs with the rest
+            bound = inspect.signature(cls).bind(*args, **kwargs).arguments
+            kinds = inspect.signature(cls).parameters
+            extra = [name for name, parameter in kinds.items() if parameter.kind is parameter.VAR_KEYWORD]
+            for name in extra:
+                bound |= bound.pop(name, {})
+            self.__dict__["_arguments"] = bound
+        else:
+            self.__dict__["_arguments"] = {}
+        self.__dict__["about"] = {}
+        return self
+
+    def save(self, path: Path | str, **about: object) -> None:
+        """Save the network to a file from which `mini_lib.load` makes it again; `about` is kept with it.
+
+        UsageError if a part of it, such as an encoder of your own, is no network of mini_lib.
+        """
+        from mini_lib.files import save_network
+
+        save_network(self, Path(path), **about)
+
+
+def noise_or_draw(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:
+    """The noise that was passed; without any, a fresh draw in training and none in evaluation mode.
+
+    A fresh draw is the network's `draw_noise(*sizes, generator)` with PyTorch's own generator on the device.
+    """
+    if noise is not None or not network.training:
+        return noise or {}
+    if device.type == "cuda":
+        generator = torch.cuda.default_generators[device.index or 0]
+    else:
+        generator = torch.default_generator
+    return {name: each.to(device) for name, each in network.draw_noise(*sizes, generator).items()}
+
+
+def check_floats(x: object, network: nn.Module, what: str) -> None:
+    """UsageError unless x is a tensor of the floats that the network computes in; `what` names it in the message."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        kind = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
+        raise UsageError(f"{what} has to be a tensor of floats, got {kind}; use torch.as_tensor(...).float()")
+    own = next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype)
+    if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
+        name = str(own).removeprefix("torch.")
+        raise UsageError(f"{what} is {x.dtype}, the network computes in {name}; use .to(torch.{name})")
