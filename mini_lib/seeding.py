@@ -48,8 +48,8 @@ def torch_rng(seed: Integer, *purpose: str | Integer, device: torch.device | str
 def seeded(seed: Integer, *purpose: str | Integer) -> Iterator[None]:
     """Run a block with torch's global generator seeded for one purpose; restores its state afterwards.
 
-    For `nn.Module` constructors, which draw their initial weights from the global generator, on the CPU. Generators of
-    GPUs are left as they are.
+    For `nn.Module` constructors, which draw their initial weights from the global generator, on the CPU. The
+    generators of GPUs are left as they are.
 
     >>> with seeded(1, "weights"):
     ...     layer = torch.nn.Linear(2, 1)
