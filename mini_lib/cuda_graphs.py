@@ -47,9 +47,9 @@ class Recording:
     """Computes loss, score and gradients of batches: the first few eagerly, then by replaying a recording.
 
     Recorded is a batch of the first signature that has been seen `WARM_UP` times. A batch of another signature, such
-    as a smaller last one, is computed eagerly. So are all batches if they cannot be recorded, as where the loss reads
-    a number back from the GPU; a RuntimeWarning says so. What the loss reads besides parameters and batch has to stay
-    where it is in memory: a cache that drops tensors would make a replay read what came after them.
+    as a smaller last one, is computed eagerly. So are all batches if they cannot be recorded, as where the loss
+    reads a number back from the GPU; a RuntimeWarning says so. What the loss reads besides parameters and batch has
+    to stay where it is in memory: a cache that drops tensors would make a replay read what came after them.
 
     Args:
         parameters: whose gradients are set.
