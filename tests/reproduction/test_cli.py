@@ -723,12 +723,14 @@ def test_a_table_loads_no_other_paper_and_training_neither_widgets_nor_downloads
     absent = ("pooch", "ipywidgets", "beartype", "IPython", "nbclient", "nbformat")
     script = f"import sys; sys.modules.update(dict.fromkeys({absent!r}))\n"
     script += "from mini_lib.reproduction import cli, launch; cli.cells('scan.table1')\n"
-    script += "print(*sorted(name for name in cli.WINGS if f'mini_lib.{name}' in sys.modules)); cli.wings()"
+    script += (
+        "print(*sorted(name for name in cli.PAPERS if f'mini_lib.{name}' in sys.modules)); cli.packages()"
+    )
     assert python(script) == "scan\n"
 
 
 def test_help_is_there_before_pytorch_is():
-    """Loading it takes seconds, and so do the wings."""
+    """Loading it takes seconds, and so do the packages."""
     ask = "import sys; sys.argv[1:] = ['reproduce', '--help']; from mini_lib.__main__ import main"
     loaded = "print({'torch', 'scipy', 'mini_lib.esbn'} & {*sys.modules})"
     said = python(f"{ask}\ntry:\n    main()\nfinally:\n    {loaded}")
