@@ -6,12 +6,12 @@ import pytest
 import torch
 from sklearn.gaussian_process.kernels import Kernel, Product, Sum, WhiteKernel
 
+from mini_lib.files import trained
 from mini_lib.functions.bounds import gaussian_process, optimal_spread
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import NOISE, STEPS, covariance, evaluation_curves
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.functions import gaussian_processes as gp
-from mini_lib.weights import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -92,7 +92,7 @@ def test_networks_go_on_as_in_pytorch(functions_page, name, context):
         }""",
         [name, curves, context],
     )
-    model, _ = trained(name)
+    model = trained(name)
     for y, answer in zip(curves, answers, strict=True):
         forecast = extrapolate(model, torch.tensor([y]), STEPS, context)
         for key in ("point", "spread"):
@@ -147,7 +147,7 @@ def test_the_process_of_smooth_curves_is_the_best_predictor_of_them(functions_pa
     torch.testing.assert_close(torch.tensor(ours["spread"]).double(), optimal_spread(12), **EXACT)
     level = [{"kind": "constant", "variance": 1e4}]
     ours = functions_page.evaluate(ask, [y.double().tolist(), level])
-    best = gaussian_process(y[None], level=False)[0]
+    best = gaussian_process(y[None], sees_offset=False)[0]
     torch.testing.assert_close(torch.tensor(ours["point"]).double(), best, **CLOSE)
 
 
@@ -187,7 +187,7 @@ def test_ready_curves_are_as_in_training(functions_page):
 def test_the_table_says_what_the_networks_say(box):
     answered(box)
     for name in MODELS:
-        forecast = extrapolate(trained(name)[0], torch.tensor([STEEP]))
+        forecast = extrapolate(trained(name), torch.tensor([STEEP]))
         shown = row(box, name)
         assert float(shown[0]) == pytest.approx(forecast.point[0, 0].item(), abs=0.006)
         assert float(shown[1]) == pytest.approx(forecast.point[0, -1].item(), abs=0.006)

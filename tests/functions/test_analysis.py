@@ -7,9 +7,9 @@ import torch
 
 from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
-from mini_lib.functions.extrapolation import Extrapolation, summarise
-from mini_lib.functions.models import MODELS
+from mini_lib.functions.extrapolation import Extrapolation
 from mini_lib.functions.tasks import KINDS, Curves
+from mini_lib.functions.transformer import MODELS
 from mini_lib.seeding import torch_rng
 
 
@@ -44,24 +44,13 @@ def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
         model.window.log_b.fill_(math.log(3.0))
     found = analysis.window_profile(model, length=6.0)
     assert found.distance[::4].tolist() == list(range(31))
-    assert found.factor.shape == (1, 1, 121)
-    factor, start = found.factor[0, 0, ::4], found.start[::4]
+    assert found.factor.shape == found.start.shape == (121,)
+    factor, start = found.factor[::4], found.start[::4]
     assert factor[0].item() == pytest.approx(1)
     assert factor[12].item() == pytest.approx((1 + math.exp(-4)) / 2, abs=1e-6)
     assert (factor.diff() < 0).all()
     assert found.length.item() == pytest.approx(12)
     assert start[6].item() == pytest.approx((1 + math.exp(-2)) / 2, abs=1e-6)
-
-
-def test_windows_of_layers_and_heads_fall_apart():
-    model = network("one_d_window", own_windows=True, length=5.0)
-    with torch.no_grad():
-        model.window.log_b[1, 0] += math.log(2)
-    found = analysis.window_profile(model, length=5.0)
-    assert found.factor.shape == (2, 2, 121)
-    torch.testing.assert_close(found.length, torch.tensor([[5.0, 5.0], [10.0, 5.0]]))
-    torch.testing.assert_close(found.factor[0, 1], found.start)
-    assert (found.factor[1, 0, 1:] > found.start[1:]).all()
 
 
 # -------------------------------------------------------------------------------------------------- attention
@@ -84,7 +73,8 @@ def test_attention_over_the_matrix_sums_to_one_over_what_a_query_sees(name):
 def test_every_weight_lies_at_its_tokens_place():
     model, y = network("relational"), torch.tensor(CURVE)[None]
     with torch.no_grad():
-        weights, tokens = model.attention(y)
+        trace = model.trace(y)
+    weights, tokens = trace.attention, trace.tokens
     rows = {tuple(place): row for row, place in enumerate(tokens.places.int().tolist())}
     layer = analysis.over_matrix(model, y, 3, layer=1).weights
     every = analysis.over_matrix(model, y, 3).weights
@@ -100,7 +90,7 @@ def test_by_distance_is_the_mean_over_curves_and_pairs():
     found = analysis.attention_by_distance(one_d, y)
     assert found.distance.tolist() == [0, 1, 2, 3, 4, 5]
     with torch.no_grad():
-        weights, _ = one_d.attention(y)
+        weights = one_d.trace(y).attention
     torch.testing.assert_close(found.weights[1, 0], weights[1][:, 0, -1].mean(dim=0).flip(0))
     torch.testing.assert_close(found.even, torch.full((6,), 1 / 6))
 
@@ -140,7 +130,7 @@ def test_local_weights_are_those_of_small_changes(name):
             near = y.clone()
             near[:, place] += step
             with torch.no_grad():
-                ends.append(summarise(model.estimates(near, model(near)))[0])
+                ends.append(model.predict(near))
         torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
     if name.startswith("relational"):
         torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())

@@ -7,19 +7,16 @@ from other_device import OTHER, OtherDevice
 from functions.helpers import network as tiny
 from mini_lib.functions import analysis
 from mini_lib.functions.baselines import PREDICTORS
-from mini_lib.functions.evaluation import evaluate, extrapolate_all
-from mini_lib.functions.models import MODELS
-from mini_lib.functions.models.network import layout
+from mini_lib.functions.runs import evaluate, extrapolate_all
 from mini_lib.functions.tasks import evaluation_curves
+from mini_lib.functions.transformer import MODELS
 
 
 @pytest.fixture
 def elsewhere():
-    """A device whose tensors have values; what was laid out for another must go."""
-    layout.cache_clear()
+    """A device whose tensors have values."""
     with OtherDevice():
         yield
-    layout.cache_clear()
 
 
 @pytest.mark.slow

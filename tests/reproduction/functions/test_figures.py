@@ -10,8 +10,8 @@ from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
 from mini_lib.functions import analysis
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mini_lib.files import trained
 from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.reproduction.functions.exercises import exact_error
 from mini_lib.reproduction.functions.readings import standard_error
-from mini_lib.weights import trained
 
 
 def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
@@ -24,7 +24,7 @@ def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
 
 def changed_a(network, length):
     """A copy whose a is another."""
-    copy, _ = trained("one_d_window")
+    copy = trained("one_d_window")
     copy.window.log_a.data += math.log(1 / copy.window.length.item())
     return copy
 
@@ -102,7 +102,7 @@ WRONG = {
     ),
     "functions 4.4": (lambda spread, error: (1.0, 1.0), lambda spread, error: (0.9, 0.0)),
     "functions 4.5": (
-        lambda observed: float(bounds.posterior(observed, 1, level=False).variance.sqrt()),
+        lambda observed: float(bounds.posterior(observed, 1, sees_offset=False).variance.sqrt()),
         lambda observed: float((bounds.posterior(observed, 1).variance + tasks.NOISE**2).sqrt()),
     ),
     "functions 5.1": (lambda p, means: "B", lambda p, means: max(means, key=lambda n: means[n][0])),
