@@ -1,23 +1,29 @@
-from .analysis import ensemble as ensemble
-from .analysis import local_weights as local_weights
+from .analysis import ensemble as ensemble, local_weights as local_weights
 from .baselines import PREDICTORS as PREDICTORS
-from .bounds import BOUNDS as BOUNDS
-from .bounds import optimal_error as optimal_error
-from .bounds import optimal_spread as optimal_spread
-from .bounds import score as score
-from .extrapolation import Extrapolation as Extrapolation
-from .extrapolation import extrapolate as extrapolate
-from .runs import Settings as Settings
-from .runs import build as build
-from .runs import evaluate as evaluate
-from .runs import paper_settings as paper_settings
-from .runs import tutorial_settings as tutorial_settings
-from .tasks import Curves as Curves
-from .tasks import as_curve as as_curve
-from .tasks import evaluation_curves as evaluation_curves
-from .tasks import sample_curves as sample_curves
-from .transformer import FunctionTrace as FunctionTrace
-from .transformer import OneDTransformer as OneDTransformer
-from .transformer import RelationalTransformer as RelationalTransformer
-from .transformer import summarize as summarize
+from .bounds import (
+    BOUNDS as BOUNDS,
+    optimal_error as optimal_error,
+    optimal_spread as optimal_spread,
+    score as score,
+)
+from .extrapolation import Extrapolation as Extrapolation, extrapolate as extrapolate
+from .runs import (
+    Settings as Settings,
+    build as build,
+    evaluate as evaluate,
+    paper_settings as paper_settings,
+    tutorial_settings as tutorial_settings,
+)
+from .tasks import (
+    Curves as Curves,
+    as_curve as as_curve,
+    evaluation_curves as evaluation_curves,
+    sample_curves as sample_curves,
+)
+from .transformer import (
+    FunctionTrace as FunctionTrace,
+    OneDTransformer as OneDTransformer,
+    RelationalTransformer as RelationalTransformer,
+    summarize as summarize,
+)
 from .window import Window as Window

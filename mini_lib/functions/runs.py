@@ -120,7 +120,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         loss=partial(loss_and_score, prefixes=settings.prefixes, network=type(model)),
         evaluate=partial(evaluate, curves=test),
         checks=settings.checks,
-        stack=(PAPER, settings.model, settings.options, settings.prefixes),
+        stack=(PAPER, settings.model, settings.options, settings.prefixes, settings.observed),
     )
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ConvEncoder
 from mini_lib.esbn.tasks import check_regime, get_task
-from mini_lib.functions.tasks import sample
+from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.analysis import Exchanges, commands_exchanged, curves_exchanged, glyphs_exchanged
 from mini_lib.grid.evaluation import accuracies, evaluate, exact_matches, extrapolation_errors
 from mini_lib.grid.models import (
@@ -25,8 +25,6 @@ from mini_lib.grid.models import (
     GlyphNetwork,
     build_core,
     context_norm,
-    kept_options,
-    sizes,
     syntactic_attention,
 )
 from mini_lib.grid.models.commands import WORD_FEATURES
@@ -72,7 +70,7 @@ class Settings(RunSettings):
     """What a run of the study is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
 
     task: str  #: of `TASKS`.
     model: str  #: a key of `models.MODELS`; of commands also one of `models.STREAMS`.
@@ -102,8 +100,8 @@ class Settings(RunSettings):
         self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
-        own_sizes = sizes(self.model, self.task, self.features)
-        self.keep(options=kept_options(self.model, self.options, own_sizes))
+        given = ("features", "classes", "length", "places")
+        self.check_options(MODELS.get(self.model, syntactic_attention), given)
 
     @property
     def features(self) -> int:
@@ -159,7 +157,15 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
-    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, **parts)
+    shared = (
+        PAPER,
+        settings.task,
+        settings.model,
+        settings.options,
+        settings.normalised,
+        settings.trained_encoder,
+    )
+    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=shared, **parts)
 
 
 Parts = tuple[Callable[[nn.Module], dict[str, float]], Exchanges, dict]
@@ -237,7 +243,7 @@ def drawn_items(pool: Tensor, seed: int, count: int, name: bool, epoch: int) -> 
 
 def drawn_curves(seed: int, count: int, epoch: int) -> Batch:
     """The training curves of one epoch: observed points and the next one. {"y": [N, 13]}"""
-    return {"y": sample(count, OBSERVED + 1, torch_rng(seed, "curves", epoch)).y}
+    return {"y": sample_curves(count, OBSERVED + 1, torch_rng(seed, "curves", epoch)).y}
 
 
 def answer_loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -62,7 +62,7 @@ def observations(curves=3, points=6, seed=0):
 
 
 def network(name, **options):
-    """A tiny untrained network with the standard mask; its weights are larger than at first, so that attention is not even."""
+    """A tiny untrained network with the standard mask and weights so large that attention is uneven."""
     sizes = {"dim": 16, "layers": 2, "heads": 2, "scale": 0.05, "mask": "causal"}
     with seeded(0, "test", name):
         model = MODELS[name](**(sizes | options))

@@ -1,8 +1,7 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
 from mini_lib.functions import runs
-from mini_lib.functions.runs import PAPER as PAPER
-from mini_lib.functions.runs import UNCERTAIN, Settings, paper_settings, tutorial_settings
+from mini_lib.functions.runs import PAPER as PAPER, UNCERTAIN, Settings, paper_settings, tutorial_settings
 from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
