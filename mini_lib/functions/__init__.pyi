@@ -1,4 +1,3 @@
-from .analysis import ensemble as ensemble, local_weights as local_weights
 from .baselines import PREDICTORS as PREDICTORS
 from .bounds import (
     BOUNDS as BOUNDS,

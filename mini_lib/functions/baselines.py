@@ -32,9 +32,6 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     return y.cpu().double()
 
 
-# ---------------------------------------------------------------------------------------------- no parameters
-
-
 def zero(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
     """Zero, the mean of all classes of curves."""
     return torch.zeros(len(checked(y, steps)), steps, dtype=torch.float64)
@@ -54,9 +51,6 @@ def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, 
     return y.mean(dim=1, keepdim=True) + slope[:, None] * x[observed:]
 
 
-# --------------------------------------------------------------------------------------------- autoregression
-
-
 def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
     """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L."""
     check_positive_int(order=order)
@@ -74,7 +68,10 @@ def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L
 
 def ar_weights(y: Float[Tensor, "B N"], order: int, ridge: float) -> Float[Tensor, "B L"]:
     """The ridge solution (X^T X + lambda I)^-1 X^T f for each curve, from the equations of `lags`."""
-    before, value = lags(y, order)
+    return _solve(*lags(y, order), ridge)
+
+
+def _solve(before: Float[Tensor, "B E L"], value: Float[Tensor, "B E"], ridge: float) -> Float[Tensor, "B L"]:
     return (_inverse(before, ridge) @ (before.mT @ value[..., None]))[..., 0]
 
 
@@ -83,8 +80,8 @@ def roll_out(
 ) -> Float[Tensor, "B S"]:
     """Apply f(i) = sum_j w_j f(i - j) to its own predictions.
 
-    A prediction is clipped at `clip_factor` times the curve's largest absolute observation, since a few curves that
-    grow exponentially would dominate the mean. Three times lets a line from 0 go on twice as long as observed.
+    They are clipped at `clip_factor` times the curve's largest absolute observation (math.inf: not at all), since a
+    few curves that grow exponentially would dominate the mean.
     """
     limit = clip_factor * y.abs().amax(dim=1)
     for _ in range(steps):
@@ -100,10 +97,7 @@ def autoregression(
     ridge: float = 0.1,
     clip_factor: float = CLIP_FACTOR,
 ) -> Float[Tensor, "B S"]:
-    """AR(L), with L the `order`, fitted to each curve by ridge regression and rolled out on its own predictions.
-
-    `ridge` is lambda, the penalty on squared weights. For `clip_factor` see `roll_out`; math.inf clips nothing.
-    """
+    """AR(L), L the `order`, with weights fitted to each curve (`ar_weights`) and rolled out (`roll_out`)."""
     y = checked(y, steps)
     return roll_out(y, ar_weights(y, order, ridge), steps, clip_factor)
 
@@ -136,35 +130,24 @@ def maximum_entropy(y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 3)
     """
     y = checked(y, steps)
     lags(y, order)  # UsageError if there are too few observations
-    covariances = torch.stack(
-        [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)], dim=1
-    )
+    of_lag = [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)]
+    covariances = torch.stack(of_lag, dim=1)  # [B, L + 1]
     distance = (torch.arange(order)[:, None] - torch.arange(order)).abs()
     jitter = 1e-9 * torch.eye(order, dtype=torch.float64)  # a curve of zeros has no covariances
-    matrix = covariances[:, distance] + jitter
-    return roll_out(y, torch.linalg.solve(matrix, covariances[:, 1:]), steps)
-
-
-# --------------------------------------------------------------------------------- fitted to training curves
-
-
-def fit_pooled(y: Float[Tensor, "C T"], order: int = POOL_ORDER, ridge: float = 1e-6) -> Float[Tensor, "L"]:
-    """Weights of AR(L) by least squares over all values of all C curves."""
-    before, value = (part.flatten(0, 1) for part in lags(y.double(), order))
-    return _inverse(before[None], ridge)[0] @ (before.mT @ value)
+    return roll_out(y, torch.linalg.solve(covariances[:, distance] + jitter, covariances[:, 1:]), steps)
 
 
 @cache
-def _pool(observed: int) -> Tensor:
-    """Weights for N observations, fitted to training curves of N + 1 points and all classes. [L]"""
-    curves = sample_curves(POOL, observed + 1, torch_rng(0, "pooled autoregression"))
-    return fit_pooled(curves.y, min(POOL_ORDER, observed))
+def _pooled_weights(observed: int) -> Float[Tensor, "1 L"]:
+    """Weights by least squares over all values of `POOL` training curves of N + 1 points and all classes."""
+    y = sample_curves(POOL, observed + 1, torch_rng(0, "pooled autoregression")).y.double()
+    return _solve(*(part.flatten(0, 1)[None] for part in lags(y, min(POOL_ORDER, observed))), ridge=1e-6)
 
 
 def pooled(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
-    """AR(20), or AR(N) of fewer observations, with weights fitted to `POOL` training curves, the same for all."""
+    """AR(20), or AR(N) of fewer observations, with one set of weights for all curves."""
     y = checked(y, steps)
-    return roll_out(y, _pool(y.shape[1])[None], steps)
+    return roll_out(y, _pooled_weights(y.shape[1]), steps)
 
 
 PREDICTORS: dict[str, Predictor] = {

@@ -23,17 +23,14 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
-from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
+from mini_lib.functions.tasks import KINDS, NOISE, STEPS, Curves, covariance, positions
 
 GRID = {"slopes": 4001, "periods": 500, "amplitudes": 9, "phases": 96}
 CHUNK = 256  # curves at a time: their likelihoods at one period stay in the processor's cache
 NEGLIGIBLE = -60.0  # log weights are clamped here; below -87 float32 slows down tenfold
-
-
-# ------------------------------------------------------------------------------------------ the Gaussian process
 
 
 def _contrasts(observed: int, sees_offset: bool) -> tuple[Float[Tensor, "n N"], Float[Tensor, "N"]]:
@@ -47,20 +44,15 @@ class Posterior(NamedTuple):
     """The posterior of f(N+1..N+S) less o . y on RBF curves, given z."""
 
     gain: Float[Tensor, "S n"]  #: z times this is the posterior mean.
-    #: of f itself, without the noise of another observation; the same whatever was observed.
-    variance: Float[Tensor, "S"]
+    variance: Float[Tensor, "S"]  #: of f itself, without the noise of another observation.
     inner: Float[Tensor, "n n"]  #: covariance of z.
 
 
 def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True) -> Posterior:
-    """The posterior of an RBF curve given N noisy observations (or their differences, without `sees_offset`).
-
-    Since the process is stationary, this is also the posterior given the last N of more.
-    """
-    least = 1 if sees_offset else SHORTEST  # one observation has no difference
-    if observed < least:
-        raise UsageError(f"{observed} observations are too few; give at least {least}")
-    check_positive_int(steps=steps)
+    """The posterior of an RBF curve given N noisy observations (or their differences, without `sees_offset`)."""
+    check_positive_int(observed=observed, steps=steps)
+    if observed == 1 and not sees_offset:
+        raise UsageError("one observation has no differences; give at least 2")
     if not noise > 0:
         raise UsageError(f"noise has to be above 0, got {noise!r}; use 1e-3 for nearly none")
     contrasts, mean = _contrasts(observed, sees_offset)
@@ -95,9 +87,6 @@ def gaussian_process(
     contrasts, mean = _contrasts(y.shape[1], sees_offset)
     gain = posterior(y.shape[1], steps, noise, sees_offset).gain
     return y @ (gain @ contrasts).mT + (y @ mean)[:, None]
-
-
-# ------------------------------------------------------------------------------------------------- the mixture
 
 
 class Mixture(NamedTuple):
@@ -145,8 +134,7 @@ def _regression(
 ) -> tuple[Float[Tensor, "B"], Float[Tensor, "B S"]]:
     """Log evidence and posterior mean of f = c . features, all K sets of features and G coefficients equally likely.
 
-    Of a curve only its k products with the features enter. The exponentials, half a million a curve for sines, are
-    taken in float32; what is common to all of them, and large, is added afterwards in float64.
+    Exponentials, half a million a curve for sines, are in float32; what is common to all is added in float64.
     """
     rows = torch.cat([coefficients, torch.ones_like(coefficients[:, :1])], dim=1).float().mT.contiguous()
     penalties = -0.5 * torch.einsum("gi,kin,kjn,gj->kg", coefficients, seen, seen, coefficients) / noise**2
@@ -170,8 +158,7 @@ def mixture(
 ) -> Mixture:
     """Posterior mean over the three classes as `tasks.sample_curves` draws them, each with probability 1/3.
 
-    Slopes, periods, amplitudes and phases lie on the grids of `GRID`; the evidence of RBF curves is exact. Lines
-    pass through 0. Noise, of a standard deviation above 0, counts as Gaussian; see the head of this file. Without
+    Slopes, periods, amplitudes and phases are on the grids of `GRID`; the evidence of RBF curves is exact. Without
     `sees_offset` it is the best predictor that sees differences only: adding a constant to y adds it to `point`.
     """
     y = checked(y, steps)
@@ -193,8 +180,6 @@ def mixture(
     return Mixture(torch.cat(points), torch.cat(probabilities))
 
 
-# --------------------------------------------------------------------------------------------------- the table
-
 BOUNDS: dict[str, Predictor] = {
     "Bayes mixture": lambda y, steps: mixture(y, steps).point,
     "best shift-invariant": lambda y, steps: mixture(y, steps, sees_offset=False).point,
@@ -206,17 +191,14 @@ EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
 class Score(NamedTuple):
     """A mean squared error over curves and steps, and its standard error over curves."""
 
-    mse: float  #: mean squared error.
-    se: float  #: its standard error over curves.
+    mse: float
+    se: float
 
 
 def score(
     point: Float[Tensor, "B S"], curves: Curves, observed: int, weights: Mapping[str, float] = EVEN
 ) -> dict[str, Score]:
-    """Mean squared error of predictions of x = N + 1, ... against the noiseless truth, by class and for all.
-
-    N is `observed`. In "all" classes count by `weights`, in "even" the same.
-    """
+    """Mean squared error of f(N+1), ..., N = `observed`: by class, "all" with the classes' `weights`, and "even"."""
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:
         raise UsageError(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")
@@ -231,8 +213,7 @@ def score(
 
 
 def _weighted(scores: Mapping[str, Score], weights: Mapping[str, float]) -> Score:
-    if set(weights) != set(KINDS) or abs(sum(weights.values()) - 1) > 1e-3:
-        raise UsageError(f"weights are shares of {', '.join(KINDS)} that sum to 1, got {dict(weights)}")
+    check_names("class of curves", KINDS, weights)
     mse = sum(weights[kind] * scores[kind].mse for kind in KINDS)
     return Score(mse, math.hypot(*(weights[kind] * scores[kind].se for kind in KINDS)))
 
@@ -241,6 +222,5 @@ def table(
     curves: Curves, observed: int, steps: int = STEPS, weights: Mapping[str, float] = EVEN
 ) -> dict[str, dict[str, Score]]:
     """The `score` of every bound and every predictor, by name, given the first N points (`observed`) of curves."""
-    seen = curves.y[:, :observed]
-    rows = BOUNDS | PREDICTORS
-    return {name: score(predict(seen, steps), curves, observed, weights) for name, predict in rows.items()}
+    points = {name: predict(curves.y[:, :observed], steps) for name, predict in (BOUNDS | PREDICTORS).items()}
+    return {name: score(point, curves, observed, weights) for name, point in points.items()}

@@ -11,17 +11,9 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import UsageError
+from mini_lib.functions import tasks
 from mini_lib.functions.extrapolation import CONTEXTS, Extrapolation, extrapolate
-from mini_lib.functions.tasks import (
-    KINDS,
-    SHORTEST,
-    STEPS,
-    UPDATES,
-    Curves,
-    evaluation_curves,
-    rows_by_kind,
-    sample_curves,
-)
+from mini_lib.functions.tasks import KINDS, SHORTEST, STEPS, UPDATES, Curves, rows_by_kind
 from mini_lib.functions.transformer import MODELS, FunctionTransformer, RelationalTransformer
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -38,10 +30,9 @@ EVAL_BATCH = {"cpu": 25, "cuda": 500}  # curves; few stay in a CPU's cache
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """The settings of a run, without its seed.
+    """The settings of a run, without its seed; the defaults are the paper's.
 
-    The defaults are those of the paper. Where the text is open they follow Table 1 by a rule
-    (`reproduction.functions.readings`): the mask is strict, and every prefix is trained on.
+    Where the text is open they follow Table 1 (`reproduction.functions.readings`): a strict mask, every prefix.
     """
 
     PAPER: ClassVar[str] = PAPER
@@ -66,13 +57,9 @@ class Settings(RunSettings):
         windowed = self.model.endswith("_window")
         self.fill_options(MODELS[self.model], given=("window", *(() if windowed else WINDOW_OPTIONS)))
         if self.prefixes and self.options["mask"] == "none":
-            raise UsageError(
-                "with mask='none' every token sees every other, and prefixes need a causal mask; give prefixes=False"
-            )
+            raise UsageError("prefixes need a causal mask; with mask='none' give prefixes=False")
         if self.observed < SHORTEST:
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
-        if self.test_curves < len(KINDS):
-            raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
         self.check_checks()
 
     def headline(self) -> str:
@@ -85,10 +72,7 @@ class Settings(RunSettings):
 
 
 def paper_settings(model: str, **changes: Any) -> Settings:
-    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
-
-    Relational networks are tested on the way too: the spread of their estimates depends on the length of training.
-    """
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
     return Settings.make({"model": model} | ({"checks": CHECKS} if model in UNCERTAIN else {}), changes)
 
 
@@ -99,19 +83,12 @@ def tutorial_settings(model: str, **changes: Any) -> Settings:
     return Settings.make(small, changes | {"options": options})
 
 
-# ------------------------------------------------------------------------------------------------ training
-
-
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """Build a run.
-
-    Curves depend on the seed alone, so networks of one seed learn from the same; those of the test are the same for
-    every run.
-    """
+    """Build a run; all networks of one seed are trained on the same curves, and all runs have one test."""
     Settings.check_is(settings)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
-    test = evaluation_curves(settings.test_curves, settings.observed + STEPS)
+    test = tasks.evaluation_curves(settings.test_curves, settings.observed + STEPS)
     return settings.training_run(
         seed,
         model,
@@ -127,7 +104,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 def draw(settings: Settings, seed: int, epoch: int) -> Batch:
     """Draw the training curves of one epoch: observed points and the target. {"y": [100 B, N + 1]}"""
     generator = torch_rng(seed, "curves", epoch)
-    return {"y": sample_curves(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
+    return {"y": tasks.sample_curves(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
 
 
 def loss_and_score(
@@ -160,9 +137,6 @@ def difference_loss(answers: Float[Tensor, "B _"], y: Float[Tensor, "B T"], firs
     return torch.stack(errors).mean()
 
 
-# ------------------------------------------------------------------------------------------------ the test
-
-
 def extrapolate_all(
     model: FunctionTransformer, y: Float[Tensor, "B T"], context: str = "growing"
 ) -> Extrapolation:
@@ -178,32 +152,23 @@ def extrapolate_all(
 def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
     """Measure the extrapolation of the last 10 points of curves from the others ("Results", Tables 1 and 2).
 
-    Each figure is a mean over steps and curves, by class, "all" and "even".
-
     Returns:
-        ``mse_lin`` and so on: squared error against the noiseless function, context growing. ``noisy_mse_``: against
-        observations. ``sliding_mse_``: context sliding. With a window ``window``: its length. For a relational
-        network also ``spread_``: standard deviation of the estimates (Table 2); ``covered_1_`` and ``covered_2_``:
-        percentage of observations within one and two of them; ``spread_error_``, by class: rank correlation of the
-        spread with the absolute error against observations, all steps together (both grow with the steps;
-        `analysis.rank_within_steps` compares within each).
+        Means over steps and curves, by class, "all" and "even". ``mse_lin`` and so on: squared error against the
+        noiseless function, context growing. ``noisy_mse_``: against observations. ``sliding_mse_``: context sliding.
+        With a window ``window``: its length. For a relational network also ``spread_``: standard deviation of the
+        estimates (Table 2); ``covered_1_`` and ``covered_2_``: percentage of observations within one and two of
+        them; ``spread_error_``: rank correlation of the spread with the absolute error, all steps together.
     """
     seen, truth, y = curves.y[:, :-STEPS], curves.truth[:, -STEPS:], curves.y[:, -STEPS:]
     grown, slid = (extrapolate_all(model, seen, context) for context in CONTEXTS)
-    measures = {
-        "mse": (grown.point - truth).square(),
-        "noisy_mse": (grown.point - y).square(),
-        "sliding_mse": (slid.point - truth).square(),
-    }
+    errors = {"mse": grown.point - truth, "noisy_mse": grown.point - y, "sliding_mse": slid.point - truth}
+    measures = {name: error.square() for name, error in errors.items()}
     relational = isinstance(model, RelationalTransformer)
     if relational:
         measures["spread"] = grown.spread
         measures |= {f"covered_{n}": 100 * grown.covers(y, n).float() for n in (1, 2)}
-    metrics = {
-        f"{name}_{kind}": mean
-        for name, values in measures.items()
-        for kind, mean in per_kind(values, curves.kinds).items()
-    }
+    by_kind = {name: per_kind(values, curves.kinds) for name, values in measures.items()}
+    metrics = {f"{name}_{kind}": mean for name, means in by_kind.items() for kind, mean in means.items()}
     if relational:
         metrics |= spread_against_error(grown, y, curves.kinds)
     if model.window is not None:
@@ -216,10 +181,8 @@ def per_kind(values: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]) -> dict[str,
     means = {kind: values[rows].double().mean().item() for kind, rows in rows_by_kind(kinds).items()}
     if lacking := [kind for kind in KINDS if kind not in means]:
         raise UsageError(f"no curve of class {lacking[0]!r} to take a mean over")
-    return means | {
-        "all": sum(WEIGHTS[kind] * means[kind] for kind in KINDS),
-        "even": sum(means.values()) / len(KINDS),
-    }
+    weighted = sum(WEIGHTS[kind] * means[kind] for kind in KINDS)
+    return means | {"all": weighted, "even": sum(means.values()) / len(KINDS)}
 
 
 def spread_against_error(

@@ -1,7 +1,6 @@
 """Lines, radial basis function curves and sinusoids, as Segert and Cohen sample them ("Experiment details").
 
-Observations are at x = 1, 2, 3, ...: a curve is the list of its values, and position i of a tensor's last axis is
-x = i + 1.
+Observations are at x = 1, 2, 3, ...: position i of a tensor's last axis is x = i + 1.
 """
 
 import math
@@ -37,10 +36,6 @@ class Curves(NamedTuple):
     y: Float[Tensor, "B T"]  #: the observations, truth and noise.
     kinds: Int[Tensor, "B"]  #: the class of each curve, an index into `KINDS`.
 
-    def to(self, device: torch.device | str) -> "Curves":
-        """Move to a device."""
-        return Curves(*(part.to(device) for part in self))
-
 
 def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Bool[Tensor, "B"]]:
     """Which curves are of each class, for the classes that occur."""
@@ -65,9 +60,7 @@ def _uniform(low: float, high: float, count: int, generator: torch.Generator) ->
 def lines(count: int, points: int, generator: torch.Generator, time_scale: float = 1.0) -> Tensor:
     """f(x) = s x with s uniform in [-.1, .1]. [B, T]"""
     slope = _uniform(-SLOPE, SLOPE, count, generator)
-    _uniform(
-        0.0, 0.0, count, generator
-    )  # once an intercept; curves of the records come after it in the stream
+    _uniform(0.0, 0.0, count, generator)  # once an intercept; keeps the random stream of the records
     return slope * (positions(points) / time_scale)
 
 
@@ -132,8 +125,7 @@ def sample_curves(
 def evaluation_curves(count: int, points: int, time_scale: float = 1.0) -> Curves:
     """Draw the B curves of T points on which every network and every predictor is tested, always the same.
 
-    They are evenly split among the classes; the remainder of B / 3 goes to the first ones. T counts observed points
-    and those to extrapolate.
+    They are evenly split among the classes; the remainder of B / 3 goes to the first ones.
     """
     if count < len(KINDS):
         raise UsageError(f"a test needs a curve of each class; got {count} curves")
@@ -150,15 +142,9 @@ def check_curves(y: object) -> None:
 
     Nor may its number type round away the differences between values that are far from 0.
     """
-    if not isinstance(y, Tensor) or y.dim() != 2:
-        shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
-        raise UsageError(
-            f"curves are a tensor [B, N], got {shape}; as_curve([...]) makes one of your own values"
-        )
-    if len(y) == 0:
-        raise UsageError("there is no curve in this batch; give a tensor [B, N] with B from 1")
-    if y.shape[1] < SHORTEST:
-        raise UsageError(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    shape = list(y.shape) if isinstance(y, Tensor) else type(y).__name__
+    if not isinstance(y, Tensor) or y.dim() != 2 or len(y) == 0 or y.shape[1] < SHORTEST:
+        raise UsageError(f"curves are a tensor [B, N] with B from 1 and N from {SHORTEST}, got {shape}")
     if y.is_complex():
         raise UsageError("observations have to be real numbers, got complex ones; give y.real, or y.abs()")
     if (wrong := ~y.isfinite()).any():

@@ -100,12 +100,8 @@ class FunctionTransformer(Module):
     the prediction of y_{N+1}, and `network.trace(y)` everything inside.
 
     Args:
-        dim: D, 256 in the paper.
-        layers: 12 in the paper.
-        heads: H, 8 in the paper.
-        window: with a learned window; `length`, `window_rate` and `gate` are about it.
-        length: of the window at the start; see `Window`.
-        window_rate: see `Window`.
+        dim, layers, heads: D = 256, 12 and H = 8, as in the paper by default.
+        window: with a learned window; `length`, `window_rate` (see `Window`) and `gate` are about it.
         mask: "strict" as the paper prints it, "causal", the standard one, or "none"; see `visible`.
         gate: "renormalized" or "post"; see `make_gate`.
         scale: places are multiplied by it before they are read in; 1 in the paper.
@@ -163,9 +159,8 @@ class FunctionTransformer(Module):
         answers, tokens = self._answer(y, traced=traced)
         estimates = self.estimates(y, answers)
         unseen = len(tokens.query) - traced[0].shape[-1]  # with a strict mask queries are no keys
-        return FunctionTrace(
-            answers, estimates, *summarize(estimates), F.pad(torch.stack(traced), (0, unseen)), tokens
-        )
+        weights = F.pad(torch.stack(traced), (0, unseen))
+        return FunctionTrace(answers, estimates, *summarize(estimates), weights, tokens)
 
     def _answer(
         self, y: Float[Tensor, "B N"], prefixes: bool = False, traced: list[Tensor] | None = None
@@ -190,7 +185,7 @@ class FunctionTransformer(Module):
 class OneDTransformer(FunctionTransformer):
     """The comparison model of Garg et al. (2022): tokens (x_i, y_i), i = 1..N, and one query (x_{N+1}, 0).
 
-    The answer to the query is the prediction of y_{N+1}, a single estimate. Options: see `FunctionTransformer`.
+    The answer to the query is the prediction of y_{N+1}. Options: see `FunctionTransformer`.
     """
 
     axes, sees_offset = 1, True
@@ -220,18 +215,12 @@ class RelationalTransformer(FunctionTransformer):
     """Tokens (i, j, y_j - y_i) for i < j <= N, queries (i, N + 1, 0) for i = 1..N+1; the answers are z_i.
 
     z_i stands for y_{N+1} - y_i, the last column of the matrix of differences, so for every i <= N z_i + y_i is an
-    estimate of y_{N+1}. A difference is always the later value minus the earlier one: the paper writes S(y_i, y_j)
-    with S(x, y) = x - y, but recovers y_{N+1} as z_i + y_i, which needs the other sign. Options: see
-    `FunctionTransformer`.
+    estimate of y_{N+1}. A difference is the later value minus the earlier one: the paper writes S(y_i, y_j) with
+    S(x, y) = x - y, but its z_i + y_i needs the other sign. Options: see `FunctionTransformer`.
 
     >>> network = RelationalTransformer(dim=16, layers=2, heads=2, scale=1 / 20)
-    >>> adam = torch.optim.Adam(network.parameters(), lr=1e-3)
     >>> y = 0.1 * torch.arange(1.0, 8.0).repeat(4, 1)  # your curves [B, N + 1]: four times one line
-    >>> for _ in range(3):
-    ...     loss = (network(y[:, :-1]) - (y[:, -1:] - y)).square().mean()
-    ...     adam.zero_grad()
-    ...     loss.backward()
-    ...     adam.step()
+    >>> (network(y[:, :-1]) - (y[:, -1:] - y)).square().mean().backward()  # z_i against y_{N+1} - y_i
     >>> network.predict(y).shape, network.trace(y).estimates.shape  # one estimate from each observation
     (torch.Size([4]), torch.Size([4, 7]))
     """

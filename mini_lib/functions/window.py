@@ -87,9 +87,8 @@ class Window(nn.Module):
 
     Args:
         length: a b at the start; a starts at 2.
-        rate: how much faster log a and log b learn than the other parameters: a = exp(rate * log_a). Adam moves a
-            parameter by about its learning rate an update, so at rate 1 a window cannot grow or shrink far in a
-            training. The rate is part of the state_dict.
+        rate: log a and log b learn this many times as fast as other parameters: a = exp(rate * log_a). Adam moves a
+            parameter by about its learning rate an update, so at rate 1 a window stays near its length.
 
     >>> distance = torch.tensor([[0.0, 5.0, 10.0, 20.0]])
     >>> [round(factor, 2) for factor in Window(length=10.0).log_factor(distance).exp().flatten().tolist()]

@@ -39,8 +39,8 @@ def tensor(*rows):
 
 
 OWN_CURVES = [
-    ([0.5], "a curve needs at least 2 observed points, got 1"),
-    ([], "at least 2 observed points, got 0"),
+    ([0.5], "N from 2, got .*1"),
+    ([], "N from 2, got .*0"),
     ([0.1, NAN, 0.2], "the value at x = 2 is nan; every value has to be a finite number"),
     ([0.1, 0.2, -INF], "value at x = 3 is -inf"),
     ([0.1, 1e39], "value at x = 2 is inf"),  # beyond float32
@@ -57,13 +57,13 @@ OWN_CURVES = [
     (None, "a curve is a list of numbers.*got None"),
 ]
 BATCHES = [
-    ([1.0, 2.0], "got list; as_curve"),
-    (torch.zeros(3), r"got a tensor of shape \(3,\); as_curve"),
-    (torch.zeros(1, 1), "a curve needs at least 2 observed points, got 1"),
-    (torch.zeros(1, 0), "a curve needs at least 2 observed points, got 0"),
+    ([1.0, 2.0], "N from 2, got list"),
+    (torch.zeros(3), r"N from 2, got \[3\]"),
+    (torch.zeros(1, 1), "N from 2, got .*1"),
+    (torch.zeros(1, 0), "N from 2, got .*0"),
     (tensor([1.0, INF]), "the value at x = 2 is inf"),
     (tensor([NAN, 1.0]), "the value at x = 1 is nan"),
-    (torch.zeros(0, 5), r"no curve in this batch; give a tensor \[B, N\]"),
+    (torch.zeros(0, 5), "with B from 1"),
     (tensor([0.0, 1j]), COMPLEX),
     (tensor([0.0, 1e30]), r"the largest observation is 1e\+30, and 1e\+09 is the most; rescale"),
     (tensor([0.0, 1.0], [-2e9, 0.0]), r"the largest observation is 2e\+09"),
@@ -108,7 +108,6 @@ SETTINGS = [
     ({"observed": 0}, "observed has to be a positive integer"),
     ({"lr": 0.0}, "lr has to be above 0"),
     ({"lr": NAN}, "lr has to be a finite number"),
-    ({"test_curves": 2}, "a curve of each class"),
     ({"options": {"scael": 3}}, "unknown option of one_d 'scael'; did you mean 'scale'"),
     ({"options": {"window": True}}, "unknown option of one_d 'window'"),
     ({"options": {"gate": "post"}}, "unknown option of one_d 'gate'"),
@@ -140,7 +139,7 @@ QUESTIONS = [
     (lambda: extrapolate(ONE_D, TWO, context="slide"), "unknown context 'slide'; did you mean 'sliding'.*"),
     (lambda: extrapolate(ONE_D, TWO, steps=0), "steps has to be a positive integer, got 0"),
     (lambda: extrapolate(ONE_D, TWO, steps=-3), "steps has to be a positive integer, got -3"),
-    (lambda: extrapolate_all(RELATIONAL, torch.zeros(0, 5)), "no curve in this batch"),
+    (lambda: extrapolate_all(RELATIONAL, torch.zeros(0, 5)), "with B from 1"),
     (lambda: per_kind(torch.ones(2, 3), torch.tensor([0, 1])), "no curve of class 'sine'"),
     (lambda: tasks.evaluation_curves(2, 30), "a curve of each class; got 2 curves"),
     # predictors and bounds
@@ -153,29 +152,24 @@ QUESTIONS = [
         lambda: bounds.score(POINT[:5], Curves(*(part[:5] for part in SCORED)), 1),
         "two curves of each class, got 1 of sine",
     ),
-    (lambda: bounds.score(POINT, SCORED, 1, {"lin": 1.0}), "weights are shares of"),
-    (lambda: bounds.score(POINT, SCORED, 1, dict.fromkeys(tasks.KINDS, 0.5)), "that sum to 1"),
-    (lambda: bounds.optimal_error(1, sees_offset=False), "at least 2"),
+    (lambda: bounds.score(POINT, SCORED, 1, {"lin": 1.0}), "unknown class of curves 'rbf'; known: lin"),
+    (lambda: bounds.optimal_error(1, sees_offset=False), "give at least 2"),
     (lambda: bounds.optimal_error(1, 0), "steps"),
     (lambda: bounds.mixture(THREE, 2, noise=0.0), "noise has to be above 0"),
     (lambda: bounds.mixture(tensor([1.0, INF]), 2), "finite"),
     # what is seen inside
-    (lambda: analysis.ensemble(ONE_D, CURVE), "several estimates of a point, this one is a OneDTransformer"),
-    (lambda: analysis.ensemble(RELATIONAL, [1.0]), "at least 2 observed points"),
-    (lambda: analysis.ensemble(RELATIONAL, torch.zeros(2, 5)), r"shape \(2, 5\)"),
-    (lambda: analysis.window_profile(ONE_D), "this OneDTransformer has no window; make one with window=True"),
-    (lambda: analysis.over_matrix(ONE_D, CURVE, 1), "a matrix of differences, this one is a OneD"),
+    (lambda: analysis.over_matrix(ONE_D, CURVE, 1), "a matrix of differences, not a OneD"),
     (lambda: analysis.over_matrix(RELATIONAL, CURVE, 6), "queries 1 to 5, got 6"),
     (lambda: analysis.over_matrix(RELATIONAL, CURVE, 1, layer=2), "layer has to be from 0 to 1, got 2"),
-    (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "no curve in this batch"),
+    (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "with B from 1"),
     # what uncertainty is worth
     (
         lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0, 1.0]] * 2, [0, 0])),
-        "do not belong to 2 curves",
+        "do not belong to curves of shape",
     ),
     (
         lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0]], [0])),
-        "do not belong to 1 curves of 1 points",
+        "do not belong to curves of shape",
     ),
     (
         lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]], members=1), curves_of([[0.0, 1.0]], [0])),
@@ -183,14 +177,7 @@ QUESTIONS = [
     ),
     (
         lambda: analysis.error_by_step(torch.zeros(2, 3), curves_of([[0.0, 1.0]] * 2, [0, 0])),
-        "2 predictions of 3 points do not belong",
-    ),
-    (lambda: analysis.metric_history({"checks": []}, "mse"), "one test, at the end"),
-    (
-        lambda: analysis.metric_history(
-            {"checks": [{"epoch": 1, "spread_lin": 1.0, "window": 9.0}]}, "spred"
-        ),
-        "unknown measure 'spred'; did you mean 'spread'. known: spread, window",
+        "3. predictions do not belong",
     ),
 ]
 BAD = [
@@ -220,6 +207,6 @@ def test_what_cannot_be_done_is_refused(call, message):
 @pytest.mark.parametrize("name", [*baselines.PREDICTORS, "GP-RBF oracle", "Bayes mixture"])
 def test_predictors_refuse_what_is_no_curve_and_no_step(name):
     predict = (baselines.PREDICTORS | bounds.BOUNDS)[name]
-    for y, steps, message in ((torch.ones(1, 1), 2, "at least 2 observed points"), (THREE, 0, "steps has")):
+    for y, steps, message in ((torch.ones(1, 1), 2, "N from 2"), (THREE, 0, "steps has")):
         with pytest.raises(UsageError, match=message):
             predict(y, steps)

@@ -128,11 +128,10 @@ def test_maximum_entropy_solves_yule_and_walker(noisy):
 
 
 def test_pooled_weights_are_least_squares_over_all_curves():
-    y = sample_curves(200, 9, torch_rng(0, "pool")).y
-    rows = np.concatenate([y[:, i - 3 : i].flip(1).numpy() for i in range(3, 9)])
-    values = np.concatenate([y[:, i].numpy() for i in range(3, 9)])
-    expected = np.linalg.lstsq(rows.astype(float), values.astype(float))[0]
-    np.testing.assert_allclose(baselines.fit_pooled(y, 3).numpy(), expected, atol=1e-6)
+    y = sample_curves(baselines.POOL, 4, torch_rng(0, "pooled autoregression")).y.double().numpy()
+    expected = np.linalg.lstsq(y[:, 2::-1], y[:, 3])[0]
+    answer = baselines.pooled(torch.eye(3), 1)[:, 0].flip(0)
+    np.testing.assert_allclose(answer.numpy(), expected, atol=1e-6)
 
 
 def test_with_two_observations_there_are_two_pooled_lags(noisy):
