@@ -29,6 +29,13 @@ LARGEST = 1e9  # absolute observation; the networks square what they see, and fl
 ROUNDING = 0.01  # error of rounding that a curve may have, relative to its extent or to 1
 
 
+def check_positive(**numbers: object) -> None:
+    """UsageError unless every keyword is a finite number above 0."""
+    for name, value in numbers.items():
+        if not isinstance(value, Real) or not 0 < value < math.inf:
+            raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
+
+
 class Curves(NamedTuple):
     """B curves at x = 1..T."""
 
@@ -94,8 +101,7 @@ def sample_curves(
     """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
     `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
-    standard deviation of the noise, which is uniform on +- noise sqrt(3). With `time_scale` the function is
-    f(x / time_scale), 1 in the paper.
+    standard deviation of the noise, uniform on +- noise sqrt(3). With `time_scale` the function is f(x / time_scale).
 
     >>> curves = sample_curves(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
@@ -106,9 +112,9 @@ def sample_curves(
         raise UsageError(
             f"generator has to be one such as torch.Generator().manual_seed(1), got {generator!r}"
         )
-    for name, value in (("noise", noise), ("time_scale", time_scale)):
-        if not isinstance(value, Real) or not 0 <= value < math.inf or (name == "time_scale" and value == 0):
-            raise UsageError(f"{name} has to be a finite number above 0 (noise may be 0), got {value!r}")
+    check_positive(time_scale=time_scale)
+    if noise != 0:
+        check_positive(noise=noise)
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
         kinds = torch.full((count,), KINDS.index(kind))

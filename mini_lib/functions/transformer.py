@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.functions.tasks import SHORTEST
+from mini_lib.functions.tasks import SHORTEST, check_positive
 from mini_lib.functions.window import GATES, LENGTH, MASKS, Gate, Tokens, Window, make_gate
 from mini_lib.layers import attention
 from mini_lib.module import Module, check_floats
@@ -129,8 +129,7 @@ class FunctionTransformer(Module):
         super().__init__()
         check_names("mask", [mask], MASKS)
         check_names("gate", [gate], GATES)
-        if not 0 < scale < math.inf:
-            raise UsageError(f"scale has to be above 0, got {scale!r}")
+        check_positive(scale=scale)
         if not window and (length, window_rate, gate) != (LENGTH, 1.0, GATES[0]):
             raise UsageError("length, window_rate and gate are about the window; give window=True with them")
         self.mask, self.gate, self.scale = mask, gate, scale

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
+from mini_lib.functions.tasks import check_positive
 
 MASKS = ("causal", "strict", "none")
 GATES = ("renormalized", "post")
@@ -99,9 +99,7 @@ class Window(nn.Module):
 
     def __init__(self, length: float = LENGTH, rate: float = 1.0):
         super().__init__()
-        for name, value in (("length", length), ("rate", rate)):
-            if not 0 < value < math.inf:
-                raise UsageError(f"a window's {name} has to be above 0, got {value!r}")
+        check_positive(length=length, rate=rate)
         start = math.log(PLATEAU), math.log(length / PLATEAU)
         self.log_a, self.log_b = (nn.Parameter(torch.full((1, 1), s / rate)) for s in start)
         self.register_buffer("rate", torch.tensor(float(rate)))

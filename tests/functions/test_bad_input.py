@@ -23,6 +23,12 @@ as_curve, check_curves, sample = (
     inspect.unwrap(f) for f in (tasks.as_curve, tasks.check_curves, tasks.sample_curves)
 )
 lags = inspect.unwrap(baselines.lags)
+
+
+def window_of(**options):
+    return inspect.unwrap(Window.__init__)(Window.__new__(Window), **options)
+
+
 NAN, INF = math.nan, math.inf
 
 
@@ -94,9 +100,12 @@ NETWORKS = [
     ({"heads": 3}, "heads has to divide dim; 3 heads do not divide 8 features"),
     ({"mask": "casual"}, "unknown mask 'casual'; did you mean 'causal'.*known: causal, strict, none"),
     ({"gate": "pots"}, "unknown gate 'pots'; did you mean 'post'"),
-    *(({"scale": scale}, f"scale has to be above 0, got {scale}") for scale in (0.0, -1.0, INF, NAN)),
-    ({"length": 0.0}, "a window's length has to be above 0, got 0.0"),
-    ({"window_rate": -1.0}, "a window's rate has to be above 0, got -1.0"),
+    *(
+        ({"scale": scale}, f"scale has to be a finite number above 0, got {scale!r}")
+        for scale in (0.0, -1.0, INF, NAN)
+    ),
+    ({"length": 0.0}, "length has to be a finite number above 0, got 0.0"),
+    ({"window_rate": -1.0}, "rate has to be a finite number above 0, got -1.0"),
     *(
         ({"window": False} | changes, "are about the window; give window=True")
         for changes in ({"length": 3.0}, {"window_rate": 2.0}, {"gate": "post"})
@@ -190,9 +199,9 @@ BAD = [
     ),
     *((partial(Settings, **({"model": "one_d"} | changes)), message) for changes, message in SETTINGS),
     *(
-        (partial(Window, **{name: value}), f"a window's {name} has to be above 0, got {value!r}")
+        (partial(window_of, **{name: value}), f"{name} has to be a finite number above 0, got {value!r}")
         for name in ("length", "rate")
-        for value in (0.0, -1.0, INF, NAN)
+        for value in (0.0, -1.0, INF, NAN, "a", None)
     ),
     *QUESTIONS,
 ]
