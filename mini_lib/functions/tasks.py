@@ -101,7 +101,7 @@ def sample_curves(
     """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
     `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
-    standard deviation of the noise, uniform on +- noise sqrt(3). With `time_scale` the function is f(x / time_scale).
+    standard deviation of the noise, uniform on +- noise sqrt(3). With `time_scale` t the function is f(x / t).
 
     >>> curves = sample_curves(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
