@@ -15,11 +15,11 @@ from .esbn.models import (
 from .esbn.tasks import make_problems as make_problems
 from .files import load as load, trained as trained
 from .functions.extrapolation import extrapolate as extrapolate
-from .functions.models import (
+from .functions.tasks import sample_curves as sample_curves
+from .functions.transformer import (
     OneDTransformer as OneDTransformer,
     RelationalTransformer as RelationalTransformer,
 )
-from .functions.tasks import sample_curves as sample_curves
 from .grid.models import Abstractor as Abstractor, CoRelNet as CoRelNet
 from .kanerva.memory import ProductMemory as ProductMemory
 from .kanerva.models import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva

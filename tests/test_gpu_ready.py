@@ -13,7 +13,7 @@ from scan.networks import FORMS as SCAN_FORMS
 from scan.runs import small
 
 from mini_lib.esbn.models import ENCODERS, MODELS as ESBN
-from mini_lib.functions.models import MODELS as FUNCTIONS
+from mini_lib.functions.transformer import MODELS as FUNCTIONS
 from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import package

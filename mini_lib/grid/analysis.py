@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mini_lib.dissociation import ConstantSignal, kept
-from mini_lib.functions.tasks import sample
+from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.models import answer_layer
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
 from mini_lib.scan.tasks import NO_ACTION, encode, get_split, has
@@ -49,7 +49,7 @@ def glyphs_exchanged(problems: Problems, familiar: Tensor, new: Tensor) -> Excha
 
 def curves_exchanged() -> Exchanges:
     """Content: each curve is lifted, by an amount of its own. Structure: another curve, moved to end as this one."""
-    y = sample(MEASURED, OBSERVED, torch_rng(0, "curves to exchange")).y
+    y = sample_curves(MEASURED, OBSERVED, torch_rng(0, "curves to exchange")).y
     lift = LIFTED * (2 * torch.rand(MEASURED, 1, generator=torch_rng(0, "lifts")) - 1)
     other = y.roll(1, dims=0)
     return Exchanges((y,), (y + lift,), (other + (y[:, -1:] - other[:, -1:]),))

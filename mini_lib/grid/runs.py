@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError
 from mini_lib.esbn.models import ConvEncoder
 from mini_lib.esbn.tasks import check_regime, get_task
-from mini_lib.functions.tasks import sample
+from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.analysis import Exchanges, commands_exchanged, curves_exchanged, glyphs_exchanged
 from mini_lib.grid.evaluation import accuracies, evaluate, exact_matches, extrapolation_errors
 from mini_lib.grid.models import (
@@ -243,7 +243,7 @@ def drawn_items(pool: Tensor, seed: int, count: int, name: bool, epoch: int) -> 
 
 def drawn_curves(seed: int, count: int, epoch: int) -> Batch:
     """The training curves of one epoch: observed points and the next one. {"y": [N, 13]}"""
-    return {"y": sample(count, OBSERVED + 1, torch_rng(seed, "curves", epoch)).y}
+    return {"y": sample_curves(count, OBSERVED + 1, torch_rng(seed, "curves", epoch)).y}
 
 
 def answer_loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -118,7 +118,7 @@ def transformed_curves(count: int) -> dict[str, Transformed]:
     >>> (parts["stretched"].y / parts["familiar"].y).unique().tolist(), parts["slowed"].truth.shape
     ([2.0], torch.Size([9, 10]))
     """
-    own, slow = (evaluation_curves(count, OBSERVED + STEPS, slower=slower) for slower in (1.0, SLOWER))
+    own, slow = (evaluation_curves(count, OBSERVED + STEPS, time_scale=slower) for slower in (1.0, SLOWER))
     kinds = rows_by_kind(own.kinds)
     changed = {
         "familiar": (own.y, own.truth),

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mini_lib.esbn import models as esbn_models
-from mini_lib.functions import models as functions_models
+from mini_lib.functions import transformer as functions_models
 from mini_lib.reproduction import bench
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
