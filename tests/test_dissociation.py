@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mini_lib.dissociation import ConstantSignal, kept
-from mini_lib.esbn.models import TemporalContextNorm
+from mini_lib.esbn.network import TemporalContextNorm
 from mini_lib.seeding import torch_rng
 
 

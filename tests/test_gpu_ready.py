@@ -12,8 +12,8 @@ from other_device import OTHER, OtherDevice
 from scan.networks import FORMS as SCAN_FORMS
 from scan.runs import small
 
-from mini_lib.esbn.models import ENCODERS
-from mini_lib.esbn.models import MODELS as ESBN
+from mini_lib.esbn.network import ENCODERS
+from mini_lib.esbn.runs import MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
 from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.esbn.models import ConvEncoder
+from mini_lib.esbn.network import ConvEncoder
 from mini_lib.esbn.tasks import check_regime, get_task
 from mini_lib.functions.tasks import sample
 from mini_lib.grid.analysis import Exchanges, commands_exchanged, curves_exchanged, glyphs_exchanged

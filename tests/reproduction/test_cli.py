@@ -58,7 +58,7 @@ def small_cells():
     cells = [
         Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, home="esbn.table9")
         for row, model in (("ESBN + TCN", "esbn"), ("LSTM + TCN", "lstm"))
-        for settings in [paper_settings("same_different", 98, model, epochs=2, width=0.125, test_size=32)]
+        for settings in [paper_settings("same_different", 98, model, epochs=2, test_size=32)]
     ]
 
     def train_here(jobs, checkpoints, deadline, workers, progress):

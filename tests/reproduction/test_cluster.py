@@ -21,7 +21,7 @@ from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.launch import Job, JobsFailed
 from mini_lib.settings import run_key
 
-SMALL = paper_settings("same_different", 98, "rn", epochs=3, width=0.125, test_size=32).to_dict()
+SMALL = paper_settings("same_different", 98, "rn", epochs=3, options={"hidden": 16}, test_size=32).to_dict()
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 

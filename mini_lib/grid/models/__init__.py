@@ -12,7 +12,10 @@ from functools import partial
 from torch import nn
 
 from mini_lib.errors import check_names
-from mini_lib.esbn.models import ESBN, LSTM, TemporalContextNorm, Transformer
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import TemporalContextNorm
+from mini_lib.esbn.recurrent_baselines import LSTM
+from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.models.abstractor import Abstractor
 from mini_lib.grid.models.commands import CommandNetwork, syntactic_attention
 from mini_lib.grid.models.corelnet import RELATIONS, CoRelNet

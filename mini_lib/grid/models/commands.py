@@ -30,7 +30,7 @@ class CommandNetwork(SyntacticAttention):
             gives twins the same of all the rest.
         features: D, as many as there are words or more.
 
-    >>> from mini_lib.esbn.models import LSTM
+    >>> from mini_lib.esbn.recurrent_baselines import LSTM
     >>> from mini_lib.scan.tasks import encode
     >>> network = CommandNetwork(lambda: LSTM(WORD_FEATURES, 1))
     >>> words, lengths, actions = encode(["jump", "look twice"])

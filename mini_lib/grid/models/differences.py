@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import check_positive_int
-from mini_lib.esbn.models import Transformer
+from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.layers import check_sequences, linear
 
 
@@ -13,7 +13,7 @@ class Differences(nn.Module):
     """A transformer over the pairs i < j of a sequence, each shown as W (z_j - z_i) and by its place alone.
 
     The places of a pair are those of its row and its column; the relational transformer for curves gives them as
-    numbers, this one, through `esbn.models.Transformer`, as a sinusoidal code of the pair's number.
+    numbers, this one, through `esbn.relational_baselines.Transformer`, as a sinusoidal code of the pair's number.
 
     Args:
         features: D.

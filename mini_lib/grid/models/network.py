@@ -20,8 +20,8 @@ class GlyphNetwork(nn.Module):
         core: the mechanism, [B, T, P D] to [B, C].
         trained: whether the encoder learns.
 
-    >>> from mini_lib.esbn.models import LSTM
-    >>> from mini_lib.esbn.models import ConvEncoder
+    >>> from mini_lib.esbn.recurrent_baselines import LSTM
+    >>> from mini_lib.esbn.network import ConvEncoder
     >>> network = GlyphNetwork(ConvEncoder(8), nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5))
     >>> network(torch.randint(100, (4, 9, 3))).shape  # four problems of nine steps of three glyphs
     torch.Size([4, 2])
@@ -63,7 +63,7 @@ class CurveNetwork(nn.Module):
         core: the mechanism, [B, N, D] to [B, 1].
         normalise: give the mechanism the curve less its mean over its standard deviation, and scale the answer back.
 
-    >>> from mini_lib.esbn.models import LSTM
+    >>> from mini_lib.esbn.recurrent_baselines import LSTM
     >>> network = CurveNetwork(nn.Linear(1, 8), LSTM(features=8, classes=1, hidden=5))
     >>> network(torch.randn(4, 12)).shape  # the next step of four curves
     torch.Size([4])

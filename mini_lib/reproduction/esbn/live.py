@@ -31,7 +31,7 @@ def parcel() -> Parcel:
     tensors["images"] = (255 * images).round().to(torch.uint8)
     network, about = trained("esbn")
     problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
-    some = Problems(*(part[:FITTED] for part in problems.test))
+    some = Problems(*problems.test[:FITTED])
     train, test = (collect_keys(network, images, part) for part in (problems.train, some))
     for name, _, retrieved in BASES:
         plane = fit_plane(train, test, retrieved=retrieved)
