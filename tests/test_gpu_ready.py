@@ -19,8 +19,7 @@ from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
-from mini_lib.scan import runs as scan_runs
-from mini_lib.scan import tasks
+from mini_lib.scan import runs as scan_runs, tasks
 from mini_lib.scan.models import MODELS as SCAN
 from mini_lib.training import TrainingRun, TrainingStack
 

@@ -19,7 +19,7 @@ from mini_lib.esbn.recurrent_baselines import LSTM, MNM, NTM
 from mini_lib.esbn.relational_baselines import PrediNet, RelationNet, TemporalRelationNet, Transformer
 from mini_lib.esbn.tasks import BALANCES, PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.settings import RunSettings, own_options
+from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "esbn"
@@ -44,7 +44,7 @@ class Settings(RunSettings):
     """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
     task: str  #: a key of `tasks.TASKS`.
     m: int  #: images withheld from training.
@@ -72,9 +72,7 @@ class Settings(RunSettings):
         )
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
-        make = MODELS[self.model]
-        known = [name for name in inspect.signature(make).parameters if name not in GIVEN]
-        self.keep(options=own_options(self.model, make, self.options, known))
+        self.fill_options(MODELS[self.model], GIVEN)
 
     def headline(self) -> str:
         """Network, task and withheld images."""
@@ -94,7 +92,7 @@ def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -
     check_names("model", [model], MODELS)
     own = {"task": task, "m": m, "model": model, "tcn": tcn}
     schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
-    return Settings.from_dict(own | schedule | changes)
+    return Settings.make(own | schedule, changes)
 
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
@@ -138,6 +136,15 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},
         dedupe_batch=dedupe_batch,
+        stack=(
+            PAPER,
+            settings.task,
+            settings.model,
+            settings.options,
+            settings.tcn,
+            settings.encoder,
+            settings.images,
+        ),
     )
 
 

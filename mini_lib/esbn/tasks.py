@@ -110,7 +110,8 @@ def make_problems(
     check_positive_int(train_size=train_size, test_size=test_size)
     if max(train_size, test_size) > MAX_PROBLEMS:
         raise UsageError(f"at most {MAX_PROBLEMS:,} problems are drawn, got {max(train_size, test_size):,}")
-    rng = numpy_rng(seed, "problems", task, int(m))
+    m, train_size, test_size = int(m), int(train_size), int(test_size)  # which may be NumPy's
+    rng = numpy_rng(seed, "problems", task, m)
     order = rng.permutation(IMAGES)
     if m:
         pools = order[m:], order[:m]

@@ -3,8 +3,7 @@ import pytest
 import torch
 from other_device import OTHER, OtherDevice
 
-from esbn.networks import network
-from esbn.networks import options as small_options
+from esbn.networks import network, options as small_options
 from mini_lib.errors import UsageError
 from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys

@@ -85,17 +85,17 @@ def test_settings_keep_only_what_is_not_default():
         ({"test_size": 0}, "test_size has to be a positive integer"),
         ({"batch_size": 0}, "batch_size has to be a positive integer"),
         ({"options": {"features": 3}}, "unknown option of lstm 'features'"),
-        ({"options": {"hidden": 0}}, "option hidden of lstm has to be a positive integer, got 0"),
+        ({"options": {"hidden": 0}}, "hidden has to be a positive integer, got 0"),
         (
             {"model": "esbn", "options": {"confidense": 1}},
             "unknown option of esbn 'confidense'; did you mean",
         ),
-        ({"model": "esbn", "options": {"confidence": "no"}}, "confidence of esbn has to be True or False"),
+        ({"model": "esbn", "options": {"confidence": "no"}}, "confidence is True or False, got 'no'"),
     ],
 )
 def test_settings_that_make_no_run_are_refused(changes, message):
     with pytest.raises(UsageError, match=message):
-        Settings.from_dict(paper_settings("rmts", 95, "lstm").to_dict() | changes)
+        Settings.from_dict(paper_settings("rmts", 95, "lstm").to_dict() | changes).network()
     if changes.keys() & {"task", "m", "model"}:
         with pytest.raises(UsageError, match=message):
             paper_settings(**{"task": "rmts", "m": 95, "model": "lstm"} | changes)

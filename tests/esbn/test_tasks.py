@@ -6,8 +6,7 @@ from math import comb, perm
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mini_lib.errors import UsageError
 from mini_lib.esbn.tasks import TASKS, Problems, get_task, make_problems, unrank_permutation

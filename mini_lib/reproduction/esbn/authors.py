@@ -23,9 +23,10 @@ FAMILY = {
 def load_authors(network: Network, state_dict: Mapping[str, Tensor]) -> Network:
     """Give `network` the weights of a network of the authors' code.
 
-    Make `network` first, with the model, encoder, classes, windows and norm of the run that made the `state_dict`. The random constants in MNM's memory are part of what it computes, and a state_dict of theirs
-    leaves them out: add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3". All or nothing is changed:
-    ValueError names parameters that are missing, superfluous or of another shape.
+    Make `network` first, with the model, encoder, classes, windows and norm of the run that made the `state_dict`.
+    The random constants in MNM's memory are part of what it computes, and a state_dict of theirs leaves them out:
+    add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3". All or nothing is changed: ValueError names
+    parameters that are missing, superfluous or of another shape.
     """
     model, encoder = model_name(network), encoder_name(network)
     kind = f"a network {model!r} with encoder {encoder!r}"

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 from esbn import oracles
-from esbn.networks import WINDOWS
-from esbn.networks import network as make
+from esbn.networks import WINDOWS, network as make
 
 from mini_lib.esbn.runs import MODELS
 from mini_lib.reproduction.authors import places
