@@ -41,20 +41,39 @@ def test_half_precision_and_autocast_are_near_single_precision(model, encoder, d
     torch.testing.assert_close(logits_after_backward(half, POOL.to(dtype)), wanted, **close)
 
 
-COMPILE = """
+BARE = """
+import numpy as np
+import pytest
 import torch
 from esbn.test_precision import IDS, KINDS, POOL, network
+from mini_lib import ESBN, LSTM, TemporalContextNorm, UsageError
+from mini_lib.esbn import Network
 for model, encoder in KINDS:
     torch._dynamo.reset()
     made = network(model, encoder=encoder)
     compiled = torch.compile(made, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(POOL, IDS), made(POOL, IDS))
+assert ESBN(np.int64(8), np.int32(2))(torch.ones(1, 2, 8)).shape == (1, 2)
+for bad in (
+    lambda: ESBN(confidence=2),
+    lambda: ESBN(confidence=None),
+    lambda: TemporalContextNorm(3, 5),
+    lambda: TemporalContextNorm(3, (2.0,)),
+    *(lambda z=z: ESBN(1)(z) for z in ([[1.0]], None, np.ones((1, 2, 1)), torch.ones(1, 2, 1).long())),
+    lambda: LSTM(1)(torch.ones(1, 2, 1), [2]),
+    lambda: LSTM(1)(torch.ones(1, 2, 1), torch.tensor([2.0])),
+    lambda: network("esbn")(POOL, IDS.tolist()),
+    lambda: network("esbn")(POOL.numpy(), IDS),
+    lambda: network("esbn")(None),
+):
+    with pytest.raises(UsageError):
+        bad()
 """
 
 
 @pytest.mark.slow
-def test_every_network_compiles_as_one_graph():
-    """In a process of its own, without the checks of shapes, which cannot be compiled."""
+def test_without_checks_of_types_networks_compile_as_one_graph_and_name_bad_input():
+    """In a process of its own: the types that other tests check cannot be compiled, and refuse bad input before."""
     tests = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", COMPILE], cwd=tests, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", BARE], cwd=tests, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
