@@ -18,7 +18,7 @@ from .functions.models import (
     RelationalTransformer as RelationalTransformer,
 )
 from .functions.tasks import sample_curves as sample_curves
-from .grid.models import Abstractor as Abstractor, CoRelNet as CoRelNet
+from .grid.relations import Abstractor as Abstractor, CoRelNet as CoRelNet
 from .kanerva.memory import ProductMemory as ProductMemory
 from .kanerva.models import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
 from .kanerva.tasks import sample_episodes as sample_episodes

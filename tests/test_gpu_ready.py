@@ -15,7 +15,7 @@ from scan.runs import small
 from mini_lib.esbn.network import ENCODERS
 from mini_lib.esbn.runs import MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
-from mini_lib.grid.models import MODELS as GRID
+from mini_lib.grid.networks import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY

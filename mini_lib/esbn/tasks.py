@@ -28,7 +28,7 @@ BALANCES = ("released", "paper")
 class Problems:
     """N problems as rows of image ids, a data set for a `DataLoader`; `pool[problems.ids]` are images of a pool."""
 
-    ids: Int[Tensor, "N T"]  #: the image, 0..99, at each step.
+    ids: Int[Tensor, "N T *parts"]  #: the image, 0..99, at each step.
     answers: Int[Tensor, "N"]  #: the right answer, 0..C-1.
 
     def __len__(self) -> int:
