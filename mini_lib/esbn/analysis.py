@@ -35,15 +35,14 @@ def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | N
     `network` is an ESBN behind an encoder, in a `Network`, or bare. `images` are the images, or for a bare ESBN the
     embeddings, of all problems, [N, T, *image]; or with `problems` a pool, [P, *image], that their ids refer to.
 
-    >>> keys = collect_keys(ESBN(features=8, hidden=32, key_size=16), torch.randn(20, 5, 8))
-    >>> keys.written.shape, keys.retrieved.shape
-    (torch.Size([20, 6, 16]), torch.Size([20, 5, 16]))
+    >>> collect_keys(ESBN(features=8, key_size=16), torch.randn(20, 5, 8)).written.shape
+    torch.Size([20, 6, 16])
     """
     core = network.core if isinstance(network, Network) else network
     if not isinstance(core, ESBN):
         raise UsageError(f"only an ESBN has keys, this network is a {type(core).__name__}")
-    if not isinstance(images, Tensor) or not isinstance(problems, Problems | None):
-        raise UsageError("keys are collected of a tensor of images and, if these are a pool, of Problems")
+    if not isinstance(problems, Problems | None):
+        raise UsageError(f"problems are Problems, such as `data.train`, got {type(problems).__name__}")
     device, traces = next(network.parameters()).device, []
     whole = network if isinstance(network, Network) else Network(nn.Identity(), nn.Identity(), core)
     pool = () if problems is None else (images.to(device),)
@@ -118,10 +117,8 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
     """
     check_positive_int(size=size)
-    if len(row) != ROW1 or not set(row) <= {0, 1, 2}:
-        raise UsageError(f"row {row} is not three of the objects 0, 1 and 2, as (0, 0, 1) is for A A B")
-    if len(pool) < 4:
-        raise UsageError(f"a problem needs 4 images to choose from, the pool has {len(pool)}")
+    if len(row) != ROW1 or not set(row) <= {0, 1, 2} or len(pool) < 4:
+        raise UsageError(f"a row is three of 0, 1 and 2, of 4 images or more; got {row}, {len(pool)} images")
     rng = numpy_rng(seed, "doubled", *row)
     four = rng.permuted(np.tile(pool.cpu().numpy(), (size, 1)), axis=1)[:, :4]
     first = four[:, list(row)]

@@ -25,7 +25,7 @@ Edit = Callable[[int, list[Tensor]], list[Tensor]]
 class ESBNTrace(NamedTuple):
     """Record of all T + 1 steps; the last is the extra step without an image (A.3.3).
 
-    Of a shorter sequence the extra step is step `lengths`, and later ones have no meaning.
+    In a shorter sequence the extra step is step `lengths`, and later ones have no meaning.
     """
 
     logits: Tensor  #: y. [B, C]
@@ -67,10 +67,8 @@ class ESBN(Module):
     ):
         super().__init__()
         check_positive_int(features=features, classes=classes, hidden=hidden, key_size=key_size)
-        if not (isinstance(confidence, bool) and isinstance(default_memory, bool)):
-            raise UsageError(f"confidence is True or False, got {confidence!r}; so is default_memory")
-        if confidence and default_memory:
-            raise UsageError("default_memory replaces the confidence value: pass confidence=False with it")
+        if (confidence, default_memory) not in ((True, False), (False, False), (False, True)):
+            raise UsageError("confidence and default_memory are True or False, and not both are True")
         self.features, self.confidence, self.default_memory = features, confidence, default_memory
         self.controller = LSTMCell(key_size + confidence, hidden)
         self.key = linear(hidden, key_size, "kaiming")

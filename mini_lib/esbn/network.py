@@ -17,6 +17,7 @@ from mini_lib.module import Module
 EPSILON = 1e-8
 Shape = tuple[int, int, int]
 IMAGE = (1, 32, 32)  # colors, height and width of the paper's images
+INPUT = "a Network takes a tensor of problems [B, T, *image] or, with ids, of a pool of images [P, *image]"
 
 
 class ConvEncoder(Module):
@@ -99,18 +100,11 @@ def check_image(image: Shape, least: int = 1) -> Shape:
 def pixels(images: Tensor, image: Shape, weight: Tensor) -> Float[Tensor, "P pixels"]:
     """The pixels of images as vectors; UsageError unless they fit an encoder of this image and weight."""
     if not isinstance(images, Tensor) or not images.is_floating_point():
-        raise UsageError(
-            "images are floats from 0 to 1; from bytes make torch.as_tensor(images).float() / 255"
-        )
+        raise UsageError("images are floats from 0 to 1; of bytes use torch.as_tensor(images).float() / 255")
     if images.shape[1:] != image and (image[0] > 1 or images.shape[1:] != image[1:]):
-        raise UsageError(
-            f"the encoder was built for images of shape {image}, got {tuple(images.shape[1:])}; a Network takes "
-            "problems [B, T, *image] or, with ids, a pool [P, *image]"
-        )
+        raise UsageError(f"the encoder was built for images {image}, got {tuple(images.shape[1:])}; {INPUT}")
     if images.dtype != weight.dtype and not torch.is_autocast_enabled(images.device.type):
-        raise UsageError(
-            f"images are {images.dtype}, the encoder computes in {weight.dtype}; convert one of them"
-        )
+        raise UsageError(f"images are {images.dtype}, the encoder computes in {weight.dtype}")
     if is_known((images.detach() > 1).any() | (images.detach() < 0).any()):
         raise UsageError("images have values from 0 to 1; divide bytes by 255")
     return images.flatten(1)
@@ -143,9 +137,7 @@ class TemporalContextNorm(Module):
         check_positive_int(features=features)
         known = isinstance(windows, tuple | list) and windows and all(map(is_int, windows))
         if not known or min(windows) < 2:
-            raise UsageError(
-                f"windows are lengths of 2 steps or more, such as (9,) or (2, 2, 2); got {windows!r}"
-            )
+            raise UsageError(f"windows are lengths of 2 steps or more, such as (2, 2, 2); got {windows!r}")
         self.features, self.windows = features, tuple(windows)
         self.gain = nn.Parameter(torch.ones(features))
         self.shift = nn.Parameter(torch.zeros(features))
@@ -183,9 +175,7 @@ class Network(Module):
     def embed(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
         """Encode and normalize; arguments as in `forward`."""
         if not isinstance(images, Tensor) or images.dim() < (3 if ids is None else 2):
-            raise UsageError(
-                "problems are a tensor [B, T, *image] or, with ids, a pool of images [P, *image]"
-            )
+            raise UsageError(INPUT)
         if ids is None:
             return self.norm(self.encoder(images.flatten(0, 1)).unflatten(0, images.shape[:2]))
         check_ids(ids, len(images))

@@ -56,7 +56,7 @@ class Task:
     title: str  #: as in prose.
     length: int  #: T, images in a problem.
     classes: int  #: C, possible answers.
-    windows: tuple[int, ...]  #: windows of temporal context normalisation (section 3.1), as lengths.
+    windows: tuple[int, ...]  #: windows of temporal context normalization (section 3.1), as lengths.
     regimes: tuple[int, ...]  #: the paper's m, numbers of images withheld from training.
     minimum: int  #: the fewest images that make a problem.
 
@@ -72,7 +72,7 @@ TASKS = {
 }
 
 
-def get_task(name: str) -> Task:
+def get_task(name: object) -> Task:
     """The task of that name; UsageError with the nearest name otherwise."""
     check_names("task", [name], TASKS)
     return TASKS[name]
@@ -98,14 +98,11 @@ def make_problems(
     >>> data = make_problems("distribution_of_three", m=95, seed=1)
     >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()
     (torch.Size([360, 9]), torch.Size([360]), [25, 39, 52, 65, 77])
-    >>> images = torch.rand(100, 32, 32)  # your own
-    >>> for ids, answers in torch.utils.data.DataLoader(data.train, batch_size=32):
-    ...     problems = images[ids]
-    >>> problems.shape, answers.shape
-    (torch.Size([8, 9, 32, 32]), torch.Size([8]))
+    >>> images, loader = torch.rand(100, 32, 32), torch.utils.data.DataLoader(data.train, batch_size=40)
+    >>> [(images[ids].shape, answers.shape) for ids, answers in loader][0]
+    (torch.Size([40, 9, 32, 32]), torch.Size([40]))
     """
-    check_names("task", [task], TASKS)
-    check_regime(TASKS[task], m)
+    check_regime(get_task(task), m)
     check_names("balance", [balance], BALANCES)
     check_positive_int(train_size=train_size, test_size=test_size)
     if max(train_size, test_size) > MAX_PROBLEMS:

@@ -229,8 +229,8 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
         (lambda: analysis.reappearances(RMTS), "never reappears; this is for distribution-of-three"),
         (lambda: analysis.fit_plane(), "a plane is fitted to Keys"),
         (lambda: analysis.doubled_problems(torch.arange(9), (0, 0, 1), -1, 0), "size has to be a positive"),
-        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "not three of the objects"),
-        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "4 images .* pool has 3"),
+        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "a row is three of 0, 1 and 2"),
+        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "got \\(0, 0, 1\\), 3 images"),
     ],
 )
 def test_what_cannot_be_measured_is_named(call, message):

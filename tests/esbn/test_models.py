@@ -357,7 +357,7 @@ def test_images_have_any_size_and_colors(kind, image):
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (torch.rand(5, 28, 28), r"built for images of shape (1, 32, 32), got (28, 28)"),
+        (torch.rand(5, 28, 28), r"built for images (1, 32, 32), got (28, 28)"),
         (torch.rand(5, 3, 32, 32), "got (3, 32, 32)"),
         (torch.rand(5, 32, 32).double(), "images are torch.float64, the encoder computes in torch.float32"),
         (torch.rand(5, 32, 32).numpy(), "images are floats from 0 to 1"),
@@ -395,7 +395,7 @@ def call(function, *arguments):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ESBN(default_memory=True), "pass confidence=False"),
+        (lambda: ESBN(default_memory=True), "not both are True"),
         (lambda: TemporalContextNorm(4, (8, 1)), "2 steps or more"),
         (lambda: TemporalContextNorm(4, ()), "windows are lengths"),
         (lambda: TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4)), "sequences of 6 vectors of 4"),
@@ -408,9 +408,9 @@ def call(function, *arguments):
         (lambda: ESBN(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])), "lengths are from 1 to 3"),
         (
             lambda: Network(*[torch.nn.Identity()] * 3).embed(torch.ones(5, 32)),
-            "problems are a tensor [B, T, *image]",
+            "a tensor of problems [B, T, *image]",
         ),
-        (lambda: network("esbn")(torch.rand(5, 32, 32)), "built for images of shape (1, 32, 32), got (32,)"),
+        (lambda: network("esbn")(torch.rand(5, 32, 32)), "built for images (1, 32, 32), got (32,)"),
     ],
 )
 def test_bad_input_is_named(make, message):
