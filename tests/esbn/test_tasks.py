@@ -1,4 +1,4 @@
-"""The tasks against the paper's counts and against answer keys worked out by brute force from the rules."""
+"""The tasks against the paper's counts and against answer keys computed by brute force from the rules."""
 
 from collections import Counter
 from math import comb, perm
