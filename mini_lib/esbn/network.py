@@ -52,7 +52,11 @@ class ConvEncoder(Module):
 
 
 class MLPEncoder(Module):
-    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4); images as in `ConvEncoder`."""
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4); images as in `ConvEncoder`.
+
+    >>> MLPEncoder(features=16)(torch.rand(2, 32, 32)).shape
+    torch.Size([2, 16])
+    """
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256, image: Shape = IMAGE):
         super().__init__()
@@ -71,7 +75,11 @@ class MLPEncoder(Module):
 
 
 class RandomEncoder(Module):
-    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers, images as in `ConvEncoder`."""
+    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers, images as in `ConvEncoder`.
+
+    >>> list(RandomEncoder(features=16).parameters())
+    []
+    """
 
     def __init__(self, features: int = 128, image: Shape = IMAGE):
         super().__init__()
