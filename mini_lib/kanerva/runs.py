@@ -1,5 +1,6 @@
 """One training run of this paper: its settings, network, loss, episodes and test."""
 
+import inspect
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -10,7 +11,7 @@ from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
 from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, kept_options
+from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, options_of
 from mini_lib.kanerva.models.noise import GIVEN
 from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
 from mini_lib.kanerva.tasks import TASKS
@@ -28,7 +29,7 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
 
     task: str  #: of `tasks.TASKS`.
     machines: int  #: of a memory, K.
@@ -78,13 +79,16 @@ class Settings(RunSettings):
                 "a mixture, and only a mixture, is trained with experiment='mixture'; "
                 f"got model={self.model!r} and experiment={self.experiment!r}"
             )
-        if "sample" in self.options:
-            raise UsageError(
-                "the experiment says how addresses are sampled; leave 'sample' out of the options"
-            )
         if self.warm_up < 0:
             raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
-        self.keep(options=kept_options(self.model, self.options))
+        self.fill_options(
+            MODELS[self.model],
+            [
+                n
+                for n in inspect.signature(MODELS[self.model]).parameters
+                if n == "sample" or n not in options_of(self.model)
+            ],
+        )
         self._check_balance()
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
@@ -209,13 +213,13 @@ def paper_settings(name: str, machines: int, **changes) -> Settings:
     60
     """
     check_names("memory", [name], PAPERS)
-    return Settings.from_plan({"machines": machines} | PAPERS[name], changes)
+    return Settings.make({"machines": machines} | PAPERS[name], changes)
 
 
 def tutorial_settings(name: str, machines: int, **changes) -> Settings:
     """The same at the small scale: half an hour of a CPU's core."""
     check_names("memory", [name], PAPERS)
-    return Settings.from_plan({"machines": machines} | PAPERS[name] | TUTORIALS[name], changes)
+    return Settings.make({"machines": machines} | PAPERS[name] | TUTORIALS[name], changes)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
@@ -233,6 +237,14 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         noise=partial(_noise, model, seed),
         evaluate=partial(_test, settings),
         checks=settings.checks,
+        stack=(
+            PAPER,
+            settings.to_dict()["task"],
+            settings.model,
+            settings.options,
+            settings.machines,
+            settings.loss(),
+        ),
     )
 
 

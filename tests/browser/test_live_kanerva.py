@@ -5,13 +5,13 @@ import re
 import pytest
 import torch
 
+from mini_lib.files import trained
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import fixed_loss, forget
 from mini_lib.kanerva.memory import ProductMemory, predictive, weights_from_eta
 from mini_lib.kanerva.objective import nats
 from mini_lib.kanerva.tasks.rgb import hide
 from mini_lib.reproduction.kanerva.live import BINDING, COLUMNS, DIGITS, ETA, ITEMS, memory
-from mini_lib.weights import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -88,7 +88,8 @@ def test_kanerva_digits_network_is_that_of_pytorch(memory_page):
           return plain({ codes, answers, pictures, claims, omega: episode.omega });
         }"""
     )
-    model, about = trained(DIGITS)
+    model = trained(DIGITS)
+    about = model.about
     with torch.no_grad():
         trace = model(tasks.evaluation("digits", 1, ITEMS, source=about["settings"]["source"]).images)
         mean, variance = predictive(trace.memory.state, trace.reading.w, trace.weights)
@@ -267,7 +268,8 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
         }""",
         name,
     )
-    model, about = trained(network)
+    model = trained(network)
+    about = model.about
     images = tasks.evaluation("rgb", 1, ITEMS, source=about["settings"]["source"]).images
     with torch.no_grad():
         trace = model(images, hide(images))

@@ -50,3 +50,6 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
 def evaluation(task: str, count: int, items: int, **options) -> Episodes:
     """The episodes of a problem that every network is tested on; arguments as of `sample`. Cached; do not modify."""
     return _checked(task, "evaluation", count, items, options)(count, items, **options)
+
+
+sample_episodes = sample
