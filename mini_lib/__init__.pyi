@@ -25,12 +25,7 @@ from .kanerva.memory import ProductMemory as ProductMemory
 from .kanerva.models import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
 from .kanerva.tasks import sample_episodes as sample_episodes
 from .scan.grammar import interpret as interpret
-from .scan.models import (
-    CNN as CNN,
-    GRUAttention as GRUAttention,
-    LiNetwork as LiNetwork,
-    SyntacticAttention as SyntacticAttention,
-)
+from .scan.syntactic_attention import SyntacticAttention as SyntacticAttention
 from .scan.tasks import get_split as get_split
 from .training import TrainingRun as TrainingRun, train as train
 

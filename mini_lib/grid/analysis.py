@@ -15,7 +15,7 @@ from mini_lib.dissociation import ConstantSignal, kept
 from mini_lib.functions.tasks import sample
 from mini_lib.grid.models import answer_layer
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import NO_ACTION, encode, get_split, has
+from mini_lib.scan.tasks import NO_ACTION, encode, get_split, contains_phrase
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
@@ -60,7 +60,7 @@ def commands_exchanged() -> Exchanges:
     known = [
         c
         for c in get_split("add_jump_and_dax").train
-        if has(c, "run") and has(c, "and") and not has(c, "look")
+        if contains_phrase(c, "run") and contains_phrase(c, "and") and not contains_phrase(c, "look")
     ]
     drawn = torch.randperm(len(known), generator=torch_rng(0, "commands to exchange"))[:MEASURED]
     spoken = [known[number] for number in drawn.tolist()]
@@ -69,7 +69,7 @@ def commands_exchanged() -> Exchanges:
         [c.replace("run", "look") for c in spoken],
         [c.replace(" and ", " after ") for c in spoken],
     )
-    return Exchanges(*(tuple(encode(commands)) for commands in said))
+    return Exchanges(*(encode(commands).tensors for commands in said))
 
 
 @torch.no_grad()

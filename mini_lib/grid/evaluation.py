@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from mini_lib.functions.tasks import STEPS
 from mini_lib.grid.analysis import Exchanges, dissociation
 from mini_lib.grid.tasks import Problems, Transformed
-from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.models.syntactic_attention import loss
+from mini_lib.scan.runs import accuracy
+from mini_lib.scan.syntactic_attention import loss
 from mini_lib.scan.tasks import Examples
 
 TOGETHER = 500  # problems that a network is asked at a time
@@ -66,8 +66,8 @@ def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, 
     """Percent of commands of each part whose every action is right, and of familiar ones the loss."""
     device, familiar = next(model.parameters()).device, parts["familiar"]
     losses = []
-    for part in familiar.of_like_length():
-        words, lengths, actions = familiar[part].trimmed().to(device)
+    for part in familiar.length_buckets():
+        words, lengths, actions = familiar[part].trimmed().to(device).tensors
         losses.append(len(part) * loss(model(words, lengths, actions), actions).item())
     found = {name: accuracy(model, part) for name, part in parts.items()}
-    return found | {"familiar_loss": sum(losses) / len(familiar.lengths)}
+    return found | {"familiar_loss": sum(losses) / len(familiar)}

@@ -42,7 +42,7 @@ from mini_lib.grid.tasks import (
     transformed_curves,
 )
 from mini_lib.scan.recipes import RECIPES, noise
-from mini_lib.scan.tasks import MOST_WORDS
+from mini_lib.scan.tasks import MAX_WORDS
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
@@ -119,7 +119,7 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(lambda: self._core(1, MOST_WORDS))
+            return CommandNetwork(lambda: self._core(1, MAX_WORDS))
         # What all mechanisms have in common is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
             read = nn.Linear(1, FEATURES)

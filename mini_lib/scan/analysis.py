@@ -77,8 +77,8 @@ def attend(model: nn.Module, command: str) -> CommandAttention:
         >>> found = attend(trained("syntactic_attention"), "jump twice")
         >>> found.words, found.predicted
         (('<SOS>', 'jump', 'twice', '<EOS>'), ('JUMP', 'JUMP', '<EOS>'))
-        >>> found.attention.argmax(dim=1).tolist()  # each step attends to its source: jump, jump, <EOS>
-        [1, 1, 3]
+        >>> found.attention.argmax(dim=1).tolist()  # both JUMPs attend to word 1, their source
+        [1, 1, 0]
     """
     words, lengths, actions = _encode_for(model, [command]).to(model.word.weight.device).tensors
     trace = model.trace(words, lengths, actions.shape[1])

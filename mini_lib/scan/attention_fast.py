@@ -19,10 +19,11 @@ from mini_lib.layers import LSTMCell
 
 def applies(*tensors: Tensor) -> bool:
     """Whether the fast form can run: single or double precision, no autocast, compilation or forward mode."""
+    device = tensors[0].device.type
     return (
         all(each.dtype in (torch.float32, torch.float64) for each in tensors)
         and not torch.compiler.is_compiling()
-        and not torch.is_autocast_enabled(tensors[0].device.type)
+        and not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device))
         and all(forward_ad.unpack_dual(each).tangent is None for each in tensors)
     )
 

@@ -113,7 +113,7 @@ class MetaSeq2Seq(Module):
         counts = (support.actions != NO_ACTION).sum(dim=1)
         _, values = self.answers(support.actions, counts, noise, "support_actions")  # v_j [S, H]
         states, _ = self.commands(query.words[:, 1:], query.lengths - 1, noise, "query_words")  # s_t [Q, W, H]
-        retrieved, _ = attention(states, keys, values)
+        retrieved = attention(states.flatten(0, 1), keys, values)[0].view_as(states)
         contexts = torch.tanh(self.context(torch.cat([states, retrieved], dim=-1)))  # c_t [Q, W, H]
         last = contexts.gather(1, (query.lengths - 2)[:, None, None].expand(-1, 1, self.size))[:, 0]
         padding = torch.arange(contexts.shape[1], device=last.device) >= query.lengths[:, None] - 1

@@ -163,13 +163,13 @@ def score(logits: Tensor, actions: Tensor) -> Tensor:
     return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
 
 
-def loss_and_score(loss: Callable, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+def loss_and_score(loss: Callable, model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """A network's own loss of its logits, and the percentage of commands right."""
     logits, actions = model(*examples_of(batch).tensors, batch.get("noise")), batch["actions"]
     return loss(logits, actions), score(logits, actions)
 
 
-def cnn_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+def cnn_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """The same for a batch of `max_token_batches`."""
     if "rows" in batch:
         rows = batch["rows"][0]
@@ -180,7 +180,7 @@ def cnn_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
     return loss_and_score(cnn.loss, model, batch)
 
 
-def li_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+def li_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """The same with the penalty, block by block after `longest_first`; after a block's last action logits are 0."""
     examples, logits = examples_of(batch), []
     blocks = batch.get("steps", [examples.actions.shape[1]])

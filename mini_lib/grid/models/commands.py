@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.models.calls import Lengths, Noise, Words
-from mini_lib.scan.tasks import ACTION_IDS, MOST_WORDS, PAD, WORD_IDS
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.module import Noise
+from mini_lib.scan.tasks import ACTION_IDS, MAX_WORDS, PAD, WORD_IDS, Lengths, Words
 
 SYNTAX, SEMANTICS = 64, 38  # the sizes of `scan.runs.tutorial_settings`
 WORD_FEATURES = 32  # of the vectors that a mechanism is given
@@ -33,7 +33,7 @@ class CommandNetwork(SyntacticAttention):
     >>> from mini_lib.esbn.models import LSTM
     >>> from mini_lib.scan.tasks import encode
     >>> network = CommandNetwork(lambda: LSTM(WORD_FEATURES, 1))
-    >>> words, lengths, actions = encode(["jump", "look twice"])
+    >>> words, lengths, actions = encode(["jump", "look twice"]).tensors
     >>> network(words, lengths, actions).shape  # logits of every action
     torch.Size([2, 3, 9])
     """
@@ -42,11 +42,11 @@ class CommandNetwork(SyntacticAttention):
         super().__init__(syntax=SYNTAX, semantics=SEMANTICS, **VOCABULARY)
         if features < VOCABULARY["words"]:
             raise UsageError(f"{VOCABULARY['words']} words need as many features, got {features}")
-        del self.neighbours, self.roles, self.ends
+        del self.neighbors, self.roles, self.ends
         orthogonal = torch.eye(VOCABULARY["words"], features) * features**0.5  # of the size of normal numbers
         self.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
         with torch.device("meta"):  # where nothing is drawn
-            found = make_core().states(torch.zeros(1, MOST_WORDS, features)).shape[-1]
+            found = make_core().states(torch.zeros(1, MAX_WORDS, features)).shape[-1]
         self.role = nn.Linear(found, 2 * SYNTAX)
         self.core = make_core()
 
@@ -55,7 +55,7 @@ class CommandNetwork(SyntacticAttention):
     ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
         """h_j, and the decoder's first query s_1; noise is of meanings alone."""
         steps = words.shape[1]
-        filled = F.pad(words, (0, MOST_WORDS - steps), value=WORD_IDS[PAD])
+        filled = F.pad(words, (0, MAX_WORDS - steps), value=WORD_IDS[PAD])
         roles = self.role(self.core.states(self.word(filled)))[:, :steps]
         inside = (torch.arange(steps, device=words.device) < lengths[:, None]).to(roles.dtype)
         mean = (roles * inside[..., None]).sum(dim=1) / lengths[:, None]

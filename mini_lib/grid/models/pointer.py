@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.layers import check_sequences
-from mini_lib.scan.models.recurrent import BiLSTM
+from mini_lib.scan.recurrent import BiLSTM
 
 
 class Pointer(nn.Module):
