@@ -14,7 +14,7 @@ from mini_lib.functions.models.network import layout
 from mini_lib.functions.models.transformer import Block
 from mini_lib.functions.models.window import Gate
 from mini_lib.layers import dropout_masks
-from mini_lib.reproduction.cli import wing
+from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
 from mini_lib.seeding import torch_rng
 from mini_lib.training import TrainingRun, TrainingStack, train
@@ -26,7 +26,7 @@ ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_win
 
 
 def build(name: str, seed: int = 1) -> TrainingRun:
-    return wing(TINY[name]["paper"]).build(TINY[name], seed)
+    return package(TINY[name]["paper"]).build(TINY[name], seed)
 
 
 @pytest.mark.parametrize("name", TINY)
