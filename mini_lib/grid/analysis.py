@@ -15,7 +15,7 @@ from mini_lib.dissociation import ConstantSignal, kept
 from mini_lib.functions.tasks import sample
 from mini_lib.grid.models import answer_layer
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import NO_ACTION, encode, get_split, contains_phrase
+from mini_lib.scan.tasks import NO_ACTION, contains_phrase, encode, get_split
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems

@@ -1,5 +1,12 @@
 # The public names, for `lazy_loader` and for type checkers.
-from . import analysis as analysis, cnn as cnn, grammar as grammar, recipes as recipes, runs as runs, tasks as tasks
+from . import (
+    analysis as analysis,
+    cnn as cnn,
+    grammar as grammar,
+    recipes as recipes,
+    runs as runs,
+    tasks as tasks,
+)
 from .analysis import (
     CommandAttention as CommandAttention,
     Dictionary as Dictionary,

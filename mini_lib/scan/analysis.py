@@ -37,18 +37,20 @@ ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of
 BOTH = "in both phrases"
 
 
-def _streams_of(model: nn.Module) -> SyntacticAttention:
+def _streams_of(model: object) -> SyntacticAttention:
     if not isinstance(model, SyntacticAttention):
         kind = type(model).__name__
         raise UsageError(f"only a SyntacticAttention has two streams to analyze; this network is a {kind}")
     return model
 
 
-def _encode_for(model: nn.Module, commands: Sequence[str]) -> Examples:
+def _encode_for(model: object, commands: Sequence[str]) -> Examples:
     """Commands as ids, on the CPU; UsageError if the network is another one or lacks a word."""
     known, examples = _streams_of(model).vocabulary[0], encode(commands)
     if int(examples.words.max()) >= known:
-        raise UsageError(f"this network was not trained on the word {NEW_VERB!r} (split add_dax); leave it out")
+        raise UsageError(
+            f"this network was not trained on the word {NEW_VERB!r} (split add_dax); leave it out"
+        )
     return examples
 
 

@@ -130,7 +130,7 @@ def step_backward(
 
 
 def lstm_forward(gates: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-    """h [D, B, T, H] of D LSTMs side by side, and the entries of `step_forward`, each [T, D, B, ...]."""
+    """H [D, B, T, H] of D LSTMs side by side, and the entries of `step_forward`, each [T, D, B, ...]."""
     h = torch.zeros_like(gates[:, :, 0, : weight.shape[-1]])
     c, hidden, kept = h, [], []
     for now in gates.unbind(2):
@@ -156,7 +156,7 @@ def lstm_backward(dhidden: Tensor, gates: Tensor, weight: Tensor, hidden: Tensor
 
 
 def attention_forward(steps, memory, projected, query, weight, mask) -> tuple[Tensor, ...]:
-    """alpha [B, N, T] from h [B, T, K], W_ih h + b [B, T, 4K], s_1 [B, K], W_hh and mask [B, T].
+    """Alpha [B, N, T] from h [B, T, K], W_ih h + b [B, T, 4K], s_1 [B, K], W_hh and mask [B, T].
 
     As attention weights sum to 1 and the gates are linear in the context, h goes through the gates' weights once.
     Also returns the queries [N, B, K] and the entries of `step_forward`, each [N - 1, B, ...].

@@ -57,7 +57,7 @@ class Layer(nn.Module):
 
     def __init__(self, dim: int, kernel: int, dropout: float, attends: bool):
         super().__init__()
-        self.kernel = kernel
+        self.kernel = int(kernel)
         self.convolution = Normed(kernel * dim, 2 * dim, 4 * (1 - dropout))
         self.query = Normed(dim, dim) if attends else None
         self.result = Normed(dim, dim) if attends else None
@@ -164,7 +164,9 @@ class CNN(Module):
         root = inside.sum(dim=1)[:, None, None].to(keys.dtype).sqrt()
         x = self.decoder_first(embedded)
         for number, layer in enumerate(self.decoder):
-            new = layer.convolve(apply_mask(x, noise, f"decoder_{number}"), before=layer.kernel - 1)  # [B, L, D]
+            new = layer.convolve(
+                apply_mask(x, noise, f"decoder_{number}"), before=layer.kernel - 1
+            )  # [B, L, D]
             query = (layer.query(new) + embedded) * HALF  # q_i [B, L, D]
             scores = (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf)  # [B, L, W]
             attention = scores.softmax(dim=-1)  # alpha_ij [B, L, W]

@@ -109,7 +109,7 @@ class GRUAttention(Module):
     ):
         super().__init__()
         check_positive_int(words=words, actions=actions, embedding=embedding, hidden=hidden)
-        self.vocabulary, self.hidden, self.dropout = (words, actions), hidden, check_dropout(dropout)
+        self.vocabulary, self.hidden, self.dropout = (words, actions), int(hidden), check_dropout(dropout)
         given = embedding if dependency else 0
         self.word = nn.Embedding(words, embedding)
         self.action = nn.Embedding(actions, embedding) if dependency else None

@@ -81,7 +81,7 @@ class LiNetwork(Module):
             raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
         if not isinstance(strength, int | float) or not 0 <= strength < torch.inf:
             raise UsageError(f"strength has to be a finite number from 0, got {strength!r}")
-        self.vocabulary, self.units, self.strength = (words, actions), units, strength
+        self.vocabulary, self.units, self.strength = (words, actions), int(units), strength
         self.primitive = nn.Parameter(torch.empty(words - 2, primitive).uniform_(-1, 1))
         self.function = nn.Parameter(torch.empty(words - 2, function).uniform_(-1, 1))
         half = units // 2
@@ -119,7 +119,9 @@ class LiNetwork(Module):
         check_batch(self, words, lengths, steps=steps)
         return self._logits(*self.decode(words, lengths, steps, {})).argmax(dim=-1)
 
-    def encode(self, words: Words, lengths: Lengths, noise: Noise) -> tuple[EncodedStreams, tuple[Hidden, ...]]:
+    def encode(
+        self, words: Words, lengths: Lengths, noise: Noise
+    ) -> tuple[EncodedStreams, tuple[Hidden, ...]]:
         """What the decoder attends to, and its first a, h and c."""
         rows, inside = self._rows(words, lengths)
         both = {"primitive": F.embedding(rows, self.primitive), "function": F.embedding(rows, self.function)}
@@ -180,7 +182,9 @@ class LiNetwork(Module):
         """Each position's row in the embeddings, without <SOS>, and which positions are words."""
         rows = self.word_rows[words[:, 1:]]
         if rows.shape[1] > PLACES:
-            raise UsageError(f"{rows.shape[1]} words with the end, this network has {PLACES} positions; trim them")
+            raise UsageError(
+                f"{rows.shape[1]} words with the end, this network has {PLACES} positions; trim them"
+            )
         return rows, torch.arange(rows.shape[1], device=rows.device) < lengths[:, None] - 1
 
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:

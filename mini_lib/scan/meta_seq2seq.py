@@ -109,10 +109,14 @@ class MetaSeq2Seq(Module):
         self, support: Examples, query: Examples, noise: Noise
     ) -> tuple[Float[Tensor, "Q W H"], Float[Tensor, "Q 1 W"], State]:
         """The queries' contexts c_t, -inf where they belong to padding, and the decoder's first state."""
-        _, keys = self.commands(support.words[:, 1:], support.lengths - 1, noise, "support_words")  # k_j [S, H]
+        _, keys = self.commands(
+            support.words[:, 1:], support.lengths - 1, noise, "support_words"
+        )  # k_j [S, H]
         counts = (support.actions != NO_ACTION).sum(dim=1)
         _, values = self.answers(support.actions, counts, noise, "support_actions")  # v_j [S, H]
-        states, _ = self.commands(query.words[:, 1:], query.lengths - 1, noise, "query_words")  # s_t [Q, W, H]
+        states, _ = self.commands(
+            query.words[:, 1:], query.lengths - 1, noise, "query_words"
+        )  # s_t [Q, W, H]
         retrieved = attention(states.flatten(0, 1), keys, values)[0].view_as(states)
         contexts = torch.tanh(self.context(torch.cat([states, retrieved], dim=-1)))  # c_t [Q, W, H]
         last = contexts.gather(1, (query.lengths - 2)[:, None, None].expand(-1, 1, self.size))[:, 0]

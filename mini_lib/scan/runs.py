@@ -30,8 +30,18 @@ from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
 PAPER = "scan"
-MODELS = {"syntactic_attention": SyntacticAttention, "gru_attention": GRUAttention, "cnn": CNN, "li": LiNetwork}
-VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the fraction that is trained on
+MODELS = {
+    "syntactic_attention": SyntacticAttention,
+    "gru_attention": GRUAttention,
+    "cnn": CNN,
+    "li": LiNetwork,
+}
+VALIDATIONS = {
+    "tail": 0.8,
+    "random": 0.8,
+    "random tenth": 0.9,
+    "none": 1.0,
+}  # the fraction that is trained on
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,9 @@ def decode(actions: Int[Tensor, " L"]) -> list[str]:
         numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
     for number in numbers:
         if number not in range(len(names)):
-            raise UsageError(f"{number} is no action; give the ids of one command, from 0 to {len(names) - 1}")
+            raise UsageError(
+                f"{number} is no action; give the ids of one command, from 0 to {len(names) - 1}"
+            )
     return [names[number] for number in numbers]
 
 
@@ -138,7 +140,7 @@ def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) ->
 
 
 def check_batch(
-    network: nn.Module, words: Words, lengths: Lengths, actions: Actions | None = None, steps: int = 1
+    network: nn.Module, words: object, lengths: object, actions: object | None = None, steps: object = 1
 ) -> None:
     """UsageError unless these are the words, lengths and actions of B commands; `network.vocabulary` is (words, actions).
 
@@ -211,7 +213,9 @@ def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
     Commands with two of them are in neither part. The training commands are in a random order of our own.
     """
     order = simple_order() if order is None else order
-    held = {command: sum(contains_phrase(command, primitive) for primitive in primitives) for command in order}
+    held = {
+        command: sum(contains_phrase(command, primitive) for primitive in primitives) for command in order
+    }
     rest = [command for command in order if not held[command]]
     test = [command for command in order if held[command] == 1 and command not in primitives]
     train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
@@ -222,9 +226,7 @@ def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
 def _with_dax(*primitives: str) -> Split:
     """The same among all of SCAN and all commands with a fifth verb."""
     every = commands((*VERBS, NEW_VERB))
-    return _without(
-        *primitives, order=(*simple_order(), *(c for c in every if contains_phrase(c, NEW_VERB)))
-    )
+    return _without(*primitives, order=(*simple_order(), *(c for c in every if contains_phrase(c, NEW_VERB))))
 
 
 def contains_phrase(command: str, phrase: str) -> bool:

@@ -4,8 +4,7 @@ from functools import partial
 
 import torch
 
-from mini_lib.scan import cnn, gru_attention, li
-from mini_lib.scan import syntactic_attention as streams
+from mini_lib.scan import cnn, gru_attention, li, syntactic_attention as streams
 from mini_lib.scan.cnn import CNN
 from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork

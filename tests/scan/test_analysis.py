@@ -105,7 +105,12 @@ def test_forms_are_counted_by_any_key():
         "in both phrases": Fraction(0, 1),
     }
     last = analysis.by_form(commands, right, lambda command: command.split()[-1])
-    assert last == {"jump": Fraction(1, 1), "twice": Fraction(1, 2), "thrice": Fraction(0, 1), "look": Fraction(0, 1)}
+    assert last == {
+        "jump": Fraction(1, 1),
+        "twice": Fraction(1, 2),
+        "thrice": Fraction(0, 1),
+        "look": Fraction(0, 1),
+    }
     turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
     assert turn == {"turn D thrice": Fraction(1, 1)}
 

@@ -192,7 +192,11 @@ def test_noise_is_drawn_in_training_where_none_is_passed(name):
     """As much as the call needs, from torch's generator; what is passed counts in any mode, and {} is none."""
     network, inputs = CALLS[name][0](), CALLS[name][1]
     rng = torch.Generator().manual_seed(5)
-    sizes = (*inputs[0].shape, inputs[2].shape[1]) if name in NETWORKS else (3, 4, EXAMPLES.words.shape[1], EXAMPLES.actions.shape[1])
+    sizes = (
+        (*inputs[0].shape, inputs[2].shape[1])
+        if name in NETWORKS
+        else (3, 4, EXAMPLES.words.shape[1], EXAMPLES.actions.shape[1])
+    )
     noise = network.draw_noise(*sizes, rng)
     torch.manual_seed(5)
     drawn, quiet = network(*inputs), network(*inputs, {})

@@ -92,7 +92,10 @@ def test_tutorial_settings_are_small_and_can_be_changed():
     settings = tutorial_settings()
     assert (settings.split, settings.batch_size, settings.lr) == ("add_jump", 16, 4e-3)
     assert count(settings.network()) == 233_624  # facts, section 8
-    assert tutorial_settings(epochs=1, options={"syntax": 8}).to_dict()["options"] == {"syntax": 8, "semantics": 38}
+    assert tutorial_settings(epochs=1, options={"syntax": 8}).to_dict()["options"] == {
+        "syntax": 8,
+        "semantics": 38,
+    }
 
 
 # ----------------------------------------------------------------------------------------- commands
@@ -308,7 +311,9 @@ def test_killed_and_resumed_equals_uninterrupted(model, options, stacked, few, m
 
 
 def test_only_networks_of_equal_options_are_stacked(few):
-    one, two, three = (build(small(options=options), seed) for options, seed in (({}, 1), ({}, 2), ({"dropout": 0.0}, 1)))
+    one, two, three = (
+        build(small(options=options), seed) for options, seed in (({}, 1), ({}, 2), ({"dropout": 0.0}, 1))
+    )
     assert one.stack_key() == two.stack_key() != three.stack_key()
 
 

@@ -8,8 +8,7 @@ from inspect import unwrap
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch.utils.data import DataLoader
 
 from mini_lib import datasets
@@ -28,11 +27,11 @@ from mini_lib.scan.tasks import (
     WORD_COUNT,
     WORD_IDS,
     action_count,
+    contains_phrase,
     decode,
     encode,
     exactly_right,
     get_split,
-    contains_phrase,
     simple_order,
 )
 from scan import oracles
@@ -126,7 +125,9 @@ def test_the_fifth_verb_is_tested_in_all_constructions():
 
 def test_having_words_side_by_side():
     for words in ("left", "turn left", "jump"):
-        assert all(contains_phrase(command, words) == beside(command, *words.split()) for command in commands()[::15])
+        assert all(
+            contains_phrase(command, words) == beside(command, *words.split()) for command in commands()[::15]
+        )
     assert not contains_phrase("jumps", "jump")
     assert not contains_phrase("turn opposite left", "turn left")
 
@@ -245,7 +246,10 @@ def test_decoding_without_an_end():
         (lambda: encode(["jump", "hop"]), "unknown word 'hop'"),
         (lambda: encode([]), "there is no command to encode"),
         (lambda: encode("jump twice"), r"give a list of commands, such as .* got 'jump twice'"),
-        (lambda: unwrap(encode)([["walk", "left"]]), r"give a list of commands, .* got \[\['walk', 'left'\]\]"),
+        (
+            lambda: unwrap(encode)([["walk", "left"]]),
+            r"give a list of commands, .* got \[\['walk', 'left'\]\]",
+        ),
         (lambda: get_split("addjump"), "unknown split 'addjump'; did you mean 'add_jump'"),
         (lambda: unwrap(get_split)(None), "unknown split 'None'"),
         (lambda: unwrap(get_split)(["simple"]), "unknown split"),
@@ -259,7 +263,11 @@ def test_what_is_no_command_action_or_split_is_refused(call, message):
 
 def test_examples_are_a_data_set_of_commands():
     examples = encode(["jump", "walk left twice", "run", "look and run"])
-    assert (len(examples), len(examples[1:3]), len(examples[torch.tensor([True, False, False, True])])) == (4, 2, 2)
+    assert (len(examples), len(examples[1:3]), len(examples[torch.tensor([True, False, False, True])])) == (
+        4,
+        2,
+        2,
+    )
     words, length, actions = examples[1]
     assert (words.tolist(), int(length), decode(actions)) == ([0, 12, 10, 4, 8], 5, ["LEFT", "WALK"] * 2)
     batches = list(DataLoader(examples, batch_size=3))

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.module import Noise
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, MAX_WORDS, PAD, WORD_IDS, Lengths, Words
 
 SYNTAX, SEMANTICS = 64, 38  # the sizes of `scan.runs.tutorial_settings`

@@ -20,18 +20,18 @@ from mini_lib.reproduction.exercises import (
     same_but,
 )
 from mini_lib.scan import analysis
-from mini_lib.scan.runs import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, commands as all_commands, interpret, phrases
 from mini_lib.scan.gru_attention import GRUAttention
+from mini_lib.scan.runs import accuracy
 from mini_lib.scan.tasks import (
     ACTION_IDS,
     EOS,
     SOS,
     WORD_IDS,
     action_count,
+    contains_phrase,
     encode,
     get_split,
-    contains_phrase,
 )
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 

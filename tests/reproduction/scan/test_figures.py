@@ -43,7 +43,9 @@ def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttent
     words = ("<SOS>", *command.split(), "<EOS>")
     generator = torch.Generator().manual_seed(0)
     attention = torch.rand(len(right), len(words), generator=generator).softmax(dim=1)
-    return CommandAttention(command, words, right, predicted, attention, torch.tensor(source_positions(command)))
+    return CommandAttention(
+        command, words, right, predicted, attention, torch.tensor(source_positions(command))
+    )
 
 
 @pytest.fixture(autouse=True)
