@@ -221,10 +221,7 @@ class Dictionary(NamedTuple):
 def dictionary(model: nn.Module) -> Dictionary:
     """The probability of every action when all attention is on one word: softmax f(m_j)."""
     if _streams_of(model).sequence is not None or model.syntax_action:
-        raise UsageError(
-            "with sequential semantics or syntax-action an action does not depend on the attended word alone, so "
-            "there is no dictionary; give a network whose two streams are kept apart"
-        )
+        raise UsageError("there is no dictionary: its actions do not depend on the attended word alone")
     words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < model.vocabulary[0]]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.vocabulary[1]]
     one_word = torch.eye(model.vocabulary[0], device=model.word.weight.device)
@@ -281,10 +278,8 @@ def accuracy_swapping_semantics(
 
 
 def _swapped(model: nn.Module, commands: Sequence[str], word: str, by: str) -> list[str]:
-    known = (*WORDS, NEW_VERB)
-    if {word, by} - {*known}:  # offer only what the network has
-        known = [each for each in known if WORD_IDS[each] < _streams_of(model).vocabulary[0]]
-    check_names("word", [word, by], known)
+    _streams_of(model)
+    check_names("word", [word, by], (*WORDS, NEW_VERB))
     return [" ".join(by if each == word else each for each in text.split()) for text in commands]
 
 

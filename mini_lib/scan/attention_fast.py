@@ -47,7 +47,7 @@ def attend(
 
 
 class Loop(Function):
-    """`forward(*inputs)`, whose first output has a gradient: `backward` of that of the output, inputs and outputs."""
+    """`forward(*inputs)`, of which the first output is the result, and `backward` gives the gradients."""
 
     generate_vmap_rule = True
 

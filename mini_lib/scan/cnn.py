@@ -16,19 +16,8 @@ from torch.nn import functional as F
 from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_dropout, dropout_masks
 from mini_lib.module import Module, Noise, noise_or_draw
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    EOS,
-    NO_ACTION,
-    WORD_COUNT,
-    Actions,
-    Lengths,
-    Logits,
-    Words,
-    apply_mask,
-    check_batch,
-)
+from mini_lib.scan import tasks
+from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
 PLACES = 1024  # rows of each table of positions
 HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
@@ -73,8 +62,8 @@ class CNN(Module):
     """Stacked gated convolutions encode, causal ones with attention in every layer decode.
 
     Called like `SyntacticAttention`. Encoder: x = dropout(word + position) goes through a linear layer; in each
-    layer, x <- (glu(conv(dropout(x))) + x) sqrt(1/2), windows centered; a linear layer gives the keys k_j. Values are
-    (k_j + the input embedding) sqrt(1/2). The gradient through k is divided by twice the number of attention layers.
+    layer, x <- (glu(conv(dropout(x))) + x) sqrt(1/2), windows centered; a linear layer gives the keys k_j. Values
+    are (k_j + the input embedding) sqrt(1/2). The gradient of k is divided by twice the number of attention layers.
 
     Decoder, over <EOS> y_1 ... y_{L-1}: the same with windows that end at their own position, and between unit and
     residual the attention q_i = (W x_i + the target embedding) sqrt(1/2), alpha_ij = softmax_j q_i . k_j,
@@ -86,14 +75,11 @@ class CNN(Module):
     and before the logits.
 
     Example:
-        >>> import torch
-        >>> from mini_lib.scan import CNN
-        >>> network = CNN(dim=8, kernel=3, layers=2, words=16, actions=8)
-        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
-        >>> actions = torch.randint(8, (4, 6))
-        >>> loss(network(words, lengths, actions), actions).backward()  # teacher forcing
-        >>> network.eval().predict(words, lengths, steps=9).shape
-        torch.Size([4, 9])
+        >>> from mini_lib.scan import CNN, encode
+        >>> network, examples = CNN(dim=8, kernel=3, layers=2), encode(["jump twice", "walk"])
+        >>> loss(network(*examples.tensors), examples.actions).backward()  # teacher forcing
+        >>> network.eval().predict(examples.words, examples.lengths, steps=9).shape
+        torch.Size([2, 9])
     """
 
     def __init__(
@@ -102,8 +88,8 @@ class CNN(Module):
         kernel: int = 5,
         layers: int = 6,
         dropout: float = 0.25,
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
     ):
         super().__init__()
         check_positive_int(dim=dim, kernel=kernel, layers=layers, words=words, actions=actions)
@@ -120,7 +106,7 @@ class CNN(Module):
         """Logits, with the right last actions as input."""
         check_batch(self, words, lengths, actions)
         noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
-        last = F.pad(actions[:, :-1], (1, 0), value=ACTION_IDS[EOS])
+        last = F.pad(actions[:, :-1], (1, 0), value=tasks.END)
         return self.decode(last, *self.encode(words, lengths, noise), noise)
 
     @torch.no_grad()
@@ -128,7 +114,7 @@ class CNN(Module):
         """The most probable actions, with the network's own last ones as input."""
         check_batch(self, words, lengths, steps=steps)
         encoded = self.encode(words, lengths, {})
-        actions = torch.full_like(words[:, :1], ACTION_IDS[EOS])
+        actions = torch.full_like(words[:, :1], tasks.END)
         for _ in range(steps):
             now = self.decode(actions, *encoded, {})[:, -1:].argmax(dim=-1)
             actions = torch.cat([actions, now], dim=1)

@@ -1,7 +1,6 @@
 """Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018).
 
-Details are those of the code released with that paper, since its text does not give all of them. One row of Table 1
-is called "- dep"; which switches of the code it means is our inference.
+Details are those of the code released with that paper.
 
 Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij its attention weight
 on word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of an
@@ -18,20 +17,9 @@ from torch.nn import functional as F
 from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_dropout, dropout_masks, rnn_uniform_
 from mini_lib.module import Module, Noise, noise_or_draw
+from mini_lib.scan import tasks
 from mini_lib.scan.recurrent import both_directions
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    ACTION_IDS,
-    EOS,
-    NO_ACTION,
-    WORD_COUNT,
-    Actions,
-    Lengths,
-    Logits,
-    Words,
-    apply_mask,
-    check_batch,
-)
+from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
 
 class GRUCell(nn.Module):
@@ -87,21 +75,17 @@ class GRUAttention(Module):
     anywhere, so the decoder sees contexts only.
 
     Example:
-        >>> import torch
-        >>> from mini_lib.scan import GRUAttention
-        >>> network = GRUAttention(words=16, actions=8, hidden=12)
-        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
-        >>> actions = torch.randint(8, (4, 6))
-        >>> logits = network(words, lengths, actions)  # teacher forcing: the right last actions are input
-        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
-        >>> network.eval().predict(words, lengths, steps=9).shape
-        torch.Size([4, 9])
+        >>> from mini_lib.scan import GRUAttention, encode
+        >>> network, examples = GRUAttention(hidden=12), encode(["jump twice", "walk"])
+        >>> loss(network(*examples.tensors), examples.actions).backward()  # teacher forcing
+        >>> network.eval().predict(examples.words, examples.lengths, steps=9).shape
+        torch.Size([2, 9])
     """
 
     def __init__(
         self,
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
         embedding: int = 64,
         hidden: int = 256,
         dropout: float = 0.2,
@@ -191,7 +175,7 @@ def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
 
     As in the released code, actions after the network's own first <EOS> do not count.
     """
-    ends = logits.argmax(dim=-1) == ACTION_IDS[EOS]
+    ends = logits.argmax(dim=-1) == tasks.END
     over = ends.cumsum(dim=1) - ends.long() > 0
     counted = (actions != NO_ACTION) & ~over
     each = F.cross_entropy(logits.mT, actions, reduction="none")

@@ -34,10 +34,10 @@ class EncodedStreams(NamedTuple):
 
 
 class LiNetwork(Module):
-    """Function embeddings place the attention, primitive embeddings are attended to; called like `SyntacticAttention`.
+    """Function embeddings place the attention, primitive embeddings are attended to.
 
-    Each word has a primitive p (k_p features) and a function f (k_f). Both get standard normal noise, drawn for
-    every position of every command, and a `penalty` on their squares, so they carry little.
+    Called like `SyntacticAttention`. Each word has a primitive p (k_p features) and a function f (k_f). Both get
+    standard normal noise, drawn for every position, and a `penalty` on their squares, so they carry little.
 
     Function stream: a bidirectional LSTM, H/2 units per direction, reads f; m_j are its states. The decoder LSTM
     starts with h and c exchanged: h_0 is the encoder's last c, and c_0 its last h (forward, then backward). Step t
@@ -197,7 +197,7 @@ class LiNetwork(Module):
 
 
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
-    """Cross-entropy, summed over a command's actions and averaged over commands; `LiNetwork.penalty` comes on top."""
+    """Cross-entropy, summed over a command's actions and averaged over commands, without the penalty."""
     total = F.cross_entropy(
         logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"
     )

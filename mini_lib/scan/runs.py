@@ -16,15 +16,7 @@ from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.syntactic_attention import SyntacticAttention
-from mini_lib.scan.tasks import (
-    ACTION_IDS,
-    NO_ACTION,
-    WORD_IDS,
-    Examples,
-    encode,
-    exactly_right,
-    get_split,
-)
+from mini_lib.scan.tasks import ACTION_IDS, NO_ACTION, WORD_IDS, Examples, encode, exactly_right, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun

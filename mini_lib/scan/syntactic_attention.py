@@ -1,8 +1,8 @@
 """Syntactic Attention: one stream decides where to attend, the other what to output (Russin et al. 2020, "Model").
 
-Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij its attention
-weight on word j, d_i the meaning that it retrieves. B commands, T words, N steps, A actions, M features of a
-meaning, K features of a role.
+Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij its
+attention weight on word j, d_i the meaning that it retrieves. B commands, T words, N steps, A actions, M features of
+a meaning, K features of a role.
 """
 
 from typing import NamedTuple
@@ -15,19 +15,9 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
 from mini_lib.module import Module, Noise, noise_or_draw
-from mini_lib.scan import attention_fast as fast
+from mini_lib.scan import attention_fast as fast, tasks
 from mini_lib.scan.recurrent import BiLSTM
-from mini_lib.scan.tasks import (
-    ACTION_COUNT,
-    NO_ACTION,
-    WORD_COUNT,
-    Actions,
-    Lengths,
-    Logits,
-    Words,
-    apply_mask,
-    check_batch,
-)
+from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
 
 class StreamsTrace(NamedTuple):
@@ -93,8 +83,8 @@ class SyntacticAttention(Module):
 
     def __init__(
         self,
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
         syntax: int = 200,
         semantics: int = 120,
         dropout: float = 0.5,

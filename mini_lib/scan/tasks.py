@@ -29,7 +29,7 @@ RELEASED_ACTIONS = f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK"
 WORD_IDS = {word: number for number, word in enumerate([*RELEASED_WORDS.split(), NEW_VERB])}
 ACTION_IDS = {action: number for number, action in enumerate([*RELEASED_ACTIONS.split(), NEW_VERB.upper()])}
 WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
-NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
+NO_ACTION, END = ACTION_IDS[SOS], ACTION_IDS[EOS]  # NO_ACTION pads actions; it is never a target
 # Of a command with its start and its end, and of its actions with their end:
 MAX_WORDS, MAX_ACTIONS = 11, 49
 # A held-out primitive is shown alone, once for every 9 other commands: a tenth of the file.
@@ -121,8 +121,8 @@ def _action_ids(text: str) -> tuple[int, ...]:
 def decode(actions: Int[Tensor, " L"]) -> list[str]:
     """Return the names of actions up to <EOS>."""
     numbers, names = torch.as_tensor(actions).tolist(), list(ACTION_IDS)
-    if ACTION_IDS[EOS] in numbers:
-        numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
+    if END in numbers:
+        numbers = numbers[: numbers.index(END)]
     for number in numbers:
         if number not in range(len(names)):
             raise UsageError(
@@ -142,7 +142,7 @@ def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) ->
 def check_batch(
     network: nn.Module, words: object, lengths: object, actions: object | None = None, steps: object = 1
 ) -> None:
-    """UsageError unless these are the words, lengths and actions of B commands; `network.vocabulary` is (words, actions).
+    """UsageError unless these are words, lengths and actions of B commands, within the network's `vocabulary`.
 
     Shapes and types are always checked. Values are read on a CPU, and on a GPU only where no gradient is recorded.
     """

@@ -1,4 +1,4 @@
-"""The grammar against a second implementation: every command, every action's word, every command and nothing else."""
+"""The grammar against a second implementation: every command, every action's word, nothing else."""
 
 from functools import cache
 from inspect import unwrap

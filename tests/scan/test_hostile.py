@@ -1,4 +1,4 @@
-"""Networks under reduced precision, compilation and wrong input: they compute, or say in one sentence what is wrong."""
+"""Networks in half precision, compiled, and with wrong input, which gets one sentence."""
 
 import copy
 import pickle
@@ -196,7 +196,7 @@ def test_networks_that_cannot_be_made_are_refused(kind, options, message):
 
 
 def test_attend_says_what_it_takes():
-    with pytest.raises(UsageError, match="only a SyntacticAttention has two streams .* is a str"):
+    with pytest.raises(UsageError, match="this network is a str"):
         unwrap(analysis.attend)("walk", "jump")
 
 
