@@ -4,14 +4,20 @@ from .errors import UsageError as UsageError
 from .esbn.esbn import ESBN as ESBN
 from .esbn.network import TemporalContextNorm as TemporalContextNorm
 from .esbn.recurrent_baselines import LSTM as LSTM, MNM as MNM, NTM as NTM
-from .esbn.relational_baselines import PrediNet as PrediNet, RelationNet as RelationNet
-from .esbn.relational_baselines import TemporalRelationNet as TemporalRelationNet, Transformer as Transformer
+from .esbn.relational_baselines import (
+    PrediNet as PrediNet,
+    RelationNet as RelationNet,
+    TemporalRelationNet as TemporalRelationNet,
+    Transformer as Transformer,
+)
 from .esbn.tasks import make_problems as make_problems
 from .files import load as load, trained as trained
 from .functions.extrapolation import extrapolate as extrapolate
 from .functions.tasks import sample_curves as sample_curves
-from .functions.transformer import OneDTransformer as OneDTransformer
-from .functions.transformer import RelationalTransformer as RelationalTransformer
+from .functions.transformer import (
+    OneDTransformer as OneDTransformer,
+    RelationalTransformer as RelationalTransformer,
+)
 from .grid.relations import Abstractor as Abstractor, CoRelNet as CoRelNet
 from .kanerva.network import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
 from .kanerva.product_memory import ProductMemory as ProductMemory

@@ -201,8 +201,8 @@ def dropout_masks(
     }
 
 
-def check_dropout(dropout: float) -> float:
+def check_dropout(dropout: object) -> float:
     """The rate itself; UsageError unless it is at least 0 and below 1."""
-    if not 0 <= dropout < 1:
+    if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
         raise UsageError(f"a dropout rate is at least 0 and below 1, got {dropout!r}")
     return dropout

@@ -20,7 +20,7 @@ from mini_lib.kanerva.models import MODELS as KANERVA
 from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan import runs as scan_runs, tasks
-from mini_lib.scan.models import MODELS as SCAN
+from mini_lib.scan.runs import MODELS as SCAN
 from mini_lib.training import TrainingRun, TrainingStack
 
 CPU = torch.device("cpu")
@@ -85,7 +85,7 @@ def short_commands(monkeypatch):
     """Commands of SCAN with two actions at most, since the other device computes one operation after another."""
     commands = [f"{verb}{end}" for verb in ("walk", "look", "run", "jump") for end in ("", " twice", " left")]
     monkeypatch.setattr(scan_runs, "get_split", lambda name: tasks.Split(commands, commands[:5]))
-    monkeypatch.setattr(tasks, "MOST_ACTIONS", 3)
+    monkeypatch.setattr(tasks, "MAX_ACTIONS", 3)
 
 
 def test_every_network_is_here():

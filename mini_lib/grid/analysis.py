@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import NO_ACTION, encode, get_split, has
+from mini_lib.scan.tasks import NO_ACTION, contains_phrase, encode, get_split
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
@@ -102,12 +102,16 @@ def curves_exchanged() -> Exchanges:
 def commands_exchanged() -> Exchanges:
     """Content: *look* for *run*, both trained in every construction. Structure: *after* for *and*."""
     known = get_split("add_jump_and_dax").train
-    known = [c for c in known if has(c, "run") and has(c, "and") and not has(c, "look")]
+    known = [
+        c
+        for c in known
+        if contains_phrase(c, "run") and contains_phrase(c, "and") and not contains_phrase(c, "look")
+    ]
     drawn = torch.randperm(len(known), generator=torch_rng(0, "commands to exchange"))[:MEASURED]
     before = [known[number] for number in drawn.tolist()]
     content = [c.replace("run", "look") for c in before]
     structure = [c.replace(" and ", " after ") for c in before]
-    return Exchanges(*(tuple(encode(commands)) for commands in (before, content, structure)))
+    return Exchanges(*(encode(commands).tensors for commands in (before, content, structure)))
 
 
 @torch.no_grad()

@@ -7,11 +7,19 @@ from torch import nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.module import Noise
-from mini_lib.scan.models import SyntacticAttention
-from mini_lib.scan.models.calls import Actions, Lengths, Logits, Words, masked, noise_of
-from mini_lib.scan.models.syntactic_attention import StreamsTrace
-from mini_lib.scan.tasks import ACTION_IDS, MOST_WORDS, PAD, WORD_IDS
+from mini_lib.module import Noise, noise_or_draw
+from mini_lib.scan.syntactic_attention import StreamsTrace, SyntacticAttention
+from mini_lib.scan.tasks import (
+    ACTION_IDS,
+    MAX_WORDS,
+    PAD,
+    WORD_IDS,
+    Actions,
+    Lengths,
+    Logits,
+    Words,
+    apply_mask,
+)
 
 SYNTAX, SEMANTICS = 64, 38  # the sizes of `scan.runs.tutorial_settings`
 WORD_FEATURES = 32  # of the vectors that a mechanism receives
@@ -33,7 +41,7 @@ class CommandNetwork(nn.Module):
     >>> from mini_lib.esbn.recurrent_baselines import LSTM
     >>> from mini_lib.scan.tasks import encode
     >>> network = CommandNetwork(lambda: LSTM(WORD_FEATURES, 1))
-    >>> words, lengths, actions = encode(["jump", "look twice"])
+    >>> words, lengths, actions = encode(["jump", "look twice"]).tensors
     >>> network(words, lengths, actions).shape  # logits of every action
     torch.Size([2, 3, 9])
     """
@@ -43,18 +51,18 @@ class CommandNetwork(nn.Module):
         if features < VOCABULARY["words"]:
             raise UsageError(f"{VOCABULARY['words']} words need as many features, got {features}")
         self.streams = syntactic_attention()
-        for unused in ("word", "neighbours", "roles", "ends"):  # of its syntax stream
+        for unused in ("word", "neighbors", "roles", "ends"):  # of its syntax stream
             setattr(self.streams, unused, None)
         orthogonal = torch.eye(VOCABULARY["words"], features) * features**0.5  # of the size of normal numbers
         self.streams.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
         with torch.device("meta"):  # where nothing is drawn
-            size = make_core().states(torch.zeros(1, MOST_WORDS, features)).shape[-1]
+            size = make_core().states(torch.zeros(1, MAX_WORDS, features)).shape[-1]
         self.role = nn.Linear(size, 2 * SYNTAX)
         self.core = make_core()
 
     def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; of `actions` only the number of steps counts."""
-        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
+        noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
         return self.trace(words, lengths, actions.shape[1], noise).logits
 
     @torch.no_grad()
@@ -64,18 +72,18 @@ class CommandNetwork(nn.Module):
 
     def trace(self, words: Words, lengths: Lengths, steps: int, noise: Noise | None = None) -> StreamsTrace:
         """Record of all steps; noise is of meanings alone."""
-        meanings = masked(self.streams.meaning(words), noise or {}, "meaning")  # m_j [B, T, M]
-        padded = F.pad(words, (0, MOST_WORDS - words.shape[1]), value=WORD_IDS[PAD])
+        meanings = apply_mask(self.streams.meaning(words), noise or {}, "meaning")  # m_j [B, T, M]
+        padded = F.pad(words, (0, MAX_WORDS - words.shape[1]), value=WORD_IDS[PAD])
         roles = self.role(self.core.states(self.streams.word(padded)))[:, : words.shape[1]]  # h_j [B, T, K]
         inside = (torch.arange(words.shape[1], device=words.device) < lengths[:, None]).to(roles.dtype)
         mean = (roles * inside[..., None]).sum(dim=1) / lengths[:, None]
         query = torch.relu(self.streams.first_query(mean))  # s_1 [B, K]
-        attention = self.streams.steer(roles, query, lengths, steps)  # alpha_ij [B, N, T]
-        return StreamsTrace(meanings, roles, attention, self.streams.say(attention, meanings))
+        attention = self.streams.attend(roles, query, lengths, steps)  # alpha_ij [B, N, T]
+        return StreamsTrace(meanings, roles, attention, self.streams.logits(attention, meanings))
 
-    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
         """Dropout masks of a word's meaning."""
-        return self.streams.noise(batch, words, steps, generator)
+        return self.streams.draw_noise(batch, words, steps, generator)
 
 
 def syntactic_attention(sequential_semantics: bool = False) -> SyntacticAttention:

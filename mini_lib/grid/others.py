@@ -12,7 +12,7 @@ from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.kanerva.memory import MachineWeights, Prior, address, initial_means, predictive, write_item
 from mini_lib.layers import check_sequences, linear
 from mini_lib.module import Module
-from mini_lib.scan.models.recurrent import BiLSTM
+from mini_lib.scan.recurrent import BiLSTM
 
 LEAST_NOISE = 0.05
 

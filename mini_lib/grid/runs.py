@@ -20,10 +20,10 @@ from mini_lib.grid import analysis, tasks
 from mini_lib.grid.commands import WORD_FEATURES, CommandNetwork, syntactic_attention
 from mini_lib.grid.networks import GIVEN, MODELS, STREAMS, CurveNetwork, GlyphNetwork, build_core
 from mini_lib.grid.tasks import ITEMS, OBSERVED, RULES
-from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.models.syntactic_attention import loss as command_loss
 from mini_lib.scan.recipes import RECIPES, noise
-from mini_lib.scan.tasks import MOST_WORDS, Examples
+from mini_lib.scan.runs import accuracy
+from mini_lib.scan.syntactic_attention import loss as command_loss
+from mini_lib.scan.tasks import MAX_WORDS, Examples
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
@@ -100,7 +100,7 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(lambda: self._core(1, MOST_WORDS))
+            return CommandNetwork(lambda: self._core(1, MAX_WORDS))
         # What all mechanisms share is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
             read = nn.Linear(1, FEATURES)
@@ -265,8 +265,8 @@ def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, 
     """Exact matches in percent of each part by name, and of familiar commands the loss."""
     device, familiar = next(model.parameters()).device, parts["familiar"]
     losses = []
-    for part in familiar.of_like_length():
-        words, lengths, actions = familiar[part].trimmed().to(device)
+    for part in familiar.length_buckets():
+        words, lengths, actions = familiar[part].trimmed().to(device).tensors
         losses.append(len(part) * command_loss(model(words, lengths, actions), actions).item())
     found = {name: accuracy(model, part) for name, part in parts.items()}
-    return found | {"familiar_loss": sum(losses) / len(familiar.lengths)}
+    return found | {"familiar_loss": sum(losses) / len(familiar)}

@@ -15,7 +15,7 @@ from mini_lib.errors import check_positive_int
 from mini_lib.esbn.tasks import IMAGES, Problems, make_problems
 from mini_lib.functions.tasks import STEPS, evaluation_curves, rows_by_kind
 from mini_lib.scan.grammar import NEW_VERB
-from mini_lib.scan.tasks import Examples, encode, get_split, has
+from mini_lib.scan.tasks import Examples, contains_phrase, encode, get_split
 from mini_lib.seeding import numpy_rng
 
 HIDDEN = IMAGES  # the number of the glyph that is not shown
@@ -141,7 +141,7 @@ def command_data(seed: int) -> CommandData:
     drawn = numpy_rng(seed, "familiar commands").choice(len(known), len(known) // 10, replace=False)
     kept = {known[number] for number in drawn}
     tests = {"familiar": sorted(kept)} | {
-        verb: [command for command in test if has(command, verb)] for verb in ("jump", NEW_VERB)
+        verb: [command for command in test if contains_phrase(command, verb)] for verb in ("jump", NEW_VERB)
     }
     shown = [command for command in train if command not in kept]
     tests["training"] = sorted({*shown})[:: len({*shown}) // len(kept)][: len(kept)]

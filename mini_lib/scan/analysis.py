@@ -1,11 +1,11 @@
-"""What is measured inside a trained Syntactic Attention, and where it goes wrong.
+"""What happens inside a trained Syntactic Attention, and where it goes wrong.
 
-Every action is the meaning of one word of its command (`grammar.derive`): of a verb, or of left and right. A network
-that follows the grammar attends to that word, the action's own word; at the last step it has <EOS> to say.
+Every action is the meaning of one word of its command, its source (`grammar.derive`): of a verb, or of left and
+right. A network that follows the grammar attends to that word; at the last step its output is <EOS>.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -13,66 +13,45 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.scan.grammar import (
-    DIRECTIONS,
-    NEW_VERB,
-    VERBS,
-    WORDS,
-    Phrase,
-    derive,
-    parse,
-)
-from mini_lib.scan.models import SyntacticAttention
+from mini_lib.errors import UsageError, check_names
+from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive, parse
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import (
     ACTION_IDS,
     EOS,
-    MOST_ACTIONS,
+    MAX_ACTIONS,
     NO_ACTION,
     SOS,
-    TOGETHER,
     WORD_IDS,
     Examples,
+    contains_phrase,
     decode,
     encode,
     exactly_right,
-    has,
 )
 
 ACTION_NAMES = tuple(ACTION_IDS)
 VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
 ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
+BOTH = "in both phrases"
 
 
-def _streams_of(model: nn.Module) -> SyntacticAttention:
-    """The network itself; UsageError for one that is no Syntactic Attention and has no two streams to look into."""
+def _streams_of(model: object) -> SyntacticAttention:
     if not isinstance(model, SyntacticAttention):
-        raise UsageError(
-            f"only Syntactic Attention has two streams to look into, this network is a {type(model).__name__}; "
-            "give a SyntacticAttention"
-        )
+        kind = type(model).__name__
+        raise UsageError(f"only a SyntacticAttention has two streams to analyze; this network is a {kind}")
     return model
 
 
-def _encode_for(model: nn.Module, commands: Sequence[str]) -> Examples:
-    """Commands as numbers, on the CPU."""
-    examples = encode(commands)
-    if int(examples.words.max()) >= _streams_of(model).meaning.num_embeddings:
+def _encode_for(model: object, commands: Sequence[str]) -> Examples:
+    """Commands as ids, on the CPU; UsageError if the network is another one or lacks a word."""
+    known, examples = _streams_of(model).vocabulary[0], encode(commands)
+    if int(examples.words.max()) >= known:
         raise UsageError(
-            f"this network has no place for {NEW_VERB!r}, as it was not trained on the split add_dax; leave it out"
+            f"this network was not trained on the word {NEW_VERB!r} (split add_dax); leave it out"
         )
     return examples
-
-
-def _words_of(model: SyntacticAttention) -> tuple[str, ...]:
-    """The words of commands that the network has: the fifth verb if it was trained on the split add_dax."""
-    return tuple(word for word in (*WORDS, NEW_VERB) if WORD_IDS[word] < model.meaning.num_embeddings)
-
-
-def _device_of(model: nn.Module) -> torch.device:
-    """The device on which the network lies; examples go there, and what is measured comes back to the CPU."""
-    return next(model.parameters()).device
 
 
 # ------------------------------------------------------------------------------------------------ one command
@@ -81,18 +60,29 @@ def _device_of(model: nn.Module) -> torch.device:
 class CommandAttention(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    command: str  #: as it was asked.
+    command: str  #: the command.
     words: tuple[str, ...]  #: from <SOS> to <EOS>.
     right: tuple[str, ...]  #: the right actions, then <EOS>.
     predicted: tuple[str, ...]  #: the network's action at each step.
     attention: Tensor  #: alpha_ij. [N, T]
-    own: Tensor  #: the place among the words of each right action's own word. [N]
+    source: Tensor  #: position among the words of each right action's source. [N]
 
 
 @torch.no_grad()
 def attend(model: nn.Module, command: str) -> CommandAttention:
-    """Follow one command through the network."""
-    words, lengths, actions = _encode_for(model, [command]).to(_device_of(model))
+    """Follow one command through the network.
+
+    `mini_lib.reproduction.scan.figures.attention_map` draws the result.
+
+    Example:
+        >>> from mini_lib import trained
+        >>> found = attend(trained("syntactic_attention"), "jump twice")
+        >>> found.words, found.predicted
+        (('<SOS>', 'jump', 'twice', '<EOS>'), ('JUMP', 'JUMP', '<EOS>'))
+        >>> found.attention.argmax(dim=1).tolist()  # both JUMPs attend to word 1, their source
+        [1, 1, 0]
+    """
+    words, lengths, actions = _encode_for(model, [command]).to(model.word.weight.device).tensors
     trace = model.trace(words, lengths, actions.shape[1])
     return CommandAttention(
         command,
@@ -100,56 +90,46 @@ def attend(model: nn.Module, command: str) -> CommandAttention:
         tuple(ACTION_NAMES[i] for i in actions[0]),
         tuple(ACTION_NAMES[i] for i in trace.logits[0].argmax(dim=-1).cpu()),
         trace.attention[0].cpu(),
-        torch.tensor(own_places(command)),
+        torch.tensor(source_positions(command)),
     )
 
 
-@cache
-def own_places(command: str) -> list[int]:
-    """The place of each action's own word among the words with <SOS>; for the end, the place of <EOS>."""
+def source_positions(command: str) -> list[int]:
+    """Position of each action's source among the words with <SOS>; for the end, that of <EOS>."""
     return [1 + step.word for step in derive(command)] + [1 + len(command.split())]
-
-
-# ------------------------------------------------------------------------------------------------ counts
-
-
-class Share(NamedTuple):
-    """So many of so many."""
-
-    right: int  #: how many.
-    count: int  #: of how many.
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1; not a number where there is nothing to share."""
-        return self.right / self.count if self.count else float("nan")
-
-    @property
-    def percent(self) -> float:
-        """The share from 0 to 100."""
-        return 100 * self.share
-
-
-def _share_of(hits: Bool[Tensor, "..."], among: Bool[Tensor, "..."]) -> Share:
-    """How many of the places marked in `among` are marked in `hits` too."""
-    return Share(int((hits & among).sum()), int(among.sum()))
 
 
 # ------------------------------------------------------------------------------------------------ many commands
 
 
-class Steps(NamedTuple):
+class Fraction(NamedTuple):
+    """k of n."""
+
+    k: int  #: how many.
+    n: int  #: of how many.
+
+    @property
+    def percent(self) -> float:
+        """From 0 to 100; NaN if n is 0."""
+        return 100 * self.k / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
     """What a network does with N commands at each of their steps, at most L; -1 where a command has no such step."""
 
-    examples: Examples  #: the commands as numbers.
-    predicted: Tensor  #: number of the network's action. [N, L]
-    own: Tensor  #: place of the right action's own word among the words. [N, L]
-    looked: Tensor  #: place of the word that has most attention. [N, L]
-    weight: Tensor  #: attention on the own word. [N, L]
+    examples: Examples  #: the commands as ids.
+    predicted: Int[Tensor, "N L"]  #: id of the network's action.
+    source: Int[Tensor, "N L"]  #: position of the right action's source among the words.
+    attended: Int[Tensor, "N L"]  #: position of the word with most attention.
+    weight: Float[Tensor, "N L"]  #: attention on the source.
 
-    def __getitem__(self, which) -> "Steps":
+    def __len__(self) -> int:
+        return len(self.predicted)
+
+    def __getitem__(self, index: slice | Tensor) -> "Steps":
         """Index by slice, integer or boolean tensor."""
-        return Steps(*(part[which] for part in tuple(self)))
+        return Steps(*(part[index] for part in vars(self).values()))
 
     @property
     def right(self) -> Bool[Tensor, " N"]:
@@ -157,7 +137,7 @@ class Steps(NamedTuple):
         return exactly_right(self.predicted, self.examples.actions)
 
     @property
-    def there(self) -> Bool[Tensor, "N L"]:
+    def exists(self) -> Bool[Tensor, "N L"]:
         """Which steps the commands have."""
         return self.examples.actions != NO_ACTION
 
@@ -168,88 +148,70 @@ class Steps(NamedTuple):
 
 @torch.no_grad()
 def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
-    """Follow many commands through the network, those of like length together; the counts below start from this."""
-    examples, device = _encode_for(model, commands), _device_of(model)
-    own = [torch.tensor(own_places(command)) for command in commands]
-    own = torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1)
-    predicted, looked = torch.full_like(own, -1), torch.full_like(own, -1)
-    weight = torch.full(own.shape, -1.0)
-    for part in examples.of_like_length():
-        words, lengths, actions = examples[part].trimmed().to(device)
+    """Follow many commands through the network, those of similar length together."""
+    examples = _encode_for(model, commands)
+    source = [torch.tensor(source_positions(command)) for command in commands]
+    source = nn.utils.rnn.pad_sequence(source, batch_first=True, padding_value=-1)
+    predicted, attended = torch.full_like(source, -1), torch.full_like(source, -1)
+    weight = torch.full(source.shape, -1.0)
+    for part in examples.length_buckets():
+        words, lengths, actions = examples[part].trimmed().to(model.word.weight.device).tensors
         steps = actions.shape[1]
-        trace, mine = model.trace(words, lengths, steps), own[part, :steps]
-        there, attention = mine >= 0, trace.attention.cpu()
-        on_own = attention.gather(2, mine.clamp(min=0)[..., None]).squeeze(-1)
-        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(there, -1)
-        looked[part, :steps] = attention.argmax(dim=-1).where(there, -1)
-        weight[part, :steps] = on_own.where(there, -1.0)
-    return Steps(examples, predicted, own, looked, weight)
+        trace, right = model.trace(words, lengths, steps), source[part, :steps]
+        exists, attention = right >= 0, trace.attention.cpu()
+        on_source = attention.gather(2, right.clamp(min=0)[..., None]).squeeze(-1)
+        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(exists, -1)
+        attended[part, :steps] = attention.argmax(dim=-1).where(exists, -1)
+        weight[part, :steps] = on_source.where(exists, -1.0)
+    return Steps(examples, predicted, source, attended, weight)
 
 
-class OwnWord(NamedTuple):
-    """At how many steps the own word of the right action has most attention."""
-
-    verbs: Share  #: where a verb's action is right.
-    turns: Share  #: where LEFT or RIGHT is right.
-
-
-def own_word(steps: Steps) -> OwnWord:
-    """How often attention is on the own word, over the steps of all these commands."""
-    hits = steps.looked == steps.own
-    return OwnWord(_share_of(hits, steps.of(*VERB_ACTIONS)), _share_of(hits, steps.of(*TURNS)))
+def source_hits(steps: Steps) -> dict[str, Fraction]:
+    """At how many steps the source has most attention: of "verbs" and of "turns", LEFT and RIGHT."""
+    hits, kinds = steps.attended == steps.source, {"verbs": VERB_ACTIONS, "turns": TURNS}
+    asked = {kind: steps.of(*actions) for kind, actions in kinds.items()}
+    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in asked.items()}
 
 
 # ------------------------------------------------------------------------------------------------ errors
 
-BOTH = "in both phrases"
-_parsed = cache(parse)
-
 
 def by_form(
     commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], key: Callable[[str], str]
-) -> dict[str, Share]:
-    """How many commands of each form are right; the key gives a command's form. In order of first appearance.
-
-    `steps.right` says which are right; `construction` gives a key.
-    """
+) -> dict[str, Fraction]:
+    """How many commands of each form are right, in order of first appearance; `key` returns a command's form."""
     found: dict[str, list[bool]] = {}
     for command, good in zip(commands, right, strict=True):
         found.setdefault(key(command), []).append(bool(good))
-    return {form: Share(sum(each), len(each)) for form, each in found.items()}
+    return {form: Fraction(sum(each), len(each)) for form, each in found.items()}
 
 
 def construction(words: str = "jump") -> Callable[[str], str]:
-    """A key: the form of the phrase that holds these words, such as "U around D twice".
+    """Make a key for `by_form`: the form of the phrase with these words, such as "U around D twice".
 
     Commands with the words in both of their phrases are one form of their own.
     """
 
     def form(command: str) -> str:
-        parsed, held = _parsed(command), _holding(command, words)
-        return BOTH if len(held) > 1 else parsed.phrases[held[0]].form
+        held = [phrase.form for phrase in parse(command).phrases if contains_phrase(str(phrase), words)]
+        if not held:
+            raise UsageError(f"no phrase of {command!r} contains {words!r}; give commands that do")
+        return BOTH if len(held) > 1 else held[0]
 
     return form
-
-
-def _holding(command: str, words: str) -> list[int]:
-    """Which phrases of a command hold these words: 0, 1 or both."""
-    held = [place for place, phrase in enumerate(_parsed(command).phrases) if has(str(phrase), words)]
-    if not held:
-        raise UsageError(f"no phrase of {command!r} holds {words!r}; give commands that do")
-    return held
 
 
 # ------------------------------------------------------------------------------------------------ words alone
 
 
 class Dictionary(NamedTuple):
-    """What each word says alone."""
+    """The output for each word alone."""
 
     words: tuple[str, ...]  #: the rows.
     actions: tuple[str, ...]  #: the columns.
     probabilities: Tensor  #: every row sums to 1. [words, actions]
 
-    def says(self) -> dict[str, str]:
+    def best(self) -> dict[str, str]:
         """The most probable action of each word."""
         best = self.probabilities.argmax(dim=1).tolist()
         return {word: self.actions[action] for word, action in zip(self.words, best, strict=True)}
@@ -259,14 +221,11 @@ class Dictionary(NamedTuple):
 def dictionary(model: nn.Module) -> Dictionary:
     """The probability of every action when all attention is on one word: softmax f(m_j)."""
     if _streams_of(model).sequence is not None or model.syntax_action:
-        raise UsageError(
-            "with sequential semantics or syntax-action an action does not depend on the attended word alone, so "
-            "there is no dictionary; give a network whose two streams are kept apart"
-        )
-    words = [*_words_of(model), SOS, EOS]
-    actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.action.out_features]
-    one_word = torch.eye(model.meaning.num_embeddings, device=_device_of(model))
-    logits = model.say(one_word, model.meaning.weight).cpu()
+        raise UsageError("there is no dictionary: its actions do not depend on the attended word alone")
+    words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < model.vocabulary[0]]
+    actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.vocabulary[1]]
+    one_word = torch.eye(model.vocabulary[0], device=model.word.weight.device)
+    logits = model.logits(one_word, model.meaning.weight).cpu()
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
     return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
 
@@ -274,119 +233,103 @@ def dictionary(model: nn.Module) -> Dictionary:
 # ------------------------------------------------------------------------------------------------ two commands
 
 
-def _actions_of_streams(
-    model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
-) -> Int[Tensor, "B N"]:
-    """The most probable actions when attention comes from one batch of commands, meanings from another.
-
-    The semantic stream hears its own command whole, so a sequential one reads that one in order; where the syntax
-    stream reaches the actions directly, it does so with its own command.
-    """
-    syntax, semantics = (each.to(_device_of(model)) for each in (syntax, semantics))
-    steered = model.trace(syntax.words, syntax.lengths, steps)
-    meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
-    return model.say(steered.attention, meanings, steered.roles).argmax(dim=-1).cpu()
-
-
 @torch.no_grad()
+def _actions_of_streams(
+    model: nn.Module, syntax: Examples, semantics: Examples, steps: int
+) -> Int[Tensor, "B N"]:
+    """The most probable actions when the streams read different batches of commands.
+
+    Where the syntax stream reaches the actions directly, it does so with its own command.
+    """
+    syntax, semantics = (each.to(model.word.weight.device) for each in (syntax, semantics))
+    placed = model.trace(syntax.words, syntax.lengths, steps)
+    meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
+    return model.logits(placed.attention, meanings, placed.roles).argmax(dim=-1).cpu()
+
+
 def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
-    """The actions, up to <EOS>, when the syntax stream hears one command and the semantic stream another."""
+    """The actions, up to <EOS>, when the syntax stream reads one command and the semantic stream another."""
     if len(syntax.split()) != len(semantics.split()):
-        raise UsageError(
-            f"attention over {syntax!r} does not fit on {semantics!r}: give two commands of as many words"
-        )
+        raise UsageError(f"{syntax!r} and {semantics!r} differ in length; give two commands of as many words")
     one, other = _encode_for(model, [syntax]), _encode_for(model, [semantics])
-    return decode(_actions_of_streams(model, one, other, MOST_ACTIONS)[0])
+    return decode(_actions_of_streams(model, one, other, MAX_ACTIONS)[0])
 
 
-def accuracy_with_syntax_of(
-    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+def accuracy_swapping_syntax(
+    model: nn.Module, commands: Sequence[str], word: str = "jump", by: str = "walk"
 ) -> float:
-    """Percent of commands right when the SYNTAX stream hears `as_` wherever the command says `heard`.
+    """Percent of commands right when the syntax stream reads `by` wherever the command has `word`.
 
     The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
-    is not, the network knows the word's meaning and fails to steer by it.
+    is not, the network knows the word's meaning and fails to place its attention.
     """
-    return _accuracy(model, _replace_words(model, commands, heard, as_), commands)
+    return _accuracy(model, _swapped(model, commands, word, by), commands)
 
 
-def accuracy_with_semantics_of(
-    model: nn.Module, commands: Sequence[str], heard: str = "jump", as_: str = "walk"
+def accuracy_swapping_semantics(
+    model: nn.Module, commands: Sequence[str], word: str = "jump", by: str = "walk"
 ) -> float:
-    """Percent of commands right when the SEMANTIC stream hears `as_` wherever the command says `heard`.
+    """Percent of commands right when the semantic stream reads `by` wherever the command has `word`.
 
-    The right actions are those of what the semantic stream hears: WALK for JUMP. If this is low too, the network
-    does not steer by `heard`, whatever it would say.
+    The right actions are those of what the semantic stream reads: WALK for JUMP. If this is low too, the network
+    does not place its attention by `word`, whatever it means.
     """
-    return _accuracy(model, commands, _replace_words(model, commands, heard, as_))
+    return _accuracy(model, commands, _swapped(model, commands, word, by))
 
 
-def _replace_words(model: nn.Module, commands: Sequence[str], word: str, other: str) -> list[str]:
-    """The commands with another word wherever they have this one; UsageError for a word that nobody has."""
-    for each in (word, other):
-        if each not in (*WORDS, NEW_VERB):
-            raise unknown_name_error("word", each, _words_of(_streams_of(model)))
-    return [" ".join(other if each == word else each for each in text.split()) for text in commands]
+def _swapped(model: nn.Module, commands: Sequence[str], word: str, by: str) -> list[str]:
+    _streams_of(model)
+    check_names("word", [word, by], (*WORDS, NEW_VERB))
+    return [" ".join(by if each == word else each for each in text.split()) for text in commands]
 
 
-@torch.no_grad()
 def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
-    """Percent right by the actions of what the semantic stream hears."""
-    heard, meant, right = _encode_for(model, syntax), _encode_for(model, semantics), 0
-    for part in meant.of_like_length():
-        one, other = heard[part].trimmed(), meant[part].trimmed()
-        predicted = _actions_of_streams(model, one, other, other.actions.shape[1])
-        right += int(exactly_right(predicted, other.actions).sum())
-    return 100 * right / len(semantics)
+    one, other, right = _encode_for(model, syntax), _encode_for(model, semantics), 0
+    for part in other.length_buckets():
+        syntax, semantics = one[part].trimmed(), other[part].trimmed()
+        predicted = _actions_of_streams(model, syntax, semantics, semantics.actions.shape[1])
+        right += int(exactly_right(predicted, semantics.actions).sum())
+    return 100 * right / len(other)
 
 
 # ------------------------------------------------------------------------------------------------ roles h_j
 
 
-def _replaced(words: list[str], place: int, other: str) -> str:
-    return " ".join([*words[:place], other, *words[place + 1 :]])
-
-
 @torch.no_grad()
-def _roles_at(model: nn.Module, commands: Sequence[str], places: Sequence[int]) -> Float[Tensor, "M K"]:
-    """h_j of one word of each command, whose place is counted without <SOS>."""
-    examples, chosen = _encode_for(model, commands), []
-    for part in torch.arange(len(commands)).split(TOGETHER):
-        words, lengths, _ = examples[part].to(_device_of(model))
-        roles, _ = model.roles_and_query(words, lengths)
-        chosen.append(roles.cpu()[torch.arange(len(part)), 1 + torch.tensor(places)[part]])
-    return torch.cat(chosen)
-
-
 def role_similarity(
     model: nn.Module,
     commands: Sequence[str],
     verb: str = "jump",
     others: Sequence[str] = ("walk", "look", "run"),
 ) -> dict[str, dict[str, float]]:
-    """Mean cosine of h_j between a verb and each other verb in its place, by the construction it stands in.
+    """Mean cosine of h_j between a verb and each other verb in its place, by the construction around it.
 
-    Every place of `verb` in the commands counts once; all else of the sentence stays. Near 1, the network gives the
-    new verb the role of a known one. For comparison call it with a known verb and commands that hold that one.
+    Every occurrence of `verb` in the commands counts once; the rest of the command stays. Near 1, the network gives
+    the new verb the role of a known one. For comparison call it with a known verb and commands that contain it.
     """
-    cases = [
-        (command, place) for command in commands for place, word in enumerate(command.split()) if word == verb
-    ]
+    texts = [command.split() for command in commands]
+    cases = [(text, place) for text in texts for place, word in enumerate(text) if word == verb]
     if not cases:
-        raise UsageError(f"no command here holds {verb!r}; give commands that do")
-    texts, places = (list(part) for part in zip(*cases, strict=True))
-    forms = [_phrase_at(text, place).form for text, place in cases]
-    mine, similarity = _roles_at(model, texts, places), {}
+        raise UsageError(f"no command here contains {verb!r}; give commands that do")
+    forms = []
+    for text, place in cases:
+        parsed = parse(" ".join(text))
+        forms.append(parsed.phrases[place >= len(str(parsed.first).split())].form)
+
+    def roles(word: str) -> Float[Tensor, "M K"]:
+        """h_j of this word in place of the verb."""
+        examples = _encode_for(model, [" ".join([*t[:at], word, *t[at + 1 :]]) for t, at in cases])
+        found = torch.empty(len(cases), model.decoder.hidden)
+        for part in examples.length_buckets():
+            words, lengths, _ = examples[part].to(model.word.weight.device).tensors
+            places = 1 + torch.tensor([cases[number][1] for number in part])
+            found[part] = model.roles_and_query(words, lengths)[0].cpu()[torch.arange(len(part)), places]
+        return found
+
+    similarity, own = {}, roles(verb)
     for other in others:
-        changed = [_replaced(text.split(), place, other) for text, place in cases]
-        alike = cosine_similarity(mine, _roles_at(model, changed, places), dim=-1)
+        cosines = cosine_similarity(own, roles(other), dim=-1)
         for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
             chosen = torch.tensor([each == form for each in forms])
-            similarity.setdefault(form, {})[other] = alike[chosen].mean().item()
+            similarity.setdefault(form, {})[other] = cosines[chosen].mean().item()
     return similarity
-
-
-def _phrase_at(command: str, place: int) -> Phrase:
-    """The phrase that holds the word at this place."""
-    parsed = parse(command)
-    return parsed.first if place < len(str(parsed.first).split()) else parsed.second

@@ -4,20 +4,23 @@ C -> S | S and S | S after S;  S -> V | V twice | V thrice;  V -> U | X dir | X 
 verb U, X a verb or "turn", and dir left or right. Every command has one parse, so its meaning is a function.
 """
 
+import re
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 
 VERBS = ("walk", "look", "run", "jump")
-NEW_VERB = "dax"  # a fifth verb, of nobody's data: for tests of our own
+NEW_VERB = "dax"  # a fifth verb, which is not in SCAN
 DIRECTIONS = ("left", "right")
 MANNERS = ("opposite", "around")
 TIMES = {"twice": 2, "thrice": 3}
 CONJUNCTIONS = ("and", "after")
 WORDS = (*VERBS, "turn", *DIRECTIONS, *MANNERS, *TIMES, *CONJUNCTIONS)
 AROUND = 4  # quarter turns
+_U, _DIRECTION = "|".join((*VERBS, NEW_VERB)), "|".join(DIRECTIONS)
+PHRASE = re.compile(rf"(?:({_U})|({_U}|turn)(?: (opposite|around))? ({_DIRECTION}))(?: (twice|thrice))?")
 
 
 @dataclass(frozen=True)
@@ -52,66 +55,41 @@ class Command:
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """The one or two phrases, as they stand."""
+        """The one or two phrases, in the order of the command."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
 
 class Step(NamedTuple):
-    """One action, and the place in the command of the word whose meaning it is."""
+    """One action, and the position of the word whose meaning it is."""
 
     action: str  #: such as "JUMP".
-    word: int  #: the place of its word, from 0.
+    word: int  #: position in the command, from 0.
 
 
 def parse(command: str) -> Command:
-    """The parse of a command; for what is none, the message points at the word that cannot stand where it does.
-
-    `NEW_VERB` is a verb too, but is offered only where it is used.
-    """
+    """Parse a command; UsageError names the word or the phrase that is not in the grammar."""
     if not isinstance(command, str):
-        raise UsageError(f"a command is a text, such as 'jump twice'; got {command!r}")
+        raise UsageError(f"a command is a string, such as 'jump twice'; got {type(command).__name__}")
     words = command.split()
-    known = (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS
-    for place, word in enumerate(words):
-        if word not in known:
-            raise UsageError(f"{_pointed(words, place)}\n{unknown_name_error('word', word, known)}")
-    first, place = _phrase(words, 0)
-    if place == len(words):
-        return Command(first)
-    if words[place] not in CONJUNCTIONS:
-        raise _wrong(words, place, "the end of the command, 'and' or 'after'")
-    second, end = _phrase(words, place + 1)
-    if end < len(words):
-        raise _wrong(words, end, "the end of the command (it has one 'and' or 'after' at most)")
-    return Command(first, words[place], second)
+    check_names("word", words, (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS)
+    at = next((place for place, word in enumerate(words) if word in CONJUNCTIONS), len(words))
+    first = _phrase(words[:at])
+    return Command(first) if at == len(words) else Command(first, words[at], _phrase(words[at + 1 :]))
 
 
-def _phrase(words: list[str], place: int) -> tuple[Phrase, int]:
-    """Read one phrase from `place`; also where it ends."""
-    if place == len(words) or words[place] not in (*VERBS, NEW_VERB, "turn"):
-        raise _wrong(words, place, "a verb or 'turn'")
-    parts, place = {"verb": words[place]}, place + 1
-    for part, choices in (("manner", MANNERS), ("direction", DIRECTIONS), ("times", TIMES)):
-        if place < len(words) and words[place] in choices:
-            parts[part], place = words[place], place + 1
-        elif part == "direction" and (parts["verb"] == "turn" or "manner" in parts):
-            raise _wrong(words, place, "'left' or 'right'")
-    return Phrase(**parts), place
-
-
-def _wrong(words: list[str], place: int, expected: str) -> UsageError:
-    got = f"{words[place]!r} is word {place + 1}" if place < len(words) else "the command ends"
-    said = f"not a SCAN command: {got} but this was expected: {expected}"
-    return UsageError(f"{_pointed(words, place)}\n{said}")
-
-
-def _pointed(words: list[str], place: int) -> str:
-    """The command, and under it a mark at the word."""
-    return f"{' '.join(words)}\n{' ' * sum(len(word) + 1 for word in words[:place])}^"
+def _phrase(words: list[str]) -> Phrase:
+    match = PHRASE.fullmatch(" ".join(words))
+    if match is None:
+        raise UsageError(
+            f"{' '.join(words)!r} is not a phrase of SCAN: a verb, or a verb or 'turn' with [opposite | around] "
+            "left | right; then [twice | thrice]. 'and' or 'after' joins two phrases"
+        )
+    alone, verb, manner, direction, times = (part or "" for part in match.groups())
+    return Phrase(alone or verb, manner, direction, times)
 
 
 def interpret(command: str) -> list[str]:
-    """The actions that a command asks for.
+    """Return the actions that a command asks for.
 
     Example:
         >>> interpret("walk opposite left and run twice")
@@ -121,7 +99,7 @@ def interpret(command: str) -> list[str]:
 
 
 def derive(command: str) -> list[Step]:
-    """The actions of a command, each with the word that it is the meaning of: of a verb, or of left and right."""
+    """Return the actions of a command, each with its source word: a verb, left or right."""
     parsed = parse(command)
     starts = [0, len(str(parsed.first).split()) + 1]
     parts = [_meaning(phrase, start) for phrase, start in zip(parsed.phrases, starts, strict=False)]

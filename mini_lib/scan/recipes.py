@@ -1,7 +1,4 @@
-"""How each network is trained: its batches, its loss, its optimizer.
-
-A recipe is what the network's own authors did, as far as it is known; the ledger says what is not.
-"""
+"""How each network is trained: its batches, loss, optimizer and schedule, as its own authors did."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -11,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.scan.models import gru_attention, li, syntactic_attention
-from mini_lib.scan.models.calls import cross_entropy
-from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, Examples, exactly_right, padded
+from mini_lib.scan import cnn, gru_attention, li, syntactic_attention
+from mini_lib.scan.tasks import MAX_ACTIONS, MAX_WORDS, NO_ACTION, Examples, exactly_right
 from mini_lib.seeding import torch_rng
 from mini_lib.training import Batch, adam
 
@@ -24,8 +20,8 @@ BLOCK = 512
 
 
 def batch_of(examples: Examples) -> Batch:
-    """Examples as the harness wants them, at the size of the longest command."""
-    return padded(examples)._asdict()
+    """Examples as a batch of `TrainingRun`, at the size of the longest command."""
+    return vars(examples.padded())
 
 
 def examples_of(batch: Batch) -> Examples:
@@ -37,13 +33,13 @@ def examples_of(batch: Batch) -> Examples:
 
 
 class Sampler(NamedTuple):
-    """How a run's examples come to the harness; see `TrainingRun` for the entries."""
+    """The examples of a run as `TrainingRun` takes them."""
 
     examples: int  #: an epoch's.
     batch_size: int  #: commands in a batch, B.
     epoch: Callable[[int], Batch]  #: gives an epoch's examples in order.
-    constants: Batch  #: what every batch gets besides.
-    most_commands: int = 0  #: where an example is a whole batch, the most commands that one holds; else 0.
+    constants: Batch  #: what every batch has besides.
+    max_commands: int = 0  #: where an example is a whole batch, the most commands that one holds; else 0.
     #: there, how many the batch of an update holds; counted on the CPU.
     commands: Callable[[int], int] | None = None
 
@@ -51,7 +47,7 @@ class Sampler(NamedTuple):
 def _in_order(
     examples: Examples, count: int, batch_size: int, seed: int, order: Callable[[torch.Generator], Tensor]
 ) -> Sampler:
-    """An epoch of so many examples, in the order that is drawn for its number."""
+    """An epoch of `count` examples, in the order that is drawn for its number."""
 
     def epoch(number: int) -> Batch:
         return batch_of(examples[order(torch_rng(seed, "order", number))])
@@ -61,13 +57,13 @@ def _in_order(
 
 def shuffled(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """All training examples, in a random order every epoch."""
-    count = len(examples.lengths)
+    count = len(examples)
     return _in_order(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
 
 
 def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
-    """All training examples in batches of like length, the batches in a random order (a smaller one last)."""
-    count = len(examples.lengths)
+    """All training examples in batches of similar length, the batches in a random order (a smaller one last)."""
+    count = len(examples)
     whole = count // batch_size
 
     def order(rng: torch.Generator) -> Tensor:
@@ -82,18 +78,17 @@ def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
 
 def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
-    count, n = UPDATES * batch_size, len(examples.lengths)
+    count, n = UPDATES * batch_size, len(examples)
     return _in_order(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
 
 
 def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
-    """`LINES` examples drawn with replacement, in batches of like length of at most so many tokens.
+    """`LINES` examples drawn with replacement, in batches of similar length of at most that many tokens.
 
-    The lines are the same in every run, as they were written to a file once; their order is the seed's. An example
-    of the harness is a whole batch here: a row of numbers of examples, filled up with -1. The examples themselves
-    are constants.
+    All runs share the same lines; the seed shuffles the batches. An example of the `TrainingRun` is a whole batch: a
+    row of indices of examples, filled up with -1. The examples themselves are constants.
     """
-    order = torch.randint(len(examples.lengths), (LINES,), generator=torch_rng(0, "lines"))
+    order = torch.randint(len(examples), (LINES,), generator=torch_rng(0, "lines"))
     steps = (examples.actions != NO_ACTION).sum(dim=1)
     for size in (steps, examples.lengths):
         order = order[torch.argsort(size[order], stable=True)]
@@ -128,10 +123,10 @@ def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Bat
     """
     rng = torch_rng(seed, "noise", update, device=next(iter(batch.values())).device)
     if sampler.commands is None:
-        return model.noise(len(batch["lengths"]), MOST_WORDS, MOST_ACTIONS, rng)
+        return model.draw_noise(len(batch["lengths"]), MAX_WORDS, MAX_ACTIONS, rng)
     count = sampler.commands(update)
-    masks = model.noise(count, MOST_WORDS, MOST_ACTIONS, rng)
-    missing = sampler.most_commands - count
+    masks = model.draw_noise(count, MAX_WORDS, MAX_ACTIONS, rng)
+    missing = sampler.max_commands - count
     return {name: F.pad(mask, (0, 0, 0, 0, 0, missing))[None] for name, mask in masks.items()}
 
 
@@ -140,11 +135,11 @@ def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Bat
 
 def trim(batch: Batch) -> Batch:
     """Leave out the padding that no command of the batch needs."""
-    return batch | examples_of(batch).trimmed()._asdict()
+    return batch | vars(examples_of(batch).trimmed())
 
 
 def gather_rows(batch: Batch) -> Batch:
-    """The examples that a row of `max_token_batches` names, without its -1."""
+    """The examples of a row of `max_token_batches`, without its -1."""
     rows = batch["rows"][0]
     rows = rows[rows >= 0]
     masks = {name: mask[0, : len(rows)] for name, mask in batch["noise"].items()}
@@ -155,80 +150,64 @@ def longest_first(batch: Batch) -> Batch:
     """Sort by falling number of actions, so that each block of commands can end where its first one does."""
     steps, order = (batch["actions"] != NO_ACTION).sum(dim=1).sort(descending=True, stable=True)
     noise = {name: each[order] for name, each in batch["noise"].items()}
-    ordered = trim(batch | batch_of(examples_of(batch)[order]))
+    ordered = trim(batch | vars(examples_of(batch)[order]))
     return ordered | {"noise": noise, "steps": steps[::BLOCK].tolist()}
-
-
-def li_in_blocks(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Logits and penalty of Li's network for a batch of `longest_first`; behind a block's last action they are 0."""
-    examples, logits, penalty = examples_of(batch), [], 0.0
-    for block, steps in enumerate(batch["steps"]):
-        part = slice(block * BLOCK, (block + 1) * BLOCK)
-        words, lengths, actions = examples[part]
-        noise = {name: each[part] for name, each in batch["noise"].items()}
-        block_logits, block_penalty = apply(words, lengths, actions[:, :steps], noise, with_penalty=True)
-        logits.append(F.pad(block_logits, (0, 0, 0, actions.shape[1] - steps)))
-        penalty = penalty + block_penalty * len(words) / len(examples.words)
-    return torch.cat(logits), penalty
 
 
 # ------------------------------------------------------------------------------------------------ losses
 
 
-def loss_and_score(loss: Callable, apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """A network's own loss of its logits, and the share of commands right, in percent."""
-    logits, actions = apply(*examples_of(batch), batch.get("noise")), batch["actions"]
+def score(logits: Tensor, actions: Tensor) -> Tensor:
+    """Percent of commands whose actions are all the most probable; rows without any action do not count."""
+    asked = (actions != NO_ACTION).any(dim=1)
+    return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
+
+
+def loss_and_score(loss: Callable, model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+    """A network's own loss of its logits, and the percentage of commands right."""
+    logits, actions = model(*examples_of(batch).tensors, batch.get("noise")), batch["actions"]
     return loss(logits, actions), score(logits, actions)
 
 
-def cnn_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
+def cnn_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """The same for a batch of `max_token_batches`."""
     if "rows" in batch:
         rows = batch["rows"][0]
-        words, lengths, actions = examples_of(batch)[rows.clamp(min=0)]
+        chosen = examples_of(batch)[rows.clamp(min=0)]
         masks = {name: mask[0] for name, mask in batch["noise"].items()}
-        actions = actions.where(rows[:, None] >= 0, NO_ACTION)
-        batch = {"words": words, "lengths": lengths, "actions": actions, "noise": masks}
-    return loss_and_score(cross_entropy, apply, batch)
+        actions = chosen.actions.where(rows[:, None] >= 0, NO_ACTION)
+        batch = {**vars(chosen), "actions": actions, "noise": masks}
+    return loss_and_score(cnn.loss, model, batch)
 
 
-def li_loss(apply, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The same with the penalty of Li's network."""
-    if "steps" in batch:
-        logits, penalty = li_in_blocks(apply, batch)
-    else:
-        logits, penalty = apply(*examples_of(batch), batch["noise"], with_penalty=True)
-    return li.loss(logits, batch["actions"], penalty), score(logits, batch["actions"])
-
-
-def score(logits: Tensor, actions: Tensor) -> Tensor:
-    """The share of commands whose actions are all the most probable, in percent; rows without any do not count."""
-    asked = (actions != NO_ACTION).any(dim=1)
-    return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
+def li_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The same with the penalty, block by block after `longest_first`; after a block's last action logits are 0."""
+    examples, logits = examples_of(batch), []
+    blocks = batch.get("steps", [examples.actions.shape[1]])
+    size = BLOCK if len(blocks) > 1 else len(examples)
+    for number, steps in enumerate(blocks):
+        part = slice(number * size, (number + 1) * size)
+        words, lengths, actions = examples[part].tensors
+        noise = {name: each[part] for name, each in batch["noise"].items()}
+        found = model(words, lengths, actions[:, :steps], noise)
+        logits.append(F.pad(found, (0, 0, 0, examples.actions.shape[1] - steps)))
+    logits = torch.cat(logits)
+    penalty = model.penalty(examples.words, examples.lengths)
+    return li.loss(logits, examples.actions) + penalty, score(logits, examples.actions)
 
 
 # ------------------------------------------------------------------------------------------------ recipes
 
 
 class Recipe(NamedTuple):
-    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where need be."""
+    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where needed."""
 
     loss: Callable  #: of the network.
-    sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> how they come.
+    sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> their order.
     dedupe_batch: Callable[[Batch], Batch] = trim  #: an exact saving on the CPU.
     optimizer: Callable = adam  #: as in `TrainingRun`.
     #: (updates an epoch, update) -> the factor of the learning rate.
     schedule: Callable[[int, int], float] | None = None
-
-
-def gru_schedule(updates_per_epoch: int, update: int) -> float:
-    """4 % less after every epoch."""
-    return 0.96 ** (update // updates_per_epoch)
-
-
-def li_schedule(updates_per_epoch: int, update: int) -> float:
-    """4 % less after every 100 updates."""
-    return 0.96 ** (update // 100)
 
 
 RECIPES = {
@@ -237,7 +216,7 @@ RECIPES = {
         partial(loss_and_score, gru_attention.loss),
         bucketed,
         optimizer=partial(torch.optim.SGD, weight_decay=1e-8),
-        schedule=gru_schedule,
+        schedule=lambda per_epoch, update: 0.96 ** (update // per_epoch),
     ),
     "cnn": Recipe(
         cnn_loss,
@@ -249,6 +228,6 @@ RECIPES = {
         li_loss,
         with_replacement,
         longest_first,
-        schedule=li_schedule,
+        schedule=lambda per_epoch, update: 0.96 ** (update // 100),
     ),
 }

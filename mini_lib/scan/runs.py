@@ -1,25 +1,39 @@
-"""A run of the SCAN paper: its settings, and the commands, the network and the loss that they make up."""
+"""A run of the SCAN paper: its settings, and the commands, the network, the loss and the test that they make up."""
 
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import check_names
-from mini_lib.scan.evaluation import Parts, best_and_last, evaluate
-from mini_lib.scan.models import MODELS, build_network
+from mini_lib.scan.cnn import CNN
+from mini_lib.scan.gru_attention import GRUAttention
+from mini_lib.scan.li import LiNetwork
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
-from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.scan.tasks import ACTION_IDS, NO_ACTION, WORD_IDS, Examples, encode, exactly_right, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
 PAPER = "scan"
-VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the share that is trained on
+MODELS = {
+    "syntactic_attention": SyntacticAttention,
+    "gru_attention": GRUAttention,
+    "cnn": CNN,
+    "li": LiNetwork,
+}
+VALIDATIONS = {
+    "tail": 0.8,
+    "random": 0.8,
+    "random tenth": 0.9,
+    "none": 1.0,
+}  # the fraction that is trained on
 
 
 @dataclass(frozen=True)
@@ -30,11 +44,11 @@ class Settings(RunSettings):
     HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
 
     split: str  #: of `tasks.get_split`.
-    model: str  #: a key of `models.MODELS`.
+    model: str  #: a key of `MODELS`.
     lr: float  #: learning rate.
     #: passes over the training set; of `recipes.UPDATES` updates where batches are drawn with replacement.
     epochs: int
-    batch_size: int  #: B, commands an update; for the CNN places, filled with as many commands as fit.
+    batch_size: int  #: B, commands an update; for the CNN tokens, filled with as many commands as fit.
     #: epochs after which validation and test accuracy are measured, besides the last.
     checks: tuple[int, ...] | list[int] = ()
     #: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %, a
@@ -42,15 +56,15 @@ class Settings(RunSettings):
     validation: str = "tail"
     #: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
     source: str = "generated"
-    clip: float | None = None  #: the greatest norm of the gradient; none by default.
-    #: named options of the network.
-    options: dict = field(default_factory=dict)
+    clip: float | None = None  #: the greatest norm of the gradient.
+    options: dict = field(default_factory=dict)  #: of the network's constructor.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         get_split(self.split)
         self.check_known(
+            ("model", "model", MODELS),
             ("validation", "validation", VALIDATIONS),
             ("source of commands", "source", ("generated", "released")),
         )
@@ -58,9 +72,7 @@ class Settings(RunSettings):
             self.check_known(("split with released files", "split", SCAN_SPLITS))
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_positive_int("epochs", "batch_size")
-        given = ("words", "actions")  # the split says how many
-        self.check_known(("model", "model", MODELS))
-        self.fill_options(MODELS[self.model], given)
+        self.fill_options(MODELS[self.model], given=("words", "actions"))  # the split says how many
         self.check_checks()
 
     def headline(self) -> str:
@@ -70,58 +82,58 @@ class Settings(RunSettings):
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
         vocabulary = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)} if "dax" in self.split else {}
-        return build_network(self.model, **vocabulary, **self.options)
+        return MODELS[self.model](**vocabulary, **self.options)
 
 
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
     """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
-    own = {"split": split, "model": model}
-    check_names("model", [model], SCHEDULES)
-    schedule = SCHEDULES[model](split)
-    options = schedule.get("options", {}) | changes.get("options", {})
-    return Settings.make(own | schedule, changes | {"options": options})
+    check_names("model", [model], MODELS)
+    get_split(split)
+    plan = SCHEDULES[model] | SCHEDULES_OF_SPLITS.get((model, split), {}) | {"split": split, "model": model}
+    options = plan.get("options", {}) | changes.get("options", {})
+    return Settings.make(plan, changes | {"options": options})
 
 
-def _syntactic_attention(split: str) -> dict:
-    """Whole epochs until 200,000 iterations are passed, as the released code does; a check every 5th epoch."""
-    epochs = {"simple": 15, "length": 15, "add_turn_left": 12}.get(split, 18)
-    return {"lr": 1e-3, "epochs": epochs, "batch_size": 1, "checks": tuple(range(5, epochs, 5))}
+def tutorial_settings(**changes) -> Settings:
+    """A small network that learns SCAN in about a minute on one core; its accuracy on jump depends on its seed."""
+    small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
+    options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
+    return Settings.make(
+        {"split": "add_jump", "model": "syntactic_attention", "options": options} | small, changes
+    )
 
 
-def _gru_attention(split: str) -> dict:
-    """The example in the README of Bastings et al.; their validation sets are a tenth of the training files."""
-    schedule = {"lr": 0.2, "epochs": 50, "batch_size": 32, "clip": 5.0, "checks": tuple(range(1, 50))}
-    return schedule | {"validation": "random tenth"}
-
-
-def _cnn(split: str) -> dict:
-    """The best configurations of Dessi and Baroni, each chosen by them on the test set."""
-    shared = {"epochs": 1, "validation": "none", "clip": 0.1}
-    if split == "simple":
-        options = {"dim": 512, "kernel": 4, "layers": 7, "dropout": 0.0}
-        return shared | {"lr": 0.01, "batch_size": 25, "options": options}
-    return shared | {"lr": 0.1, "batch_size": 500}
-
-
-def _li(split: str) -> dict:
-    """The scripts of Li et al.: smaller embeddings for two splits, and for length a smaller network altogether."""
-    shared = {"lr": 0.01, "clip": 1.0, "validation": "none"}
-    if split == "length":
-        options = {"primitive": 8, "units": 32, "strength": 0.01}
-        return shared | {"epochs": 10_000 // UPDATES, "batch_size": 64, "options": options}
-    options = {"primitive": 8} if split == "add_turn_left" else {}
-    return shared | {"epochs": 5_000 // UPDATES, "batch_size": 4096, "options": options}
-
-
+# Syntactic Attention: whole epochs until 200,000 iterations are passed, as the released code does, and a check every
+# 5th epoch. GRU: the example in the README of Bastings et al., whose validation sets are a tenth of the training
+# files. CNN: the best configurations of Dessi and Baroni, each chosen by them on the test set. Li: their scripts.
 SCHEDULES = {
-    "syntactic_attention": _syntactic_attention,
-    "gru_attention": _gru_attention,
-    "cnn": _cnn,
-    "li": _li,
+    "syntactic_attention": {"lr": 1e-3, "epochs": 18, "batch_size": 1, "checks": (5, 10, 15)},
+    "gru_attention": {"lr": 0.2, "epochs": 50, "batch_size": 32, "clip": 5.0, "checks": tuple(range(1, 50))}
+    | {"validation": "random tenth"},
+    "cnn": {"lr": 0.1, "epochs": 1, "batch_size": 500, "clip": 0.1, "validation": "none"},
+    "li": {"lr": 0.01, "epochs": 5_000 // UPDATES, "batch_size": 4096, "clip": 1.0, "validation": "none"},
+}
+SCHEDULES_OF_SPLITS = {
+    ("syntactic_attention", "simple"): {"epochs": 15, "checks": (5, 10)},
+    ("syntactic_attention", "length"): {"epochs": 15, "checks": (5, 10)},
+    ("syntactic_attention", "add_turn_left"): {"epochs": 12, "checks": (5, 10)},
+    ("cnn", "simple"): {"lr": 0.01, "batch_size": 25}
+    | {"options": {"dim": 512, "kernel": 4, "layers": 7, "dropout": 0.0}},
+    ("li", "add_turn_left"): {"options": {"primitive": 8}},
+    ("li", "length"): {"epochs": 10_000 // UPDATES, "batch_size": 64}
+    | {"options": {"primitive": 8, "units": 32, "strength": 0.01}},
 }
 
 
 # ------------------------------------------------------------------------------------------------ one run
+
+
+class Parts(NamedTuple):
+    """The examples of a run: for training, for choosing among its checkpoints, and for the test."""
+
+    train: Examples  #: to learn from.
+    validation: Examples | None  #: to choose among checkpoints, or None.
+    test: Examples  #: for the test.
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
@@ -177,9 +189,40 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
 
-def tutorial_settings(**changes) -> Settings:
-    """A small network that learns SCAN in about a minute on one core; what it does with jump depends on its seed."""
-    small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
-    options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
-    named = {"split": "add_jump", "model": "syntactic_attention", "options": options}
-    return Settings.make(named | small, changes)
+# ------------------------------------------------------------------------------------------------ evaluation
+
+
+def answers(model: nn.Module, examples: Examples) -> Int[Tensor, "N L"]:
+    """The network's actions for every command, for as many steps as are right; on the CPU."""
+    device = next(model.parameters()).device
+    predicted = torch.full_like(examples.actions, NO_ACTION)
+    for part in examples.length_buckets():
+        words, lengths, actions = examples[part].trimmed().tensors
+        steps = actions.shape[1]
+        predicted[part, :steps] = model.predict(words.to(device), lengths.to(device), steps).cpu()
+    return predicted
+
+
+def accuracy(model: nn.Module, examples: Examples) -> float:
+    """Percent of commands with every action, and the end, right."""
+    return 100 * exactly_right(answers(model, examples), examples.actions).float().mean().item()
+
+
+def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
+    """Exact-match accuracy on the test set, and on the validation set if there is one."""
+    metrics = {"test_accuracy": accuracy(model, parts.test)}
+    if parts.validation is not None:
+        metrics["validation_accuracy"] = accuracy(model, parts.validation)
+    return metrics
+
+
+def best_and_last(checks: list[dict]) -> dict[str, float]:
+    """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
+    last = checks[-1]
+    best = max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))
+    return {
+        "test_accuracy": best["test_accuracy"],
+        "last_test_accuracy": last["test_accuracy"],
+        "best_epoch": best["epoch"],
+        **{name: best[name] for name in ("validation_accuracy",) if name in best},
+    }

@@ -1,22 +1,24 @@
-"""SCAN's splits, and commands and actions as tensors.
+"""SCAN's splits, commands and actions as tensors, and what all networks share: types of tensors, checks, masks.
 
 Every split is a rule over the commands of the grammar; only the simple split is drawn at random, and its order is
-stored. Numbers of words and actions are those of the code that the authors released, so that weights carry over.
+stored. Ids of words and actions are those of the code that the authors released, so that weights carry over.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret, phrases
+from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.module import Noise
+from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
 SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
@@ -27,28 +29,33 @@ RELEASED_ACTIONS = f"{SOS} RIGHT JUMP {EOS} WALK LEFT RUN LOOK"
 WORD_IDS = {word: number for number, word in enumerate([*RELEASED_WORDS.split(), NEW_VERB])}
 ACTION_IDS = {action: number for number, action in enumerate([*RELEASED_ACTIONS.split(), NEW_VERB.upper()])}
 WORD_COUNT, ACTION_COUNT = 16, 8  # without the fifth verb, as released
-NO_ACTION = ACTION_IDS[SOS]  # pads actions; it is never a target
+NO_ACTION, END = ACTION_IDS[SOS], ACTION_IDS[EOS]  # NO_ACTION pads actions; it is never a target
 # Of a command with its start and its end, and of its actions with their end:
-MOST_WORDS, MOST_ACTIONS = 11, 49
+MAX_WORDS, MAX_ACTIONS = 11, 49
 # A held-out primitive is shown alone, once for every 9 other commands: a tenth of the file.
 PRIMITIVE_SHARE = 9
-SIMPLE_TRAIN = 16_728
-TOGETHER = 512  # commands that a network is asked at a time
+SIMPLE_TRAIN, LENGTH_TRAIN = 16_728, 22  # commands of one split for training, actions of the other
+EVAL_BATCH = 512  # commands per batch in evaluation
 SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
 
-
-class Split(NamedTuple):
-    """Training and test commands; a training command may be there many times."""
-
-    train: tuple[str, ...]  #: commands to learn from.
-    test: tuple[str, ...]  #: commands to be tested on.
+Words = Int[Tensor, "B T"]
+Lengths = Int[Tensor, "B"]
+Actions = Int[Tensor, "B L"]
+Logits = Float[Tensor, "B L A"]
 
 
-class Examples(NamedTuple):
-    """N commands and their actions as numbers.
+# ------------------------------------------------------------------------------------------------ examples
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """N commands and their actions as ids; a data set for `torch.utils.data.DataLoader`.
+
+    `examples[3]` is the tuple (words, length, actions) of one command, `examples[2:5]` or a tensor of indices
+    or booleans makes other `Examples`.
 
     Example:
-        >>> words, lengths, actions = encode(["jump", "walk left twice"])
+        >>> words, lengths, actions = encode(["jump", "walk left twice"]).tensors
         >>> words
         tensor([[ 0,  1,  8, 15, 15],
                 [ 0, 12, 10,  4,  8]])
@@ -60,80 +67,125 @@ class Examples(NamedTuple):
     lengths: Int[Tensor, "N"]  #: words of each command, <SOS> and <EOS> included.
     actions: Int[Tensor, "N L"]  #: the actions and <EOS>, then `NO_ACTION`.
 
-    def __getitem__(self, which) -> "Examples":
-        """Index by slice, integer or boolean tensor."""
-        return Examples(*(part[which] for part in tuple(self)))
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(words, lengths, actions), the arguments of a network's `forward`."""
+        return self.words, self.lengths, self.actions
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One command as a tuple of tensors for an integer, `Examples` for a slice or a tensor."""
+        parts = tuple(part[index] for part in self.tensors)
+        return Examples(*parts) if parts[1].dim() else parts
 
     def to(self, device: torch.device | str) -> "Examples":
         """The same examples on a device."""
-        return Examples(*(part.to(device) for part in tuple(self)))
+        return Examples(*(part.to(device) for part in self.tensors))
 
     def trimmed(self) -> "Examples":
-        """Without padding that no command here needs."""
+        """The same examples without padding that no command here needs."""
         steps = int((self.actions != NO_ACTION).sum(dim=1).max())
         return Examples(self.words[:, : int(self.lengths.max())], self.lengths, self.actions[:, :steps])
 
-    def of_like_length(self) -> Iterator[Int[Tensor, " M"]]:
-        """Numbers of examples, `TOGETHER` at a time and sorted by length: so little is computed for padding."""
-        return iter(torch.argsort((self.actions != NO_ACTION).sum(dim=1)).split(TOGETHER))
+    def padded(self) -> "Examples":
+        """The same examples at the size of the longest command of SCAN, so that shapes do not depend on data."""
+        words = F.pad(self.words, (0, MAX_WORDS - self.words.shape[1]), value=WORD_IDS[PAD])
+        actions = F.pad(self.actions, (0, MAX_ACTIONS - self.actions.shape[1]), value=NO_ACTION)
+        return Examples(words, self.lengths, actions)
+
+    def length_buckets(self) -> Iterator[Int[Tensor, " M"]]:
+        """Indices of examples, sorted by length, `EVAL_BATCH` at a time: little is computed for padding."""
+        return iter(torch.argsort((self.actions != NO_ACTION).sum(dim=1)).split(EVAL_BATCH))
 
 
 def encode(texts: Sequence[str]) -> Examples:
-    """Commands, with what they mean, as tensors padded to the longest."""
-    if isinstance(texts, str):
-        raise UsageError(f"give a list of commands, such as [{texts!r}]")
-    if not texts:
+    """Encode commands, with the actions that they ask for, as tensors padded to the longest."""
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f"give a list of commands, such as ['jump twice', 'walk']; got {texts!r}")
+    if not len(texts):
         raise UsageError("there is no command to encode")
     actions = [torch.tensor(_action_ids(text)) for text in texts]
-    words = [torch.tensor(_word_ids(text)) for text in texts]
-    pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+    words = [torch.tensor([WORD_IDS[word] for word in (SOS, *text.split(), EOS)]) for text in texts]
+    pad = partial(nn.utils.rnn.pad_sequence, batch_first=True)
     lengths = torch.tensor([len(each) for each in words])
     return Examples(pad(words, padding_value=WORD_IDS[PAD]), lengths, pad(actions, padding_value=NO_ACTION))
 
 
 @cache
-def _word_ids(text: str) -> list[int]:
-    return [WORD_IDS[word] for word in (SOS, *text.split(), EOS)]
-
-
-@cache
-def _action_ids(text: str) -> list[int]:
-    return [ACTION_IDS[action] for action in (*interpret(text), EOS)]
-
-
-def padded(examples: Examples) -> Examples:
-    """The same examples at the size of the longest command there is, so that shapes do not depend on data."""
-    words, lengths, actions = examples
-    return Examples(
-        torch.nn.functional.pad(words, (0, MOST_WORDS - words.shape[1]), value=WORD_IDS[PAD]),
-        lengths,
-        torch.nn.functional.pad(actions, (0, MOST_ACTIONS - actions.shape[1]), value=NO_ACTION),
-    )
+def _action_ids(text: str) -> tuple[int, ...]:
+    return tuple(ACTION_IDS[action] for action in (*interpret(text), EOS))
 
 
 def decode(actions: Int[Tensor, " L"]) -> list[str]:
-    """The names of actions up to <EOS>."""
-    numbers, names = actions.tolist(), {number: action for action, number in ACTION_IDS.items()}
-    if ACTION_IDS[EOS] in numbers:
-        numbers = numbers[: numbers.index(ACTION_IDS[EOS])]
+    """Return the names of actions up to <EOS>."""
+    numbers, names = torch.as_tensor(actions).tolist(), list(ACTION_IDS)
+    if END in numbers:
+        numbers = numbers[: numbers.index(END)]
     for number in numbers:
         if number not in range(len(names)):
             raise UsageError(
-                f"{number} is no action; give the actions of one command as numbers from 0 to {len(names) - 1}"
+                f"{number} is no action; give the ids of one command, from 0 to {len(names) - 1}"
             )
     return [names[number] for number in numbers]
 
 
 def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) -> Bool[Tensor, " N"]:
-    """Which commands are answered with every action right, and with <EOS> right after the last."""
+    """Which commands have every action right, and <EOS> right after the last."""
     return ((predicted == actions) | (actions == NO_ACTION)).all(dim=1)
+
+
+# ------------------------------------------------------------------------------------------------ for networks
+
+
+def check_batch(
+    network: nn.Module, words: object, lengths: object, actions: object | None = None, steps: object = 1
+) -> None:
+    """UsageError unless these are words, lengths and actions of B commands, within the network's `vocabulary`.
+
+    Shapes and types are always checked. Values are read on a CPU, and on a GPU only where no gradient is recorded.
+    """
+    check_positive_int(steps=steps)
+    known_words, known_actions = network.vocabulary
+    given = {"words": (words, 2, 0, known_words - 1), "lengths": (lengths, 1, 2, 0)}
+    if actions is not None:
+        given["actions"] = (actions, 2, 0, known_actions - 1)
+    for name, (x, dims, *_) in given.items():
+        if not isinstance(x, Tensor) or x.dtype != torch.int64 or x.dim() != dims or 0 in x.shape:
+            got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            form = "[B]" if dims == 1 else "[B, T]" if name == "words" else "[B, L]"
+            raise UsageError(f"{name} have to be a tensor of torch.int64 {form}, got {got}; see `encode`")
+        if len(x) != len(words):
+            raise UsageError(f"words of {len(words)} commands and {name} of {len(x)}; give one batch")
+    reads = not torch.compiler.is_compiling() and (words.is_cpu or not torch.is_grad_enabled())
+    for name, (x, _, least, most) in given.items() if reads else ():
+        most = words.shape[1] if name == "lengths" else most
+        try:
+            found = [int(each) for each in x.aminmax()]
+        except RuntimeError:  # in a stack of networks values cannot be read
+            return
+        if found[0] < least or found[1] > most:
+            raise UsageError(f"{name} have to be from {least} to {most}, got {found[0]} to {found[1]}")
+
+
+def apply_mask(x: Float[Tensor, "B T D"], noise: Noise, name: str) -> Float[Tensor, "B T D"]:
+    """Multiply x by the mask of this name, if there is one; a longer mask is cut to T positions."""
+    return x * noise[name][:, : x.shape[1]].to(x.dtype) if name in noise else x
 
 
 # ------------------------------------------------------------------------------------------------ splits
 
 
+class Split(NamedTuple):
+    """Training and test commands; a training command may be there many times."""
+
+    train: tuple[str, ...]  #: commands to learn from.
+    test: tuple[str, ...]  #: commands to be tested on.
+
+
 def action_count(command: str) -> int:
-    """How many actions a command asks for."""
+    """Return how many actions a command asks for."""
     return len(_action_ids(command)) - 1
 
 
@@ -149,24 +201,21 @@ def _simple() -> Split:
 
 
 def _length() -> Split:
-    """Up to 22 actions for training, 24 and more for the test; sorted by length, as the released files are.
-
-    A command has the actions of its one or two phrases, of which there are 102: far fewer than commands to parse.
-    """
-    counts = {str(phrase): action_count(str(phrase)) for phrase in phrases()}
-    lengths = {c: sum(counts[phrase] for phrase in re.split(" and | after ", c)) for c in simple_order()}
-    ordered = sorted(lengths, key=lengths.__getitem__)
-    return Split(tuple(c for c in ordered if lengths[c] <= 22), tuple(c for c in ordered if lengths[c] > 22))
+    """Up to 22 actions for training, 24 and more for the test; sorted by length, as the released files are."""
+    ordered = sorted(simple_order(), key=action_count)
+    cut = sum(action_count(command) <= LENGTH_TRAIN for command in ordered)
+    return Split(tuple(ordered[:cut]), tuple(ordered[cut:]))
 
 
 def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
-    """Test on what holds a primitive, but for itself alone; train on the rest, a tenth of it each primitive.
+    """Test on commands with a primitive, but the primitive alone; train on the rest, a tenth of it each primitive.
 
-    What holds two of them is in neither part. The released training files are in a random order; so is this, in one
-    of our own.
+    Commands with two of them are in neither part. The training commands are in a random order of our own.
     """
     order = simple_order() if order is None else order
-    held = {command: sum(has(command, primitive) for primitive in primitives) for command in order}
+    held = {
+        command: sum(contains_phrase(command, primitive) for primitive in primitives) for command in order
+    }
     rest = [command for command in order if not held[command]]
     test = [command for command in order if held[command] == 1 and command not in primitives]
     train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
@@ -174,90 +223,34 @@ def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
     return Split(tuple(train[number] for number in mixed), tuple(test))
 
 
-def _with_dax() -> tuple[str, ...]:
-    """All of SCAN, and all that can be said with a fifth verb."""
-    return (
-        *simple_order(),
-        *(command for command in commands((*VERBS, NEW_VERB)) if has(command, NEW_VERB)),
-    )
+def _with_dax(*primitives: str) -> Split:
+    """The same among all of SCAN and all commands with a fifth verb."""
+    every = commands((*VERBS, NEW_VERB))
+    return _without(*primitives, order=(*simple_order(), *(c for c in every if contains_phrase(c, NEW_VERB))))
 
 
-def _add_dax() -> Split:
-    """A fifth verb shown alone, beside all of SCAN; tested in every other construction."""
-    return _without(NEW_VERB, order=_with_dax())
-
-
-def _add_jump_and_dax() -> Split:
-    """Two verbs shown alone, one of SCAN's and a fifth."""
-    return _without("jump", NEW_VERB, order=_with_dax())
-
-
-def has(command: str, words: str) -> bool:
-    """Whether these words stand side by side in the command."""
-    return f" {words} " in f" {command} "
-
-
-def _template(held_out: str, verbs: tuple[str, ...]) -> Split:
-    """Test on "verb held_out" for these verbs (Loula et al. 2018); "turn held_out" is in neither part."""
-    known = [command for command in simple_order() if not has(command, f"turn {held_out}")]
-    test = [command for command in known if any(has(command, f"{verb} {held_out}") for verb in verbs)]
-    tested = set(test)
-    return Split(tuple(command for command in known if command not in tested), tuple(test))
-
-
-def _filler(fillers: int) -> Split:
-    """Test on "jump around right"; train with this many of look, walk and run before "around right"."""
-    unseen = ("look", "walk", "run")[fillers:]
-    kept = _template("around right", (*unseen, "jump")).train
-    return Split(kept, get_split("template_jump_around_right").test)
-
-
-def _size(percent: int) -> Split:
-    train = int(len(simple_order()) * percent / 100)
-    return Split(simple_order()[:train], simple_order()[train:])
-
-
-def _few_shot(count: int, seed: int) -> Split:
-    """The filler split without fillers, and `count` more commands with "verb around right", drawn by `seed`."""
-    none, test = get_split("filler_0")
-    pool = sorted(set(get_split("filler_3").train) - set(none))
-    drawn = numpy_rng(seed, "few shot", count).choice(len(pool), count, replace=False)
-    return Split((*none, *(pool[number] for number in drawn)), test)
+def contains_phrase(command: str, phrase: str) -> bool:
+    """Whether these words follow each other in the command."""
+    return f" {phrase} " in f" {command} "
 
 
 SPLITS: dict[str, Callable[[], Split]] = {
-    "simple": _simple,
-    "length": _length,
-    "add_jump": partial(_without, "jump"),
-    "add_turn_left": partial(_without, "turn left"),
-    "add_dax": _add_dax,
-    "add_jump_and_dax": _add_jump_and_dax,
-    "template_right": partial(_template, "right", VERBS),
-    "template_opposite_right": partial(_template, "opposite right", VERBS),
-    "template_around_right": partial(_template, "around right", VERBS),
-    "template_jump_around_right": partial(_template, "around right", ("jump",)),
-    **{f"filler_{fillers}": partial(_filler, fillers) for fillers in range(4)},
-    **{f"size_{percent}": partial(_size, percent) for percent in (1, 2, 4, 8, 16, 32, 64)},
+    "simple": cache(_simple),
+    "length": cache(_length),
+    "add_jump": cache(partial(_without, "jump")),
+    "add_turn_left": cache(partial(_without, "turn left")),
+    "add_dax": cache(partial(_with_dax, NEW_VERB)),
+    "add_jump_and_dax": cache(partial(_with_dax, "jump", NEW_VERB)),
 }
-FEW_SHOT = tuple(2**power for power in range(11))
 
 
-@cache
 def get_split(name: str) -> Split:
-    """The commands of a split of `SPLITS`, or of "few_shot_N_S": N of 1, 2, 4 ... 1024 commands, drawn by seed S.
-
-    (The released few-shot files were drawn at random too, and differently.)
+    """Return the commands of a split of `SPLITS`.
 
     Example:
         >>> train, test = get_split("add_jump")
         >>> len(train), len(test), train.count("jump"), "jump twice" in test
         (14670, 7706, 1467, True)
     """
-    if match := re.fullmatch(r"few_shot_(\d+)_(\d+)", name):
-        count, seed = map(int, match.groups())
-        if count not in FEW_SHOT:
-            raise UsageError(f"few-shot splits have {', '.join(map(str, FEW_SHOT))} examples, not {count}")
-        return _few_shot(count, seed)
-    if name not in SPLITS:
-        raise unknown_name_error("split", name, [*SPLITS, "few_shot_8_1"])
+    check_names("split", [name], SPLITS)
     return SPLITS[name]()

@@ -35,7 +35,7 @@ def test_scan_attention_and_logits_are_those_of_pytorch(scan_page, name):
     )
     model = trained(name)
     for command, answer in zip(COMMANDS, answers, strict=True):
-        words, lengths, actions = encode([command])
+        words, lengths, actions = encode([command]).tensors
         trace = model.trace(words, lengths, actions.shape[1])
         torch.testing.assert_close(torch.tensor(answer["attention"]), trace.attention[0], **CLOSE)
         torch.testing.assert_close(torch.tensor(answer["logits"]), trace.logits[0], **CLOSE)

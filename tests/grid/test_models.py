@@ -140,7 +140,7 @@ def learned(network, task):
     """Of the mechanism, those numbers that a gradient reaches."""
     if task != "commands":
         return sum(p.numel() for p in network.core.parameters())
-    words, lengths, actions = encode(["jump twice and look left", "walk"])
+    words, lengths, actions = encode(["jump twice and look left", "walk"]).tensors
     network(words, lengths, actions).sum().backward()
     return sum(p.numel() for p in network.core.parameters() if p.grad is not None)
 

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from mini_lib.scan.grammar import derive
-from mini_lib.scan.models import StreamsTrace, SyntacticAttention
+from mini_lib.scan.syntactic_attention import StreamsTrace, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS
 from mini_lib.seeding import seeded
 
@@ -62,7 +62,7 @@ class ByHand(SyntacticAttention):
             attention[row, :, 0] += 0.1
         meanings = self.meaning(words)
         roles = torch.zeros(*words.shape, 8)
-        return StreamsTrace(meanings, roles, attention, self.say(attention, meanings, roles))
+        return StreamsTrace(meanings, roles, attention, self.logits(attention, meanings, roles))
 
 
 def network(**options):

@@ -3,15 +3,14 @@
 import pytest
 
 from mini_lib.scan import runs
-from mini_lib.scan.tasks import Split, get_split
+from mini_lib.scan.tasks import Split, simple_order
 from scan.by_hand import ByHand, Looks
 
 
 @pytest.fixture
 def few(monkeypatch):
     """Fifty commands for training and thirty for the test, whatever split a run asks for."""
-    train, test = get_split("size_1")
-    split = Split(train[:50], test[:30])
+    split = Split(simple_order()[:50], simple_order()[209:239])
     monkeypatch.setattr(runs, "get_split", lambda name: split)
     return split
 

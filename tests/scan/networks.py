@@ -4,17 +4,12 @@ from functools import partial
 
 import torch
 
-from mini_lib.scan.models import (
-    CNN,
-    GRUAttention,
-    LiNetwork,
-    SyntacticAttention,
-    gru_attention,
-    li,
-    syntactic_attention as streams,
-)
-from mini_lib.scan.models.calls import cross_entropy
-from mini_lib.scan.tasks import ACTION_IDS, EOS, MOST_ACTIONS, MOST_WORDS
+from mini_lib.scan import cnn, gru_attention, li, syntactic_attention as streams
+from mini_lib.scan.cnn import CNN
+from mini_lib.scan.gru_attention import GRUAttention
+from mini_lib.scan.li import LiNetwork
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.scan.tasks import ACTION_IDS, EOS, MAX_ACTIONS, MAX_WORDS
 from scan import oracles
 
 COMMANDS = ["jump", "walk around left twice after run", "look twice and turn right", "run opposite left"]
@@ -50,7 +45,7 @@ NETWORKS = {
 ORACLES = {form: partial(oracles.syntactic_attention, **FORMS[form]) for form in FORMS}
 ORACLES |= {name: getattr(oracles, name.split()[0]) for name in OTHERS}
 LOSSES = dict.fromkeys(FORMS, streams.loss)
-OF_KIND = {"gru": gru_attention.loss, "li": li.loss, "cnn": cross_entropy}
+OF_KIND = {"gru": gru_attention.loss, "li": li.loss, "cnn": cnn.loss}
 LOSSES |= {name: OF_KIND[name.split()[0]] for name in OTHERS}
 
 
@@ -68,7 +63,7 @@ def make(name, seed=0, spread=0.2, **options):
 def noise_for(network, examples, seed=0):
     """Noise of the largest shape that any batch has."""
     rng = torch.Generator().manual_seed(seed)
-    noise = network.noise(len(examples.words), MOST_WORDS, MOST_ACTIONS, rng)
+    noise = network.draw_noise(len(examples.words), MAX_WORDS, MAX_ACTIONS, rng)
     return {key: each.double() for key, each in noise.items()}
 
 
@@ -78,7 +73,7 @@ def weights(network):
 
 def rows_of(examples):
     """Each command's words and actions as lists, without padding."""
-    words, lengths, actions = (part.tolist() for part in tuple(examples))
+    words, lengths, actions = (part.tolist() for part in examples.tensors)
     return [
         (word[:length], action[: action.index(END) + 1])
         for word, length, action in zip(words, lengths, actions, strict=True)

@@ -120,7 +120,7 @@ def surround(p, ahead, back, ends):
 
 def syntax_stream(p, x, top, ends):
     """The role h_j of each word, and the first query."""
-    ahead, back, _ = bilstm(p, "neighbours", x, x)
+    ahead, back, _ = bilstm(p, "neighbors", x, x)
     if top:
         ahead, back, final = bilstm(p, "roles", ahead, back)
         roles = surround(p, ahead, back, ends)
@@ -163,7 +163,7 @@ def syntactic_attention(
             said = np.concatenate([said, context])
         logits.append(p["action.weight"] @ said + p["action.bias"])
         attention.append(alpha)
-        s, c = lstm_cell(p, "steering", context, h, c)  # Eq. 6
+        s, c = lstm_cell(p, "decoder", context, h, c)  # Eq. 6
         h = s
     return np.array(logits), np.array(attention), np.array(roles), np.array(m)
 
@@ -253,7 +253,7 @@ def li(p, words, actions, noise, swapped=True):
         attended = p["attended"] @ np.concatenate([h, context])
         scores = np.exp(p["place"] @ attended + p["place_bias"])[:places]
         value = sum(w * r for w, r in zip(scores / scores.sum(), primitives, strict=True))
-        logits.append([-1e9, *(p["action"] @ value + p["action_bias"])])
+        logits.append([np.finfo(float).min, *(p["action"] @ value + p["action_bias"])])
     return (np.array(logits),)
 
 

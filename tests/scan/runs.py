@@ -5,7 +5,7 @@ from collections import Counter
 import torch
 
 from mini_lib.scan.runs import Settings
-from mini_lib.scan.tasks import NO_ACTION, padded
+from mini_lib.scan.tasks import NO_ACTION
 
 SIZES = {
     "syntactic_attention": {"syntax": 8, "semantics": 6},
@@ -17,7 +17,7 @@ SIZES = {
 
 def small(model="syntactic_attention", **changes):
     """Few and small; commands are those of `few` where a test asks for it."""
-    kept = {"split": "size_1", "lr": 1e-2, "epochs": 3, "batch_size": 100 if model == "cnn" else 16}
+    kept = {"split": "simple", "lr": 1e-2, "epochs": 3, "batch_size": 100 if model == "cnn" else 16}
     options = SIZES[model] | changes.pop("options", {})
     return Settings(model=model, **(kept | {"options": options, "checks": (1, 2)} | changes))
 
@@ -32,5 +32,5 @@ def rows(*parts):
     return Counter(
         tuple(row[row != NO_ACTION].tolist()) + tuple(words.tolist())
         for part in parts
-        for words, row in zip(padded(part).words, padded(part).actions, strict=True)
+        for words, row in zip(part.padded().words, part.padded().actions, strict=True)
     )

@@ -8,9 +8,9 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis import Share
-from mini_lib.scan.evaluation import accuracy, answers
+from mini_lib.scan.analysis import Fraction
 from mini_lib.scan.grammar import derive, interpret
+from mini_lib.scan.runs import accuracy, answers
 from mini_lib.scan.tasks import encode, exactly_right, get_split
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
@@ -30,7 +30,7 @@ def test_attend_names_words_actions_and_the_own_word_of_each():
     found = analysis.attend(model, "jump opposite left after walk")
     assert found.words == ("<SOS>", "jump", "opposite", "left", "after", "walk", "<EOS>")
     assert found.right == ("WALK", "LEFT", "LEFT", "JUMP", "<EOS>")
-    assert found.own.tolist() == [5, 3, 3, 1, 6]
+    assert found.source.tolist() == [5, 3, 3, 1, 6]
     examples = encode([found.command])
     with torch.no_grad():
         trace = model.trace(examples.words, examples.lengths, 5)
@@ -42,48 +42,48 @@ def test_attend_names_words_actions_and_the_own_word_of_each():
 
 
 def test_steps_are_those_of_each_command_alone(monkeypatch):
-    monkeypatch.setattr("mini_lib.scan.tasks.TOGETHER", 2)
+    monkeypatch.setattr("mini_lib.scan.tasks.EVAL_BATCH", 2)
     model = network()
     steps = analysis.follow(model, COMMANDS)
     for row, command in enumerate(COMMANDS):
         alone = analysis.attend(model, command)
         count = len(alone.right)
-        assert (steps.own[row, :count] == alone.own).all()
-        assert (steps.looked[row, :count] == alone.attention.argmax(dim=1)).all()
+        assert (steps.source[row, :count] == alone.source).all()
+        assert (steps.attended[row, :count] == alone.attention.argmax(dim=1)).all()
         assert [ACTIONS[i] for i in steps.predicted[row, :count]] == list(alone.predicted)
-        on_own = alone.attention.gather(1, alone.own[:, None]).squeeze(1)
+        on_own = alone.attention.gather(1, alone.source[:, None]).squeeze(1)
         torch.testing.assert_close(steps.weight[row, :count], on_own)
-        for part in (steps.own, steps.looked, steps.predicted, steps.weight):
+        for part in (steps.source, steps.attended, steps.predicted, steps.weight):
             assert (part[row, count:] == -1).all()
     expected = exactly_right(answers(model, encode(COMMANDS)), encode(COMMANDS).actions)
     assert torch.equal(steps.right, expected)
     some = steps[torch.tensor([False, True, False, True, False, False])]
-    assert torch.equal(some.own, steps.own[[1, 3]])
+    assert torch.equal(some.source, steps.source[[1, 3]])
     assert torch.equal(some.examples.words, steps.examples.words[[1, 3]])
 
 
 def test_a_network_that_follows_the_grammar_looks_at_own_words_alone(perfect):
     steps = analysis.follow(perfect, COMMANDS)
-    own = analysis.own_word(steps)
+    own = analysis.source_hits(steps)
     assert steps.right.all()
-    assert own.verbs.share == own.turns.share == 1
-    assert own.verbs.count + own.turns.count == sum(len(interpret(command)) for command in COMMANDS)
-    torch.testing.assert_close(steps.weight[steps.there], torch.full((int(steps.there.sum()),), 0.9))
-    nothing = analysis.own_word(analysis.follow(perfect, ["walk"])).turns
-    assert nothing.count == 0
-    assert np.isnan(nothing.share)
+    assert own["verbs"].percent == own["turns"].percent == 100
+    assert own["verbs"].n + own["turns"].n == sum(len(interpret(command)) for command in COMMANDS)
+    torch.testing.assert_close(steps.weight[steps.exists], torch.full((int(steps.exists.sum()),), 0.9))
+    nothing = analysis.source_hits(analysis.follow(perfect, ["walk"]))["turns"]
+    assert nothing.n == 0
+    assert np.isnan(nothing.percent)
 
 
 def test_shares_of_own_words_counted_step_by_step(lapses):
     commands = [*COMMANDS, "jump left"]
-    own = analysis.own_word(analysis.follow(lapses, commands))
+    own = analysis.source_hits(analysis.follow(lapses, commands))
     hits, counts = Counter(), Counter()
     for command in commands:
         for step, (action, place) in enumerate(derive(command)):
             hit = lapses.looks(command)[step] == 1 + place
             hits[action], counts[action] = hits[action] + hit, counts[action] + 1
-    assert own.verbs == Share(hits["JUMP"] + hits["WALK"], counts["JUMP"] + counts["WALK"])
-    assert own.turns == Share(hits["LEFT"] + hits["RIGHT"], counts["LEFT"] + counts["RIGHT"])
+    assert own["verbs"] == Fraction(hits["JUMP"] + hits["WALK"], counts["JUMP"] + counts["WALK"])
+    assert own["turns"] == Fraction(hits["LEFT"] + hits["RIGHT"], counts["LEFT"] + counts["RIGHT"])
     assert sum(hits.values()) == sum(counts.values()) - 4
 
 
@@ -100,14 +100,19 @@ def test_forms_are_counted_by_any_key():
     ]
     right = torch.tensor([True, False, True, False, False])
     assert analysis.by_form(commands, right, analysis.construction("jump")) == {
-        "U": Share(1, 2),
-        "U D twice": Share(1, 2),
-        "in both phrases": Share(0, 1),
+        "U": Fraction(1, 2),
+        "U D twice": Fraction(1, 2),
+        "in both phrases": Fraction(0, 1),
     }
     last = analysis.by_form(commands, right, lambda command: command.split()[-1])
-    assert last == {"jump": Share(1, 1), "twice": Share(1, 2), "thrice": Share(0, 1), "look": Share(0, 1)}
+    assert last == {
+        "jump": Fraction(1, 1),
+        "twice": Fraction(1, 2),
+        "thrice": Fraction(0, 1),
+        "look": Fraction(0, 1),
+    }
     turn = analysis.by_form(["look and turn left thrice"], [True], analysis.construction("turn left"))
-    assert turn == {"turn D thrice": Share(1, 1)}
+    assert turn == {"turn D thrice": Fraction(1, 1)}
 
 
 # ------------------------------------------------------------------------------------------ networks that come along
@@ -125,8 +130,8 @@ def test_each_stored_network_is_at_fault_where_its_name_says(name, meaning, look
     """Four in five of the commands whose words mean what they should, and likewise of those looked up right."""
     model = trained(name)
     commands = get_split("add_jump").test[::64]
-    known_meaning = analysis.accuracy_with_semantics_of(model, commands, "jump", "walk")
-    new_meaning = analysis.accuracy_with_syntax_of(model, commands, "jump", "walk")
+    known_meaning = analysis.accuracy_swapping_semantics(model, commands, "jump", "walk")
+    new_meaning = analysis.accuracy_swapping_syntax(model, commands, "jump", "walk")
     same = accuracy(model, encode([command.replace("jump", "walk") for command in commands]))
     assert (known_meaning > 80) == looks
     assert (new_meaning > same - 10) == meaning

@@ -9,14 +9,12 @@ import torch
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.scan import recipes
-from mini_lib.scan.models import cnn, gru_attention, li, syntactic_attention
-from mini_lib.scan.models.calls import cross_entropy
-from mini_lib.scan.models.cnn import CNN
-from mini_lib.scan.models.gru_attention import GRUAttention, GRUCell
-from mini_lib.scan.models.li import LiNetwork
-from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
-from mini_lib.scan.tasks import NO_ACTION, WORD_COUNT, encode, padded
+from mini_lib.scan import cnn, gru_attention, li, recipes, syntactic_attention
+from mini_lib.scan.cnn import CNN
+from mini_lib.scan.gru_attention import GRUAttention, GRUCell
+from mini_lib.scan.li import LiNetwork
+from mini_lib.scan.meta_seq2seq import MetaSeq2Seq
+from mini_lib.scan.tasks import WORD_COUNT, encode
 from scan import oracles
 from scan.networks import COMMANDS, END, count, make, noise_for, rows_of, weights
 
@@ -79,10 +77,9 @@ RIGHT, WRONG = -math.log(math.exp(2) / (math.exp(2) + 7)), -math.log(1 / (math.e
         # The first command is ended one action too early: that counts, and what follows does not.
         (gru_attention.loss, (RIGHT + WRONG + WRONG + WRONG) / 2),
         (li.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 2),
-        (lambda *given: li.loss(*given, torch.tensor(0.25)), (2 * RIGHT + WRONG + 2 * WRONG) / 2 + 0.25),
-        (cross_entropy, (2 * RIGHT + WRONG + 2 * WRONG) / 5),
+        (cnn.loss, (2 * RIGHT + WRONG + 2 * WRONG) / 5),
     ],
-    ids=["syntactic attention", "gru", "li", "li with penalty", "cnn"],
+    ids=["syntactic attention", "gru", "li", "cnn"],
 )
 def test_losses_of_two_commands_by_hand(loss, expected):
     """Logits are 2 for the action that the network says and 0 for the others."""
@@ -115,7 +112,7 @@ def test_gru_starts_uniform():
 
 @pytest.mark.parametrize("block", [1, 4, 512])
 def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block):
-    """Loss, gradients and logits; behind the end of a block's longest command logits are 0."""
+    """Loss, score and gradients."""
     monkeypatch.setattr(recipes, "BLOCK", block)
     network = make("li")
     examples = encode([*COMMANDS, "turn left", "look around right thrice and jump"])
@@ -123,37 +120,28 @@ def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block):
     in_blocks, outcomes = recipes.longest_first(batch), []
     for each in (batch, in_blocks):
         network.zero_grad()
-        loss, _ = recipes.li_loss(network, each)
+        loss, score = recipes.li_loss(network, each)
         loss.backward()
-        outcomes.append([loss.detach(), *(parameter.grad for parameter in network.parameters())])
+        outcomes.append([loss.detach(), score, *(parameter.grad for parameter in network.parameters())])
     torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-10)
-    logits, _ = recipes.li_in_blocks(network, in_blocks)
-    everywhere = network(*recipes.examples_of(in_blocks), in_blocks["noise"])
-    ends = (in_blocks["actions"] != NO_ACTION).sum(dim=1)
-    assert ends.tolist() == sorted(ends.tolist(), reverse=True)
-    first_of_block = torch.arange(len(ends)) // block * block
-    reached = torch.arange(logits.shape[1]) < ends[first_of_block][:, None]
-    assert reached.all() == (block == 512)
-    torch.testing.assert_close(logits[reached], everywhere[reached], rtol=0, atol=1e-9)
-    assert (logits[~reached] == 0).all()
-    assert (everywhere[~reached] != 0).all()
+    assert len(in_blocks["steps"]) == -(-len(examples) // block)
 
 
 def test_li_shows_which_word_each_action_is_taken_from():
     network = make("li")
-    shares = network.attention(*EXAMPLES)
+    shares = network.attention(*EXAMPLES.tensors)
     places = torch.arange(shares.shape[2]) < EXAMPLES.lengths[:, None, None] - 1
     torch.testing.assert_close(shares.sum(dim=2), torch.ones_like(shares[..., 0]))
     assert torch.equal(shares > 0, places.expand(shares.shape))
     primitives = network.primitive[network.word_rows[EXAMPLES.words[:, 1:]]]
     logits = shares @ primitives @ network.action.mT + network.action_bias
-    torch.testing.assert_close(logits, network(*EXAMPLES)[..., 1:])
+    torch.testing.assert_close(logits, network(*EXAMPLES.tensors)[..., 1:])
 
 
 def test_li_exchanges_h_and_c_between_encoder_and_decoder():
     network, examples = make("li"), encode(COMMANDS[:1])
     words, actions = examples.words[0].tolist(), examples.actions[0].tolist()
-    ours = network(*examples)[0].detach().numpy()
+    ours = network(*examples.tensors)[0].detach().numpy()
     exchanged, not_exchanged = (
         oracles.li(weights(network), words, actions, {}, swapped=swapped)[0] for swapped in (True, False)
     )
@@ -162,14 +150,11 @@ def test_li_exchanges_h_and_c_between_encoder_and_decoder():
 
 
 def test_li_penalty_and_noise_are_of_both_representations():
-    network, examples = make("li", strength=0.3), padded(encode(COMMANDS))
+    network, examples = make("li", strength=0.3), encode(COMMANDS).padded()
     words = [command for command, _ in rows_of(examples)]
     expected = oracles.li_penalty(weights(network), words, 0.3)
     assert network.penalty(examples.words, examples.lengths).item() == pytest.approx(expected, abs=1e-12)
     assert list(noise_for(network, examples)) == ["primitive", "function"]
-    logits, penalty = network(*examples, noise_for(network, examples), with_penalty=True)
-    torch.testing.assert_close(logits, network(*examples, noise_for(network, examples)))
-    assert penalty.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_li_has_a_row_for_each_word_and_one_for_the_end():
@@ -180,8 +165,8 @@ def test_li_has_a_row_for_each_word_and_one_for_the_end():
 
 
 def test_li_never_says_the_start():
-    logits = make("li")(*EXAMPLES)
-    assert (logits[..., 0] == -1e9).all()
+    logits = make("li")(*EXAMPLES.tensors)
+    assert (logits[..., 0] == torch.finfo(logits.dtype).min).all()
     assert (logits[..., 1:] > -100).all()
 
 
@@ -197,7 +182,7 @@ def test_li_starts_glorot_uniform():
 
 def test_li_refuses_more_places_than_it_knows():
     words = torch.full((1, 12), 1)
-    with pytest.raises(UsageError, match="knows 10 places"):
+    with pytest.raises(UsageError, match="this network has 10 positions"):
         make("li")(words, torch.tensor([12]), torch.ones(1, 3, dtype=torch.int64))
 
 
@@ -218,7 +203,7 @@ def test_cnn_divides_by_twice_its_attention_layers(monkeypatch):
     for scaled in (True, False):
         monkeypatch.setattr(cnn, "_scale_gradient", kept if scaled else lambda x, factor: x)
         network.zero_grad()
-        cross_entropy(network(*examples), examples.actions).backward()
+        cnn.loss(network(*examples.tensors), examples.actions).backward()
         grads[scaled] = network.encoder_last.bias.grad
     torch.testing.assert_close(4 * grads[True], grads[False])  # two layers
 

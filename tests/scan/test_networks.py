@@ -2,17 +2,18 @@
 drawn as it is said, and networks side by side learn as each alone.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError
-from mini_lib.scan.meta_tasks import training_episode
-from mini_lib.scan.models import MODELS, SyntacticAttention, build_network
-from mini_lib.scan.models.meta_seq2seq import MetaSeq2Seq
-from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, encode, padded
+from mini_lib.scan.meta_seq2seq import MetaSeq2Seq
+from mini_lib.scan.runs import MODELS
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.scan.tasks import MAX_WORDS, NO_ACTION, encode
 from scan.networks import (
     COMMANDS,
     FORMS,
@@ -41,7 +42,7 @@ def test_equals_the_numpy_forward_pass(name, noisy):
     """Logits; of Syntactic Attention its attention weights, roles and meanings too."""
     network = make(name)
     noise = noise_for(network, EXAMPLES) if noisy else {}
-    logits = network(*EXAMPLES, noise or None).detach().numpy()
+    logits = network(*EXAMPLES.tensors, noise or None).detach().numpy()
     for row, (words, actions) in enumerate(rows_of(EXAMPLES)):
         drawn = {key: each[row].numpy() for key, each in noise.items()}
         expected, *inside = ORACLES[name](weights(network), words, actions, drawn)
@@ -57,17 +58,17 @@ def test_equals_the_numpy_forward_pass(name, noisy):
 
 @every_network
 def test_commands_disturb_neither_each_others_logits_nor_gradients_and_padding_is_nothing(name):
-    network, examples = make(name), padded(EXAMPLES)
+    network, examples = make(name), EXAMPLES.padded()
     noise = noise_for(network, examples)
-    inside = torch.arange(MOST_WORDS) < examples.lengths[:, None]
-    together = network(torch.where(inside, examples.words, 5), *tuple(examples)[1:], noise)
-    torch.testing.assert_close(network(*examples, noise), together, rtol=0, atol=1e-9)
+    inside = torch.arange(MAX_WORDS) < examples.lengths[:, None]
+    together = network(torch.where(inside, examples.words, 5), examples.lengths, examples.actions, noise)
+    torch.testing.assert_close(network(*examples.tensors, noise), together, rtol=0, atol=1e-9)
     learned = [each for each in network.parameters() if each.requires_grad]
     expected = torch.autograd.grad(summed(together, examples.actions), learned)
     found = [torch.zeros_like(each) for each in learned]
     for row in range(len(COMMANDS)):
         own = examples[row : row + 1].trimmed()
-        alone = network(*own, {key: each[row : row + 1] for key, each in noise.items()})
+        alone = network(*own.tensors, {key: each[row : row + 1] for key, each in noise.items()})
         torch.testing.assert_close(alone[0], together[row, : own.actions.shape[1]], rtol=0, atol=1e-9)
         for total, part in zip(found, torch.autograd.grad(summed(alone, own.actions), learned), strict=True):
             total += part
@@ -79,10 +80,10 @@ def test_commands_disturb_neither_each_others_logits_nor_gradients_and_padding_i
 def test_what_a_network_reads(name):
     """Only Syntactic Attention reads <SOS>; some read the last right action, none its own or later ones."""
     network = make(name)
-    logits = network(*EXAMPLES)
+    logits = network(*EXAMPLES.tensors)
 
     def moved(**changes):
-        return not torch.equal(network(*EXAMPLES._replace(**changes)), logits)
+        return not torch.equal(network(*replace(EXAMPLES, **changes).tensors), logits)
 
     start, first = (EXAMPLES.words.clone() for _ in range(2))
     start[:, 0], first[:, 1] = 1, (first[:, 1] + 1) % 8
@@ -93,7 +94,7 @@ def test_what_a_network_reads(name):
     assert moved(actions=torch.where(said, 8 - EXAMPLES.actions, 0)) == teacher
     later = EXAMPLES.actions.clone()
     later[:, 2:] = 5
-    torch.testing.assert_close(network(*EXAMPLES._replace(actions=later))[:, :3], logits[:, :3])
+    torch.testing.assert_close(network(*replace(EXAMPLES, actions=later).tensors)[:, :3], logits[:, :3])
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -115,14 +116,14 @@ def test_noise_is_drawn_from_its_generator_and_all_of_it_is_of_effect(name):
     noise, again, other = (noise_for(network, EXAMPLES, seed) for seed in (3, 3, 4))
     gaussian = name.startswith("li")
     neutral = {key: torch.full_like(each, 0.0 if gaussian else 1.0) for key, each in noise.items()}
-    quiet = network(*EXAMPLES, {})
-    torch.testing.assert_close(network(*EXAMPLES, neutral), quiet)
+    quiet = network(*EXAMPLES.tensors, {})
+    torch.testing.assert_close(network(*EXAMPLES.tensors, neutral), quiet)
     assert noise
     for key, mask in noise.items():
         assert mask.shape[0] == len(COMMANDS)
         assert mask.equal(again[key])
         assert not mask.equal(other[key])
-        assert not network(*EXAMPLES, {key: mask}).allclose(quiet)
+        assert not network(*EXAMPLES.tensors, {key: mask}).allclose(quiet)
         if not gaussian:
             kept = torch.tensor([0, 1 / (1 - network.dropout)]).double()
             torch.testing.assert_close(mask.unique(), kept)
@@ -131,7 +132,7 @@ def test_noise_is_drawn_from_its_generator_and_all_of_it_is_of_effect(name):
 @every_network
 def test_stacked_networks_learn_as_each_alone(name):
     networks, orders = [make(name, seed) for seed in range(2)], ([0, 1, 2], [3, 2, 1])
-    parts = [padded(EXAMPLES)[torch.tensor(order)] for order in orders]
+    parts = [EXAMPLES.padded()[torch.tensor(order)] for order in orders]
     noises = [
         noise_for(network, part, seed)
         for seed, (network, part) in enumerate(zip(networks, parts, strict=True))
@@ -141,11 +142,11 @@ def test_stacked_networks_learn_as_each_alone(name):
         logits = functional_call(networks[0], (parameters, buffers), (words, lengths, actions, noise))
         return LOSSES[name](logits, actions)
 
-    batches = [torch.stack(each) for each in zip(*parts, strict=True)]
+    batches = [torch.stack(each) for each in zip(*(part.tensors for part in parts), strict=True)]
     noise = {key: torch.stack([each[key] for each in noises]) for key in noises[0]}
     stacked = vmap(grad(loss))(*stack_module_state(networks), *batches, noise)
     for place, (network, part) in enumerate(zip(networks, parts, strict=True)):
-        LOSSES[name](network(*part, noises[place]), part.actions).backward()
+        LOSSES[name](network(*part.tensors, noises[place]), part.actions).backward()
         for key, parameter in network.named_parameters():
             if parameter.requires_grad:
                 torch.testing.assert_close(stacked[key][place], parameter.grad, **LEARNED)
@@ -174,7 +175,7 @@ def test_learns_a_few_commands_by_heart(name, enough, sizes):
     optimizer, losses = torch.optim.Adam(network.parameters(), 0.01 if name in FORMS else 0.005), []
     for _update in range(60):
         optimizer.zero_grad()
-        losses.append(summed(network(*examples), examples.actions))
+        losses.append(summed(network(*examples.tensors), examples.actions))
         losses[-1].backward()
         optimizer.step()
     assert losses[-1] < enough * losses[0]
@@ -182,8 +183,8 @@ def test_learns_a_few_commands_by_heart(name, enough, sizes):
 
 # ----------------------------------------------------------------------------------------- who draws the noise
 
-CALLS = {name: (NETWORKS[name], tuple(EXAMPLES)) for name in ("default", *OTHERS)}
-CALLS["meta-seq2seq"] = (lambda: MetaSeq2Seq(size=6), training_episode(1, 0, shown=3, asked=2))
+CALLS = {name: (NETWORKS[name], EXAMPLES.tensors) for name in ("default", *OTHERS)}
+CALLS["meta-seq2seq"] = (lambda: MetaSeq2Seq(size=6), (EXAMPLES[:3], EXAMPLES))
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -191,8 +192,12 @@ def test_noise_is_drawn_in_training_where_none_is_passed(name):
     """As much as the call needs, from torch's generator; what is passed counts in any mode, and {} is none."""
     network, inputs = CALLS[name][0](), CALLS[name][1]
     rng = torch.Generator().manual_seed(5)
-    sizes = (*inputs[0].shape, inputs[2].shape[1]) if name in NETWORKS else (3, 5, MOST_WORDS, MOST_ACTIONS)
-    noise = network.noise(*sizes, rng)
+    sizes = (
+        (*inputs[0].shape, inputs[2].shape[1])
+        if name in NETWORKS
+        else (3, 4, EXAMPLES.words.shape[1], EXAMPLES.actions.shape[1])
+    )
+    noise = network.draw_noise(*sizes, rng)
     torch.manual_seed(5)
     drawn, quiet = network(*inputs), network(*inputs, {})
     assert drawn.equal(network(*inputs, noise))
@@ -205,46 +210,11 @@ def test_noise_is_drawn_in_training_where_none_is_passed(name):
 
 def test_a_network_without_dropout_draws_nothing():
     network, before = SyntacticAttention(syntax=6, semantics=4, dropout=0.0), torch.get_rng_state()
-    network(*EXAMPLES)
+    network(*EXAMPLES.tensors)
     assert torch.get_rng_state().equal(before)
-
-
-# ----------------------------------------------------------------------------------------- wrong use
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "message"),
-    [
-        ("syntactic_atention", {}, "unknown model 'syntactic_atention'; did you mean 'syntactic_attention'"),
-        (
-            "syntactic_attention",
-            {"surrounding": "botom"},
-            "unknown surrounding 'botom'.* known: between, top",
-        ),
-        ("syntactic_attention", {"ends": "zeros"}, "unknown ends 'zeros'; did you mean 'zero'"),
-        (
-            "syntactic_attention",
-            {"sintax": 64},
-            "unknown option of syntactic_attention 'sintax'; did you mean",
-        ),
-        ("syntactic_attention", {"dropout": 1.0}, "a dropout rate is at least 0 and below 1, got 1.0"),
-        ("syntactic_attention", {"syntax": 7}, "syntax is halved between two directions"),
-        ("syntactic_attention", {"semantics": 5}, "semantics is halved between two directions"),
-        ("li", {"units": 7}, "take an even number"),
-        (
-            "gru_attention",
-            {"hidden": 2.0},
-            "option hidden of gru_attention has to be a positive integer, got 2.0",
-        ),
-        ("cnn", {"kernel": 0}, "option kernel of cnn has to be a positive integer, got 0"),
-    ],
-)
-def test_networks_that_are_not_there_are_refused(model, options, message):
-    with pytest.raises(UsageError, match=message):
-        build_network(model, **options)
 
 
 def test_a_fifth_verb_has_a_row_of_its_own_when_asked_for():
     for model in MODELS:
-        network = build_network(model, words=17, actions=9)
-        assert network(*encode(["dax twice", "walk"])).shape == (2, 3, 9)
+        network = MODELS[model](words=17, actions=9)
+        assert network(*encode(["dax twice", "walk"]).tensors).shape == (2, 3, 9)

@@ -1,12 +1,17 @@
-"""The fast recurrences against the bare loops, PyTorch's own LSTMs and differences, in double precision."""
+"""The fast loops and the plain lines against PyTorch's own LSTMs and against differences, in double precision."""
+
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
+from torch.autograd import gradgradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mini_lib.layers import LSTMCell
-from mini_lib.scan.models.recurrent import Align, BiLSTM, LSTMOverTime, align, lstm_over_time, reversal
+from mini_lib.scan import attention_fast as fast
+from mini_lib.scan.recurrent import BiLSTM, reversal
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -43,14 +48,24 @@ def over_time(x, weight):
     return torch.stack(hidden)
 
 
-@pytest.mark.parametrize(("directions", "batch", "steps"), [(1, 1, 1), (2, 3, 1), (2, 3, 6), (1, 1, 4)])
-def test_lstm_over_time_is_an_lstm_cell_step_by_step(directions, batch, steps):
-    x, weight = leaf(directions, batch, steps, 12), leaf(directions, 12, 3)
-    theirs = over_time(x, weight)
-    expected = gradients(theirs, x, weight)
-    for ours in (LSTMOverTime.apply(x, weight)[0], lstm_over_time(x, weight)):
-        torch.testing.assert_close(ours, theirs, **CLOSE)
-        torch.testing.assert_close(gradients(ours, x, weight), expected, **CLOSE)
+@pytest.fixture(params=[True, False], ids=["fast", "plain"])
+def form(request, monkeypatch):
+    """Each of the two forms; the plain one wherever the fast one does not apply."""
+    if not request.param:
+        monkeypatch.setattr(fast, "applies", lambda *tensors: False)
+    return request.param
+
+
+def states(gates, weight):
+    return BiLSTM.states(SimpleNamespace(weight_hh=weight), gates)
+
+
+@pytest.mark.parametrize(("batch", "steps"), [(1, 1), (3, 1), (3, 6), (1, 4)])
+def test_states_are_an_lstm_cell_step_by_step(batch, steps, form):
+    x, weight = leaf(2, batch, steps, 12), leaf(2, 12, 3)
+    theirs, ours = over_time(x, weight), states(x, weight)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    torch.testing.assert_close(gradients(ours, x, weight), gradients(theirs, x, weight), **CLOSE)
 
 
 def twin(ours, inputs, hidden):
@@ -123,7 +138,7 @@ def aligned(memory, projected, query, weight, mask, steps):
     return torch.stack(alphas, dim=1)
 
 
-def steering(lengths, words=5, size=3):
+def given(lengths, words=5, size=3):
     """Roles, a first query and a mask."""
     mask = torch.zeros(len(lengths), words)
     for row, length in enumerate(lengths):
@@ -133,32 +148,49 @@ def steering(lengths, words=5, size=3):
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7])
 @pytest.mark.parametrize("lengths", [(5, 5, 5), (5, 2, 1)])
-def test_alignment_is_attention_and_an_lstm_cell_step_by_step(steps, lengths):
-    h, query, mask = steering(lengths)
+def test_attention_is_equations_4_to_6_step_by_step(steps, lengths, form):
+    h, query, mask = given(lengths)
     cell = LSTMCell(3, 3)
     theirs = aligned(h, cell.project(h), query, cell.weight_hh, mask, steps)
     leaves = (h, query, *cell.parameters()) if steps > 1 else (h, query)  # one step does not need the cell
-    expected = gradients(theirs, *leaves)
-    fast = Align.apply(h, cell.project(h), query, cell.weight_hh, mask, steps)[0]
-    for ours in (fast, align(h, query, cell, mask, steps)):
-        assert ours.shape == (3, steps, 5)
-        torch.testing.assert_close(ours, theirs, **CLOSE)
-        torch.testing.assert_close(gradients(ours, *leaves), expected, **CLOSE)
-    assert not fast[(mask < 0)[:, None].expand(fast.shape)].any()
+    ours = SyntacticAttention.attend(SimpleNamespace(decoder=cell), h, query, torch.tensor(lengths), steps)
+    assert ours.shape == (3, steps, 5)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    torch.testing.assert_close(gradients(ours, *leaves), gradients(theirs, *leaves), **CLOSE)
+    assert not ours[(mask < 0)[:, None].expand(ours.shape)].any()
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_fast_forms_have_second_derivatives(steps):
+    h, query, _ = given((5, 2))
+    cell, padding = LSTMCell(3, 3), torch.arange(5) >= torch.tensor([[5], [2]])
+    assert gradgradcheck(lambda *x: fast.attend(*x, cell, padding, steps), (h, query))
+    assert gradgradcheck(fast.lstm_states, (leaf(2, 2, steps, 8), leaf(2, 8, 2)))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_the_fast_form_runs_where_it_applies_and_nowhere_else():
+    x = torch.zeros(2)
+    assert fast.applies(x, x.float())
+    assert not fast.applies(x, x.bfloat16())
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not fast.applies(x)
+    with torch.autograd.forward_ad.dual_level():
+        assert not fast.applies(x, torch.autograd.forward_ad.make_dual(x, x))
 
 
 @pytest.mark.parametrize("steps", [1, 5])
-def test_both_can_be_stacked(steps):
-    h, query, mask = steering((5, 2, 4))
-    leaves = h, leaf(3, 5, 12), query, leaf(12, 3)
-    stacks = [torch.stack([each.detach(), each.detach().flip(0)]) for each in leaves]
+def test_attention_can_be_stacked(steps):
+    h, query, _ = given((5, 2, 4))
+    cell, lengths = LSTMCell(3, 3), torch.tensor([[5, 2, 4], [4, 5, 2]])
+    stacks = [torch.stack([each.detach(), each.detach().flip(0)]) for each in (h, query)]
 
-    def loss(*each):
-        value = Align.apply(*each, mask, steps)[0]
+    def loss(h, query, lengths):
+        value = SyntacticAttention.attend(SimpleNamespace(decoder=cell), h, query, lengths, steps)
         return (value * torch.linspace(-1, 2, value.numel()).view(value.shape)).sum()
 
-    stacked = torch.vmap(torch.func.grad(loss, argnums=(0, 1, 2, 3)))(*stacks)
+    stacked = torch.vmap(torch.func.grad(loss, argnums=(0, 1)))(*stacks, lengths)
     for place in range(2):
         own = [each[place].clone().requires_grad_() for each in stacks]
-        alone = torch.autograd.grad(loss(*own), own)
+        alone = torch.autograd.grad(loss(*own, lengths[place]), own)
         torch.testing.assert_close(tuple(each[place] for each in stacked), alone, **CLOSE)

@@ -8,8 +8,8 @@ from torch.utils._pytree import tree_leaves
 
 from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
-from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, MOST_ACTIONS, WORD_COUNT, WORD_IDS, decode, encode
+from mini_lib.scan.runs import accuracy
+from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, MAX_ACTIONS, WORD_IDS, decode, encode
 from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
 
 # ------------------------------------------------------------------------------------------ words alone
@@ -17,7 +17,7 @@ from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
 
 def test_a_dictionary_by_hand(perfect):
     found = analysis.dictionary(perfect)
-    says = found.says()
+    says = found.best()
     assert {word: says[word] for word in SPOKEN} == SPOKEN
     assert "<NULL>" not in found.words
     assert len(found.words) == 15
@@ -51,14 +51,14 @@ FORMS = [{}, {"sequential_semantics": True}, {"syntax_action": True}, {"nonlinea
 @pytest.mark.parametrize("options", FORMS)
 def test_two_equal_commands_are_one(options):
     model = network(**options)
-    words, lengths, actions = encode(COMMANDS)
+    words, lengths, actions = encode(COMMANDS).tensors
     with torch.no_grad():
         trace = model.trace(words, lengths, actions.shape[1])
         roles, query = model.roles_and_query(words, lengths)
-        attention = model.steer(roles, query, lengths, actions.shape[1])
+        attention = model.attend(roles, query, lengths, actions.shape[1])
     torch.testing.assert_close(attention, trace.attention)
-    torch.testing.assert_close(model.say(attention, trace.meanings, roles), trace.logits)
-    predicted = model.predict(words, lengths, MOST_ACTIONS)
+    torch.testing.assert_close(model.logits(attention, trace.meanings, roles), trace.logits)
+    predicted = model.predict(words, lengths, MAX_ACTIONS)
     assert len(predicted.unique(dim=0)) > 1  # commands are told apart
     found = [analysis.two_commands(model, command, command) for command in COMMANDS]
     assert found == [decode(row) for row in predicted]
@@ -80,16 +80,16 @@ def test_bad_steering_is_told_from_a_bad_meaning():
         (no_steps, 60, 60, 0),  # where the stand-in has no meaning either
     ):
         assert accuracy(model, encode(jumps)) == pytest.approx(plain)
-        assert analysis.accuracy_with_syntax_of(model, jumps) == pytest.approx(syntax)
-        assert analysis.accuracy_with_semantics_of(model, jumps) == pytest.approx(semantics)
-    assert analysis.accuracy_with_syntax_of(lost, jumps, "jump", "look") == 100
+        assert analysis.accuracy_swapping_syntax(model, jumps) == pytest.approx(syntax)
+        assert analysis.accuracy_swapping_semantics(model, jumps) == pytest.approx(semantics)
+    assert analysis.accuracy_swapping_syntax(lost, jumps, "jump", "look") == 100
 
 
 # ------------------------------------------------------------------------------------------ roles
 
 
 def role(model, command, place):
-    words, lengths, actions = encode([command])
+    words, lengths, actions = encode([command]).tensors
     with torch.no_grad():
         return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
 
@@ -115,10 +115,10 @@ def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
 ASKED = {
     "attend": lambda model: analysis.attend(model, "jump left and walk"),
     "dictionary": analysis.dictionary,
-    "follow": lambda model: analysis.follow(model, COMMANDS),
+    "follow": lambda model: list(vars(analysis.follow(model, COMMANDS)).values())[1:],
     "two_commands": lambda model: analysis.two_commands(model, "walk and look", "look after run"),
-    "accuracy_with_syntax_of": lambda model: analysis.accuracy_with_syntax_of(model, COMMANDS),
-    "accuracy_with_semantics_of": lambda model: analysis.accuracy_with_semantics_of(model, COMMANDS),
+    "accuracy_swapping_syntax": lambda model: analysis.accuracy_swapping_syntax(model, COMMANDS),
+    "accuracy_swapping_semantics": lambda model: analysis.accuracy_swapping_semantics(model, COMMANDS),
     "role_similarity": lambda model: analysis.role_similarity(model, COMMANDS),
 }
 
@@ -141,17 +141,17 @@ def test_a_network_on_another_device_is_measured_and_results_come_back(name):
 PLAIN = network()
 REFUSED = [
     *((lambda ask=ask: ask(torch.nn.Linear(2, 2)), "this network is a Linear") for ask in ASKED.values()),
-    (lambda: analysis.follow(PLAIN, ["dax twice", "jump"]), "this network has no place for 'dax'"),
-    (lambda: analysis.attend(PLAIN, "dax twice"), "this network has no place for 'dax'"),
-    (lambda: analysis.two_commands(PLAIN, "walk", "dax"), "this network has no place for 'dax'"),
-    (lambda: analysis.accuracy_with_syntax_of(PLAIN, ["jump"], as_="dax"), "has no place for 'dax'"),
+    (lambda: analysis.follow(PLAIN, ["dax twice", "jump"]), "this network was not trained on the word 'dax'"),
+    (lambda: analysis.attend(PLAIN, "dax twice"), "this network was not trained on the word 'dax'"),
+    (lambda: analysis.two_commands(PLAIN, "walk", "dax"), "this network was not trained on the word 'dax'"),
+    (lambda: analysis.accuracy_swapping_syntax(PLAIN, ["jump"], by="dax"), "not trained on the word 'dax'"),
     (lambda: analysis.dictionary(network(sequential_semantics=True)), "there is no dictionary"),
     (lambda: analysis.dictionary(network(syntax_action=True)), "there is no dictionary"),
     (lambda: analysis.two_commands(PLAIN, "walk", "walk twice"), "give two commands of as many words"),
-    (lambda: analysis.role_similarity(PLAIN, ["jump"], "run"), "no command here holds 'run'"),
+    (lambda: analysis.role_similarity(PLAIN, ["jump"], "run"), "no command here contains 'run'"),
     (
         lambda: analysis.by_form(["walk"], [True], analysis.construction("jump")),
-        "no phrase of 'walk' holds 'jump'",
+        "no phrase of 'walk' contains 'jump'",
     ),
 ]
 
@@ -162,9 +162,7 @@ def test_what_cannot_be_measured_is_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize(("words", "offered"), [(WORD_COUNT, False), (WORD_COUNT + 1, True)])
-def test_dax_is_offered_by_networks_that_have_it(words, offered):
-    for ask in (analysis.accuracy_with_syntax_of, analysis.accuracy_with_semantics_of):
-        with pytest.raises(UsageError, match="unknown word 'daz'") as error:
-            ask(network(words=words), ["jump twice"], as_="daz")
-        assert ("dax" in str(error.value)) == offered
+def test_an_unknown_word_is_refused():
+    for ask in (analysis.accuracy_swapping_syntax, analysis.accuracy_swapping_semantics):
+        with pytest.raises(UsageError, match="unknown word 'daz'; did you mean 'dax'"):
+            ask(PLAIN, ["jump twice"], by="daz")

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from mini_lib.scan.models import build_network
-from mini_lib.scan.models.syntactic_attention import loss
-from mini_lib.scan.tasks import MOST_WORDS, encode, padded
+from mini_lib.scan.syntactic_attention import SyntacticAttention, loss
+from mini_lib.scan.tasks import MAX_WORDS, encode
 from scan.networks import COMMANDS, FORMS, count, make, noise_for
 
 EXAMPLES = encode(COMMANDS)
@@ -18,9 +17,9 @@ COUNTS = {
     "nonlinear": 2_267_808,
 }
 PARTS = {
-    "steering": 1_283_200,
+    "decoder": 1_283_200,
     "roles": 643_200,
-    "neighbours": 161_600,
+    "neighbors": 161_600,
     "first_query": 160_400,
     "meaning": 1_920,
     "word": 1_600,
@@ -31,20 +30,20 @@ PARTS = {
 
 def test_parameters_are_as_many_as_in_the_released_code():
     for form, expected in COUNTS.items():
-        assert count(build_network("syntactic_attention", **FORMS[form])) == expected
+        assert count(SyntacticAttention(**FORMS[form])) == expected
     counts = dict.fromkeys(PARTS, 0)
-    for name, parameter in build_network("syntactic_attention").named_parameters():
+    for name, parameter in SyntacticAttention().named_parameters():
         counts[name.split(".")[0]] += parameter.numel()
     assert counts == PARTS
 
 
 def test_initial_weights_are_pytorchs_own():
     torch.manual_seed(0)
-    weights = dict(build_network("syntactic_attention").named_parameters())
+    weights = dict(SyntacticAttention().named_parameters())
     for name in ("meaning.weight", "word.weight", "ends"):
         assert weights[name].std().item() == pytest.approx(1, rel=0.1)
         assert weights[name].mean().item() == pytest.approx(0, abs=0.1)
-    bounds = {"neighbours": 100, "roles": 200, "steering": 400, "first_query": 400, "action": 120}
+    bounds = {"neighbors": 100, "roles": 200, "decoder": 400, "first_query": 400, "action": 120}
     for name, value in weights.items():
         if (start := name.split(".")[0]) in bounds:
             bound = bounds[start] ** -0.5
@@ -58,7 +57,7 @@ def test_initial_weights_are_pytorchs_own():
 
 @every_form
 def test_noise_is_dropout_on_both_embeddings_and_on_nothing_else(form):
-    masks = make(form, syntax=40, semantics=30).noise(5, 7, 3, torch.Generator().manual_seed(1))
+    masks = make(form, syntax=40, semantics=30).draw_noise(5, 7, 3, torch.Generator().manual_seed(1))
     sizes = {"meaning": 30} | ({} if FORMS[form].get("one_hot") else {"word": 20})
     assert {name: [*mask.shape] for name, mask in masks.items()} == {
         name: [5, 7, size] for name, size in sizes.items()
@@ -87,17 +86,17 @@ def test_each_mask_reaches_its_own_stream():
 
 @every_form
 def test_attention_sums_to_one_over_the_words_of_the_command(form):
-    words, lengths, _ = padded(EXAMPLES)
+    words, lengths, _ = EXAMPLES.padded().tensors
     attention = make(form).trace(words, lengths, 9).attention
     torch.testing.assert_close(attention.sum(dim=-1), torch.ones(len(COMMANDS), 9).double())
-    inside = (torch.arange(MOST_WORDS) < lengths[:, None])[:, None].expand(attention.shape)
+    inside = (torch.arange(MAX_WORDS) < lengths[:, None])[:, None].expand(attention.shape)
     assert (attention > 0).equal(inside)
 
 
 @every_form
 def test_there_is_no_teacher_forcing(form):
     """Actions count by their number alone, and answers do not depend on how many are asked for."""
-    network, (words, lengths, actions) = make(form), EXAMPLES
+    network, (words, lengths, actions) = make(form), EXAMPLES.tensors
     logits = network(words, lengths, actions)
     assert network(words, lengths, torch.full_like(actions, 4)).equal(logits)
     torch.testing.assert_close(network(words, lengths, actions[:, :3]), logits[:, :3])
@@ -107,7 +106,7 @@ def test_there_is_no_teacher_forcing(form):
 @every_form
 def test_the_first_query_steers_the_first_step_alone(form):
     """The decoder's state starts at zero: the query changes later steps only through the first attention."""
-    network, (words, lengths, _) = make(form), EXAMPLES
+    network, (words, lengths, _) = make(form), EXAMPLES.tensors
     trace = network.trace(words, lengths, 1)
     _, query = network.roles_and_query(words, lengths)
     scores = torch.einsum("btk,bk->bt", trace.roles, query)
@@ -137,7 +136,7 @@ def test_end_vectors_stand_in_place_of_the_outer_contexts(form):
     ("form", "heard"), [("default", False), ("ends zero", False), ("ends hear", True), ("top", True)]
 )
 def test_a_word_that_stands_alone_is_heard_only_where_the_ends_hear_it_or_the_top_does(form, heard):
-    network, (words, lengths, actions) = make(form), encode(["jump"])
+    network, (words, lengths, actions) = make(form), encode(["jump"]).tensors
     loss(network(words, lengths, actions), actions).backward()
     assert bool(network.word.weight.grad[words[0, 1]].any()) == heard
 
@@ -145,7 +144,7 @@ def test_a_word_that_stands_alone_is_heard_only_where_the_ends_hear_it_or_the_to
 def changed(place, word, command="walk opposite right twice"):
     """Numbers and lengths of a command, and of the same with another word at this place."""
     words = command.split()
-    return tuple(encode([command, " ".join([*words[:place], word, *words[place + 1 :]])]))[:2]
+    return encode([command, " ".join([*words[:place], word, *words[place + 1 :]])]).tensors[:2]
 
 
 @pytest.mark.parametrize("form", ["default", "ends zero", "ends hear"])
@@ -154,7 +153,7 @@ def test_a_words_own_identity_leaks_into_its_role_through_the_second_layer(form)
     one, other = network.roles_and_query(words, lengths)[0].detach()
     moved = (one - other).norm(dim=-1)
     assert moved[1] > 0.1 * moved.max()
-    first, _, _ = network.neighbours(network.word(words), network.word(words), lengths)
+    first, _, _ = network.neighbors(network.word(words), network.word(words), lengths)
     assert first[0, 0].equal(first[1, 0])
 
 
@@ -186,7 +185,7 @@ def test_syntax_reaches_the_actions_through_attention_alone():
 @pytest.mark.parametrize(("form", "heard"), [("default", False), ("top", True)])
 def test_a_word_alone_is_heard_by_no_place_of_the_released_form(form, heard):
     """So on add-jump the syntax stream's vector of "jump" stays as it began."""
-    words, lengths, actions = encode(["jump"])
+    words, lengths, actions = encode(["jump"]).tensors
     network = make(form)
     network(words, lengths, actions, {}).square().sum().backward()
     assert bool(network.word.weight.grad[words[0, 1]].any()) is heard

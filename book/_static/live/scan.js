@@ -1,4 +1,4 @@
-/* Syntactic Attention and the grammar of SCAN. Symbols as in mini_lib/scan/models/syntactic_attention.py:
+/* Syntactic Attention and the grammar of SCAN. Symbols as in mini_lib/scan/syntactic_attention.py:
    x_j is word j, m_j its meaning, h_j its role, s the query, alpha the weights of a step. */
 (function () {
   "use strict";
@@ -49,7 +49,7 @@
   /** The syntax stream: the role of each word, and the first query. */
   function rolesAndQuery(net, words) {
     const embedded = rows(net["word.weight"]), ends = rows(net.ends), final = words.length - 1;
-    const [before, after] = bilstm(net, "neighbours", words.map((word) => embedded[word]));
+    const [before, after] = bilstm(net, "neighbors", words.map((word) => embedded[word]));
     const around = words.map((_, j) => {
       if (j === 0) return ends[0];
       return j === final ? ends[1] : join(before.each[j - 1], after.each[j + 1]);                        // Eq. 2
@@ -60,12 +60,12 @@
 
   /** The attention weights of every step; they depend on the words that syntax hears alone. */
   function steer(net, words, steps) {
-    const { roles, query } = rolesAndQuery(net, words), b = add(net["steering.bias_ih"].data, net["steering.bias_hh"].data);
-    const seen = roles.map((role) => affine(net["steering.weight_ih"].data, b, role));
+    const { roles, query } = rolesAndQuery(net, words), b = add(net["decoder.bias_ih"].data, net["decoder.bias_hh"].data);
+    const seen = roles.map((role) => affine(net["decoder.weight_ih"].data, b, role));
     let s = query, state = { h: new Float32Array(query.length), c: new Float32Array(query.length) };
     return Array.from({ length: steps }, () => {
       const alpha = softmax(Float32Array.from(roles, (role) => dot(role, s)));                            // Eq. 4, 5
-      state = lstm(add(mix(alpha, seen), affine(net["steering.weight_hh"].data, null, state.h)), state.c); // Eq. 6
+      state = lstm(add(mix(alpha, seen), affine(net["decoder.weight_hh"].data, null, state.h)), state.c); // Eq. 6
       s = state.h;
       return alpha;
     });

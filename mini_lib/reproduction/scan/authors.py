@@ -12,7 +12,8 @@ from torch import Tensor
 
 from mini_lib.reproduction.authors import load_renamed
 from mini_lib.scan.grammar import WORDS
-from mini_lib.scan.models import LiNetwork, SyntacticAttention
+from mini_lib.scan.li import LiNetwork
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS
 
 LI_ACTIONS = tuple(action for action in list(ACTION_IDS)[:8] if action not in (SOS, EOS))

@@ -4,8 +4,7 @@ from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.scan import starts
 from mini_lib.scan import runs
-from mini_lib.scan.models import MODELS
-from mini_lib.scan.runs import PAPER as PAPER, Settings, paper_settings, tutorial_settings
+from mini_lib.scan.runs import MODELS, PAPER as PAPER, Settings, paper_settings, tutorial_settings
 from mini_lib.training import TrainingRun
 
 TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"

@@ -20,18 +20,18 @@ from mini_lib.reproduction.exercises import (
     same_but,
 )
 from mini_lib.scan import analysis
-from mini_lib.scan.evaluation import accuracy
 from mini_lib.scan.grammar import NEW_VERB, VERBS, commands as all_commands, interpret, phrases
-from mini_lib.scan.models import GRUAttention
+from mini_lib.scan.gru_attention import GRUAttention
+from mini_lib.scan.runs import accuracy
 from mini_lib.scan.tasks import (
     ACTION_IDS,
     EOS,
     SOS,
     WORD_IDS,
     action_count,
+    contains_phrase,
     encode,
     get_split,
-    has,
 )
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 
@@ -64,7 +64,7 @@ def meaning(answer) -> None:
 def test_size(answer) -> None:
     """How many commands hold a primitive and are more than that."""
     for primitive, split in (("turn left", "add_turn_left"), ("jump", "add_jump")):
-        holding = sum(has(str(phrase), primitive) for phrase in phrases())
+        holding = sum(contains_phrase(str(phrase), primitive) for phrase in phrases())
         given, expected = answer(holding), len(get_split(split).test)
         require(
             given == expected,
@@ -154,7 +154,7 @@ def tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
         torch.tensor([[WORD_IDS[word] for word in (SOS, *text.split(), EOS)]]) for text in (syntax, semantics)
     )
     attention = network.trace(heard, torch.tensor([heard.shape[1]]), steps).attention
-    said = network.say(attention, network.meaning(meant)).argmax(dim=-1)
+    said = network.logits(attention, network.meaning(meant)).argmax(dim=-1)
     return [list(ACTION_IDS)[number] for number in said[0].tolist()]
 
 
@@ -166,7 +166,7 @@ def paths(answer) -> None:
     names, tensors = zip(*network.named_parameters(), strict=True)
     with torch.enable_grad():
         given = set(answer(network, command))
-        words, lengths, _ = encode([command])
+        words, lengths, _ = encode([command]).tensors
         found = torch.autograd.grad(
             network.trace(words, lengths, 6).attention.square().sum(), tensors, allow_unused=True
         )
@@ -292,7 +292,7 @@ def lucky(answer) -> None:
     network, commands = trained("syntactic_attention"), new_commands()
     given = list(answer(network, list(commands)))
     steps = analysis.follow(network, commands)
-    elsewhere = (steps.looked != steps.own) & steps.there & ~steps.of(EOS)
+    elsewhere = (steps.attended != steps.source) & steps.exists & ~steps.of(EOS)
     expected = chosen(commands, steps.right & elsewhere.any(dim=1))
     extra, missing = [c for c in given if c not in expected], [c for c in expected if c not in given]
     require(not extra, f"“{(extra or [''])[0]}” has no such look, or is not answered right.")
@@ -506,7 +506,7 @@ def who_knows(answer) -> None:
         new = [*old[: changed - 1], "run", *old[changed:]]
         with torch.no_grad():
             one, two = (
-                network.roles_and_query(*tuple(encode([" ".join(each)]))[:2])[0][0] for each in (old, new)
+                network.roles_and_query(*encode([" ".join(each)]).tensors[:2])[0][0] for each in (old, new)
             )
         expected = set((one != two).any(dim=1).nonzero().flatten().tolist())
         given = set(answer(len(old), changed))

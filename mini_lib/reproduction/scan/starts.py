@@ -14,9 +14,9 @@ import torch
 
 from mini_lib.errors import UsageError
 from mini_lib.scan import runs
-from mini_lib.scan.models.syntactic_attention import SyntacticAttention
 from mini_lib.scan.recipes import RECIPES, batch_of
 from mini_lib.scan.runs import paper_settings
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import NO_ACTION, Examples
 from mini_lib.settings import RunSettings, run_key
 from mini_lib.training import TrainingRun
@@ -78,8 +78,8 @@ def look_inside(model: SyntacticAttention, examples: Examples) -> dict[str, floa
 def share_on_an_end(model: SyntacticAttention, examples: Examples) -> float:
     """At how many percent of the steps more than `LYING` of the attention is on <SOS>, or on <EOS>."""
     lying = steps = 0
-    for part in examples.of_like_length():
-        words, lengths, actions = examples[part].trimmed()
+    for part in examples.length_buckets():
+        words, lengths, actions = examples[part].trimmed().tensors
         attention = model.trace(words, lengths, actions.shape[1]).attention  # [B, N, T]
         last = (lengths - 1)[:, None, None].expand(-1, attention.shape[1], -1)
         on_end = torch.maximum(attention[:, :, 0], attention.gather(2, last).squeeze(2))  # [B, N]

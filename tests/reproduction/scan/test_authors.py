@@ -7,7 +7,8 @@ import torch
 from mini_lib.reproduction.authors import places
 from mini_lib.reproduction.ledger import load
 from mini_lib.reproduction.scan import authors
-from mini_lib.scan.models import LiNetwork, SyntacticAttention
+from mini_lib.scan.li import LiNetwork
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, encode
 from reproduction.scan.released import (
     THEIR_ACTIONS,
@@ -54,8 +55,8 @@ def test_loads_and_computes_the_same_function(options):
     theirs, ours = released(**options), SyntacticAttention(**options).eval()
     assert authors.load_syntactic_attention(ours, theirs.state_dict()) is ours
     examples = encode(COMMANDS)
-    logits, seen = ours(*examples), []
-    for row, (words, length, actions) in enumerate(zip(*examples, strict=True)):
+    logits, seen = ours(*examples.tensors), []
+    for row, (words, length, actions) in enumerate(zip(*examples.tensors, strict=True)):
         steps = int((actions != 0).sum())
         expected = theirs(words[:length], steps)
         torch.testing.assert_close(logits[row, :steps], expected, rtol=0, atol=1e-5)
@@ -69,10 +70,10 @@ def test_every_parameter_of_theirs_is_of_effect():
     theirs = released(**dict.fromkeys(("sequential_semantics", "syntax_action", "nonlinear_semantics"), True))
     ours = SyntacticAttention(sequential_semantics=True, syntax_action=True, nonlinear_semantics=True).eval()
     examples, state = encode(COMMANDS[-1:]), theirs.state_dict()
-    before = authors.load_syntactic_attention(ours, state)(*examples)
+    before = authors.load_syntactic_attention(ours, state)(*examples.tensors)
     for name in state:
         changed = state | {name: state[name] + torch.rand_like(state[name])}
-        after = authors.load_syntactic_attention(ours, changed)(*examples)
+        after = authors.load_syntactic_attention(ours, changed)(*examples.tensors)
         assert not torch.equal(after, before), name
 
 
@@ -82,7 +83,7 @@ def test_li_loads_and_computes_the_same_function():
     assert authors.load_li(ours, v, THEIR_WORDS, THEIR_ACTIONS) is ours
     columns = [ACTION_IDS[action] for action in (EOS, *THEIR_ACTIONS)]
     examples = encode(COMMANDS)
-    logits = ours(*examples)
+    logits = ours(*examples.tensors)
     for row, command in enumerate(COMMANDS):
         words = [*(THEIR_WORDS.index(word) + 1 for word in command.split()), 0]
         steps = int((examples.actions[row] != 0).sum())
@@ -94,10 +95,10 @@ def test_li_loads_and_computes_the_same_function():
 
 def test_every_variable_of_li_is_of_effect_but_the_one_that_their_graph_leaves_unused():
     v, ours, examples = li_variables(), LiNetwork().eval(), encode(COMMANDS)
-    before = authors.load_li(ours, v)(*examples)
+    before = authors.load_li(ours, v)(*examples.tensors)
     for name in v:
         changed = v | {name: v[name] + np.random.default_rng(5).normal(size=v[name].shape)}
-        after = authors.load_li(ours, changed)(*examples)
+        after = authors.load_li(ours, changed)(*examples.tensors)
         assert torch.equal(after, before) == (name == "word_embeddings/compute_switch/Variable:0"), name
 
 

@@ -85,7 +85,7 @@ def test_variants_say_what_is_different():
 
 
 def test_the_command_builds_runs_of_cells_and_says_where_their_commands_are_from():
-    settings = tutorial_settings(split="size_1")
+    settings = tutorial_settings(split="length")
     assert build(settings.to_dict(), 1).key == runs.build(settings, 1).key
     assert data_source(settings.to_dict()) == "generated"
     assert data_source(paper_settings("length", source="released").to_dict()) == "released"

@@ -9,7 +9,7 @@ import torch
 from mini_lib.reproduction.plotting import RULE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
-from mini_lib.scan.analysis import CommandAttention, Dictionary, own_places
+from mini_lib.scan.analysis import CommandAttention, Dictionary, source_positions
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import ACTION_IDS, Split
 
@@ -43,7 +43,9 @@ def attended(command: str, wrong: dict[int, str] | None = None) -> CommandAttent
     words = ("<SOS>", *command.split(), "<EOS>")
     generator = torch.Generator().manual_seed(0)
     attention = torch.rand(len(right), len(words), generator=generator).softmax(dim=1)
-    return CommandAttention(command, words, right, predicted, attention, torch.tensor(own_places(command)))
+    return CommandAttention(
+        command, words, right, predicted, attention, torch.tensor(source_positions(command))
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -167,7 +169,7 @@ def test_a_map_shows_attention_rings_and_wrong_actions():
     tall = ax.images[0].get_extent()[2] / len(found.words)
     rings = ax.lines[0].get_xydata()
     assert np.allclose(rings[:, 0], np.arange(4) + 0.5)
-    assert np.floor(rings[:, 1] / tall).astype(int).tolist() == found.own.tolist() == [2, 1, 4, 5]
+    assert np.floor(rings[:, 1] / tall).astype(int).tolist() == found.source.tolist() == [2, 1, 4, 5]
     assert drawn(ax, -1.15) == list(found.right)
     assert drawn(ax, -2.2) == ["RUN"]
     framed = [patch for patch in ax.patches if mpl.colors.to_hex(patch.get_edgecolor()) == "#000000"]

@@ -9,9 +9,9 @@ from mini_lib.errors import UsageError
 from mini_lib.reproduction.scan import cells, starts
 from mini_lib.reproduction.scan.starts import Start, by_update, look_inside, share_on_an_end
 from mini_lib.scan import runs
-from mini_lib.scan.models.syntactic_attention import SyntacticAttention
 from mini_lib.scan.recipes import RECIPES, batch_of
 from mini_lib.scan.runs import paper_settings, tutorial_settings
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import encode
 from mini_lib.training import train
 

@@ -36,7 +36,7 @@ def test_what_is_stored_is_what_is_read(tmp_path, monkeypatch):
 def test_jump_says_jump_where_the_dictionary_says_so():
     for name in ("syntactic_attention", "syntactic_attention_wrong_meaning"):
         network = trained(name)
-        says = analysis.dictionary(network).says()["jump"] == "JUMP"
+        says = analysis.dictionary(network).best()["jump"] == "JUMP"
         assert says == (toss.says_jump(network) > 50) == (name == "syntactic_attention")
 
 

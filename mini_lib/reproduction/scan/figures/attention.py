@@ -29,7 +29,7 @@ def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
     extent = (0, steps, words * tall / cell, 0)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     ax.imshow(attended.attention.T.numpy(), extent=extent, **look)
-    x, y = np.arange(len(attended.own)) + 0.5, (attended.own.numpy() + 0.5) * tall / cell
+    x, y = np.arange(len(attended.source)) + 0.5, (attended.source.numpy() + 0.5) * tall / cell
     ax.plot(x, y, "o", fillstyle="none", color=RING, markersize=8, markeredgewidth=1.2, label="own word")
     for step, (right, predicted) in enumerate(zip(attended.right, attended.predicted, strict=True)):
         square(ax, right, step, -1.15, 28 * cell)

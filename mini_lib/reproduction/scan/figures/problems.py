@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
 from mini_lib.reproduction.scan.figures.squares import LOOKS, NAMES, ink, square
 from mini_lib.scan.grammar import derive, interpret
-from mini_lib.scan.tasks import MOST_ACTIONS, action_count, get_split
+from mini_lib.scan.tasks import MAX_ACTIONS, action_count, get_split
 
 TRAIN, TEST = OKABE_ITO[0], OKABE_ITO[1]
 WIDTH = 9.4  # inches of the widest figure
@@ -92,13 +92,13 @@ def splits(names: Sequence[str] = ("simple", "length", "add_turn_left", "add_jum
 
 def _split(ax: Axes, name: str) -> None:
     train, test = get_split(name)
-    places, bottom = range(1, MOST_ACTIONS), np.zeros(MOST_ACTIONS - 1)
+    places, bottom = range(1, MAX_ACTIONS), np.zeros(MAX_ACTIONS - 1)
     for part, texts, shade in (("training", set(train), TRAIN), ("test", set(test), TEST)):
         counts = Counter(map(action_count, texts))
         bars = np.array([counts[n] for n in places])
         ax.bar(places, bars, 0.9, bottom=bottom, color=shade, label=f"{part}: {len(texts):,}")
         bottom = bottom + bars
-    ax.set(title=TITLES.get(name, name.replace("_", " ")), xlim=(0, MOST_ACTIONS))
+    ax.set(title=TITLES.get(name, name.replace("_", " ")), xlim=(0, MAX_ACTIONS))
     look = {"fontsize": "small", "title_fontsize": "small", "handlelength": 1, "loc": "upper right"}
     ax.legend(title=_repeated(train), frameon=False, **look)
 

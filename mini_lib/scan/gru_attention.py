@@ -1,12 +1,10 @@
 """Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018).
 
-Facts come from the code released with that paper, since its text does not give all of them. One row of Table 1 is
-called "- dep"; which switches of the code it means is our inference.
-`mini_lib.scan.models` says how the network is called.
+Details are those of the code released with that paper.
 
-Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij how much step i
-looks at word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of
-an action.
+Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij its attention weight
+on word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of an
+action.
 """
 
 from typing import NamedTuple
@@ -16,12 +14,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mini_lib.errors import check_positive_int
 from mini_lib.layers import check_dropout, dropout_masks, rnn_uniform_
-from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
-from mini_lib.scan.models.recurrent import both_directions
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, EOS, NO_ACTION, WORD_COUNT
-
-END = ACTION_IDS[EOS]
+from mini_lib.module import Module, Noise, noise_or_draw
+from mini_lib.scan import tasks
+from mini_lib.scan.recurrent import both_directions
+from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
 
 class GRUCell(nn.Module):
@@ -29,9 +27,9 @@ class GRUCell(nn.Module):
 
     r, z = sigma(W x + b + U h + d), n = tanh(W_n x + b_n + r (U_n h + d_n)), h' = (1 - z) n + z h.
 
-    Rows stand in the order r, z, n of `torch.nn.GRUCell`, and weights are drawn as there, uniform up to
-    1 / sqrt(H). With `copies`, so many units run side by side, and the parameters and all arguments have a first
-    axis for them. A bias has an axis of length 1 for the batch.
+    Rows are in the order r, z, n of `torch.nn.GRUCell`, and weights are drawn as there, uniform up to 1 / sqrt(H).
+    With `copies`, that many units run side by side, and parameters and arguments have a first axis for them. A bias
+    has an axis of length 1 for the batch.
     """
 
     def __init__(self, inputs: int, hidden: int, copies: int | None = None):
@@ -59,52 +57,43 @@ class GRUCell(nn.Module):
 class EncodedWords(NamedTuple):
     """A batch of commands after the encoder."""
 
-    memory: Tensor  #: m_j: both directions' states at each of the W = T - 1 places after <SOS>. [B, W, 2H]
+    memory: Tensor  #: m_j: both directions' states at each of the W = T - 1 words after <SOS>. [B, W, 2H]
     keys: Tensor  #: W_m m_j, of the attention. [B, W, H]
-    inside: Tensor  #: which places are words. [B, W]
+    inside: Tensor  #: which positions are words. [B, W]
 
 
-class GRUAttention(nn.Module):
-    """A bidirectional GRU reads, a GRU with additive attention writes.
+class GRUAttention(Module):
+    """A bidirectional GRU encodes, a GRU with additive attention decodes; called like `SyntacticAttention`.
 
-    Encoder: one layer, H units a direction, over the words without <SOS>; dropout on the embeddings. The decoder
+    Encoder: one layer, H units per direction, over the words without <SOS>; dropout on the embeddings. The decoder
     starts at h_0 = tanh(W [last forward state; last backward state] + b). Step i attends with the state before it:
     e_ij = v . tanh(W_q h_{i-1} + W_m m_j), alpha_i = softmax_j e_ij over the words, c_i = sum_j alpha_ij m_j. Then
     h_i = GRU([y_{i-1}; c_i], h_{i-1}) and logits_i = V U dropout([y_{i-1}; h_i; c_i]), all three without bias, with
-    y the embedding of the last action, and zeros in the place of y_0.
+    y the embedding of the last action, and zeros for y_0.
 
-    `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only. This is inferred from the
-    switches of the released code; no script names them.
-
-    Inferred too: embeddings start N(0, 1) and all other weights uniform, both PyTorch's own. Of the table of words,
-    the rows of <SOS> and <NULL> are never of any effect.
-
-    `embedding` is E, the features of a word and of an action, `hidden` is H. Dropout is on the words' embeddings and
-    on what is read out.
+    `embedding` is E, the features of a word and of an action, `hidden` is H. `dependency=False` is "- dep": no y
+    anywhere, so the decoder sees contexts only.
 
     Example:
-        >>> import torch
-        >>> from mini_lib import GRUAttention
-        >>> network = GRUAttention(words=16, actions=8, hidden=12)
-        >>> words, lengths = torch.randint(16, (4, 7)), torch.tensor([7, 3, 5, 4])
-        >>> actions = torch.randint(8, (4, 6))
-        >>> logits = network(words, lengths, actions)  # teacher forcing: it reads the right last actions
-        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
-        >>> network.eval().predict(words, lengths, steps=9).shape
-        torch.Size([4, 9])
+        >>> from mini_lib.scan import GRUAttention, encode
+        >>> network, examples = GRUAttention(hidden=12), encode(["jump twice", "walk"])
+        >>> loss(network(*examples.tensors), examples.actions).backward()  # teacher forcing
+        >>> network.eval().predict(examples.words, examples.lengths, steps=9).shape
+        torch.Size([2, 9])
     """
 
     def __init__(
         self,
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
         embedding: int = 64,
         hidden: int = 256,
         dropout: float = 0.2,
         dependency: bool = True,
     ):
         super().__init__()
-        self.hidden, self.dropout = hidden, check_dropout(dropout)
+        check_positive_int(words=words, actions=actions, embedding=embedding, hidden=hidden)
+        self.vocabulary, self.hidden, self.dropout = (words, actions), int(hidden), check_dropout(dropout)
         given = embedding if dependency else 0
         self.word = nn.Embedding(words, embedding)
         self.action = nn.Embedding(actions, embedding) if dependency else None
@@ -118,25 +107,26 @@ class GRUAttention(nn.Module):
         self.logits = nn.Linear(hidden, actions, bias=False)
 
     def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
-        """Logits; reads the right last actions, but not in "- dep"."""
-        noise = noise_of(self, noise, words.device, *words.shape, actions.shape[1])
+        """Logits, with the right last actions as input, but not in "- dep"."""
+        check_batch(self, words, lengths, actions)
+        noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
         encoded, state = self.encode(words, lengths, noise)  # h_0 [B, H]
-        last = self._last_actions(actions)  # y_{i-1} [B, L, E]
-        states, contexts = [], []
+        last, states, contexts = self._last_actions(actions), [], []  # y_{i-1} [B, L, E]
         for step in range(actions.shape[1]):
             state, context = self.step(encoded, last[:, step], state)  # h_i [B, H] and c_i [B, 2H]
             states.append(state)
             contexts.append(context)
-        return self.say(last, torch.stack(states, dim=1), torch.stack(contexts, dim=1), noise)
+        return self._read_out(last, torch.stack(states, dim=1), torch.stack(contexts, dim=1), noise)
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
-        """The most probable actions; reads its own last ones, but not in "- dep"."""
+        """The most probable actions, with the network's own last ones as input, but not in "- dep"."""
+        check_batch(self, words, lengths, steps=steps)
         encoded, state = self.encode(words, lengths, {})
         last, predicted = self._last_actions(words[:, :1]), []
         for _ in range(steps):
             state, context = self.step(encoded, last[:, 0], state)
-            predicted.append(self.say(last, state[:, None], context[:, None], {}).argmax(dim=-1))
+            predicted.append(self._read_out(last, state[:, None], context[:, None], {}).argmax(dim=-1))
             last = last if self.action is None else self.action(predicted[-1])
         return torch.cat(predicted, dim=1)
 
@@ -144,7 +134,7 @@ class GRUAttention(nn.Module):
         self, words: Words, lengths: Lengths, noise: Noise
     ) -> tuple[EncodedWords, Float[Tensor, "B H"]]:
         """What the decoder attends to, and its first state."""
-        x = masked(self.word(words), noise, "words")[:, 1:]  # without <SOS>
+        x = apply_mask(self.word(words), noise, "words")[:, 1:]  # without <SOS>
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
         cell, zeros = self.encoder, x.new_zeros(2, len(x), self.hidden)
         memory, (last,) = both_directions(
@@ -164,22 +154,15 @@ class GRUAttention(nn.Module):
         """The next state of the decoder, and the context that led to it."""
         energies = self.energy(torch.tanh(self.query(state)[:, None] + encoded.keys))[..., 0]  # e_ij [B, W]
         attention = energies.masked_fill(~encoded.inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
-        context = (attention[:, None] @ encoded.memory)[:, 0]  # c_i [B, 2H]
+        context = (attention[:, None] @ encoded.memory.to(attention.dtype))[:, 0]  # c_i [B, 2H]
         return self.decoder(torch.cat([last, context], dim=-1), state), context
 
-    def say(
-        self,
-        last: Float[Tensor, "B L E"],
-        states: Float[Tensor, "B L H"],
-        contexts: Float[Tensor, "B L K"],
-        noise: Noise,
-    ) -> Logits:
-        """Logits of each step."""
-        features = masked(torch.cat([last, states, contexts], dim=-1), noise, "output")
+    def _read_out(self, last: Tensor, states: Tensor, contexts: Tensor, noise: Noise) -> Logits:
+        features = apply_mask(torch.cat([last, states, contexts], dim=-1), noise, "output")
         return self.logits(self.before_logits(features))
 
-    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Dropout masks of the words' embeddings, and of what is read out."""
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+        """Dropout masks of the words' embeddings, and of the features of the logits."""
         sizes = {
             "words": (batch, words, self.word.embedding_dim),
             "output": (batch, steps, self.before_logits.in_features),
@@ -190,10 +173,10 @@ class GRUAttention(nn.Module):
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, summed over a command's actions and averaged over commands.
 
-    As in the released code, actions after the first step at which the network itself says <EOS> do not count.
+    As in the released code, actions after the network's own first <EOS> do not count.
     """
-    says_end = logits.argmax(dim=-1) == END
-    over = says_end.cumsum(dim=1) - says_end.long() > 0
+    ends = logits.argmax(dim=-1) == tasks.END
+    over = ends.cumsum(dim=1) - ends.long() > 0
     counted = (actions != NO_ACTION) & ~over
     each = F.cross_entropy(logits.mT, actions, reduction="none")
     return (each * counted).sum() / len(actions)

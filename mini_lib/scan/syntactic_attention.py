@@ -1,9 +1,7 @@
-"""Syntactic Attention: one stream decides where to look, the other what to say (Russin et al. 2020, "Model").
+"""Syntactic Attention: one stream decides where to attend, the other what to output (Russin et al. 2020, "Model").
 
-`mini_lib.scan.models` says how it is called.
-
-Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij how much
-step i looks at word j, d_i the meaning that it finds there. B commands, T words, N steps, A actions, M features of
+Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij its
+attention weight on word j, d_i the meaning that it retrieves. B commands, T words, N steps, A actions, M features of
 a meaning, K features of a role.
 """
 
@@ -14,18 +12,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.layers import LSTMCell, check_dropout, dropout_masks
-from mini_lib.scan.models.calls import Actions, Lengths, Logits, Noise, Words, masked, noise_of
-from mini_lib.scan.models.recurrent import Align, BiLSTM
-from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT
+from mini_lib.module import Module, Noise, noise_or_draw
+from mini_lib.scan import attention_fast as fast, tasks
+from mini_lib.scan.recurrent import BiLSTM
+from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
 
 class StreamsTrace(NamedTuple):
     """What happens inside for a batch of commands, over N steps."""
 
     meanings: Tensor  #: m_j, of each word. [B, T, M]
-    roles: Tensor  #: h_j, what the syntax stream makes of each word's place. [B, T, K]
+    roles: Tensor  #: h_j, what the syntax stream makes of each word's position. [B, T, K]
     attention: Tensor  #: alpha_ij, of step i on word j; 0 on padding. [B, N, T]
     logits: Tensor  #: of each step's action. [B, N, A]
 
@@ -35,15 +34,17 @@ class StreamsTrace(NamedTuple):
         return self.attention @ self.meanings
 
 
-class SyntacticAttention(nn.Module):
-    """Meaning is steered by syntax, and syntax reaches the actions through attention weights alone.
+class SyntacticAttention(Module):
+    """Two streams, which meet in attention weights alone: syntax places the attention, semantics is attended to.
 
     Semantics: m_j = W_m x_j for each word by itself (equation 1). Syntax: a bidirectional LSTM gives every word the
-    states of its neighbours (equation 2), a second one reads those and makes h_j; from h, a recurrent decoder makes
+    states of its neighbors (equation 2), a second one reads those and makes h_j; from h, a recurrent decoder makes
     the attention weights alpha_ij of each step (equations 4 to 6). Action i is a linear function of
-    d_i = sum_j alpha_ij m_j (equation 3). The decoder never sees an action, neither a given one nor its own.
+    d_i = sum_j alpha_ij m_j (equation 3). The decoder never receives an action as input.
 
-    By default this is the form of the authors' released code; the ledger says where the paper's text differs.
+    The defaults are the authors' released code. Networks of this package are called alike:
+    `network(words, lengths, actions)` gives logits [B, L, A], `network.predict(words, lengths, steps)` actions, and
+    a network in training draws its own dropout masks unless `noise` is passed.
 
     Args:
         words, actions: sizes of the vocabularies.
@@ -51,16 +52,16 @@ class SyntacticAttention(nn.Module):
         semantics: M, features of a word's meaning.
         dropout: on both embeddings of a word.
         sequential_semantics: m_j comes from an LSTM over the whole command (Table 2).
-        syntax_action: actions see the context c_i = sum_j alpha_ij h_j too (Table 2).
+        syntax_action: actions receive the context c_i = sum_j alpha_ij h_j too (Table 2).
         nonlinear_semantics: rectified layers between d_i and the action (the authors' preprint).
-        one_hot: the syntax stream reads one-hot words, without an embedding or dropout, as the text says.
-        surrounding: "between" the two layers, as released, so that the second layer lets a word's own identity into
-            its h_j; or "top", where h_j itself is equation 2 and the two directions do not meet below it.
-        ends: what stands in equation 2 at the first and the last word: "learned" vectors, as released, or "zero", in
-            place of both neighbours; or "neighbour", the one that is there, beside zeros for the missing one.
+        one_hot: the syntax stream reads one-hot words, without an embedding or dropout, as in the text.
+        surrounding: "between" the two layers, so that a word's own identity reaches its h_j through the second; or
+            "top", where h_j itself is equation 2 and the two directions do not meet below it.
+        ends: equation 2 at the first and the last word: "learned" vectors or "zero" in place of both neighbors; or
+            "neighbour", the one that exists, next to zeros for the missing one.
 
     Example:
-        A plain loop over token numbers of your own; `lengths` counts each row without its padding.
+        Training on ids of your own; `lengths` counts each row without its padding.
 
         >>> import torch
         >>> from mini_lib import SyntacticAttention
@@ -69,7 +70,7 @@ class SyntacticAttention(nn.Module):
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
         >>> for _ in range(2):
-        ...     logits = network(words, lengths, actions)  # dropout is drawn, since the network is training
+        ...     logits = network(words, lengths, actions)
         ...     loss = torch.nn.functional.cross_entropy(logits.mT, actions)
         ...     optimizer.zero_grad()
         ...     loss.backward()
@@ -82,8 +83,8 @@ class SyntacticAttention(nn.Module):
 
     def __init__(
         self,
-        words: int = WORD_COUNT,
-        actions: int = ACTION_COUNT,
+        words: int = tasks.WORD_COUNT,
+        actions: int = tasks.ACTION_COUNT,
         syntax: int = 200,
         semantics: int = 120,
         dropout: float = 0.5,
@@ -95,105 +96,114 @@ class SyntacticAttention(nn.Module):
         ends: str = "learned",
     ):
         super().__init__()
+        check_positive_int(words=words, actions=actions, syntax=syntax, semantics=semantics)
         check_names("surrounding", [surrounding], ("between", "top"))
         check_names("ends", [ends], ("learned", "zero", "neighbour"))
         for name, size in (("syntax", syntax), ("semantics", semantics)):
-            if size < 2 or size % 2:
-                raise UsageError(
-                    f"{name} is halved between two directions: an even number from 2, not {size}"
-                )
+            if size % 2:
+                raise UsageError(f"{name} is halved between two directions: an even number, not {size}")
+        self.vocabulary = words, actions
         self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
-        self.top, self.ends_hear = surrounding == "top", ends == "neighbour"
+        self.top, self.at_ends = surrounding == "top", ends
         half, size = syntax // 2, 2 * syntax
         self.meaning = nn.Embedding(words, semantics)
         self.word = nn.Embedding(words, half)
         if one_hot:
             self.word.weight = nn.Parameter(torch.eye(words), requires_grad=False)
-        self.neighbours = BiLSTM(self.word.weight.shape[1], half)
+        self.neighbors = BiLSTM(self.word.weight.shape[1], half)
         self.roles = BiLSTM(half if self.top else 2 * half, syntax)
         width = size if self.top else 2 * half
         self.ends = nn.Parameter(torch.randn(2, width)) if ends == "learned" else None
         self.first_query = nn.Linear(size, size)
-        self.steering = LSTMCell(size, size, init="uniform")
+        self.decoder = LSTMCell(size, size, init="uniform")
         self.sequence = BiLSTM(semantics, semantics // 2) if sequential_semantics else None
         self.hidden = nn.Linear(semantics, semantics) if nonlinear_semantics else None
         self.action = nn.Linear(semantics + (size if syntax_action else 0), actions)
 
     def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; of `actions` only the number of steps counts."""
-        steps = actions.shape[1]
-        noise = noise_of(self, noise, words.device, *words.shape, steps)
-        return self.trace(words, lengths, steps, noise).logits
+        check_batch(self, words, lengths, actions)
+        noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
+        return self.trace(words, lengths, actions.shape[1], noise).logits
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
-        """The most probable actions."""
+        """The most probable action of each of the steps, [B, steps]."""
         return self.trace(words, lengths, steps).logits.argmax(dim=-1)
 
     def trace(self, words: Words, lengths: Lengths, steps: int, noise: Noise | None = None) -> StreamsTrace:
-        """Everything that happens inside on the way to so many actions; without noise unless it is passed."""
+        """Everything that happens inside; without dropout unless `noise` is passed."""
+        check_batch(self, words, lengths, steps=steps)
         noise = noise or {}
-        meanings = masked(self.meaning(words), noise, "meaning")  # m_j [B, T, M]  # Eq. 1
+        meanings = apply_mask(self.meaning(words), noise, "meaning")  # m_j = W_m x_j [B, T, M]       # Eq. 1
         if self.sequence is not None:
             meanings = torch.cat(self.sequence(meanings, meanings, lengths)[:2], dim=-1)
-        roles, query = self.roles_and_query(words, lengths, noise)  # h_j [B, T, K] and s_1 [B, K]
-        attention = self.steer(roles, query, lengths, steps)  # alpha_ij [B, N, T]
-        return StreamsTrace(meanings, roles, attention, self.say(attention, meanings, roles))
+        roles, query = self.roles_and_query(words, lengths, noise)  # h_j [B, T, K], s_1 [B, K]
+        attention = self.attend(roles, query, lengths, steps)  # alpha_ij [B, N, T]
+        return StreamsTrace(meanings, roles, attention, self.logits(attention, meanings, roles))
 
     def roles_and_query(
         self, words: Words, lengths: Lengths, noise: Noise | None = None
     ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
         """What the syntax stream makes of the words: h_j, and the decoder's first query s_1."""
-        x = masked(self.word(words), noise or {}, "word")
-        before, after, _ = self.neighbours(x, x, lengths)
+        x = apply_mask(self.word(words), noise or {}, "word")
+        before, after, _ = self.neighbors(x, x, lengths)
         if self.top:
             before, after, final = self.roles(before, after, lengths)
             roles = self.surround(before, after, lengths)
         else:
-            context = self.surround(before, after, lengths)
-            before, after, final = self.roles(context, context, lengths)
+            around = self.surround(before, after, lengths)
+            before, after, final = self.roles(around, around, lengths)
             roles = torch.cat([before, after], dim=-1)
         return roles, torch.relu(self.first_query(final))
 
     def surround(
         self, before: Float[Tensor, "B T H"], after: Float[Tensor, "B T H"], lengths: Lengths
     ) -> Float[Tensor, "B T H2"]:
-        """[before_{j-1}; after_{j+1}]; at the first and the last word what `ends` says."""
-        places = torch.arange(before.shape[1], device=lengths.device)[None, :, None]
-        is_first, is_last = places == 0, places == lengths[:, None, None] - 1
-        left, right = before.roll(1, dims=1), after.roll(-1, dims=1)
-        if self.ends_hear:
-            return torch.cat([left.masked_fill(is_first, 0), right.masked_fill(is_last, 0)], dim=-1)  # Eq. 2
-        around = torch.cat([left, right], dim=-1)  # Eq. 2
-        first, last = self.ends if self.ends is not None else (around.new_zeros(()),) * 2
-        return torch.where(is_last, last, torch.where(is_first, first, around))
+        """[before_{j-1}; after_{j+1}] of each word j."""
+        position = torch.arange(before.shape[1], device=lengths.device)[None, :, None]
+        is_first, is_last = position == 0, position == lengths[:, None, None] - 1
+        left = F.pad(before[:, :-1], (0, 0, 1, 0))  # zeros at the first word
+        right = F.pad(after[:, 1:], (0, 0, 0, 1)).masked_fill(is_last, 0)
+        around = torch.cat([left, right], dim=-1)  # [B, T, 2H]  # Eq. 2
+        if self.at_ends == "zero":
+            return around.masked_fill(is_first | is_last, 0)
+        if self.at_ends == "learned":
+            return torch.where(is_first, self.ends[0], torch.where(is_last, self.ends[1], around))
+        return around
 
-    def steer(
+    def attend(
         self, roles: Float[Tensor, "B T K"], query: Float[Tensor, "B K"], lengths: Lengths, steps: int
     ) -> Float[Tensor, "B N T"]:
-        """Where to look: the attention weights of every step, equations 4 to 6 (`recurrent.align`, made fast)."""
-        padding = torch.arange(roles.shape[1], device=roles.device) >= lengths[:, None]
-        mask = roles.new_zeros(padding.shape).masked_fill(padding, -torch.inf)
-        cell = self.steering
-        attention, *_ = Align.apply(roles, cell.project(roles), query, cell.weight_hh, mask, steps)
-        return attention
+        """Where to attend: alpha_ij of every step, from h_j and s_1."""
+        padding = torch.arange(roles.shape[1], device=roles.device) >= lengths[:, None]  # [B, T]
+        if fast.applies(roles, query, self.decoder.weight_hh):
+            return fast.attend(roles, query, self.decoder, padding, steps)
+        s, state, alphas = query, self.decoder.initial_state(query), []
+        for _ in range(steps):
+            e = (roles @ s[..., None]).squeeze(-1)  # e_ij = s_i . h_j [B, T]                     # Eq. 5
+            alpha = e.masked_fill(padding, -torch.inf).softmax(dim=-1)  # alpha_ij [B, T]         # Eq. 4
+            context = (alpha[:, None] @ roles).squeeze(1)  # c_i = sum_j alpha_ij h_j [B, K]
+            s, _ = state = self.decoder(context, state)  # s_{i+1} = g(s_i, c_i) [B, K]           # Eq. 6
+            alphas.append(alpha)
+        return torch.stack(alphas, dim=1)
 
-    def say(
+    def logits(
         self,
         attention: Float[Tensor, "*B N T"],
         meanings: Float[Tensor, "*B T M"],
         roles: Float[Tensor, "*B T K"] | None = None,
     ) -> Float[Tensor, "*B N A"]:
-        """What to say: logits, from attention and the meanings under it; roles count with `syntax_action` alone."""
-        d = attention @ meanings  # d_i [B, N, M]  # Eq. 3
+        """What to output, from attention and the meanings under it; roles count with `syntax_action` alone."""
+        d = attention @ meanings  # d_i = sum_j alpha_ij m_j [B, N, M]                            # Eq. 3
         if self.hidden is not None:
             d = torch.relu(self.hidden(torch.relu(d)))
         if self.syntax_action:
             d = torch.cat([d, attention @ roles], dim=-1)
         return self.action(d)
 
-    def noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
-        """Dropout masks of both embeddings of a word."""
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+        """Dropout masks of both embeddings of a word, 0 or 1 / (1 - p)."""
         sizes = {"meaning": (batch, words, self.meaning.embedding_dim)}
         if self.word.weight.requires_grad:
             sizes["word"] = (batch, words, self.word.embedding_dim)
@@ -203,7 +213,7 @@ class SyntacticAttention(nn.Module):
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over each command's actions and <EOS>, and then over commands.
 
-    So a larger batch is what several batches of one are, the paper's: a long command does not outweigh a short one.
+    So a larger batch is the average of the paper's batches of one: a long command does not outweigh a short one.
     """
     each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
     return (each / (actions != NO_ACTION).sum(dim=1)).mean()
