@@ -37,9 +37,9 @@ _FACE = {
     "extrapolate": ".functions.extrapolation",
     "sample_curves": (".functions.tasks", "sample"),
     # Product Kanerva Machines: Marblestone, Wu and Wayne (2020)
-    "MixtureKanerva": ".kanerva.models",
-    "ProductKanerva": ".kanerva.models",
-    "ProductMemory": ".kanerva.memory",
+    "MixtureKanerva": ".kanerva.network",
+    "ProductKanerva": ".kanerva.network",
+    "ProductMemory": ".kanerva.product_memory",
     "sample_episodes": (".kanerva.tasks", "sample"),
     # One grid: mechanisms of others, Altabaa et al. (2024) and Kerg et al. (2022)
     "Abstractor": ".grid.models",

@@ -16,7 +16,7 @@ from mini_lib.esbn.models import ENCODERS
 from mini_lib.esbn.models import MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
 from mini_lib.grid.models import MODELS as GRID
-from mini_lib.kanerva.models import MODELS as KANERVA
+from mini_lib.kanerva.network import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan import runs as scan_runs

@@ -8,14 +8,15 @@ import torch
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva import tasks
+from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
+from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, kept_options
-from mini_lib.kanerva.models.noise import GIVEN
-from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
+from mini_lib.kanerva.network import MODELS, Kanerva
+from mini_lib.kanerva.objective import WEIGHTS, Loss, fade, temperature
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.settings import RunSettings, is_finite
+from mini_lib.settings import RunSettings, is_finite, own_options
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
@@ -47,7 +48,6 @@ class Settings(RunSettings):
     lr: float = 1e-4  #: learning rate.
     clip: float = 10.0  #: the greatest norm of the gradient.
     kl_weight: float = 1.0  #: of all divergences, besides their own weights.
-    warm_up: int = 0  #: updates over which that weight grows from 0.
     ae_weight: float = 0.0  #: of the images decoded from their own codes.
     balance: float = 0.0  #: weight of the unevenness with which machines are used; ours, 0 in the paper.
     balance_until: int = 0  #: updates over which that weight falls to 0; it stays as it is for 0.
@@ -82,9 +82,8 @@ class Settings(RunSettings):
             raise UsageError(
                 "the experiment says how addresses are sampled; leave 'sample' out of the options"
             )
-        if self.warm_up < 0:
-            raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
-        self.keep(options=kept_options(self.model, self.options))
+        known = ["stop_grad_r"] + ["assignment"] * (self.model == "product")
+        self.keep(options=own_options(self.model, MODELS[self.model], self.options, known))
         self._check_balance()
         if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
             known = ", ".join(map(str, tasks.dsprites.SIZES))
@@ -134,18 +133,14 @@ class Settings(RunSettings):
 
     def network(self) -> Kanerva:
         """A fresh network, from torch's global generator."""
-        return build_network(
-            self.model,
-            channels=TASKS[self.task].CHANNELS,
-            size=self.size if self.task == "dsprites" else tasks.digits.SIZES[self.source],
-            dim=self.dim,
-            machines=self.machines,
-            total=self.total,
-            encoder=self.encoder,
-            decoder=self.decoder,
-            sample=SAMPLE[self.experiment],
-            **self.options,
+        size = self.size if self.task == "dsprites" else tasks.digits.SIZES[self.source]
+        sizes = TASKS[self.task].CHANNELS, size, self.dim
+        networks = ENCODERS[self.encoder](*sizes), DECODERS[self.decoder](*sizes)
+        columns, sample = (
+            columns_of(self.total, self.machines),
+            "full" if self.experiment == "full" else "mean",
         )
+        return MODELS[self.model](*networks, self.dim, self.machines, columns, sample=sample, **self.options)
 
     def headline(self) -> str:
         """Network and task."""
@@ -246,7 +241,7 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     count = UPDATES * s.batch_size
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
-    batch = {"images": episodes.images.byte(), "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
+    batch = {"images": episodes.images.byte(), "kl_weight": torch.full((count,), s.kl_weight)}
     if s.balance:
         batch["balance"] = fade(update, s.balance_until)
     if s.given:
@@ -259,7 +254,7 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
 def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Batch:
     """The random tensors of one update, and the machines of its items where they are given."""
     images = batch["images"]
-    noise = model.noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
+    noise = model.draw_noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
     if "labels" in batch:
         noise |= routes(batch["labels"], model.machines)
     return noise

@@ -10,14 +10,16 @@ from kanerva.test_writing import Case
 from kanerva.whole import SIZES, make, noise_of, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import class_means
+from mini_lib.kanerva.dsprites import draw
 from mini_lib.kanerva.evaluation import forget, imagine_after
-from mini_lib.kanerva.memory import Prior, ProductMemory, address, columns_of, episode_kl, write_episode
-from mini_lib.kanerva.models import MODELS, build_decoder, build_encoder, build_network
-from mini_lib.kanerva.models.generation import imagine, imagine_episode, noise_shapes
+from mini_lib.kanerva.generation import imagine, imagine_episode, noise_shapes
+from mini_lib.kanerva.memory import Prior, address, columns_of, episode_kl, write_episode
+from mini_lib.kanerva.network import MODELS
 from mini_lib.kanerva.objective import Loss
+from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.kanerva.runs import Settings, build, paper_settings, tutorial_settings
 from mini_lib.kanerva.tasks import digits, evaluation, rgb, sample
-from mini_lib.kanerva.tasks.dsprites import draw
+from mini_lib.kanerva.XXX import build_decoder, build_encoder, build_network
 from mini_lib.seeding import torch_rng
 
 IMAGES, QUERIES = pictures()

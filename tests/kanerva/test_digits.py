@@ -9,8 +9,8 @@ import torch
 from sklearn.datasets import load_digits
 
 from mini_lib import datasets
+from mini_lib.kanerva.digits import pool
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, digits, evaluation, sample
-from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
 
 

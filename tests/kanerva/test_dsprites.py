@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
-from mini_lib.kanerva.tasks.dsprites import (
+from mini_lib.kanerva.dsprites import (
     HEART_AREA,
     HEART_CENTRE,
     ORIENTATIONS,
@@ -19,6 +18,7 @@ from mini_lib.kanerva.tasks.dsprites import (
     boxes,
     draw,
 )
+from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
 from mini_lib.seeding import torch_rng
 
 every_size = pytest.mark.parametrize("size", SIZES)

@@ -6,11 +6,12 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from kanerva import oracles
-from kanerva.test_addressing import every_solver, randn
+from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
 from kanerva.test_writing import Case, close, every_count, one_hot
 from mini_lib.kanerva.memory import (
     MachineWeights,
+    State,
     draw_machines,
     log_likelihood,
     predictive,
@@ -29,19 +30,18 @@ def asked(case, queries=4, seed=7):
 # ------------------------------------------------------------------------------------------------- answers
 
 
-@every_solver
 @every_count
-def test_equals_a_loop_over_the_algorithm(solver, machines):
+def test_equals_a_loop_over_the_algorithm(machines):
     case = Case(machines=machines)
-    state, (queries, weights) = case.write(solver=solver).state, asked(case)
-    found = read(state, queries, weights.gamma, solver=solver)
+    state, (queries, weights) = case.write().state, asked(case)
+    found = read(state, queries, weights.gamma)
     for b in range(2):
         R = [*state.R[b].numpy()]
-        answers, parts = oracles.read(R, queries[b].numpy(), weights.gamma[b].numpy(), solver)
+        answers, parts = oracles.read(R, queries[b].numpy(), weights.gamma[b].numpy())
         assert close(found.codes[b], answers)
         assert close(found.parts[b], parts)
         for n, i in np.ndindex(4, machines):
-            w = oracles.least_squares(R[i], queries[b, n].numpy(), solver)
+            w = oracles.least_squares(R[i], queries[b, n].numpy())
             assert close(found.w[b, n, i], w)
 
 
@@ -145,7 +145,7 @@ def test_log_likelihood_of_a_choice_is_that_of_the_machine_alone():
     case.weights = weights
     second = one_hot(case, torch.ones(2, 4, dtype=torch.int64))
     alone = MachineWeights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
-    expected = log_likelihood(state.split()[1], codes, alone)
+    expected = log_likelihood(State(*(part[:, 1:2] for part in state)), codes, alone)
     assert same(log_likelihood(state, codes, MachineWeights(weights.eta, second)), expected)
 
 

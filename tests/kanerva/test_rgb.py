@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from mini_lib.kanerva.digits import pool
 from mini_lib.kanerva.tasks import RGBEpisodes, rgb
-from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
 
 

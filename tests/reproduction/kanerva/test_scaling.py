@@ -77,7 +77,7 @@ def test_writing_and_reading_has_two_forms():
 def test_both_forms_have_the_same_floor():
     """Where the noise is next to none, the floor decides; without it the two forms would part."""
     states, _ = two_forms(1e-4, torch.float32)
-    assert torch.allclose(*(state.shrinkage for state in states.values()), rtol=1e-3)
+    assert torch.allclose(*(state.logdet_drop for state in states.values()), rtol=1e-3)
     assert torch.linalg.eigvalsh(states["loop"].V.double()).min() > 0
 
 

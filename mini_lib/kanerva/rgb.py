@@ -1,6 +1,5 @@
 """The binding task: a digit in each colour channel; the query lacks the green one (section 3.3)."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -8,8 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.kanerva.tasks.digits import CLASSES, labels_of, pictures
-from mini_lib.seeding import torch_rng
+from mini_lib.kanerva.digits import CLASSES, labels_of, pictures
 
 COLOURS = ("red", "green", "blue")
 CHANNELS = len(COLOURS)
@@ -53,9 +51,3 @@ def sample(
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
     return RGBEpisodes(pictures(chosen, source, split, generator), labels[chosen])
-
-
-@lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, source: str = "digits") -> RGBEpisodes:
-    """The episodes of test digits that every network is tested on. Cached; do not modify."""
-    return sample(count, items, torch_rng(0, "test episodes", "rgb", source), source=source, split="test")
