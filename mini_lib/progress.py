@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import monotonic as now
 
 from tqdm.auto import tqdm
 from tqdm.std import tqdm as text_bar
@@ -15,73 +14,42 @@ CURVE_HEAD = 150  # logged points kept one by one; later ones are averaged in bl
 CURVE_TAIL = 100
 
 
-class Lines:
-    """What stands for a bar in a file: a line a minute, and one at the end."""
+class LogLines:
+    """Standard error as a file of lines, where a bar would go back to the start of its own."""
 
-    def __init__(self, label: str, total: int | None, unit: str, begun: int = 0):
-        self.label, self.total, self.unit = label, total, unit
-        self.n = self.begun = begun
-        self.started = self.last_line = now()
+    def write(self, text: str) -> None:
+        """Write what a bar writes, each state of it as a line."""
+        if line := text.strip("\r\n "):
+            print(line, file=sys.stderr)
 
-    def __enter__(self) -> "Lines":
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self.close()
-
-    def set_description_str(self, label: str) -> None:
-        """Change the label, as a bar does."""
-        self.label = label
-
-    def update(self, new: int) -> None:
-        """So many more are done."""
-        self.n += new
-        if now() - self.last_line >= LINE_SECONDS:
-            self.write_line()
-
-    def close(self) -> None:
-        """Write the last line."""
-        self.write_line()
-
-    def write_line(self) -> None:
-        """Write a line: how many are done, in what time."""
-        self.last_line = now()
-        line = tqdm.format_meter(
-            self.n,
-            self.total,
-            self.last_line - self.started,
-            prefix=self.label,
-            unit=self.unit,
-            ncols=0,
-            initial=self.begun,
-        )
-        print(line, file=sys.stderr, flush=True)
+    def flush(self) -> None:
+        """Flush standard error."""
+        sys.stderr.flush()
 
 
 def open_bar(
     label: str, total: int | None, unit: str, *, leave: bool, shown: bool = True, begun: int = 0
-) -> tqdm | Lines:
-    """A tqdm bar on a terminal or in a notebook; elsewhere, where a bar would only repeat itself, `Lines`.
+) -> tqdm:
+    """A tqdm bar on a terminal or in a notebook; elsewhere a line at the start, one a minute and one at the end.
 
-    With `leave` a bar stays where it was, once it is closed; unless it is `shown`, it shows nothing. Nor do bars
-    show anything with TQDM_DISABLE=1 in the environment. What had been `begun` earlier counts as done, and not for
-    the speed.
+    With `leave` a bar stays where it was, once it is closed; unless it is `shown`, or with TQDM_DISABLE=1 in the
+    environment, it shows nothing. What had been `begun` earlier counts as done, and not for the speed.
     """
-    # In a notebook a bar is a widget, and no text:
-    in_notebook = tqdm.status_printer is not text_bar.status_printer
-    if shown and not in_notebook and not sys.stderr.isatty():
-        return Lines(label, total, unit, begun)
+    in_notebook = tqdm.status_printer is not text_bar.status_printer  # where a bar is a widget, and no text
     hidden = not shown or os.environ.get("TQDM_DISABLE") == "1"  # which tqdm heeds outside notebooks alone
-    return tqdm(total=total, desc=label, unit=unit, leave=leave, disable=hidden, initial=begun)
+    how = {"total": total, "desc": label, "unit": unit, "disable": hidden, "initial": begun}
+    if in_notebook or sys.stderr.isatty():
+        return tqdm(**how, leave=leave)
+    return text_bar(**how, file=LogLines(), mininterval=LINE_SECONDS, maxinterval=LINE_SECONDS, ncols=0)
 
 
 @contextmanager
 def counted(
     label: str, total: int, progress: bool | Callable[[int], None], begun: int = 0
 ) -> Iterator[Callable[[int], None]]:
-    """A function that is told how many updates are done in all; it moves a bar, or tells `progress` the new ones.
+    """A function to call with the number of updates done so far; it moves a bar, or calls `progress`.
 
-    Those that an earlier training had `begun` with are not new.
+    Updates made before a resume (`begun`) are not counted.
     """
     done, tell = begun, progress if callable(progress) else lambda new: None
 

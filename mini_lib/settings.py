@@ -1,84 +1,122 @@
-"""The base class of run settings: checks of types, the dict that a record keeps, and its hash."""
+"""The base class of run settings, the dict that a record keeps of them, and its hash.
+
+A hash leaves out every field and option that equals its default of the day when the first runs were recorded. Those
+defaults are frozen in `hash_defaults.json`, apart from those of today's constructors: so a constructor may get a
+better default, or a new option, and no stored run changes its name. A field or option that is added later goes into
+that file, too, with the value that means what runs did before.
+"""
 
 import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
-from typing import ClassVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
 
+import numpy as np
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.training_run import TrainingRun
+from mini_lib.errors import UsageError, check_names, check_positive_int, is_int
+from mini_lib.training import TrainingRun
+
+# Of each class of settings: its paper, its fields without a default, the defaults of the others, and those of the
+# options of each of its networks.
+FROZEN = json.loads((Path(__file__).parent / "hash_defaults.json").read_text())
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+class FrozenDict(dict):
+    """A dict that cannot be changed, and so has a hash."""
+
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError("settings cannot be changed; make new ones")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self, sort_keys=True))
+
+    def __reduce__(self) -> tuple:
+        return FrozenDict, (dict(self),)
 
 
 def is_finite(value: object) -> bool:
-    """Whether this is a number, and one that a float can hold; True and False are none."""
-    return (_is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
+    """True for integers and finite floats, False for booleans and all else."""
+    return (is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
 
 
-def _is_list_of_ints(value: object) -> bool:
-    return isinstance(value, tuple | list) and all(map(_is_int, value))
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's; all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _is_dict(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
+def typed(name: str, kind: object, value: Any) -> Any:
+    """The value of a field in the type of its annotation; UsageError if it has another type.
 
-
-# What a field of each type may hold, in words and as a test. None may stand where the type says so.
-TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
-    str: ("a text", lambda value: isinstance(value, str)),
-    bool: ("True or False", lambda value: isinstance(value, bool)),
-    int: ("a whole number, as an int", _is_int),
-    float: ("a finite number, as an int or a float", is_finite),
-    float | None: ("None or a finite number", lambda value: value is None or is_finite(value)),
-    tuple[int, ...] | list[int]: ("a tuple or list of whole numbers", _is_list_of_ints),
-    dict: ("a dict with texts as keys", _is_dict),
-}
-
-
-# What an option of type int may be: it is a size, or counts something.
-SIZE = ("a positive integer", lambda value: _is_int(value) and value >= 1)
-
-
-def own_options(
-    model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]
-) -> dict[str, object]:
-    """The options that a network does not have by itself, in its types: so runs of the same network have one hash.
-
-    `make` makes the network: its parameters have the defaults, and their annotations say of what type the `known`
-    options are. UsageError for an option that is not known, or a value of another type. What a text or a number may
-    be besides (a name that is known, a rate below 1) says the network when it is made.
+    An integer in a field of floats becomes a float, since JSON tells 2 from 2.0; NumPy's numbers become Python's.
     """
-    check_names(f"option of {model}", options, known)
-    parameters = inspect.signature(make).parameters
-    for name, value in options.items():
-        kind = parameters[name].annotation
-        wanted, fits = SIZE if kind is int else TYPES[kind]
-        if not fits(value):
-            raise UsageError(f"option {name} of {model} has to be {wanted}, got {value!r}")
-    kept = {name: as_typed(parameters[name].annotation, value) for name, value in options.items()}
-    return {name: value for name, value in kept.items() if value != parameters[name].default}
+    value = _plain(value)
+    if kind is dict:
+        wanted, fits = (
+            "a dict with string keys",
+            isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
+        )
+        value = FrozenDict({k: _plain(v) for k, v in value.items()}) if fits else value
+    elif kind == tuple[int, ...] | list[int]:
+        wanted, fits = (
+            "a tuple or list of integers",
+            isinstance(value, tuple | list) and all(map(is_int, value)),
+        )
+        value = tuple(map(int, value)) if fits else value
+    elif kind in (float, float | None):
+        wanted = "a finite number" if kind is float else "a finite number or None"
+        fits = is_finite(value) or (value is None and kind is not float)
+        value = float(value) if is_finite(value) else value
+    elif kind is int:
+        wanted, fits = "an integer", is_int(value)
+    else:
+        wanted, fits = {str: "a string", bool: "True or False"}.get(kind, kind), isinstance(value, kind)
+    if not fits:
+        raise UsageError(f"{name} has to be {wanted}, got {value!r}")
+    return value
 
 
-def as_typed(kind: object, value: object) -> object:
-    """A value that is of this type, but for a whole number where a float is wanted: JSON tells 2 from 2.0."""
-    return float(value) if kind in (float, float | None) and value is not None else value
+def frozen_defaults(paper: str | None, names: Collection[str]) -> dict:
+    """The entry of `FROZEN` for settings of a paper with these fields; an empty one if there is none."""
+    for entry in FROZEN:
+        known = {*entry["required"], *entry["defaults"], "paper", "options"}
+        if entry["paper"] == paper and known.issuperset(names):
+            return entry
+    return {"defaults": {}}
+
+
+def _frozen_options(frozen: dict, settings: dict) -> dict:
+    model = settings.get("model", frozen["defaults"].get("model"))
+    return frozen.get("options", {}).get(model, {}) if isinstance(model, str) else {}
+
+
+def reduce(settings: dict) -> dict:
+    """Settings without the fields and options that equal their frozen default; the inverse of `complete`."""
+    frozen = frozen_defaults(settings.get("paper"), settings)
+    kept = {k: v for k, v in settings.items() if k not in frozen["defaults"] or frozen["defaults"][k] != v}
+    options = _frozen_options(frozen, settings)
+    named = {k: v for k, v in settings.get("options", {}).items() if k not in options or options[k] != v}
+    return {k: v for k, v in kept.items() if k != "options"} | ({"options": named} if named else {})
+
+
+def complete(settings: dict) -> dict:
+    """Settings of a record with every field and option; what it lacks was the default of its day."""
+    frozen = frozen_defaults(settings.get("paper"), settings)
+    whole = frozen["defaults"] | settings
+    named = whole.get("options", {})
+    options = _frozen_options(frozen, whole) | named if isinstance(named, dict) else named
+    return whole | ({"options": options} if options != {} else {})
 
 
 def settings_hash(settings: dict) -> str:
-    """A 12-digit name for settings; the order of keys does not matter.
-
-    Fields and options at their default have been left out of them (`to_dict`, `own_options`), so that adding one
-    later does not rename the runs that never used it.
-    """
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    """A 12-digit name for settings; it depends on neither the order of keys nor on defaults that are written out."""
+    return hashlib.sha256(json.dumps(reduce(settings), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def run_key(settings: dict, seed: int) -> str:
@@ -86,42 +124,28 @@ def run_key(settings: dict, seed: int) -> str:
     return f"{settings_hash(settings)}-s{seed}"
 
 
+def own_options(model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]) -> dict:
+    """The options, whose names are checked."""
+    check_names(f"option of {model}", options, known)
+    return dict(options)
+
+
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is, but for its seed. Fields at their default stay out of `to_dict`, and so out of the hash.
+    """What a run is, but for its seed.
 
-    A wing derives its own dataclass from this one, sets `PAPER` and `UNNAMED`, and writes `headline` and `network`.
-    Its `__post_init__` begins with that of this class, and keeps of its `options` what `own_options` says. Changed
-    settings are made by `from_plan`: an option that was left out as a default may be none after a change.
+    Each paper derives its own dataclass, sets `PAPER` and `HIDDEN_IN_DESCRIPTION`, and writes `headline` and
+    `network`. Its `__post_init__` begins with that of this class.
     """
 
     PAPER: ClassVar[str]
-    UNNAMED: ClassVar[frozenset[str]]  # fields that `describe` leaves out
+    HIDDEN_IN_DESCRIPTION: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def __post_init__(self) -> None:
-        """UsageError unless every field holds a value of its type; numbers have to be finite.
-
-        A whole number in a field of floats becomes a float, so that equal settings have one hash.
-        """
-        self.check_types({field.name: getattr(self, field.name) for field in fields(self)})
-        self.keep(**{field.name: as_typed(field.type, getattr(self, field.name)) for field in fields(self)})
-
-    @classmethod
-    def check_is(cls, settings: object) -> None:
-        """UsageError unless these are settings of this paper."""
-        if not isinstance(settings, cls):
-            raise UsageError(
-                f"give the Settings of {cls.__module__}, got {settings!r}; `Settings.from_dict` makes them of a dict"
-            )
-
-    @classmethod
-    def check_types(cls, values: dict[str, object]) -> None:
-        """UsageError unless the values of these fields are of the fields' types."""
-        types = {field.name: field.type for field in fields(cls)}
-        for name, value in values.items():
-            wanted, fits = TYPES[types[name]]
-            if not fits(value):
-                raise UsageError(f"{name} has to be {wanted}, got {value!r}")
+        """Keep every field in its type; UsageError for a value of another type. Numbers have to be finite."""
+        self.keep(
+            **{field.name: typed(field.name, field.type, getattr(self, field.name)) for field in fields(self)}
+        )
 
     def headline(self) -> str:
         """What matters most, in a few words."""
@@ -131,42 +155,83 @@ class RunSettings:
         """A fresh network, from torch's global generator."""
         raise NotImplementedError
 
+    @classmethod
+    def make(cls, plan: Mapping[str, object], changes: Mapping[str, object] = FrozenDict()) -> Self:
+        """Settings of a plan that comes with the library, changed; what they leave out has today's defaults.
+
+        A shorter run leaves out the plan's checks after its end. UsageError for a name that is no setting.
+        """
+        values = {**plan, **changes}
+        if "checks" not in changes and "checks" in plan and is_int(end := changes.get("epochs")):
+            values["checks"] = tuple(epoch for epoch in plan["checks"] if epoch <= end)
+        values.pop("paper", None)
+        kinds = {field.name: field.type for field in fields(cls)}
+        check_names("setting", values, kinds)
+        return cls(**{name: typed(name, kinds[name], value) for name, value in values.items()})
+
+    @classmethod
+    def from_dict(cls, settings: dict) -> Self:
+        """Settings of a record or a table entry; what they leave out has the default of its day (`complete`)."""
+        check_names("setting", settings.keys() - {"paper"}, [field.name for field in fields(cls)])
+        return cls.make(complete({"paper": cls.PAPER} | settings))
+
+    @classmethod
+    def check_is(cls, settings: object) -> None:
+        """UsageError unless these are settings of this paper."""
+        if not isinstance(settings, cls):
+            raise UsageError(
+                f"give the Settings of {cls.__module__}, got {settings!r}; `Settings.from_dict` makes them of a dict"
+            )
+
+    def to_dict(self) -> dict:
+        """The settings in the types of JSON, without what equals its frozen default."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        kinds = {tuple: list, FrozenDict: dict}
+        return reduce(
+            {"paper": self.PAPER} | {k: kinds.get(type(v), lambda v: v)(v) for k, v in values.items()}
+        )
+
+    @property
+    def hash(self) -> str:
+        """See `settings_hash`."""
+        return settings_hash(self.to_dict())
+
     def describe(self) -> str:
         """The settings in a line, without what is the paper's default."""
         values = self.to_dict()
-        names = sorted(values.keys() - {"paper"} - self.UNNAMED)
+        names = sorted(values.keys() - {"paper"} - self.HIDDEN_IN_DESCRIPTION)
         return ", ".join([self.headline()] + [f"{name} {values[name]}" for name in names])
 
-    def training_run(self, seed: int, model: nn.Module, **parts) -> TrainingRun:
+    def training_run(self, seed: int, model: nn.Module, **parts: Any) -> TrainingRun:
         """A run of these settings, to be trained; `parts` are what `TrainingRun` takes besides, or takes instead."""
         own = {part: getattr(self, part) for part in ("batch_size", "epochs", "lr") if part not in parts}
         name = f"{self.describe()}, seed {seed}"
         return TrainingRun(key=run_key(self.to_dict(), seed), name=name, model=model, **(own | parts))
 
-    @classmethod
-    def from_dict(cls, settings: dict) -> "RunSettings":
-        """The settings of a record or a cell; UsageError for a name or a value that is no setting."""
-        given = {name: value for name, value in settings.items() if name != "paper"}
-        check_names("setting", given, [field.name for field in fields(cls)])
-        cls.check_types(given)
-        return cls(**given)
+    # ---------------------------------------------------------------------------- for `__post_init__` of subclasses
 
-    @classmethod
-    def from_plan(cls, plan: dict, changes: dict) -> "RunSettings":
-        """Settings that come with the library, changed; a shorter run leaves out the plan's checks after its end."""
-        if "checks" in plan and isinstance(end := changes.get("epochs"), int):
-            plan = plan | {"checks": tuple(epoch for epoch in plan["checks"] if epoch <= end)}
-        return cls.from_dict(plan | changes)
+    def keep(self, **values: object) -> None:
+        """Set fields to values that mean the same, while settings are made; afterwards they are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
-    def to_dict(self) -> dict:
-        """The settings as a record keeps them, in the types of JSON."""
-        values = asdict(self)
-        for field in fields(self):
-            default = field.default if field.default_factory is MISSING else field.default_factory()
-            if values[field.name] == default:
-                del values[field.name]
-        in_json = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        return {"paper": self.PAPER} | in_json
+    def fill_options(self, make: Callable, given: Collection[str] = ()) -> None:
+        """Complete `options` with the defaults of the constructor `make`, in its types.
+
+        UsageError for an option that is not one of its parameters, or that is `given` by other fields. The
+        constructor itself checks the values.
+        """
+        self.check_options(make, given)
+        kinds = {name: p for name, p in inspect.signature(make).parameters.items() if name not in given}
+        defaults = {name: p.default for name, p in kinds.items() if p.default is not p.empty}
+        floats = {name for name, value in defaults.items() if type(value) is float}
+        options = {k: typed(k, float, v) if k in floats else v for k, v in self.options.items()}
+        self.keep(options=FrozenDict(defaults | options))
+
+    def check_options(self, make: Callable, given: Collection[str] = ()) -> None:
+        """UsageError for an option that the constructor `make` does not have, or that is `given` by other fields."""
+        known = [name for name in inspect.signature(make).parameters if name not in given]
+        check_names(f"option of {self.model}", self.options, known)
 
     def check_known(self, *choices: tuple[str, str, Iterable[str]]) -> None:
         """UsageError unless each (what it is, its field, known names) holds a known name."""
@@ -174,13 +239,14 @@ class RunSettings:
             check_names(kind, [getattr(self, name)], known)
 
     def check_positive_int(self, *names: str) -> None:
-        """UsageError unless these fields are whole numbers from 1."""
+        """UsageError unless these fields are positive integers."""
         check_positive_int(**{name: getattr(self, name) for name in names})
 
-    def keep(self, **values: object) -> None:
-        """Set fields to values that mean the same, while settings are made; afterwards they are frozen."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def check_positive(self, *names: str) -> None:
+        """UsageError unless these fields are above 0."""
+        for name in names:
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} has to be above 0, got {getattr(self, name)!r}")
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""
@@ -188,9 +254,3 @@ class RunSettings:
         for epoch in self.checks:
             if not 1 <= epoch <= self.epochs:
                 raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
-
-    def check_positive(self, *names: str) -> None:
-        """UsageError unless these fields are above 0."""
-        for name in names:
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} has to be above 0, got {getattr(self, name)!r}")

@@ -5,13 +5,18 @@ other; on a GPU, networks of equal shape are stacked and trained as one program 
 """
 
 import math
+import re
+import signal
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,18 +24,175 @@ from torch.func import functional_call, stack_module_state
 
 from mini_lib.cuda_graphs import Recording
 from mini_lib.devices import pick_device, use_precision
-from mini_lib.errors import CorruptFileError, UsageError
+from mini_lib.errors import CorruptFileError, UsageError, check_positive_int, is_int
+from mini_lib.files import read_checkpoint, write_atomically
 from mini_lib.progress import counted, thin
-from mini_lib.storage import read_checkpoint, write_atomically
-from mini_lib.training_run import CPU, Batch, Run, TrainingRun, adam
 
+CPU = torch.device("cpu")
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
-# What a checkpoint keeps:
-KEPT = {"key": str, "params": dict, "optimizer": dict, "update": int, "seconds": float}
-KEPT |= {"alive": bool, "curve": list, "checks": list}
+CHECKPOINT = {
+    **{"key": str, "plan": dict, "params": dict, "optimizer": dict, "stateful": int, "update": int},
+    **{"seconds": float, "alive": bool, "curve": list, "checks": list},
+}
+Batch = dict[str, Any]  # tensors by name; "noise", if there is any, is such a dict itself
 
-__all__ = ["Batch", "Run", "TrainingRun", "TrainingStack", "adam", "train"]
+
+def adam(parameters, lr: float) -> torch.optim.Optimizer:
+    """Adam (Kingma and Ba 2015), the default; as one kernel where PyTorch has one."""
+    parameters = list(parameters)
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
+    return torch.optim.Adam(parameters, lr=lr, fused=fused)
+
+
+def last_check(checks: list[dict]) -> dict[str, float]:
+    """The metrics that were measured last."""
+    return {name: value for name, value in checks[-1].items() if name != "epoch"}
+
+
+@dataclass(kw_only=True)
+class TrainingRun:
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
+
+    Attributes:
+        key: unique; names the run's settings, its seed and its checkpoint. Letters, digits and ``_ . , + = -``.
+        name: names the run in messages.
+        model: the network, freshly initialized.
+        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
+            run sees the same data. It may be called from another thread while the network is trained, and so has to
+            draw from a generator of its own, not from PyTorch's common one.
+        examples: N.
+        batch_size: B; the last batch of an epoch may be smaller.
+        epochs: passes over the data.
+        lr: learning rate of the optimizer.
+        loss: (model, batch) -> (loss, score), both scalars. `model` is the network, or stands for one of a stack:
+            call it, or any of its methods. The score, such as the batch's accuracy in percent, goes into the curve.
+            The loss must neither draw random numbers nor depend on data for its shapes. On a GPU one update is
+            recorded and replayed: what changes from update to update has to come with the batch.
+        evaluate: measures the trained model; returns metrics by name.
+        constants: tensors that every batch gets besides its examples (such as the pool of images).
+        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
+            like, from a stream that the update's number names, best on the device of the batch's tensors
+            (`torch_rng(..., device=)`); the batch gets them as "noise".
+        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU,
+            since a GPU would wait for every such shape.
+        optimizer: makes the optimizer from parameters and `lr`; it has to work element by element.
+        schedule: the learning rate of an update, as a factor of `lr`.
+        clip: the greatest norm of all gradients together, or None.
+        checks: epochs after which `evaluate` measures on the way; it always does at the end.
+        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
+        stack: names what the run shares with others. Runs with an equal `stack`, sizes and schedule differ in
+            parameters, data and random numbers alone, and may be trained as one program. A run without one is
+            always trained alone.
+    """
+
+    key: str
+    name: str
+    model: nn.Module
+    epoch: Callable[[int], Batch]
+    examples: int
+    batch_size: int
+    epochs: int
+    lr: float
+    loss: Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
+    evaluate: Callable[[nn.Module], dict[str, float]]
+    constants: Batch = field(default_factory=dict)
+    noise: Callable[[int, Batch], Batch] | None = None
+    dedupe_batch: Callable[[Batch], Batch] | None = None
+    optimizer: Callable[..., torch.optim.Optimizer] = adam
+    schedule: Callable[[int], float] | None = None
+    clip: float | None = None
+    checks: tuple[int, ...] = ()
+    report: Callable[[list[dict]], dict[str, float]] = last_check
+    cpu_only: bool = False
+    stack: Hashable | None = None
+
+    def __post_init__(self) -> None:
+        """UsageError for what cannot be trained."""
+        if not re.fullmatch(r"[\w.,+=-]{1,200}", str(self.key)) or not str(self.key).strip("."):
+            raise UsageError(f"key names a file: up to 200 letters, digits and _ . , + = -; got {self.key!r}")
+        check_positive_int(examples=self.examples, batch_size=self.batch_size)
+        if self.epochs != 0:  # a run that only measures makes no update
+            check_positive_int(epochs=self.epochs)
+        for name in ("lr", "clip"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float) and 0 < value < math.inf
+            if not number and (name == "lr" or value is not None):
+                raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
+        if not isinstance(self.model, nn.Module):
+            raise UsageError(f"model has to be a torch.nn.Module, got {self.model!r}")
+        for name in ("epoch", "loss", "evaluate", "noise", "dedupe_batch", "optimizer", "schedule", "report"):
+            value = getattr(self, name)
+            optional = name in ("noise", "dedupe_batch", "schedule")
+            if not callable(value) and not (optional and value is None):
+                raise UsageError(f"{name} has to be a function, got {value!r}")
+        if not isinstance(self.checks, tuple | list):
+            raise UsageError(f"checks has to be a tuple of epochs, got {self.checks!r}")
+        self.checks = tuple(self.checks)
+        for epoch in self.checks:
+            if not is_int(epoch) or not 1 <= epoch <= self.epochs:
+                raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch!r}")
+
+    @property
+    def updates_per_epoch(self) -> int:
+        """Batches in an epoch, a smaller last one included."""
+        return math.ceil(self.examples / self.batch_size)
+
+    @property
+    def updates(self) -> int:
+        """Updates in the whole training."""
+        return self.epochs * self.updates_per_epoch
+
+    def plan(self) -> dict:
+        """What a checkpoint has to agree with, so that no training goes on under other settings."""
+        optimizer = getattr(self.optimizer, "__qualname__", type(self.optimizer).__qualname__)
+        names = ("examples", "batch_size", "epochs", "lr", "clip")
+        return {name: getattr(self, name) for name in names} | {
+            "checks": list(self.checks),
+            "optimizer": optimizer,
+        }
+
+    def stack_key(self) -> tuple:
+        """Runs with equal keys can be trained as one stack; a run without `stack` has a key of its own."""
+        if self.cpu_only or self.stack is None:
+            return (self.key,)
+        shapes = tuple((name, tuple(value.shape)) for name, value in self.model.state_dict().items())
+        return self.stack, tuple(map(str, self.plan().values())), self.optimizer, shapes
+
+    def draw_epoch(self, epoch: int) -> Batch:
+        """The examples of one epoch; UsageError unless there are N of each."""
+        batch = self.epoch(epoch)
+        if not isinstance(batch, dict) or not all(isinstance(value, Tensor) for value in batch.values()):
+            raise UsageError(
+                f"epoch of {self.name} has to give a dict of tensors, got {type(batch).__name__}"
+            )
+        for name, value in batch.items():
+            if value.dim() == 0 or len(value) != self.examples:
+                raise UsageError(
+                    f"epoch {epoch} of {self.name} gives {name!r} of shape {list(value.shape)}; the run has "
+                    f"{self.examples} examples, so its first axis has to be {self.examples}"
+                )
+        return batch
+
+
+@dataclass
+class Run:
+    """What came of a training run."""
+
+    key: str  #: the training run's.
+    name: str  #: the training run's.
+    finished: bool  #: trained to the end and evaluated (or diverged); False if it was stopped on the way.
+    diverged: bool  #: its loss stopped being a number at the last update of its curve.
+    metrics: dict[str, float]  #: what `evaluate` measured; empty if unfinished or diverged.
+    curve: dict[str, list]  #: {"update", "loss", "score"}: every 10th update, later ones averaged in blocks.
+    updates: int  #: updates done.
+    seconds: float  #: training and evaluation time; in a stack, this run's share.
+    model: nn.Module  #: the trained network, on the CPU and in evaluation mode.
+    checks: list[dict] = field(default_factory=list)  #: what `evaluate` measured, each time with its "epoch".
+    device: torch.device = CPU  #: where it was trained and measured.
+    precision: str = "fp32"  #: in which; see `devices.use_precision`.
+    device_name: str = ""  #: what `devices.describe` calls the device, where that is another machine's.
 
 
 def train(
@@ -56,28 +218,29 @@ def train(
     ...     return {"x": x, "y": x.sum(dim=1, keepdim=True)}
     >>> def loss(model, batch):
     ...     error = (model(batch["x"]) - batch["y"]).square().mean()
-    ...     return error, error.sqrt()  # what is minimised, and a score for the learning curve
-    >>> def evaluate(model):
-    ...     return {"error": (model(torch.ones(1, 2)) - 2).abs().item()}
+    ...     return error, error.sqrt()  # what is minimized, and a score for the learning curve
     >>> with seeded(1, "weights"):
     ...     model = torch.nn.Linear(2, 1)
-    >>> sums = TrainingRun("sums", "sums", model, examples, 32, 8, 50, 0.1, loss, evaluate)
-    >>> [run] = train([sums])
+    >>> run = TrainingRun(
+    ...     key="sums", name="sums", model=model, epoch=examples, examples=32, batch_size=8, epochs=50, lr=0.1,
+    ...     loss=loss, evaluate=lambda model: {"error": (model(torch.ones(1, 2)) - 2).abs().item()},
+    ... )
+    >>> [run] = train([run])
     >>> run.updates, run.metrics["error"] < 0.05
     (200, True)
 
     Args:
-        runs: one or more; to be stacked they need equal `stack_key`.
+        runs: one or more, each with a fresh network.
         device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same. On a GPU an
             update is recorded once and replayed; see `TrainingRun.loss`.
-        stacked: as one program, or in turn; by default stacked on a GPU.
-        checkpoints: a folder. Every minute, on stopping and before its test each run leaves `<key>.pt` there, and
-            resumes from it, alone or in any stack; those that stopped at different updates form stacks of their own.
-            It is gone once all of these runs have ended.
+        stacked: runs of equal `stack_key` as one program, or all in turn; by default stacked on a GPU.
+        checkpoints: a folder. Every minute, on stopping or Ctrl-C, and before its test each run leaves `<key>.pt`
+            there, and resumes from it, alone or in any stack; those that stopped at different updates form stacks of
+            their own. It is gone once all of these runs have ended.
         keep_finished: leave the checkpoints of finished runs for the caller to delete, once their results are safe.
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
-        progress: True for a bar over updates, or a function that is told how many were made since it was
-            last told. Those that a resumed training has behind it are not told, nor do they count for a bar's speed.
+        progress: True for a bar over updates, or a function that gets the number of updates made since its last
+            call. Updates made before a resume are not counted.
         precision: see `devices.use_precision`.
 
     Returns:
@@ -85,6 +248,10 @@ def train(
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, TrainingRun) for run in runs):
         raise UsageError("train takes a list of TrainingRun, as the `build` of a paper's `runs` makes them")
+    if not callable(stop):
+        raise UsageError(f"stop has to be a function of the number of updates, got {stop!r}")
+    if checkpoints is not None and (not isinstance(checkpoints, Path | str) or not str(checkpoints)):
+        raise UsageError(f"checkpoints has to be the path of a folder, got {checkpoints!r}")
     runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
@@ -92,31 +259,52 @@ def train(
         raise UsageError(
             "two of these runs have the same key; a key names one run of one seed, and its checkpoint"
         )
-    together = {run.key for run in runs if stacked and not run.cpu_only}
-    if len({run.stack_key() for run in runs if run.key in together}) > 1:
-        raise ValueError(
-            "these runs differ in shape, schedule, loss or constants and cannot be stacked; train them in turn"
-        )
     states = {run.key: _checkpoint(run, checkpoints) for run in runs}
     groups = defaultdict(list)
     for run in runs:
         state = states[run.key]
-        update = state["update"] if state else 0
-        groups[update if run.key in together else run.key].append(run)
+        if state is None and getattr(run, "begun", False):
+            raise UsageError(f"the network of {run.name} has been trained before; build the run again")
+        run.begun = True
+        groups[(state["update"] if state else 0, run.stack_key() if stacked else run.key)].append(run)
     results = {}
-    with use_precision(precision, device):
+    with use_precision(precision, device), _interrupt_after_update() as interrupted:
         for group in groups.values():
-            stack = TrainingStack(group, device, stacked=group[0].key in together)
+            stack = TrainingStack(group, device, stacked=len(group) > 1)
             if states[group[0].key]:
                 stack.load([states[run.key] for run in group])
             label = group[0].name if len(group) == 1 else f"{len(group)} networks"
             with counted(label, group[0].updates, progress, begun=stack.update) as report:
-                results |= {result.key: result for result in stack.run(checkpoints, stop, report)}
+                done = stack.run(checkpoints, lambda update: bool(interrupted) or stop(update), report)
+            if interrupted:
+                raise KeyboardInterrupt
+            results |= {result.key: result for result in done}
     for result in results.values():
         if checkpoints is not None and result.finished and not keep_finished:
             (checkpoints / f"{result.key}.pt").unlink(missing_ok=True)
         result.precision = precision if result.device == device else "fp32"
     return [results[run.key] for run in runs]
+
+
+@contextmanager
+def _interrupt_after_update() -> Iterator[list]:
+    """A list that fills at Ctrl-C, so that a training can end its update; a second one interrupts at once."""
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield heard
+        return
+
+    def hear(number: int, frame: object) -> None:
+        if heard:
+            raise KeyboardInterrupt
+        heard.append(number)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
@@ -127,36 +315,80 @@ def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
     state = read_checkpoint(path)
     if not _fits(state, run):
         raise CorruptFileError(f"checkpoint {path} is not of {run.name}; delete it, and the run starts again")
+    if state["plan"] != run.plan():
+        other = ", ".join(name for name, value in run.plan().items() if state["plan"].get(name) != value)
+        raise CorruptFileError(
+            f"checkpoint {path} is of a run with another {other}; delete it, or give this run another key"
+        )
     return state
 
 
 def _fits(state: dict, run: TrainingRun) -> bool:
     """Whether a checkpoint is the run's, has its network's tensors, and an update that its curve reaches."""
-    if any(type(state.get(name)) is not kind for name, kind in KEPT.items()) or state["key"] != run.key:
+    if any(type(state.get(name)) is not kind for name, kind in CHECKPOINT.items()) or state["key"] != run.key:
         return False
     shapes = {name: value.shape for name, value in run.model.named_parameters()}
-    last = state["curve"][-1][0] if state["curve"] else 0
+    try:
+        last = state["curve"][-1][0] if state["curve"] else 0
+        whole = all(
+            len(point) == 3 and all(isinstance(x, int | float) for x in point) for point in state["curve"]
+        )
+        kept = all(
+            values and all(map(torch.is_tensor, values.values())) for values in state["optimizer"].values()
+        )
+        measured = all(check["epoch"] in (*run.checks, run.epochs) for check in state["checks"])
+    except (TypeError, AttributeError, LookupError):
+        return False
     return (
-        shapes == {name: getattr(value, "shape", None) for name, value in state["params"].items()}
-        and shapes.keys() == state["optimizer"].keys()
+        (whole and kept and measured)
+        and shapes == {name: getattr(value, "shape", None) for name, value in state["params"].items()}
+        and state["optimizer"].keys() <= shapes.keys()
+        and len(state["optimizer"]) == state["stateful"]
         and last <= state["update"] <= run.updates
         and (not state["alive"] or state["update"] - last < LOG_EVERY)
     )
 
 
-def draw(epochs: Sequence[Callable[[int], Batch]], epoch: int, stacked: bool) -> Batch:
-    """The examples of one epoch, on the CPU, of `TrainingRun.epoch` of every run.
+def load_epoch(draws: Sequence[Callable[[int], Batch]], epoch: int, stacked: bool) -> Batch:
+    """The examples of one epoch of every run, on the CPU.
 
-    A thread that draws holds no more than these functions: the memory of a stack that failed is free meanwhile.
+    The prefetch thread holds only these functions, so the memory of a stack that failed can be freed.
     """
-    return join([examples(epoch) for examples in epochs], stacked)
+    return stack_batches([draw(epoch) for draw in draws], stacked)
 
 
-def join(parts: list[Batch], stacked: bool) -> Batch:
+def stack_batches(parts: list[Batch], stacked: bool) -> Batch:
     """One dict of tensors [R, ...] for a stack of R; alone, the only one."""
     if not stacked:
         return parts[0]
     return {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
+
+
+class _Method(nn.Module):
+    """Calls a method of a network, as `functional_call` needs it."""
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+
+    def forward(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.network, method)(*args, **kwargs)
+
+
+class _Stateless:
+    """A network with other parameters and buffers, which a loss can use like the network."""
+
+    def __init__(self, method: _Method, state: dict[str, Tensor]):
+        self._method, self._state = method, {f"network.{name}": value for name, value in state.items()}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return functional_call(self._method, self._state, ("__call__", *args), kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._method.network, name)
+        if not callable(own) or isinstance(own, nn.Module):
+            return own
+        return lambda *args, **kwargs: functional_call(self._method, self._state, (name, *args), kwargs)
 
 
 class TrainingStack:
@@ -173,25 +405,24 @@ class TrainingStack:
             run.model.train()  # one that was trained before is in evaluation mode
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
-        self.epochs = [run.epoch for run in runs]
+        self.draws = [run.draw_epoch for run in runs]
         self.epoch, self.data = -1, {}
         # While a GPU computes, another thread draws the next epoch:
-        self.ahead = {}
-        self.drawer = ThreadPoolExecutor(1) if device.type == "cuda" else None
+        self.prefetched = {}
+        self.prefetcher = ThreadPoolExecutor(1) if device.type == "cuda" else None
         self.update, self.seconds = 0, 0.0
         self.alive = [True] * len(runs)
         self.curves = [[] for _ in runs]
         self.checks = [[] for _ in runs]
+        self.base = self.first.model
         if stacked:
-            self.base = self.first.model
-            self.params, self.buffers = stack_module_state([run.model for run in runs])
+            params, buffers = stack_module_state([run.model for run in runs])
             self.params = {
-                k: v.detach().to(device).requires_grad_(v.requires_grad) for k, v in self.params.items()
+                k: v.detach().to(device).requires_grad_(v.requires_grad) for k, v in params.items()
             }
-            self.buffers = {k: v.to(device) for k, v in self.buffers.items()}
+            self.buffers = {k: v.to(device) for k, v in buffers.items()}
         else:
-            self.base = self.first.model.to(device)
-            self.params = dict(self.base.named_parameters())
+            self.params = dict(self.base.to(device).named_parameters())
         self.optimizer = self.first.optimizer(self.params.values(), lr=self.first.lr)
         self.recording = None
         if record and device.type == "cuda":
@@ -227,15 +458,15 @@ class TrainingStack:
             results = [self.result(i, finished=True) for i in range(len(self.runs))]
             self.seconds = before + time.perf_counter() - started
             for result in results:
-                result.seconds = self.share
+                result.seconds = self.seconds_per_run
             return results
         finally:
-            if self.drawer is not None:  # nobody waits for an epoch that nobody needs
-                self.drawer.shutdown(wait=False, cancel_futures=True)
-                self.drawer, self.ahead = None, {}
+            if self.prefetcher is not None:  # nobody waits for an epoch that nobody needs
+                self.prefetcher.shutdown(wait=False, cancel_futures=True)
+                self.prefetcher, self.prefetched = None, {}
 
     @property
-    def share(self) -> float:
+    def seconds_per_run(self) -> float:
         """The seconds that count for each run."""
         return self.seconds / len(self.runs)
 
@@ -243,12 +474,13 @@ class TrainingStack:
         """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
         epoch, place = divmod(update, self.first.updates_per_epoch)
         if epoch != self.epoch:
-            known = epoch in self.ahead
-            drawn = self.ahead.pop(epoch).result() if known else draw(self.epochs, epoch, self.stacked)
+            waiting = self.prefetched.pop(epoch, None)
+            drawn = waiting.result() if waiting else load_epoch(self.draws, epoch, self.stacked)
             self.data = {name: self.move(value) for name, value in drawn.items()}
             self.epoch = epoch
-            if self.drawer and epoch + 1 < self.first.epochs:
-                self.ahead = {epoch + 1: self.drawer.submit(draw, self.epochs, epoch + 1, self.stacked)}
+            if self.prefetcher and epoch + 1 < self.first.epochs:
+                drawing = self.prefetcher.submit(load_epoch, self.draws, epoch + 1, self.stacked)
+                self.prefetched = {epoch + 1: drawing}
         span = slice(place * self.first.batch_size, (place + 1) * self.first.batch_size)
         batch = {k: v[:, span] if self.stacked else v[span] for k, v in self.data.items()}
         return batch | self.noise(update, batch)
@@ -265,15 +497,17 @@ class TrainingStack:
             return {}
         own = [{k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.runs))]
         drawn = [run.noise(update, part) for run, part in zip(self.runs, own, strict=True)]
-        return {"noise": {name: self.move(value) for name, value in join(drawn, self.stacked).items()}}
+        return {
+            "noise": {name: self.move(value) for name, value in stack_batches(drawn, self.stacked).items()}
+        }
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all runs; their losses and scores, each [R]."""
         losses, scores = self.gradients(batch)
-        self.descend()
+        self.optimizer_step()
         return losses, scores
 
-    def descend(self) -> None:
+    def optimizer_step(self) -> None:
         """Change the parameters by their gradients, at the learning rate of this update."""
         if self.first.schedule is not None:
             for group in self.optimizer.param_groups:
@@ -315,6 +549,8 @@ class TrainingStack:
         run = self.runs[i]
         with torch.no_grad():
             metrics = run.evaluate(self.model(i).to(self.device).eval())
+        if not isinstance(metrics, dict):
+            raise UsageError(f"evaluate of {run.name} has to return a dict of metrics, got {metrics!r}")
         run.model.train()
         self.checks[i].append({"epoch": epoch} | metrics)
 
@@ -328,20 +564,31 @@ class TrainingStack:
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]."""
-        loss = self.first.loss
         if not self.stacked:
             whole = batch | self.constants
             if self.first.dedupe_batch is not None and self.device.type == "cpu":
                 whole = self.first.dedupe_batch(whole)
-            one, score = loss(self.base, whole)
-            return one[None], score[None]
+            loss, score = self.loss(self.base, whole)
+            return loss[None], score[None]
+        method = _Method(self.base)
 
-        def alone(params, buffers, examples):
-            return loss(
-                lambda *a, **k: functional_call(self.base, (params, buffers), a, k), examples | self.constants
+        def of_one(state: dict[str, Tensor], examples: Batch) -> tuple[Tensor, Tensor]:
+            return self.loss(_Stateless(method, state), examples | self.constants)
+
+        return torch.vmap(of_one)(self.params | self.buffers, batch)
+
+    def loss(self, model: nn.Module | _Stateless, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Loss and score of one network; UsageError unless the loss returns two scalars."""
+        both = self.first.loss(model, batch)
+        scalars = isinstance(both, tuple) and [isinstance(x, Tensor) and x.dim() == 0 for x in both] == [
+            True,
+            True,
+        ]
+        if not scalars:
+            raise UsageError(
+                f"loss of {self.first.name} has to return (loss, score), two tensors without axes"
             )
-
-        return torch.vmap(alone)(self.params, self.buffers, batch)
+        return both
 
     def log(self, losses: Tensor, scores: Tensor) -> None:
         """Add a point to every curve; a run whose loss is not finite is out."""
@@ -352,50 +599,49 @@ class TrainingStack:
 
     def result(self, i: int, finished: bool) -> Run:
         """What came of run i, tested if it has finished."""
-        run, model = self.runs[i], self.model(i)
-        metrics = {}
+        run, model, metrics = self.runs[i], self.model(i), {}
         if finished and self.alive[i]:
             self.measure(i, run.epochs)
             metrics = run.report(self.checks[i])
-        model.to("cpu").eval()
-        curve = thin(self.curves[i])
-        updates = self.update if self.alive[i] else self.curves[i][-1][0]
         return Run(
-            run.key,
-            run.name,
-            finished,
-            not self.alive[i],
-            metrics,
-            curve,
-            updates,
-            self.share,
-            model,
-            self.checks[i],
-            self.device,
+            key=run.key,
+            name=run.name,
+            finished=finished,
+            diverged=not self.alive[i],
+            metrics=metrics,
+            curve=thin(self.curves[i]),
+            updates=self.update if self.alive[i] else self.curves[i][-1][0],
+            seconds=self.seconds_per_run,
+            model=model.to("cpu").eval(),
+            checks=self.checks[i],
+            device=self.device,
         )
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint for each run; what a GPU holds is copied once for all of them."""
         params = {name: value.detach().cpu() for name, value in self.params.items()}
-        optimizer = {name: self.remembered(value) for name, value in self.params.items()}
+        optimizer = {name: self.optimizer_state(value) for name, value in self.params.items()}
+        optimizer = {name: values for name, values in optimizer.items() if values}
         for i, run in enumerate(self.runs):
             state = {
                 "key": run.key,
-                "params": self.of_one(i, params),
-                "optimizer": {name: self.of_one(i, values) for name, values in optimizer.items()},
+                "plan": run.plan(),
+                "params": self.slice_run(i, params),
+                "optimizer": {name: self.slice_run(i, values) for name, values in optimizer.items()},
+                "stateful": len(optimizer),
                 "update": self.update,
-                "seconds": self.share,
+                "seconds": self.seconds_per_run,
                 "alive": self.alive[i],
                 "curve": self.curves[i],
                 "checks": self.checks[i],
             }
             write_atomically(folder / f"{run.key}.pt", partial(torch.save, state))
 
-    def of_one(self, i: int, values: Batch) -> Batch:
+    def slice_run(self, i: int, values: Batch) -> Batch:
         """What is run i's of these tensors; of a stack a copy, since a file would hold the whole stack."""
         return {name: value[i].clone() for name, value in values.items()} if self.stacked else values
 
-    def remembered(self, parameter: Tensor) -> Batch:
+    def optimizer_state(self, parameter: Tensor) -> Batch:
         """What the optimizer remembers of a parameter, on the CPU; its count of steps is `update`."""
         state = self.optimizer.state.get(parameter, {})
         return {name: value.cpu() for name, value in state.items() if name != "step" and value is not None}
@@ -403,11 +649,11 @@ class TrainingStack:
     def load(self, states: list[dict]) -> None:
         """Go on from the runs' checkpoints, all of the same update."""
         step = torch.tensor(float(states[0]["update"]), device=self.device)
-        params = join([state["params"] for state in states], self.stacked)
+        params = stack_batches([state["params"] for state in states], self.stacked)
         for name, value in self.params.items():
             with torch.no_grad():
                 value.copy_(params[name])
-            remembered = join([state["optimizer"][name] for state in states], self.stacked)
+            remembered = stack_batches([state["optimizer"].get(name, {}) for state in states], self.stacked)
             if remembered:
                 moved = {k: v.to(self.device) for k, v in remembered.items()}
                 self.optimizer.state[value] = {"step": step.clone()} | moved

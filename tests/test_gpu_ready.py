@@ -12,15 +12,13 @@ from other_device import OTHER, OtherDevice
 from scan.networks import FORMS as SCAN_FORMS
 from scan.runs import small
 
-from mini_lib.esbn.models import ENCODERS
-from mini_lib.esbn.models import MODELS as ESBN
+from mini_lib.esbn.models import ENCODERS, MODELS as ESBN
 from mini_lib.functions.models import MODELS as FUNCTIONS
 from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.network import MODELS as KANERVA
 from mini_lib.reproduction.cli import wing
 from mini_lib.reproduction.doctor import TINY
-from mini_lib.scan import runs as scan_runs
-from mini_lib.scan import tasks
+from mini_lib.scan import runs as scan_runs, tasks
 from mini_lib.scan.models import MODELS as SCAN
 from mini_lib.training import TrainingRun, TrainingStack
 

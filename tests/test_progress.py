@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from mini_lib import progress
 from mini_lib.progress import counted, open_bar, thin
 
 
@@ -12,17 +11,18 @@ from mini_lib.progress import counted, open_bar, thin
 def clock(monkeypatch):
     """A clock that only the test moves."""
     now = [100.0]
-    monkeypatch.setattr(progress, "now", lambda: now[0])
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
     return now
 
 
-def test_in_a_file_there_is_a_line_a_minute_and_one_at_the_end(clock, capsys):
+def test_in_a_file_there_are_lines_at_the_start_each_minute_and_at_the_end(clock, capsys):
     with counted("a network", 1000, True) as tell:
         for update in range(0, 1001, 10):
             clock[0] += 1.3  # 131.3 s in all
             tell(update)
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
+    assert "0/1000" in lines.pop(0)
     assert all(line.startswith("a network: ") and "\r" not in line for line in lines)
     assert "460/1000" in lines[0]
     assert "930/1000" in lines[1]
@@ -33,7 +33,7 @@ def test_what_was_done_earlier_does_not_count_for_the_speed(clock, capsys):
     with counted("a network", 1000, True, begun=900) as tell:
         clock[0] += 10.0
         tell(950)
-    [line] = capsys.readouterr().err.splitlines()
+    _, line = capsys.readouterr().err.splitlines()
     assert "950/1000" in line
     assert " 5.00update/s" in line
 

@@ -22,7 +22,7 @@ def test_a_network_answers_tensors_of_ones_own():
 
 def test_esbn_learns_from_what_readme_shows(capsys):
     """One epoch of its twenty-five, a smaller network and a shorter test, so that it takes a second."""
-    smaller = "epochs=1, width=0.25, test_size=200"
+    smaller = "epochs=1, train_size=64, test_size=200"
     short = SNIPPETS[1].replace("epochs=25", smaller).replace("progress=True", "progress=False")
     assert short.count(smaller) == short.count("=False") == 1
     assert run(short)["run"].finished

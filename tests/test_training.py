@@ -1,6 +1,7 @@
 """The harness on a toy problem: stacked equals alone, resumed equals uninterrupted, NaN stops one run."""
 
 import math
+import signal
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,9 @@ class Line(nn.Module):
     def forward(self, x, noise):
         return self.out(torch.tanh(self.hidden(x) + 0.1 * noise))[..., 0] + self.offset
 
+    def shifted(self, x, noise, by):
+        return self(x, noise) + by
+
 
 def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, scale=1.0, **more):
     with seeded(seed, "weights"):
@@ -51,6 +55,7 @@ def toy(seed, *, bad_epoch=None, epochs=6, hidden=5, scale=1.0, **more):
 
     own = {"model": model, "epoch": epoch, "examples": 20, "batch_size": 8, "epochs": epochs, "lr": 1e-2}
     own |= {"loss": loss, "evaluate": evaluate, "constants": {"scale": torch.tensor(scale)}}
+    own |= {"stack": ("toy", scale)}
     return TrainingRun(key=f"toy-{seed}", name=f"toy {seed}", **own | more)
 
 
@@ -137,30 +142,31 @@ def test_nan_stops_that_run_and_keeps_the_rest(stacked):
     torch.testing.assert_close(weights(good), weights(train([toy(1, epochs=10)])[0]))
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.bool, torch.int64])
-def test_constants_of_any_type_on_any_device_decide_what_is_stacked(kind):
-    def key(values, device=CPU):
-        return replace(toy(1), constants={"c": torch.tensor(values, dtype=kind).to(device)}).stack_key()
-
-    assert key([1, 0, 0]) == key([1, 0, 0]) != key([1, 1, 0])
-    assert key(1) == key(1) != key([1])
-    with OtherDevice():
-        assert key([1, 0, 0], OTHER) == key([1, 0, 0])
-
-
 @pytest.mark.parametrize(
     "other",
     [
         *({"hidden": 4}, {"scale": 2.0}, {"epochs": 7}, {"clip": 1.0}, {"lr": 0.5}, {"checks": (1,)}),
-        *({"schedule": falling}, {"optimizer": momentum}),
-        {"constants": {"scale": torch.tensor(1.0).view(torch.int32)}},
+        *({"optimizer": momentum}, {"stack": None}),
     ],
 )
-def test_runs_that_differ_in_more_than_their_seed_are_not_stacked(other):
-    runs = [toy(1), toy(2, **other)]
-    with pytest.raises(ValueError, match="differ in shape, schedule, loss or constants"):
-        train(runs, stacked=True)
-    assert len(train(runs, stacked=False, stop=lambda u: True)) == 2
+def test_runs_that_differ_in_more_than_their_seed_are_trained_alone(other):
+    assert toy(1).stack_key() == toy(3).stack_key() != toy(2, **other).stack_key()
+    stacked, alone = (train([toy(1), toy(2, **other)], stacked=how) for how in (True, False))
+    for one, run in zip(stacked, alone, strict=True):
+        assert weights(one).equal(weights(run))
+
+
+def test_a_stack_asks_the_network_for_its_methods():
+    def method(model, batch):
+        plain = model(batch["x"], batch["noise"])
+        assert model.hidden.out_features == 5
+        off = (model.shifted(batch["x"], batch["noise"], by=1.0) - plain - 1).abs().max()
+        return plain.square().mean(), off
+
+    for run in train([toy(seed, loss=method) for seed in (1, 2)], stacked=True):
+        assert max(run.curve["score"]) < 1e-5
+        (alone,) = train([toy(int(run.key[-1]), loss=method)])
+        torch.testing.assert_close(weights(run), weights(alone), rtol=1e-4, atol=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------ resuming
@@ -235,6 +241,10 @@ NOT_ITS_OWN = "is not of toy 1; delete it"
         ({"params": [1.0]}, NOT_ITS_OWN),
         ({"params": {"hidden.weight": 1.0}}, NOT_ITS_OWN),
         ({"optimizer": {}}, NOT_ITS_OWN),
+        ({"optimizer": {"hidden.weight": {}}, "stateful": 1}, NOT_ITS_OWN),
+        ({"curve": [(1,)]}, NOT_ITS_OWN),
+        ({"curve": [("a", 1.0, 1.0)]}, NOT_ITS_OWN),
+        ({"checks": [3]}, NOT_ITS_OWN),
         ({"optimizer": None}, NOT_ITS_OWN),
         ({"update": 10**6}, NOT_ITS_OWN),
         ({"update": 18}, NOT_ITS_OWN),
@@ -346,9 +356,18 @@ def test_a_network_comes_back_in_evaluation_mode(stacked, how):
 def test_a_network_that_was_trained_before_is_trained_in_training_mode():
     watched, modes = watched_modes(1)
     (run,) = train([watched])
-    train([watched])
+    train([replace(watched, model=run.model)])
     assert modes == [True] * 36
     assert len(train([replace(toy(1), model=run.model), toy(2)], stacked=True)) == 2
+
+
+def test_a_run_is_trained_once_or_resumed(tmp_path):
+    run = toy(1)
+    train([run], checkpoints=tmp_path, stop=lambda update: update == 5)
+    resumed = train([run], checkpoints=tmp_path)[0]
+    assert weights(resumed).equal(weights(train([toy(1)])[0]))
+    with pytest.raises(UsageError, match="the network of toy 1 has been trained before; build the run again"):
+        train([run])
 
 
 def test_the_report_makes_the_metrics_from_all_checks():
@@ -506,10 +525,10 @@ def test_the_next_epoch_is_drawn_ahead():
     examples = run.epoch
     plain = TrainingStack([run], CPU, stacked=False)
     ahead = TrainingStack([replace(run, epoch=lambda e: drawn.append(e) or examples(e))], CPU, stacked=False)
-    ahead.drawer = ThreadPoolExecutor(1)
+    ahead.prefetcher = ThreadPoolExecutor(1)
     for update in (0, 1, 3, 8, 0):  # in order, with a leap, and back
         batch = ahead.batch(update)
-        ahead.drawer.submit(int).result()  # the drawing before it has ended
+        ahead.prefetcher.submit(int).result()  # the drawing before it has ended
         assert all(value.equal(batch[name]) for name, value in plain.batch(update).items())
     assert drawn == [0, 1, 2, 0, 1]
 
@@ -522,8 +541,8 @@ def drawing_ahead(monkeypatch):
     class Ahead(TrainingStack):
         def __init__(self, *how, **more):
             super().__init__(*how, **more)
-            self.drawer = ThreadPoolExecutor(1)
-            made.append((weakref.ref(self), self.drawer))
+            self.prefetcher = ThreadPoolExecutor(1)
+            made.append((weakref.ref(self), self.prefetcher))
 
     monkeypatch.setattr(training, "TrainingStack", Ahead)
     return made
@@ -625,12 +644,79 @@ def test_losses_are_read_back_only_where_they_are_logged(monkeypatch):
         ({"epochs": -1}, "epochs has to be a positive integer"),
         ({"examples": 0}, "examples has to be"),
         ({"batch_size": -8}, "batch_size has to be"),
-        ({"clip": -1.0}, "clip is the greatest norm"),
+        ({"clip": -1.0}, "clip has to be a finite number above 0"),
+        ({"lr": math.inf}, "lr has to be a finite number above 0"),
+        ({"checks": (7,)}, "checks are epochs from 1 to 6, got 7"),
+        ({"checks": ("a",)}, "checks are epochs from 1 to 6, got 'a'"),
+        ({"key": "../evil"}, "key names a file"),
+        ({"key": ".."}, "key names a file"),
+        ({"key": "k" * 300}, "key names a file"),
     ],
 )
 def test_what_cannot_be_trained_is_no_run(change, said):
     with pytest.raises(UsageError, match=said):
         replace(toy(1), **change)
+
+
+@pytest.mark.parametrize(
+    "name", ["model", "epoch", "loss", "evaluate", "noise", "optimizer", "schedule", "report"]
+)
+def test_what_is_no_function_or_no_network_is_refused_before_the_training(name):
+    with pytest.raises(UsageError, match=f"{name} has to be a"):
+        replace(toy(1), **{name: 3})
+
+
+@pytest.mark.parametrize("rows", [32, 8])
+def test_an_epoch_of_more_or_fewer_examples_than_the_run_says_is_refused(rows):
+    with pytest.raises(
+        UsageError, match=rf"epoch 0 of toy 1 gives 'x' of shape \[{rows}, 3\]; .* has 20 examples"
+    ):
+        train([toy(1, epoch=lambda e: {"x": torch.zeros(rows, 3)})])
+
+
+@pytest.mark.parametrize("epoch", [lambda e: None, lambda e: [torch.zeros(20)], lambda e: {"x": [0.0] * 20}])
+def test_an_epoch_is_a_dict_of_tensors(epoch):
+    with pytest.raises(UsageError, match="has to give a dict of tensors"):
+        train([toy(1, epoch=epoch)])
+
+
+@pytest.mark.parametrize("result", [torch.ones(()), (torch.ones(2), torch.ones(2)), (1.0, 2.0), None])
+def test_a_loss_is_two_scalars(result):
+    with pytest.raises(UsageError, match=r"loss of toy 1 has to return \(loss, score\)"):
+        train([toy(1, loss=lambda model, batch: result)])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"stop": True}, "stop has to be a function"),
+        ({"checkpoints": ""}, "path"),
+        ({"checkpoints": 3}, "path"),
+    ],
+)
+def test_how_to_train_is_checked_first(how, said):
+    with pytest.raises(UsageError, match=said):
+        train([toy(1)], **how)
+
+
+def test_no_training_goes_on_under_other_settings(tmp_path):
+    train([toy(1)], checkpoints=tmp_path, stop=lambda update: update == 4)
+    with pytest.raises(CorruptFileError, match=r"is of a run with another lr; delete it"):
+        train([toy(1, lr=1e-9)], checkpoints=tmp_path)
+    with pytest.raises(CorruptFileError, match=r"another epochs, optimizer"):
+        train([toy(1, epochs=7, optimizer=momentum)], checkpoints=tmp_path)
+
+
+def test_ctrl_c_ends_the_update_and_keeps_it(tmp_path):
+    def interrupt(update):
+        if update == 7:
+            signal.raise_signal(signal.SIGINT)
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        train([toy(1)], checkpoints=tmp_path, stop=interrupt)
+    assert torch.load(tmp_path / "toy-1.pt")["update"] in (7, 8)
+    assert weights(train([toy(1)], checkpoints=tmp_path)[0]).equal(weights(train([toy(1)])[0]))
 
 
 def test_two_runs_of_one_key_are_refused():
@@ -642,14 +728,3 @@ def test_two_runs_of_one_key_are_refused():
 def test_what_is_no_list_of_training_runs_is_named(given):
     with pytest.raises(UsageError, match="train takes a list of TrainingRun"):
         train(given)
-
-
-def test_losses_that_close_over_other_values_are_not_stacked():
-    def towards(target):
-        return lambda apply, batch: (
-            (apply(batch["x"], batch["noise"]) - target).square().mean(),
-            torch.zeros(()),
-        )
-
-    near, same, far = (replace(toy(seed), loss=towards(t)) for seed, t in ((1, 0.0), (2, 0.0), (3, 10.0)))
-    assert near.stack_key() == same.stack_key() != far.stack_key()

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from mini_lib.datasets import glyphs
 from mini_lib.errors import check_names
 from mini_lib.esbn.evaluation import evaluate
-from mini_lib.esbn.models import ENCODERS, MODELS, build_network, kept_options
+from mini_lib.esbn.models import ENCODERS, GIVEN, MODELS, build_network
 from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -26,7 +26,7 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
     task: str  #: a key of `tasks.TASKS`.
     m: int  #: images withheld from training.
@@ -40,7 +40,6 @@ class Settings(RunSettings):
     test_size: int = PROBLEMS  #: test problems wanted.
     balance: str = "released"  #: "released" or "paper"; see `tasks.make_problems`.
     batch_size: int = 32  #: problems in a batch, B.
-    width: float = 1.0  #: scales every layer; 1 is the paper's.
     #: named options of the network, its sizes among them; see `models`.
     options: dict = field(default_factory=dict)
 
@@ -55,9 +54,9 @@ class Settings(RunSettings):
             ("image source", "images", ("rendered", "released")),
             ("balance", "balance", ("released", "paper")),
         )
-        self.check_positive("lr", "width")
+        self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
-        self.keep(options=kept_options(self.model, self.options, self.width))
+        self.fill_options(MODELS[self.model], GIVEN)
 
     def headline(self) -> str:
         """Network, task and withheld images."""
@@ -66,17 +65,16 @@ class Settings(RunSettings):
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
         task = get_task(self.task)
-        own = {"encoder": self.encoder, "tcn": self.tcn, "width": self.width} | self.options
+        own = {"encoder": self.encoder, "tcn": self.tcn} | self.options
         return build_network(self.model, classes=task.classes, windows=task.windows, **own)
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
     """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
     own = {"task": task, "m": m, "model": model, "tcn": tcn}
-    Settings.check_types(own)
     check_names("model", [model], MODELS)
     schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
-    return Settings.from_dict(own | schedule | changes)
+    return Settings.make(own | schedule, changes)
 
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
@@ -128,6 +126,15 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},
         dedupe_batch=dedupe_batch,
+        stack=(
+            PAPER,
+            settings.task,
+            settings.model,
+            settings.options,
+            settings.tcn,
+            settings.encoder,
+            settings.images,
+        ),
     )
 
 

@@ -46,7 +46,7 @@ def extrapolate(
     the paper are trained on 20 points, those of `trained` on 12.
 
     >>> from mini_lib import extrapolate, trained
-    >>> network, about = trained("relational")
+    >>> network = trained("relational")
     >>> forecast = extrapolate(network, 0.1 * torch.arange(1.0, 13.0)[None])  # your observations at x = 1..12
     >>> forecast.point.shape, forecast.spread.shape, [len(each[0]) for each in forecast.estimates[:3]]
     (torch.Size([1, 10]), torch.Size([1, 10]), [12, 13, 14])

@@ -11,10 +11,11 @@ from mini_lib.errors import UsageError
 from mini_lib.functions.evaluation import evaluate
 from mini_lib.functions.models import (
     MODELS,
+    OPTIONS,
     FunctionTransformer,
     RelationalTransformer,
     build_network,
-    kept_options,
+    options_of,
 )
 from mini_lib.functions.tasks import SHORTEST, STEPS, UPDATES, evaluation_curves, sample
 from mini_lib.seeding import seeded, torch_rng
@@ -30,7 +31,7 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
 
     model: str  #: a key of `models.MODELS`.
     #: N, the points that are seen in training and before a test; the next one is the target.
@@ -57,7 +58,10 @@ class Settings(RunSettings):
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
         if self.test_curves < 3:
             raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
-        self.keep(options=kept_options(self.model, self.options))
+        self.fill_options(
+            partial(MODELS[self.model][0]),
+            [n for n in OPTIONS if n not in options_of(self.model)] + ["window"],
+        )
         self.check_checks()
 
     def headline(self) -> str:
@@ -87,9 +91,8 @@ def tutorial_settings(model: str, **changes) -> Settings:
 
 
 def _settings(plan: dict, options: dict, changes: dict) -> Settings:
-    Settings.check_types({"options": changes.get("options", {})})
     options = {"mask": "strict"} | options | changes.get("options", {})
-    return Settings.from_plan(plan | {"prefixes": True}, changes | {"options": options})
+    return Settings.make(plan | {"prefixes": True}, changes | {"options": options})
 
 
 CHECKS = (1, 3, 10, 30)
@@ -115,6 +118,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         loss=Loss(isinstance(model, RelationalTransformer), settings.prefixes, settings.observed),
         evaluate=partial(evaluate, curves=evaluation_curves(settings.test_curves, settings.observed + STEPS)),
         checks=settings.checks,
+        stack=(PAPER, settings.model, settings.options, settings.prefixes, settings.observed),
     )
 
 

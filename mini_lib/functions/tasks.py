@@ -196,3 +196,6 @@ def as_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 T"]:
         )
     check_curves(values[None])
     return values[None]
+
+
+sample_curves = sample

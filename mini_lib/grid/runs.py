@@ -25,8 +25,6 @@ from mini_lib.grid.models import (
     GlyphNetwork,
     build_core,
     context_norm,
-    kept_options,
-    sizes,
     syntactic_attention,
 )
 from mini_lib.grid.models.commands import WORD_FEATURES
@@ -72,7 +70,7 @@ class Settings(RunSettings):
     """What a run of the study is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
 
     task: str  #: of `TASKS`.
     model: str  #: a key of `models.MODELS`; of commands also one of `models.STREAMS`.
@@ -102,8 +100,8 @@ class Settings(RunSettings):
         self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
-        own_sizes = sizes(self.model, self.task, self.features)
-        self.keep(options=kept_options(self.model, self.options, own_sizes))
+        given = ("features", "classes", "length", "places")
+        self.check_options(MODELS.get(self.model, syntactic_attention), given)
 
     @property
     def features(self) -> int:
@@ -159,7 +157,15 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
-    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, **parts)
+    shared = (
+        PAPER,
+        settings.task,
+        settings.model,
+        settings.options,
+        settings.normalised,
+        settings.trained_encoder,
+    )
+    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=shared, **parts)
 
 
 Parts = tuple[Callable[[nn.Module], dict[str, float]], Exchanges, dict]

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.network import KanervaTrace
 from mini_lib.kanerva.rgb import hide
-from mini_lib.training_run import Batch
+from mini_lib.training import Batch
 
 KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")
 

@@ -119,7 +119,9 @@ class ProductMemory(Module):
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.ridge = coupling, float(ridge)
         self.register_buffer("prior_means", means)
-        self.register_buffer("prior_psi", torch.full((machines,), float(psi), dtype=dtype, device=means.device))
+        self.register_buffer(
+            "prior_psi", torch.full((machines,), float(psi), dtype=dtype, device=means.device)
+        )
         for name in (*State._fields, "_items"):
             self.register_buffer(name, None)
         self.reset()

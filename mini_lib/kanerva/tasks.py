@@ -44,6 +44,9 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
     return own(count, items, generator, **options)
 
 
+sample_episodes = sample  # its name in `mini_lib`
+
+
 def evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
     """The episodes of a problem that every network is tested on; a copy. Arguments as of `sample`, without split."""
     check_names("task", [task], TASKS)

@@ -278,11 +278,11 @@ def reproduce(
     lack the smallest part of their runs.
     """
     from mini_lib.devices import check_precision, describe, pick_device
+    from mini_lib.files import check_folder
     from mini_lib.reproduction import cluster, mine, plan
     from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.launch import default_workers, launch
     from mini_lib.reproduction.records import Records, code_version
-    from mini_lib.storage import check_folder
 
     if own_seeds and seeds:
         raise UsageError(
@@ -499,11 +499,10 @@ def weights(
     """
     import torch
 
+    from mini_lib.files import check_folder, check_target, load_weights, save_weights
     from mini_lib.reproduction.launch import Job, JobsFailed
     from mini_lib.reproduction.records import Records, code_version
-    from mini_lib.storage import check_folder, check_target
     from mini_lib.training import train
-    from mini_lib.weights import load_weights, save_weights
 
     check_stored_seeds(seed)
     chosen, store = cells(table, [row], [column], [variant]), Records(records)
@@ -678,8 +677,7 @@ def bench(
 ) -> None:
     """Milliseconds per update of every network on this machine, alone and stacked."""
     from mini_lib.devices import describe, pick_device
-    from mini_lib.reproduction import bench as benchmark
-    from mini_lib.reproduction import plan
+    from mini_lib.reproduction import bench as benchmark, plan
 
     where = pick_device(device)
     cases = [(each.build, case) for each in wings() for case in each.bench_cases()]

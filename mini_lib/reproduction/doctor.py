@@ -9,8 +9,8 @@ import torch
 
 from mini_lib import datasets
 from mini_lib.devices import describe, use_precision
+from mini_lib.files import write_atomically
 from mini_lib.reproduction.bench import update_ms
-from mini_lib.storage import write_atomically
 from mini_lib.training import Batch, TrainingRun, TrainingStack
 
 Build = Callable[[dict, int], TrainingRun]
@@ -22,7 +22,7 @@ STACKED, UPDATES = 4, 3  # for throughput
 
 # Every network as small as it can be, on data that need no download; none takes longer than a second.
 _ESBN = {"paper": "esbn", "task": "distribution_of_three", "m": 95, "tcn": True, "lr": 5e-4, "epochs": 1}
-_ESBN |= {"width": 0.125, "train_size": 40, "test_size": 10, "batch_size": 4}
+_ESBN |= {"train_size": 40, "test_size": 10, "batch_size": 4}
 _SCAN = {"paper": "scan", "split": "add_jump", "lr": 1e-3, "epochs": 1, "batch_size": 4, "validation": "none"}
 _FUNCTIONS = {"paper": "functions", "observed": 5, "epochs": 1, "batch_size": 4, "test_curves": 3}
 _FUNCTIONS |= {"options": {"dim": 8, "layers": 2, "heads": 2}}
@@ -30,10 +30,16 @@ _KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machin
 _KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
 _SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
 _GRID = {"paper": "grid", "task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 3, "batch_size": 4}
-_ESBN_NETWORKS = ("esbn", "esbn_no_confidence", "esbn_default_memory", "transformer", "ntm", "mnm", "lstm")
-_ESBN_NETWORKS += ("predinet", "rn", "trn")
+_ESBN_SIZES = {
+    **{
+        model: {"hidden": 32, "key_size": 16}
+        for model in ("esbn", "esbn_no_confidence", "esbn_default_memory")
+    },
+    **{model: {"hidden": 32} for model in ("transformer", "lstm", "rn", "trn")},
+    **{"ntm": {"hidden": 32, "row_size": 16}, "mnm": {}, "predinet": {"heads": 4}},
+}
 _BY_MODEL: dict[str, dict[str, dict]] = {
-    "esbn": dict.fromkeys(_ESBN_NETWORKS, _ESBN),
+    "esbn": {model: _ESBN | {"options": sizes} for model, sizes in _ESBN_SIZES.items()},
     "scan": {
         "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
         "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},

@@ -16,8 +16,8 @@ from filelock import FileLock
 
 from mini_lib import __version__
 from mini_lib.errors import CorruptFileError, UsageError
-from mini_lib.settings import is_finite, run_key, settings_hash
-from mini_lib.storage import check_folder, not_written
+from mini_lib.files import check_folder, not_written
+from mini_lib.settings import complete, is_finite, reduce, run_key, settings_hash
 from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
@@ -250,8 +250,9 @@ class Records:
 
 def to_line(record: dict) -> str:
     """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
+    whole = record | {"settings": complete(record["settings"])}
     return json.dumps(
-        _each(record, lambda value: value if _is_plain(value) else None), sort_keys=True, allow_nan=False
+        _each(whole, lambda value: value if _is_plain(value) else None), sort_keys=True, allow_nan=False
     )
 
 
@@ -288,6 +289,7 @@ def read_records(path: Path) -> list[dict]:
                 f"{place}: {fault}; if the file is one of records, delete that line and run it again"
             )
         measured = {name: record[name] for name in ("curve", "checks") if name in record}
+        record["settings"] = reduce(record["settings"])  # newer lines hold them in full
         records.append(record | _each(measured, lambda value: math.nan if value is None else value))
     return records
 

@@ -15,7 +15,7 @@ from mini_lib.scan.models import gru_attention, li, syntactic_attention
 from mini_lib.scan.models.calls import cross_entropy
 from mini_lib.scan.tasks import MOST_ACTIONS, MOST_WORDS, NO_ACTION, Examples, exactly_right, padded
 from mini_lib.seeding import torch_rng
-from mini_lib.training_run import Batch, adam
+from mini_lib.training import Batch, adam
 
 UPDATES = 10  # of an epoch where examples are drawn with replacement
 LINES = 100_000  # drawn from the training file for the CNN

@@ -11,12 +11,12 @@ from torch import nn
 from mini_lib.datasets import SCAN_SPLITS, scan_lines
 from mini_lib.errors import check_names
 from mini_lib.scan.evaluation import Parts, best_and_last, evaluate
-from mini_lib.scan.models import build_network, kept_options
+from mini_lib.scan.models import MODELS, build_network
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS, encode, get_split
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 
 PAPER = "scan"
 VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the share that is trained on
@@ -27,7 +27,7 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    UNNAMED: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
+    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
 
     split: str  #: of `tasks.get_split`.
     model: str  #: a key of `models.MODELS`.
@@ -59,7 +59,8 @@ class Settings(RunSettings):
         self.check_positive("lr", *(["clip"] if self.clip is not None else []))
         self.check_positive_int("epochs", "batch_size")
         given = ("words", "actions")  # the split says how many
-        self.keep(options=kept_options(self.model, self.options, given))
+        self.check_known(("model", "model", MODELS))
+        self.fill_options(MODELS[self.model], given)
         self.check_checks()
 
     def headline(self) -> str:
@@ -75,11 +76,10 @@ class Settings(RunSettings):
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
     """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
     own = {"split": split, "model": model}
-    Settings.check_types(own | {"options": changes.get("options", {})})
     check_names("model", [model], SCHEDULES)
     schedule = SCHEDULES[model](split)
     options = schedule.get("options", {}) | changes.get("options", {})
-    return Settings.from_dict(own | schedule | changes | {"options": options})
+    return Settings.make(own | schedule, changes | {"options": options})
 
 
 def _syntactic_attention(split: str) -> dict:
@@ -152,6 +152,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         clip=settings.clip,
         checks=settings.checks,
         report=best_and_last,
+        stack=(PAPER, settings.model, settings.options, "dax" in settings.split),
     )
 
 
@@ -181,4 +182,4 @@ def tutorial_settings(**changes) -> Settings:
     small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
     options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
     named = {"split": "add_jump", "model": "syntactic_attention", "options": options}
-    return Settings.from_dict(named | small | changes)
+    return Settings.make(named | small, changes)

@@ -7,7 +7,7 @@ import torch
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn.tasks import make_problems
-from mini_lib.weights import trained
+from mini_lib.files import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -59,7 +59,7 @@ def test_esbn_trace_is_that_of_pytorch(esbn_page):
         })""",
         SOME.tolist(),
     )
-    network, _ = trained("esbn")
+    network = trained("esbn")
     trace = network.core.trace(network.embed(glyphs(), SOME))
     for n, answer in enumerate(answers):
         for name, theirs in (
@@ -78,7 +78,7 @@ def test_esbn_trace_is_that_of_pytorch(esbn_page):
 @torch.no_grad()
 def test_lstm_logits_are_those_of_pytorch(esbn_page):
     logits = esbn_page.evaluate("all => all.map((ids) => [...lab.lstm(ids)])", SOME.tolist())
-    network, _ = trained("esbn_lstm")
+    network = trained("esbn_lstm")
     torch.testing.assert_close(torch.tensor(logits), network(glyphs(), SOME), **CLOSE)
 
 
@@ -99,7 +99,7 @@ def test_operations_on_memory_are_those_of_the_chapter(esbn_page):
           .map((edits) => all.map((ids) => [...lab.esbn(ids, ESBNFigure.editing(edits)).logits]))""",
         SOME.tolist(),
     )
-    network, _ = trained("esbn")
+    network = trained("esbn")
     z = network.embed(glyphs(), SOME)
     assert len(logits) == len(EDITS)
     for ours, edit in zip(logits, EDITS, strict=True):

@@ -6,12 +6,12 @@ import pytest
 import torch
 from sklearn.gaussian_process.kernels import Kernel, Product, Sum, WhiteKernel
 
+from mini_lib.files import trained
 from mini_lib.functions.bounds import gaussian_process, optimal_spread
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import NOISE, STEPS, covariance, evaluation_curves
 from mini_lib.reproduction.functions import gaussian_processes as gp
-from mini_lib.weights import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -92,7 +92,7 @@ def test_networks_go_on_as_in_pytorch(functions_page, name, context):
         }""",
         [name, curves, context],
     )
-    model, _ = trained(name)
+    model = trained(name)
     for y, answer in zip(curves, answers, strict=True):
         forecast = extrapolate(model, torch.tensor([y]), STEPS, context)
         for key in ("point", "spread"):
@@ -187,7 +187,7 @@ def test_ready_curves_are_as_in_training(functions_page):
 def test_the_table_says_what_the_networks_say(box):
     answered(box)
     for name in MODELS:
-        forecast = extrapolate(trained(name)[0], torch.tensor([STEEP]))
+        forecast = extrapolate(trained(name), torch.tensor([STEEP]))
         shown = row(box, name)
         assert float(shown[0]) == pytest.approx(forecast.point[0, 0].item(), abs=0.006)
         assert float(shown[1]) == pytest.approx(forecast.point[0, -1].item(), abs=0.006)

@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from mini_lib.files import trained
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import fixed_loss, forget
 from mini_lib.kanerva.memory import predictive, weights_from_eta
@@ -12,7 +13,6 @@ from mini_lib.kanerva.objective import nats
 from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.kanerva.rgb import hide
 from mini_lib.reproduction.kanerva.live import BINDING, COLUMNS, DIGITS, ETA, ITEMS, memory
-from mini_lib.weights import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -89,7 +89,8 @@ def test_kanerva_digits_network_is_that_of_pytorch(memory_page):
           return plain({ codes, answers, pictures, claims, omega: episode.omega });
         }"""
     )
-    model, about = trained(DIGITS)
+    model = trained(DIGITS)
+    about = model.about
     with torch.no_grad():
         trace = model(tasks.evaluation("digits", 1, ITEMS, source=about["settings"]["source"]).images)
         mean, variance = predictive(trace.memory.state, trace.reading.w, trace.weights)
@@ -268,7 +269,8 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
         }""",
         name,
     )
-    model, about = trained(network)
+    model = trained(network)
+    about = model.about
     images = tasks.evaluation("rgb", 1, ITEMS, source=about["settings"]["source"]).images
     with torch.no_grad():
         trace = model(images, hide(images))

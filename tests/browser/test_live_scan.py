@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from mini_lib.files import trained
 from mini_lib.reproduction.scan.live import NETWORKS
 from mini_lib.scan.grammar import derive
 from mini_lib.scan.tasks import encode, get_split
-from mini_lib.weights import trained
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -33,7 +33,7 @@ def test_scan_attention_and_logits_are_those_of_pytorch(scan_page, name):
         }""",
         [name, COMMANDS],
     )
-    model, _ = trained(name)
+    model = trained(name)
     for command, answer in zip(COMMANDS, answers, strict=True):
         words, lengths, actions = encode([command])
         trace = model.trace(words, lengths, actions.shape[1])

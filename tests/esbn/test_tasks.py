@@ -5,8 +5,7 @@ from math import comb, perm
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mini_lib.esbn.tasks import TASKS, arrangement, make_problems
 

@@ -16,7 +16,7 @@ from mini_lib.grid.runs import TASKS, Settings, build
 from mini_lib.grid.tasks import RULES
 from mini_lib.reproduction.grid.contrasts import LEARNING, SYMMETRY, WALLS
 from mini_lib.scan.tasks import encode
-from mini_lib.training_run import plain_attributes
+from mini_lib.training import plain_attributes
 
 SHAPE = {"features": 16, "classes": 4, "length": 5}
 SMALL = {

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.distributions import Normal as Gaussian
-from torch.distributions import kl_divergence
+from torch.distributions import Normal as Gaussian, kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError

@@ -234,7 +234,8 @@ MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_they_are_the_first_seed_of_the_small_scale(name):
-    network, about = trained(f"kanerva_{name}")
+    network = trained(f"kanerva_{name}")
+    about = network.about
     assert about["settings"] == tutorial_settings(name, MACHINES[name]).to_dict()
     assert about["seed"] == 1
     assert about["command"].endswith("--seed 1 --variant tutorial")
@@ -250,7 +251,8 @@ ADDITIONS = {  # of ours: the network that is changed, and how
 
 @pytest.mark.parametrize("name", ADDITIONS)
 def test_those_with_an_addition_are_the_first_seed_of_their_variant(name):
-    _, about = trained(f"kanerva_{name}")
+    _ = trained(f"kanerva_{name}")
+    about = _.about
     plain, changes = ADDITIONS[name]
     assert about["settings"] == tutorial_settings(plain, MACHINES[plain], **changes).to_dict()
     assert about["seed"] == 1
@@ -261,7 +263,8 @@ def test_those_with_an_addition_are_the_first_seed_of_their_variant(name):
     "name", [name for name in [*MACHINES, *ADDITIONS] if "sprites" not in name]
 )  # sprites take a minute
 def test_they_do_what_their_files_say(name):
-    network, about = trained(f"kanerva_{name}")
+    network = trained(f"kanerva_{name}")
+    about = network.about
     s = Settings.from_dict(about["settings"])
     metrics = evaluate(network, evaluation(s.task, s.test_episodes, s.items, **s.episode_options))
     for metric in ("nll", "nll_empty", "largest"):

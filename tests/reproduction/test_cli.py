@@ -18,13 +18,13 @@ from safetensors import SafetensorError
 from mini_lib import __main__, devices, training
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import paper_settings
+from mini_lib.files import header
 from mini_lib.reproduction import Cell, Records, cli, launch, mine, plan, records
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import timing
 from mini_lib.reproduction.records import COMMITTED, code_version
 from mini_lib.training import train
-from mini_lib.weights import header
 
 CELL = ("esbn.table9", "--rows", "ESBN + TCN", "--columns", "m=98")
 REPRODUCE = ("reproduce", *CELL, "--device", "cpu")
@@ -58,7 +58,9 @@ def small_cells():
     cells = [
         Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, home="esbn.table9")
         for row, model in (("ESBN + TCN", "esbn"), ("LSTM + TCN", "lstm"))
-        for settings in [paper_settings("same_different", 98, model, epochs=2, width=0.125, test_size=32)]
+        for settings in [
+            paper_settings("same_different", 98, model, epochs=2, options={"hidden": 32}, test_size=32)
+        ]
     ]
 
     def train_here(jobs, checkpoints, deadline, workers, progress):
@@ -808,7 +810,7 @@ def test_weights_puts_the_run_on_record_before_a_full_disk_stops_it(tiny_weights
     def full(*args, **kwargs):
         raise SafetensorError("No space left on device (os error 28)")
 
-    monkeypatch.setattr("mini_lib.weights.save_file", full)
+    monkeypatch.setattr("mini_lib.files.save_file", full)
     _, _, (code, _, err) = tiny_weights()
     assert code == 1
     assert re.search(r"could not write .*tiny\.safetensors: No space left on device", err)

@@ -6,8 +6,7 @@ import re
 import statistics
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mini_lib import reproduction as results
 from mini_lib.errors import CorruptFileError

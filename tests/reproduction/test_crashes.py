@@ -23,7 +23,9 @@ pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("MINI_LIB_KILLS", "2"))  # `make stress` sets it
 RUNS = 6
-SETTINGS = paper_settings("same_different", 98, "rn", epochs=60, width=0.125, test_size=32).to_dict()
+SETTINGS = paper_settings(
+    "same_different", 98, "rn", epochs=60, options={"hidden": 32, "relation_size": 32}, test_size=32
+).to_dict()
 # Checkpoints come as often as they can, unless a line before says otherwise, so that many moments fall into one.
 COMMAND = f"""
 import sys

@@ -15,8 +15,7 @@ from mini_lib.reproduction import exercises
 from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
 from mini_lib.reproduction.functions.exercises import EXERCISES as FUNCTIONS
 from mini_lib.reproduction.grid.exercises import EXERCISES as GRID
-from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA
-from mini_lib.reproduction.kanerva.exercises import one_memory, own_parts
+from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA, one_memory, own_parts
 from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
 from reproduction.wrong_answers import esbn, functions, grid, kanerva, scan
 

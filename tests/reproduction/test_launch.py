@@ -21,7 +21,9 @@ CPU = torch.device("cpu")
 
 
 def job(seed, **changes):
-    settings = paper_settings("same_different", 98, "rn", epochs=3, width=0.125, **changes).to_dict()
+    settings = paper_settings(
+        "same_different", 98, "rn", epochs=3, options={"hidden": 32, "relation_size": 32}, **changes
+    ).to_dict()
     return Job(build, settings, seed, run_key(settings, seed))
 
 
@@ -107,7 +109,10 @@ def test_neighbours_of_equal_shape_share_a_stack_and_the_order_stays():
 
 def test_regimes_of_one_task_share_a_stack():
     settings = [
-        paper_settings("distribution_of_three", m, "rn", width=0.125).to_dict() for m in (0, 50, 85, 95)
+        paper_settings(
+            "distribution_of_three", m, "rn", options={"hidden": 32, "relation_size": 32}
+        ).to_dict()
+        for m in (0, 50, 85, 95)
     ]
     groups = stacks([Job(build, s, 1, str(i)) for i, s in enumerate(settings)], [])
     assert [[j.settings["m"] for j, _ in group] for group in groups] == [[0, 50, 85], [95]]

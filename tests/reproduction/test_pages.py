@@ -12,8 +12,7 @@ from scipy import stats
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records, compare, ledger, load_claims, summary, write_pages
-from mini_lib.reproduction.cli import cells as named_cells
-from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.cli import cells as named_cells, wings
 from mini_lib.reproduction.comparison import table_name
 from mini_lib.reproduction.glance import anchor
 from mini_lib.reproduction.kanerva import cells as kanerva
@@ -24,8 +23,7 @@ from mini_lib.reproduction.pages import (
     measured_effects,
     with_counts,
 )
-from reproduction.samples import HOME as TABLE
-from reproduction.samples import cell, record
+from reproduction.samples import HOME as TABLE, cell, record
 
 ROOT = Path(__file__).parents[2]
 UNSAID = ledger.Ledger("esbn", ())  # a ledger without a detail

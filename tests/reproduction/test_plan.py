@@ -21,7 +21,7 @@ from mini_lib.reproduction.plan import (
     span,
 )
 from mini_lib.settings import run_key, settings_hash
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 from reproduction.samples import HOME, record
 
 BASE = {"paper": "esbn", "model": "lstm", "epochs": 10}

@@ -19,7 +19,8 @@ ROOT = Path(mini_lib.__file__).parents[1]
 IN_USE = """
 import json, mini_lib, mini_lib.reproduction
 from mini_lib.reproduction import Records, ledger, load_claims, printed
-network, about = mini_lib.trained("esbn")
+network = mini_lib.trained("esbn")
+about = network.about
 print(json.dumps({
     "from": mini_lib.__file__,
     "classes": network.core.answer.out_features,

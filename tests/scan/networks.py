@@ -4,8 +4,15 @@ from functools import partial
 
 import torch
 
-from mini_lib.scan.models import CNN, GRUAttention, LiNetwork, SyntacticAttention, gru_attention, li
-from mini_lib.scan.models import syntactic_attention as streams
+from mini_lib.scan.models import (
+    CNN,
+    GRUAttention,
+    LiNetwork,
+    SyntacticAttention,
+    gru_attention,
+    li,
+    syntactic_attention as streams,
+)
 from mini_lib.scan.models.calls import cross_entropy
 from mini_lib.scan.tasks import ACTION_IDS, EOS, MOST_ACTIONS, MOST_WORDS
 from scan import oracles

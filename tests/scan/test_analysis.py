@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from mini_lib.files import trained
 from mini_lib.scan import analysis
 from mini_lib.scan.analysis import Share
 from mini_lib.scan.evaluation import accuracy, answers
 from mini_lib.scan.grammar import derive, interpret
 from mini_lib.scan.tasks import encode, exactly_right, get_split
-from mini_lib.weights import trained
 from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
 
 
@@ -123,7 +123,7 @@ def test_forms_are_counted_by_any_key():
 )
 def test_each_stored_network_is_at_fault_where_its_name_says(name, meaning, looks):
     """Four in five of the commands whose words mean what they should, and likewise of those looked up right."""
-    model, _ = trained(name)
+    model = trained(name)
     commands = get_split("add_jump").test[::64]
     known_meaning = analysis.accuracy_with_semantics_of(model, commands, "jump", "walk")
     new_meaning = analysis.accuracy_with_syntax_of(model, commands, "jump", "walk")

@@ -4,8 +4,7 @@ from functools import cache
 from inspect import unwrap
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import NEW_VERB, VERBS, WORDS, Command, Phrase, commands, derive, parse, phrases

@@ -7,8 +7,7 @@ from functools import cache
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError

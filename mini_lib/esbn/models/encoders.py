@@ -3,7 +3,7 @@
 A network keeps its encoder as `encoder`, a module like any other: it can be used, saved and loaded alone.
 
 >>> import mini_lib
->>> encoder = mini_lib.trained("esbn")[0].encoder
+>>> encoder = mini_lib.trained("esbn").encoder
 >>> encoder(torch.rand(2, 32, 32)).shape
 torch.Size([2, 128])
 >>> another = ConvEncoder()

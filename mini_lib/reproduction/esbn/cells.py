@@ -1,8 +1,7 @@
 """Every table and figure of the ESBN paper as cells: which networks, on which problems, trained how (A.4)."""
 
 from mini_lib.esbn import runs
-from mini_lib.esbn.runs import PAPER as PAPER
-from mini_lib.esbn.runs import Settings, paper_settings
+from mini_lib.esbn.runs import PAPER as PAPER, Settings, paper_settings
 from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import Comparison

@@ -16,6 +16,7 @@ from mini_lib.esbn import analysis
 from mini_lib.esbn.evaluation import predict
 from mini_lib.esbn.runs import build, loss, paper_settings
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
+from mini_lib.files import trained
 from mini_lib.reproduction.exercises import (
     Exercises,
     changed_copy,
@@ -29,9 +30,7 @@ from mini_lib.reproduction.exercises import (
     state_of,
 )
 from mini_lib.seeding import seeded
-from mini_lib.training import TrainingStack
-from mini_lib.training_run import TrainingRun
-from mini_lib.weights import trained
+from mini_lib.training import TrainingRun, TrainingStack
 
 EXERCISES = Exercises()
 
@@ -47,7 +46,7 @@ def some_problems(size: int = 60) -> TaskData:
 @cache
 def some_keys() -> tuple[analysis.Keys, analysis.Keys]:
     """The stored network's keys for these problems."""
-    network, _ = trained("esbn")
+    network = trained("esbn")
     return tuple(analysis.collect_keys(network, glyphs(), part) for part in some_problems()[:2])
 
 
@@ -182,7 +181,7 @@ def pair_by_pair(answer) -> None:
 @EXERCISES.add("esbn 2.2")
 def open_gates(answer) -> None:
     """A copy whose gate is always open."""
-    network, _ = trained("esbn")
+    network = trained("esbn")
     opened, before = changed_copy(answer, network)
     with torch.no_grad():
         gates = opened.core.trace(opened.embed(glyphs(), some_problems().test.ids)).gates
@@ -194,7 +193,7 @@ def open_gates(answer) -> None:
 @EXERCISES.add("esbn 2.3")
 def same_answers(answer) -> None:
     """Whether the order of row 1 matters."""
-    network, images, ids = trained("esbn")[0], glyphs(), some_problems(100).test.ids
+    network, images, ids = trained("esbn"), glyphs(), some_problems(100).test.ids
     value = answer(deepcopy(network), images.clone(), ids.clone())
     other = torch.cat([ids[:, 2:3], ids[:, :2], ids[:, 3:]], dim=1)
     with torch.no_grad():
@@ -205,7 +204,7 @@ def same_answers(answer) -> None:
 @EXERCISES.add("esbn 2.4")
 def soft_looks(answer) -> None:
     """Even weights, and confidences as they were."""
-    network = trained("esbn")[0]
+    network = trained("esbn")
     core = network.core
     with torch.no_grad():
         z = network.embed(glyphs(), some_problems(40).test.ids)
@@ -239,7 +238,7 @@ def mirror(answer) -> None:
     require(given.shape == z.shape, "return embeddings of the same shape.")
     require((given - z).abs().amax(dim=2).min() > 0.1, "some embeddings have not moved.")
     require(near(answer(given.clone()), z, atol=1e-4), "done twice, it should change nothing.")
-    core = trained("esbn")[0].core
+    core = trained("esbn").core
     with torch.no_grad():
         gap = (core(given) - core(z)).abs().max().item()
     require(gap < 0.05, f"an answer of the ESBN changes by {gap:.2f}.")
@@ -285,7 +284,7 @@ def in_another_dress(answer) -> None:
 @cache
 def baseline() -> torch.Tensor:
     """What the stored LSTM says of the test problems."""
-    return predict(trained("esbn_lstm")[0], glyphs(), some_problems(400).test)
+    return predict(trained("esbn_lstm"), glyphs(), some_problems(400).test)
 
 
 @EXERCISES.add("esbn 3.3")
@@ -331,7 +330,7 @@ def apart(answer) -> None:
 @EXERCISES.add("esbn 4.1")
 def from_embeddings(answer) -> None:
     """The step, told from the values in memory."""
-    network, images, data = trained("esbn")[0], glyphs(), some_problems()
+    network, images, data = trained("esbn"), glyphs(), some_problems()
     value = answer(deepcopy(network), images.clone(), *deepcopy(data[:2]))
     with torch.no_grad():
         z, test_z = (network.embed(images, part.ids) for part in data[:2])
@@ -367,7 +366,7 @@ def largest_angle(answer) -> None:
 @EXERCISES.add("esbn 4.4")
 def three_of_a_kind(answer) -> None:
     """One object at all five places."""
-    network, images = trained("esbn")[0], glyphs()
+    network, images = trained("esbn"), glyphs()
     triples = analysis.doubled_problems(some_problems().test_images, (0, 0, 0), size=60, seed=1)
     given = answer(deepcopy(network), images.clone(), deepcopy(triples))
     early, right = map(number, pair(given, "return a pair of numbers."))
@@ -382,7 +381,7 @@ def three_of_a_kind(answer) -> None:
 @EXERCISES.add("esbn 4.5")
 def counting(answer) -> None:
     """An edit of memory with which the network solves problems with an object that stands twice."""
-    network, images, pool = trained("esbn")[0], glyphs(), some_problems().test_images
+    network, images, pool = trained("esbn"), glyphs(), some_problems().test_images
     for name, row in {"A B C": (0, 1, 2), "A A B": (0, 0, 1), "A B A": (0, 1, 0), "B A A": (1, 0, 0)}.items():
         given = analysis.doubled_problems(pool, row, size=50, seed=3)
         edit = answer(given.ids[:, :5].clone())

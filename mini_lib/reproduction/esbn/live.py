@@ -5,8 +5,8 @@ import torch
 from mini_lib.datasets import glyph_names, glyphs
 from mini_lib.esbn.analysis import collect_keys, fit_plane, project
 from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.files import trained
 from mini_lib.reproduction.live import Parcel, halves
-from mini_lib.weights import trained
 
 NETWORKS = (("esbn", "ESBN", "esbn"), ("lstm", "LSTM", "esbn_lstm"))  # name, title, trained network
 BASES = (
@@ -26,10 +26,11 @@ def parcel() -> Parcel:
     """
     tensors = {}
     for name, _, network in NETWORKS:
-        tensors |= halves(name, trained(network)[0])
+        tensors |= halves(name, trained(network))
     images = glyphs()
     tensors["images"] = (255 * images).round().to(torch.uint8)
-    network, about = trained("esbn")
+    network = trained("esbn")
+    about = network.about
     problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
     some = Problems(*(part[:FITTED] for part in problems.test))
     train, test = (collect_keys(network, images, part) for part in (problems.train, some))

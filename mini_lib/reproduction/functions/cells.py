@@ -2,11 +2,10 @@
 
 from mini_lib.functions import runs
 from mini_lib.functions.models import MODELS
-from mini_lib.functions.runs import PAPER as PAPER
-from mini_lib.functions.runs import UNCERTAIN, Settings, paper_settings, tutorial_settings
+from mini_lib.functions.runs import PAPER as PAPER, UNCERTAIN, Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 
 TITLE = "Beyond Transformers for Function Learning"
 TABLE1, TABLE2 = "functions.table1", "functions.table2"

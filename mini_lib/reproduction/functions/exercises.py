@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mini_lib.files import trained
 from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.models import MODELS, build_network
@@ -13,7 +14,6 @@ from mini_lib.functions.models.window import Tokens, Window, visible
 from mini_lib.reproduction.exercises import Exercises, near, number, numbers, require, same_but, state_of
 from mini_lib.reproduction.functions.readings import distance, standard_error
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.weights import trained
 
 EXERCISES = Exercises()
 
@@ -77,7 +77,7 @@ def last_value_error(answer) -> None:
 @EXERCISES.add("functions 1.4")
 def slide(answer) -> None:
     """Ten steps with a window that moves."""
-    network, _ = trained("one_d")
+    network = trained("one_d")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
     for steps in (1, 4):
         given = numbers(answer(network, y.clone(), steps))
@@ -153,7 +153,7 @@ def blind_to_lines(answer) -> None:
 @EXERCISES.add("functions 2.4")
 def resized(answer) -> None:
     """Predictions that scale with the curve."""
-    model, _ = trained("relational")
+    model = trained("relational")
     y = tasks.evaluation_curves(6, 22).y[:, :12]
     given = numbers(answer(model, y.clone()))
     require(given.shape == (6, tasks.STEPS), "return ten values for each curve.")
@@ -232,7 +232,7 @@ def updates_needed(answer) -> None:
 @EXERCISES.add("functions 3.5")
 def with_length(answer) -> None:
     """A copy with a window of another length."""
-    network, _ = trained("one_d_window")
+    network = trained("one_d_window")
     before, a = state_of(network), network.window.a.item()
     for length in (1.0, 10.0, 1000.0):
         copy = answer(network, length)

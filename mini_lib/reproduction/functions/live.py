@@ -1,17 +1,18 @@
 """The live figure of function extrapolation: what its scripts are given."""
 
+from mini_lib.files import trained
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import AMPLITUDES, LARGEST, LENGTH_SCALE, NOISE, PERIODS, SHORTEST, SLOPE, STEPS
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.live import Parcel, halves
-from mini_lib.weights import trained
 
 
 def parcel() -> Parcel:
     """The weights of the four trained networks as NETWORK/PARAMETER, and what they were trained on."""
     tensors, networks = {}, []
     for name in MODELS:
-        model, about = trained(name)
+        model = trained(name)
+        about = model.about
         tensors |= halves(name, model)
         heads = model.transformer.blocks[0].heads
         shape = {"axes": model.axes, "heads": heads, "scale": model.scale, "strict": model.mask == "strict"}

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from mini_lib.grid import runs
 from mini_lib.grid.models import FACTORIAL, MODELS, STREAMS
-from mini_lib.grid.runs import PAPER as PAPER
-from mini_lib.grid.runs import Settings
+from mini_lib.grid.runs import PAPER as PAPER, Settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 
 TITLE = "One grid"
 TUNING = "grid.tuning"

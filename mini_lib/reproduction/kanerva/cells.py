@@ -5,8 +5,7 @@ from functools import partial
 
 from mini_lib.kanerva import runs, tasks
 from mini_lib.kanerva.assignment import GIVEN
-from mini_lib.kanerva.runs import PAPER as PAPER
-from mini_lib.kanerva.runs import SMALL_TASK, Settings, paper_settings, tutorial_settings
+from mini_lib.kanerva.runs import PAPER as PAPER, SMALL_TASK, Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 
+from mini_lib.files import write_atomically
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.analysis import usage
 from mini_lib.kanerva.evaluation import run_episodes
@@ -18,7 +19,6 @@ from mini_lib.kanerva.network import Kanerva
 from mini_lib.kanerva.runs import Settings, build
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import CELLS
-from mini_lib.storage import write_atomically
 from mini_lib.training import train
 
 STORED = Path(__file__).with_name("films.npz")

@@ -2,13 +2,13 @@
 
 import torch
 
+from mini_lib.files import trained
 from mini_lib.kanerva.evaluation import fixed_loss
 from mini_lib.kanerva.memory import RIDGE
 from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.kanerva.tasks import digits, evaluation
 from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.seeding import torch_rng
-from mini_lib.weights import trained
 
 ITEMS = 45  # of an episode
 COLUMNS = (5, 15, 30)  # of the memories that hold pixels
@@ -40,7 +40,8 @@ def memory() -> Parcel:
     pixels = digits.pool().images.flatten(1).double()
     mean = pixels.mean(0)
     chosen = torch.randperm(digits.HELD_OUT, generator=torch_rng(0, "chapter"))[:ITEMS]
-    network, about = trained(DIGITS)
+    network = trained(DIGITS)
+    about = network.about
     distorted = evaluation("digits", 1, ITEMS, source=about["settings"]["source"])
     tensors = halves("network", network) | {
         "digits/8": digits.pool(split="test").images[chosen].flatten(1).byte(),
@@ -53,11 +54,12 @@ def memory() -> Parcel:
 
 def binding() -> Parcel:
     """Two networks of two machines, and an episode of triplets with their digits."""
-    _, about = trained(BINDING[0][2])
+    _ = trained(BINDING[0][2])
+    about = _.about
     source = about["settings"]["source"]
     episodes = evaluation("rgb", 1, ITEMS, source=source)
     tensors = {"triplets": episodes.images[0].flatten(1).byte(), "labels": episodes.labels[0].byte()}
     for name, _, network, _ in BINDING:
-        tensors |= halves(name, trained(network)[0])
+        tensors |= halves(name, trained(network))
     networks = [{"name": name, "title": title, "about": about} for name, title, _, about in BINDING]
     return Parcel(tensors, {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)})

@@ -8,7 +8,7 @@ from torch import nn
 from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.reproduction.kanerva.scaling import evaluate_scaling
 from mini_lib.settings import RunSettings, run_key
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.scan import starts
 from mini_lib.scan import runs
 from mini_lib.scan.models import MODELS
-from mini_lib.scan.runs import PAPER as PAPER
-from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings
-from mini_lib.training_run import TrainingRun
+from mini_lib.scan.runs import PAPER as PAPER, Settings, paper_settings, tutorial_settings
+from mini_lib.training import TrainingRun
 
 TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"
 TABLE1, TABLE2 = "scan.table1", "scan.table2"

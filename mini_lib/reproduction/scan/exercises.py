@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import torch
 
+from mini_lib.files import trained
 from mini_lib.reproduction.exercises import (
     Exercises,
     Stopped,
@@ -20,8 +21,7 @@ from mini_lib.reproduction.exercises import (
 )
 from mini_lib.scan import analysis
 from mini_lib.scan.evaluation import accuracy
-from mini_lib.scan.grammar import NEW_VERB, VERBS, interpret, phrases
-from mini_lib.scan.grammar import commands as all_commands
+from mini_lib.scan.grammar import NEW_VERB, VERBS, commands as all_commands, interpret, phrases
 from mini_lib.scan.models import GRUAttention
 from mini_lib.scan.tasks import (
     ACTION_IDS,
@@ -34,7 +34,6 @@ from mini_lib.scan.tasks import (
     has,
 )
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
-from mini_lib.weights import trained
 
 EXERCISES = Exercises()
 
@@ -122,7 +121,7 @@ def towards_look(answer) -> None:
 @EXERCISES.add("scan 2.1")
 def swap(answer) -> None:
     """A copy in which walk and jump have changed meanings."""
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     swapped, original = changed_copy(answer, network)
     same_but(original, swapped, "meaning.weight")
     walk, jump = WORD_IDS["walk"], WORD_IDS["jump"]
@@ -134,7 +133,7 @@ def swap(answer) -> None:
 @EXERCISES.add("scan 2.2")
 def twotongues(answer) -> None:
     """The streams hear different words, which need not be a command."""
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     for syntax, semantics, steps in (
         ("walk after look left twice", "run and jump right thrice", 6),
         ("jump around left", "look opposite right", 9),
@@ -162,7 +161,7 @@ def tongues(network, syntax: str, semantics: str, steps: int) -> list[str]:
 @EXERCISES.add("scan 2.3")
 def paths(answer) -> None:
     """The parameters that attention depends on."""
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     command = "walk after look left twice"
     names, tensors = zip(*network.named_parameters(), strict=True)
     with torch.enable_grad():
@@ -180,7 +179,7 @@ def paths(answer) -> None:
 @EXERCISES.add("scan 2.4")
 def third_voice(answer) -> None:
     """Two words that together say what neither of them says."""
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     one, other, action = answer(network)
     with torch.no_grad():
         said = network.action(network.meaning.weight[[WORD_IDS[one], WORD_IDS[other]]])
@@ -272,7 +271,7 @@ def left_for_scores(answer) -> None:
 @EXERCISES.add("scan 4.1")
 def old_friends(answer) -> None:
     """The mean cosine between the roles of look and of other known verbs."""
-    network, commands = trained("syntactic_attention_wrong_looks")[0], new_commands()[:60]
+    network, commands = trained("syntactic_attention_wrong_looks"), new_commands()[:60]
     value = number(answer(network, list(commands)))
     roles = analysis.role_similarity(network, list(commands))
     of_jump = sum(sum(row.values()) / len(row) for row in roles.values()) / len(roles)
@@ -290,7 +289,7 @@ def old_friends(answer) -> None:
 @EXERCISES.add("scan 4.2")
 def lucky(answer) -> None:
     """Right answers with a wrong look."""
-    network, commands = trained("syntactic_attention")[0], new_commands()
+    network, commands = trained("syntactic_attention"), new_commands()
     given = list(answer(network, list(commands)))
     steps = analysis.follow(network, commands)
     elsewhere = (steps.looked != steps.own) & steps.there & ~steps.of(EOS)
@@ -304,7 +303,7 @@ def lucky(answer) -> None:
 @EXERCISES.add("scan 4.3")
 def harmed(answer) -> None:
     """What a network needs the meaning of <SOS> for."""
-    network, _ = trained("syntactic_attention_wrong_meaning")
+    network = trained("syntactic_attention_wrong_meaning")
     commands = ["jump", *[c for c in get_split("add_jump").train if c != "jump"][:150]]
     given = list(answer(network, list(commands)))
     start = WORD_IDS[SOS]
@@ -319,7 +318,7 @@ def harmed(answer) -> None:
 @EXERCISES.add("scan 4.4")
 def mend(answer) -> None:
     """A meaning for jump, made without that of <SOS>."""
-    network, _ = trained("syntactic_attention_wrong_meaning")
+    network = trained("syntactic_attention_wrong_meaning")
     mended, original = changed_copy(answer, network)
     same_but(original, mended, "meaning.weight")
     jump, meanings = WORD_IDS["jump"], original["meaning.weight"]
@@ -337,9 +336,7 @@ def mend(answer) -> None:
 @EXERCISES.add("scan 4.5")
 def who_took_it(answer) -> None:
     """Which of the words of a lone jump says JUMP."""
-    networks = [
-        trained(name)[0] for name in ("syntactic_attention", *["syntactic_attention_wrong_meaning"] * 2)
-    ]
+    networks = [trained(name) for name in ("syntactic_attention", *["syntactic_attention_wrong_meaning"] * 2)]
     start, end = WORD_IDS[SOS], WORD_IDS[EOS]
     with torch.no_grad():
         meanings = networks[2].meaning.weight
@@ -352,7 +349,7 @@ def who_took_it(answer) -> None:
 @EXERCISES.add("scan 5.1")
 def repair(answer) -> None:
     """A network that looks astray, mended in its syntax stream."""
-    network, _ = trained("syntactic_attention_wrong_looks")
+    network = trained("syntactic_attention_wrong_looks")
     mended, original = changed_copy(lambda given: answer(given, "jump", "walk"), network)
     rows = sum(
         int((value != original[name]).reshape(len(value), -1).any(dim=1).sum())
@@ -503,7 +500,7 @@ def blind_choice(answer) -> None:
 @EXERCISES.add("scan 7.3")
 def who_knows(answer) -> None:
     """The roles that a changed word reaches in the released form."""
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     for words, changed in (("turn left and look thrice", 4), ("walk left", 1), ("walk", 1)):
         old = words.split()
         new = [*old[: changed - 1], "run", *old[changed:]]

@@ -1,8 +1,8 @@
 """The live figure of Syntactic Attention: what its scripts are given."""
 
+from mini_lib.files import trained
 from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.scan.tasks import PAD, RELEASED_ACTIONS, RELEASED_WORDS
-from mini_lib.weights import trained
 
 # Three of the 25 small networks on record, by the stream that is at fault. What each is shown as, and said to be:
 NETWORKS = {
@@ -22,7 +22,8 @@ def parcel() -> Parcel:
     """The weights of three small networks as NETWORK/PARAMETER, and the vocabularies in their order."""
     tensors, networks = {}, []
     for name, (title, about) in NETWORKS.items():
-        network, header = trained(name)
+        network = trained(name)
+        header = network.about
         tensors |= halves(name, network)
         right = (
             f"Seed {header['seed']}: {header['metrics']['test_accuracy']:.0f} % of the test commands right."

@@ -19,7 +19,7 @@ from mini_lib.scan.recipes import RECIPES, batch_of
 from mini_lib.scan.runs import paper_settings
 from mini_lib.scan.tasks import NO_ACTION, Examples
 from mini_lib.settings import RunSettings, run_key
-from mini_lib.training_run import TrainingRun
+from mini_lib.training import TrainingRun
 
 LYING = 0.9999  # attention on one end, above which it lies there
 LOOKED_AT = 300  # training commands

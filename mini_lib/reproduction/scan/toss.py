@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import torch
 
+from mini_lib.files import write_atomically
 from mini_lib.scan import analysis
 from mini_lib.scan.models.syntactic_attention import SyntacticAttention
 from mini_lib.scan.runs import build, tutorial_settings
 from mini_lib.scan.tasks import Examples, encode, get_split
-from mini_lib.storage import write_atomically
 from mini_lib.training import train
 
 STORED = Path(__file__).with_name("toss.json")

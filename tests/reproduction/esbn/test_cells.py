@@ -45,7 +45,7 @@ def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
 
 
 def test_the_command_builds_a_cells_run_from_its_dict():
-    settings = paper_settings("rmts", 95, "lstm", width=0.125)
+    settings = paper_settings("rmts", 95, "lstm", options={"hidden": 32})
     run, same = build(settings.to_dict(), seed=2), runs.build(settings, seed=2)
     assert (run.key, run.stack_key()) == (same.key, same.stack_key())
     assert data_source(settings.to_dict()) == "rendered"

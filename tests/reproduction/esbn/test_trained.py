@@ -6,9 +6,9 @@ from mini_lib.datasets import glyphs
 from mini_lib.esbn.evaluation import evaluate
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.files import trained
 from mini_lib.reproduction import Records, compare
 from mini_lib.reproduction.esbn.cells import CELLS
-from mini_lib.weights import trained
 
 ROWS = {"esbn": ("esbn", "ESBN + TCN"), "esbn_lstm": ("lstm", "LSTM + TCN")}
 
@@ -16,7 +16,7 @@ ROWS = {"esbn": ("esbn", "ESBN + TCN"), "esbn_lstm": ("lstm", "LSTM + TCN")}
 @pytest.mark.parametrize("name", ROWS)
 def test_they_are_runs_on_record(name):
     model, row = ROWS[name]
-    about = trained(name)[1]
+    about = trained(name).about
     assert about["settings"] == paper_settings("distribution_of_three", 95, model).to_dict()
     assert f"'{row}' m=95" in about["command"]
     cell = compare(CELLS, Records(), rows=[row], columns=["m=95"], tables=["esbn.table11"])[0].cell
@@ -29,7 +29,8 @@ def test_they_are_runs_on_record(name):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_they_do_what_their_files_say(name):
-    network, about = trained(name)
+    network = trained(name)
+    about = network.about
     problems = make_problems("distribution_of_three", m=95, seed=about["seed"])
     some = Problems(*(part[:1000] for part in problems.test))
     for part, wanted, room in ((problems.train, 100, 0.1), (some, about["metrics"]["test_accuracy"], 4)):

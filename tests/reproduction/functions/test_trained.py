@@ -2,13 +2,13 @@
 
 import pytest
 
+from mini_lib.files import trained
 from mini_lib.functions.evaluation import extrapolate_all, per_kind
 from mini_lib.functions.models import MODELS
 from mini_lib.functions.runs import tutorial_settings
 from mini_lib.functions.tasks import KINDS, STEPS, evaluation_curves
 from mini_lib.reproduction import Records, compare
 from mini_lib.reproduction.functions.cells import CELLS, ROWS
-from mini_lib.weights import trained
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ def test_they_are_trained_like_the_recorded_runs_of_the_first_seed_at_the_tutori
     off = dict.fromkeys(MODELS, 0.02) | {"relational": 0.25}
     every = compare(CELLS, Records(), tables=["functions.table1"])
     for key in MODELS:
-        about = trained(key)[1]
+        about = trained(key).about
         assert (about["settings"], about["seed"]) == (tutorial_settings(key).to_dict(), 1)
         assert f"'{ROWS[key]}' all" in about["command"]
         assert about["command"].endswith("--seed 1 --variant tutorial")
@@ -35,7 +35,8 @@ def test_they_are_trained_like_the_recorded_runs_of_the_first_seed_at_the_tutori
 @pytest.mark.slow
 @pytest.mark.parametrize("key", MODELS)
 def test_they_do_what_their_files_say(key):
-    network, about = trained(key)
+    network = trained(key)
+    about = network.about
     curves = evaluation_curves(750, 12 + STEPS)
     point = extrapolate_all(network, curves.y[:, :12], "sliding").point
     errors = per_kind((point - curves.truth[:, 12:]).square(), curves.kinds)

@@ -8,8 +8,7 @@ import pytest
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.reproduction.scan.cells import CELLS as ALL_CELLS
-from mini_lib.reproduction.scan.cells import COLUMNS, STARTS, build, data_source
+from mini_lib.reproduction.scan.cells import CELLS as ALL_CELLS, COLUMNS, STARTS, build, data_source
 from mini_lib.scan import runs
 from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings
 

@@ -35,13 +35,13 @@ def test_what_is_stored_is_what_is_read(tmp_path, monkeypatch):
 
 def test_jump_says_jump_where_the_dictionary_says_so():
     for name in ("syntactic_attention", "syntactic_attention_wrong_meaning"):
-        network, _ = trained(name)
+        network = trained(name)
         says = analysis.dictionary(network).says()["jump"] == "JUMP"
         assert says == (toss.says_jump(network) > 50) == (name == "syntactic_attention")
 
 
 def test_a_first_look_is_least_where_one_command_has_it_least():
-    network, _ = trained("syntactic_attention")
+    network = trained("syntactic_attention")
     commands = toss.practised()[:40]
     looks = [analysis.attend(network, command).attention[0] for command in commands]
     least = [100 * min(float(look[place]) for look in looks) for place in (0, -1)]

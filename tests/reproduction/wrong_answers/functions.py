@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mini_lib.files import trained
 from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.reproduction.functions.exercises import exact_error
 from mini_lib.reproduction.functions.readings import standard_error
-from mini_lib.weights import trained
 
 
 def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
@@ -24,7 +24,7 @@ def by_standard_errors(one, other, many: float, ddof: int = 1) -> str:
 
 def changed_a(network, length):
     """A copy whose a is another."""
-    copy, _ = trained("one_d_window")
+    copy = trained("one_d_window")
     copy.window.log_a.data += math.log(1 / copy.window.length.item())
     return copy
 

@@ -1,0 +1,279 @@
+"""Files that survive an interruption or a full disk: checkpoints, and trained networks.
+
+A network's file is one of safetensors; its header says how the network was made: a trained one's settings, seed,
+metrics and command, or the class and the arguments of one's own.
+"""
+
+import errno
+import importlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from mini_lib.errors import CorruptFileError, UsageError, check_names
+from mini_lib.module import Module
+
+FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch gives no number
+PARTS = {"torch.nn.Identity": nn.Identity}  # what a saved network may hold besides networks of mini_lib
+TRAINED = {
+    "esbn": "esbn/distribution_of_three_m95",
+    "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
+    "syntactic_attention": "scan/syntactic_attention_add_jump",
+    # Of the same small networks, two that fail, each in a way of its own:
+    "syntactic_attention_wrong_meaning": "scan/add_jump_wrong_meaning",
+    "syntactic_attention_wrong_looks": "scan/add_jump_wrong_looks",
+    "one_d": "functions/one_d",
+    "one_d_window": "functions/one_d_window",
+    "relational": "functions/relational",
+    "relational_window": "functions/relational_window",
+    "kanerva_digits": "kanerva/digits",
+    "kanerva_binding": "kanerva/binding",
+    "kanerva_binding_balanced": "kanerva/binding_balanced",  # balanced at first: an addition of ours
+    "kanerva_sprites": "kanerva/sprites",
+    "kanerva_sprites_even": "kanerva/sprites_even",  # all machines count alike: an addition of ours
+    "kanerva_mixture": "kanerva/mixture",
+}
+
+
+# ------------------------------------------------------------------------------------------------ any file
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file next to `path`, then move it there, so that an interruption leaves the old one whole.
+
+    OSError says what failed (a full disk, say) and what to do; also where there is a folder or a device already.
+    """
+    temporary = None
+    try:
+        temporary = _temporary_path(path)
+        write(temporary)
+        os.replace(temporary, path)
+    except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
+        raise not_written(path, error) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _temporary_path(path: Path) -> Path:
+    """A temporary file next to `path`; makes the folder. OSError if the file could not be moved to `path`."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "it is there and is no file (a folder or a device)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
+
+
+def not_written(path: Path, error: Exception) -> OSError:
+    """The error for a file that could not be written; the caller raises it."""
+    remedy = "Free some disk space" if getattr(error, "errno", None) in FULL else "Name another place"
+    return OSError(
+        f"could not write {path}: {error}. {remedy} and run the same command again; "
+        "what was written before is as it was"
+    )
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
+    try:
+        if folder.is_file():
+            raise OSError("it is a file")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"cannot write {what} to {folder}: {error}; name another folder") from error
+
+
+def check_target(path: Path) -> None:
+    """Raise OSError now, rather than after hours of training, if `write_atomically` could not write this file."""
+    try:
+        temporary = _temporary_path(path)
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+def read_checkpoint(path: Path) -> dict:
+    """Load a checkpoint; CorruptFileError with what to do if it is damaged."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise CorruptFileError(
+            f"checkpoint {path} is damaged; delete it, and its run starts again"
+        ) from error
+    if not isinstance(state, dict):
+        raise CorruptFileError(
+            f"checkpoint {path} is not one of a training; delete it, and its run starts again"
+        )
+    return state
+
+
+# ------------------------------------------------------------------------------------------------ networks
+
+
+def save_weights(model: nn.Module, path: Path | str, *, half: bool = True, **about: Any) -> None:
+    """Save a model's state, with `about` (settings, seed, metrics, command) in the file's header as JSON.
+
+    With `half` its floats are saved in half precision; integers stay as they are. The model may be on any device,
+    and stays there. CorruptFileError if a weight is not finite as it would be saved.
+    """
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"save_weights takes a network, got {type(model).__name__}")
+    state = {
+        name: (value.half() if half and value.is_floating_point() else value).cpu().contiguous()
+        for name, value in model.state_dict().items()
+    }
+    if (bad := _not_finite(state)) is not None:
+        raise CorruptFileError(
+            f"{bad} of the network is not finite{' in half precision' * half}; it was not saved"
+        )
+    try:
+        header = {name: json.dumps(value) for name, value in about.items()}
+    except TypeError as error:
+        raise UsageError(f"what is kept with weights has to be JSON: {error}") from error
+    content = save(state, metadata=header)
+    write_atomically(Path(path), lambda temporary: temporary.write_bytes(content))
+
+
+def load_weights(model: nn.Module, path: Path | str) -> dict:
+    """Load such a file into a model of the same shape; returns what the header says.
+
+    CorruptFileError if the file is of another network, or damaged.
+    """
+    about, state = _read(path)
+    if (bad := _not_finite(state)) is not None:
+        raise _damaged(path, f"{bad} is not finite")
+    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    others = {name: tuple(value.shape) for name, value in state.items()}
+    if shapes != others:
+        wrong = sorted(name for name in shapes.keys() | others.keys() if shapes.get(name) != others.get(name))
+        raise CorruptFileError(
+            f"weights {path} are of another network: {wrong[0]} differs, and {len(wrong) - 1} more"
+        )
+    model.load_state_dict(state)
+    return about
+
+
+def save_network(network: Module, path: Path, **about: Any) -> None:
+    """See `Module.save`."""
+    save_weights(network, path, half=False, network=_describe(network), **about)
+
+
+def load(path: Path | str) -> nn.Module:
+    """A network that was saved by `network.save(path)`, or by `mini-lib weights`; in evaluation mode, on the CPU.
+
+    >>> import tempfile
+    >>> from mini_lib import ESBN, load
+    >>> network = ESBN(features=8, classes=2, hidden=16, key_size=4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     network.save(f"{folder}/mine.safetensors", trained_on="my problems")
+    ...     again = load(f"{folder}/mine.safetensors")
+    >>> again.key.weight.equal(network.key.weight), again.about
+    (True, {'trained_on': 'my problems'})
+    """
+    about, _ = _read(path, tensors=False)
+    try:
+        if "network" in about:
+            network = _build(about["network"])
+        else:
+            settings = about["settings"]
+            check_names("paper", [settings["paper"]], {file.split("/")[0] for file in TRAINED.values()})
+            runs = importlib.import_module(f"mini_lib.{settings['paper']}.runs")
+            network = runs.Settings.from_dict(settings).network()
+    except (TypeError, LookupError, AttributeError, ImportError, UsageError) as error:
+        raise CorruptFileError(
+            f"{path} does not say of which network it is ({error}); fetch or make the file again"
+        ) from error
+    network.about = load_weights(network, path)
+    network.about.pop("network", None)
+    return network.eval()
+
+
+def trained(name: str) -> nn.Module:
+    """A trained network of `TRAINED`, on the CPU and in evaluation mode.
+
+    `network.about` is a dict of its settings, seed, metrics and the command that made it.
+
+    >>> import torch
+    >>> network = trained("esbn")
+    >>> network.about["settings"]["task"], network.about["seed"]
+    ('distribution_of_three', 1)
+    >>> images = torch.rand(100, 32, 32)  # the pool of pictures
+    >>> network(images, torch.randint(100, (2, 9))).shape  # two problems of nine pictures
+    torch.Size([2, 4])
+    """
+    check_names("trained network", [name], TRAINED)
+    paper, file = TRAINED[name].split("/")
+    return load(Path(__file__).parent / paper / "weights" / f"{file}.safetensors")
+
+
+def _describe(part: object) -> Any:
+    """A constructor's argument as JSON: networks by class and arguments."""
+    if isinstance(part, Module):
+        kind = type(part)
+        if kind.__module__.split(".")[0] != "mini_lib":
+            raise UsageError(f"{kind.__name__} is not of mini_lib; save its state_dict() with torch.save")
+        arguments = {name: _describe(value) for name, value in part._arguments.items()}
+        return {"class": f"{kind.__module__}.{kind.__qualname__}", "arguments": arguments}
+    kind = f"{type(part).__module__.removesuffix('.linear')}.{type(part).__qualname__}".replace(
+        "torch.nn.modules", "torch.nn"
+    )
+    if kind in PARTS:
+        return {"class": kind, "arguments": {}}
+    if isinstance(part, nn.Module | Callable):
+        raise UsageError(f"{kind} is not of mini_lib, so the file could not say what it is; use torch.save")
+    return list(map(_describe, part)) if isinstance(part, tuple | list) else part
+
+
+def _build(part: Any) -> Any:
+    """The inverse of `_describe`; makes nothing but networks of mini_lib and `PARTS`."""
+    if isinstance(part, list):
+        return tuple(map(_build, part))
+    if not isinstance(part, dict) or part.keys() != {"class", "arguments"}:
+        return part
+    arguments = {name: _build(value) for name, value in part["arguments"].items()}
+    if part["class"] in PARTS:
+        return PARTS[part["class"]]()
+    module, _, name = part["class"].rpartition(".")
+    if module.split(".")[0] != "mini_lib":
+        raise UsageError(f"{part['class']} is not of mini_lib")
+    kind = getattr(importlib.import_module(module), name)
+    if not (isinstance(kind, type) and issubclass(kind, Module)):
+        raise UsageError(f"{part['class']} is no network")
+    return kind(**arguments)
+
+
+def _not_finite(state: dict[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds a value that is not finite, or None."""
+    return next((name for name, value in state.items() if not value.isfinite().all()), None)
+
+
+def _read(path: Path | str, tensors: bool = True) -> tuple[dict, dict[str, Tensor]]:
+    """A file's header and its tensors (an empty dict, if not asked for)."""
+    if not isinstance(path, Path | str):
+        raise UsageError(f"weights are read from a path, got {path!r}")
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"no weights at {path}; `mini-lib weights --help` says how such files are made"
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+            about.pop("sha256", None)  # which older files have
+            return about, {name: file.get_tensor(name) for name in file.keys() if tensors}
+    except (SafetensorError, ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path | str, how: str) -> CorruptFileError:
+    """The error for a file whose bytes are not what was saved; the caller raises it."""
+    return CorruptFileError(f"weights {path} are damaged ({how}); fetch or make the file again")
