@@ -15,7 +15,6 @@ from mini_lib.kanerva.analysis import (
     Factor,
     class_means,
     cosines,
-    diagonal,
     eta_squared,
     factors,
     modulation,
@@ -24,7 +23,6 @@ from mini_lib.kanerva.analysis import (
     tuning,
     usage,
 )
-from mini_lib.kanerva.dsprites import SpriteEpisodes
 from mini_lib.kanerva.tasks import evaluation
 from mini_lib.seeding import torch_rng
 
@@ -319,28 +317,3 @@ def test_bins_that_a_half_does_not_fill_are_left_out():
     assert (bins == 2).any()
     assert math.isfinite(modulation(found, Factor("scale", bins, 3)))
     assert math.isnan(modulation(found[:1], Factor("scale", bins[:1], 3)))  # no second half
-
-
-# ------------------------------------------------------------------------------------------------ diagonal
-
-
-def test_the_diagonal_is_that_of_a_loop():
-    dances, found = evaluation("dsprites", 30, 5, size=14), drawn(30, 5, 3, 2)
-    for s in range(2):
-        bins = torch.full((30, 5, 2), -1)
-        for b, t in items(bins):
-            x, y = dances.position[b, t, s].tolist()
-            if abs(x - y) / 31 < 1 / 8:
-                bins[b, t, s] = min((62 - x - y) * 8 // 62, 7)
-        np.testing.assert_allclose(diagonal(found, dances, s), slow_tuning(found, bins, 8, [s]))
-
-
-def test_the_diagonal_begins_at_the_lower_right():
-    position = torch.tensor([[31, 31], [0, 0], [31, 0], [16, 15]])[None, :, None].expand(1, 4, 2, 2)
-    blank = torch.zeros(1, 4, 2, 14, 14)
-    one = torch.zeros(1, 2).long()
-    dances = SpriteEpisodes(blank.amax(2, keepdim=True), blank, one, one, one, position)
-    found = torch.tensor([1.0, 2.0, 100.0, 3.0])[None, :, None, None].expand(1, 4, 1, 2)
-    (profile,) = diagonal(found, dances, 0).tolist()
-    assert (profile[0], profile[4], profile[7]) == (1.0, 3.0, 2.0)
-    assert [math.isnan(value) for value in profile] == [j not in (0, 4, 7) for j in range(8)]

@@ -9,9 +9,16 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
-from mini_lib.kanerva import evaluation as module
-from mini_lib.kanerva import generation
-from mini_lib.kanerva.analysis import cosines, eta_squared, factors, modulation, separation, usage
+from mini_lib.kanerva import evaluation as module, generation
+from mini_lib.kanerva.analysis import (
+    cosines,
+    eta_squared,
+    factors,
+    modulation,
+    separation,
+    single_machine,
+    usage,
+)
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, run_episodes
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, evaluation

@@ -133,8 +133,7 @@ def test_numbers_may_come_in_any_form():
     codes = randn(6, 4, seed=5).numpy()
     means = randn(2, 4, 5, seed=6).numpy()
     memories = [make(means=form) for form in (means, means.tolist(), torch.from_numpy(means))]
-    memories.append(make(means=means, dim=np.int64(4), machines=np.int64(2), columns=np.int32(5)))
-    given = codes, codes.tolist(), torch.from_numpy(codes), codes
+    given = codes, codes.tolist(), torch.from_numpy(codes)
     for memory, form in zip(memories, given, strict=True):
         memory.write(form)
         assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))

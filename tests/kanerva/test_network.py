@@ -5,8 +5,7 @@ import torch
 
 from kanerva.whole import FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva import generation
-from mini_lib.kanerva import memory as memory_functions
+from mini_lib.kanerva import generation, memory as memory_functions
 from mini_lib.kanerva.memory import noise_variance
 from mini_lib.seeding import seeded, torch_rng
 
