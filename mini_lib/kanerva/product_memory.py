@@ -55,7 +55,7 @@ class ProductMemory(Module):
     >>> for _ in range(3):
     ...     x = torch.randn(20, 12)
     ...     memory.reset()  # forgets the last episode, and its graph
-    ...     memory.write(encoder(x), eta=0.1)
+    ...     kl = memory.write(encoder(x), eta=0.1)
     ...     loss = (decoder(memory.read(encoder(x)).codes) - x).square().mean()
     ...     optimizer.zero_grad()
     ...     loss.backward()
