@@ -8,9 +8,17 @@ from .images import (
     MLPEncoder as MLPEncoder,
     ResidualEncoder as ResidualEncoder,
 )
-from .network import KanervaTrace as KanervaTrace, MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
+from .network import (
+    KanervaTrace as KanervaTrace,
+    MixtureKanerva as MixtureKanerva,
+    ProductKanerva as ProductKanerva,
+)
 from .objective import Loss as Loss, nats as nats, terms as terms
 from .product_memory import ProductMemory as ProductMemory
-from .runs import Settings as Settings, build as build, paper_settings as paper_settings
-from .runs import tutorial_settings as tutorial_settings
+from .runs import (
+    Settings as Settings,
+    build as build,
+    paper_settings as paper_settings,
+    tutorial_settings as tutorial_settings,
+)
 from .tasks import sample_episodes as sample_episodes

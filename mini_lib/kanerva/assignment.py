@@ -1,4 +1,4 @@
-"""What is inferred besides a code: the history of its episode (A.2.1), and how much each machine counts (A.1.3, A.5).
+"""What is inferred besides a code: the history of its episode (A.2.1), and the machines' weights (A.1.3, A.5).
 
 Random numbers are arguments, so that a pass can be repeated: all are standard normal, but those whose names begin
 with "gumbel". Names that begin with "given" are not drawn; they hold weights of machines that the caller chooses.
@@ -26,6 +26,8 @@ PRIORS = ("learned", "unit")
 GUMBEL, GIVEN = "gumbel", "given"
 
 Shapes = Mapping[str, tuple[int, ...]]
+Features = Weights = Draw = Float[Tensor, "*B K"]
+Hidden = Float[Tensor, "*B L"]
 
 
 class Normal(NamedTuple):
@@ -40,7 +42,7 @@ class Normal(NamedTuple):
 
 
 def draw_all(shapes: Shapes, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-    """Draw tensors of these names and shapes, in their order, on the generator's device; PyTorch's own by default."""
+    """Draw tensors of these names and shapes, in their order, on the device of the generator."""
     noise, device = {}, None if generator is None else generator.device
     for name, shape in shapes.items():
         if name.startswith(GUMBEL):
@@ -75,8 +77,8 @@ def positive(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
 class History(nn.Module):
     """q(h | z_1..t) = N(MLP_a(Omega_t), softplus(MLP_b(Omega_t)) + .0001), of D = `dim` features and K machines.
 
-    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t is the mean of Psi over the items, Omega_0 = 0. Psi is
-    linear, Linear_0 in Algorithm 1, and reads gamma as there; A.2.1 has r in its place.
+    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t is the mean of Psi over the items, Omega_0 = 0. Psi,
+    Linear_0 in Algorithm 1, reads gamma as there; A.2.1 has r in its place.
     """
 
     size = 10  # L
@@ -130,32 +132,27 @@ class AssignmentNetwork(nn.Module):
             self.prior_mean = nn.Linear(history, machines)  # Linear_3
             self.prior_sd = nn.Linear(history, machines)  # Linear_4
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
         """MLP_1(z), which needs no history."""
         return self.mlp(codes)
 
-    def posterior(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Normal:
+    def posterior(self, features: Features, h: Hidden) -> Normal:
         """q(r | z, h), of u."""
         both = torch.cat([features, h], dim=-1)  # [*B, K + L]
         return Normal(self.mean(both), positive(self.sd(both)))
 
-    def prior(self, h: Float[Tensor, "*B L"]) -> Normal:
+    def prior(self, h: Hidden) -> Normal:
         """p(r | h), of u."""
         if self.learns_prior:
             return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
         zeros = h.new_zeros(*h.shape[:-1], self.mean.out_features)
         return Normal(zeros, torch.ones_like(zeros))
 
-    def weights(
-        self,
-        features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B L"],
-        noise: Float[Tensor, "*B K"] | None = None,
-    ) -> MachineWeights:
+    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """Noise eta and weight gamma from a draw of q; without noise, from its mean."""
         return self.weights_at(self.posterior(features, h).draw(noise))
 
-    def imagined_weights(self, h: Float[Tensor, "*B L"], noise: Float[Tensor, "*B K"]) -> MachineWeights:
+    def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
         """Noise eta and weight gamma from a draw of p, when generating."""
         return self.weights_at(self.prior(h).draw(noise))
 
@@ -164,7 +161,7 @@ class AssignmentNetwork(nn.Module):
         u = u.detach() if self.stop_grad else u
         return weights_from_eta(F.softplus(u) + MIN_ETA)
 
-    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Float[Tensor, "*B K"]:
+    def divergence(self, features: Features, h: Hidden) -> Features:
         """KL(q(r | z, h) || p(r | h)) of each machine, that of u: a bijection does not change it."""
         if self.stop_grad:
             return torch.zeros_like(features)
@@ -190,16 +187,11 @@ class GivenAssignment(nn.Module):
         """The noise of a machine that has an item."""
         return F.softplus(self.u) + MIN_ETA
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
         """Zeros: weights do not depend on codes."""
         return codes.new_zeros(*codes.shape[:-1], self.machines)
 
-    def weights(
-        self,
-        features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B L"],
-        noise: Float[Tensor, "*B K"] | None = None,
-    ) -> MachineWeights:
+    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """eta, 40 times as large for a machine with a share of 0 as for one with all of the item."""
         if noise is None:
             raise UsageError(
@@ -218,25 +210,20 @@ class EvenAssignment(GivenAssignment):
 
     noise_name = AssignmentNetwork.noise_name
 
-    def weights(
-        self,
-        features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B L"],
-        noise: Float[Tensor, "*B K"] | None = None,
-    ) -> MachineWeights:
+    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """The noise that all machines share, and 1 / K."""
         return weights_from_eta(self.eta.expand_as(features))
 
-    def imagined_weights(self, h: Float[Tensor, "*B L"], noise: Float[Tensor, "*B K"]) -> MachineWeights:
+    def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
         """The same, when generating."""
         return weights_from_eta(self.eta.expand_as(noise))
 
-    def divergence(self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]) -> Float[Tensor, "*B K"]:
+    def divergence(self, features: Features, h: Hidden) -> Features:
         """0, as r is no random variable."""
         return torch.zeros_like(features)
 
 
-def straight_through(soft: Float[Tensor, "*B K"]) -> Float[Tensor, "*B K"]:
+def straight_through(soft: Float[Tensor, "*B K"]) -> Features:
     """One-hot, 1 at the largest; its gradient is that of the soft weights (Jang et al. 2017, Bengio et al. 2013)."""
     largest = soft.argmax(dim=-1, keepdim=True)
     hard = torch.zeros_like(soft).scatter(-1, largest, 1.0)
@@ -259,22 +246,20 @@ class Choice(nn.Module):
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.logits = nn.Linear(machines + history, machines)
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Float[Tensor, "*B K"]:
+    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
         """MLP_1(z), which needs no history."""
         return self.mlp(codes)
 
-    def probabilities(
-        self, features: Float[Tensor, "*B K"], h: Float[Tensor, "*B L"]
-    ) -> Float[Tensor, "*B K"]:
+    def probabilities(self, features: Features, h: Hidden) -> Features:
         """Of each machine to be chosen, whatever the temperature; without a gradient with `stop_grad`."""
         soft = torch.softmax(self.logits(torch.cat([features, h], dim=-1)), dim=-1)
         return soft.detach() if self.stop_grad else soft
 
     def weights(
         self,
-        features: Float[Tensor, "*B K"],
-        h: Float[Tensor, "*B L"],
-        noise: Float[Tensor, "*B K"] | None = None,
+        features: Features,
+        h: Hidden,
+        noise: Draw | None = None,
         tau: float | Float[Tensor, "..."] = 1.0,
     ) -> MachineWeights:
         """sigma, and the choice for standard Gumbel noise; without noise, the most probable machine.

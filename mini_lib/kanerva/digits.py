@@ -91,8 +91,8 @@ def pictures(
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
-    Angles up to 15 degrees, shears up to .2, sides from 1/1.15 to 1.15 times as long, moves up to a pixel of 14 along
-    either axis of the digit itself; all evenly distributed (lengths in their logarithm). Grey is from 0 to 1.
+    Angles up to 15 degrees, shears up to .2, sides from 1/1.15 to 1.15 times as long, moves up to a pixel of 14
+    along either axis of the digit itself; all evenly distributed (lengths in their logarithm). Grey is from 0 to 1.
     """
     turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn

@@ -7,22 +7,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva import generation, tasks
-from mini_lib.kanerva.analysis import (
-    cosines,
-    eta_squared,
-    factors,
-    fixed,
-    modulation,
-    separation,
-    single_machine,
-    usage,
-)
+from mini_lib.kanerva import analysis, generation, tasks
+from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
 from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.memory import State
 from mini_lib.kanerva.network import EpisodeMemory, Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.rgb import COLOURS, HIDDEN, route
+from mini_lib.kanerva.rgb import COLORS, HIDDEN, route
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.seeding import torch_rng
 
@@ -41,10 +32,10 @@ class EpisodeOutputs(NamedTuple):
     machines: Float[Tensor, "B T K C H W"]  #: of each machine's part alone.
     gamma: Float[Tensor, "B T K"]  #: when writing.
     gamma_read: Float[Tensor, "B T K"]  #: when reading.
-    #: logits where one machine was put back to its prior before reading, for each of F machines: all, or none
-    #: unless requested.
-    forgotten: Float[Tensor, "B F T C H W"]
-    parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`. [B] each
+    forgotten: Float[
+        Tensor, "B F T C H W"
+    ]  #: with one of F machines reset to its prior; F = 0 unless requested.
+    parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`.
 
 
 @torch.no_grad()
@@ -91,10 +82,9 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
 
 
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
-    """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
+    """The loss, in nats, of the mean training digit as the answer to every query: without memory and query.
 
-    It is the best that a network can do which has neither a memory nor the query. There are as many episodes of
-    training digits as of test digits; for sources see `tasks.digits.pictures`.
+    It is measured on as many episodes of training digits as of test digits; for sources see `digits.pictures`.
     """
     training = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
     test = tasks.evaluation("digits", episodes, items, source=source).images
@@ -106,12 +96,10 @@ def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory
     """The memory with one machine reset to its prior; the history, and with it all weights, stays."""
     if machine not in range(model.machines):
         raise UsageError(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
-    kept, prior = memory.state, model.prior.state(len(memory.omega))
-    kept = [
-        torch.cat([a[:, :machine], b[:, machine : machine + 1], a[:, machine + 1 :]], 1)
-        for a, b in zip(kept, prior, strict=True)
-    ]
-    return memory._replace(state=State(*kept))
+    state = State(*(part.clone() for part in memory.state))
+    for part, prior in zip(state, model.prior.state(len(memory.omega)), strict=True):
+        part[:, machine] = prior[:, machine]
+    return memory._replace(state=state)
 
 
 def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
@@ -122,14 +110,14 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of `KL_TERMS`; those of
         `usage`, of gamma at writing, and with ``read_`` at reading.
         Binding: ``nll_red`` and so on, ``nll_empty_green``; with more than one machine `single_machine`,
-        ``nll_green_forgotten`` without the machine that is missed least, and ``classes_red`` and so on, the share of
-        gamma's variance that red digits explain: ``most`` and ``next`` of the three, ``shown`` and ``least_shown`` of
-        the two in the query; with ``read_`` at reading.
+        ``nll_green_forgotten`` without the machine that is missed least, and ``classes_red`` and so on, the share
+        of gamma's variance that red digits explain: ``most`` and ``next`` of the three, ``shown`` and
+        ``least_shown`` of the two in the query; with ``read_`` at reading.
         Digits in a mixture: ``classes``, that of its choices at reading (Figure 4A and B).
-        Sprites: `separation`; ``tuned_position`` and so on, `modulation`, with ``_fixed`` of the machines' mean images
-        and with ``_rest`` without the machine that counts most; and of a product's imagination (Figure 8) ``nearest``,
-        the mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and
-        ``blank``, that of images without a sprite, which count as neither.
+        Sprites: `separation`; ``tuned_position`` and so on, `modulation`, with ``_fixed`` of mean images, with
+        ``_rest`` without the machine that counts most; and of what a product imagines (Figure 8) ``nearest``, the
+        mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and
+        ``blank``, that of empty images, which count as neither.
     """
     binding, images = isinstance(episodes, RGBEpisodes), episodes.images
     outputs = run_episodes(model, episodes, forgetting=binding and model.machines > 1)
@@ -138,8 +126,8 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         "nll_empty": nats(outputs.empty, images).mean().item(),
         "nll_codes": nats(outputs.codes, images).mean().item(),
     }
-    divergences = {name: part for name, part in outputs.parts.items() if name != "reconstruction"}
-    metrics |= {f"kl_{name}": part.mean().item() for name, part in divergences.items()}
+    parts = {name: part.mean().item() for name, part in outputs.parts.items()}
+    metrics |= {f"kl_{name}": part for name, part in parts.items() if name != "reconstruction"}
     metrics |= usage(outputs.gamma)
     metrics |= {f"read_{name}": value for name, value in usage(outputs.gamma_read).items()}
     if binding:
@@ -156,29 +144,29 @@ def _binding(outputs: EpisodeOutputs, episodes: RGBEpisodes) -> dict[str, float]
         only = slice(channel, channel + 1)
         return nats(logits[:, :, only], episodes.images[:, :, only]).mean().item()
 
-    metrics = {f"nll_{colour}": loss(outputs.logits, channel) for channel, colour in enumerate(COLOURS)}
+    metrics = {f"nll_{color}": loss(outputs.logits, channel) for channel, color in enumerate(COLORS)}
     metrics["nll_empty_green"] = loss(outputs.empty, HIDDEN)
     if outputs.gamma.shape[2] == 1:
         return metrics
     metrics["nll_green_forgotten"] = min(loss(logits, HIDDEN) for logits in outputs.forgotten.unbind(1))
     for name, gamma in (("classes", outputs.gamma), ("read_classes", outputs.gamma_read)):
-        for channel, colour in enumerate(COLOURS):
+        for channel, color in enumerate(COLORS):
             labels = episodes.labels[..., channel].flatten()
-            metrics[f"{name}_{colour}"] = eta_squared(gamma.flatten(0, 1), labels)
-    shares = [metrics[f"classes_{colour}"] for colour in COLOURS]
+            metrics[f"{name}_{color}"] = eta_squared(gamma.flatten(0, 1), labels)
+    shares = [metrics[f"classes_{color}"] for color in COLORS]
     shown = [share for channel, share in enumerate(shares) if channel != HIDDEN]
     _, metrics["classes_next"], metrics["classes_most"] = sorted(shares)
     metrics["classes_least_shown"], metrics["classes_shown"] = sorted(shown)
-    return metrics | single_machine(outputs.machines, outputs.gamma_read, episodes.images)
+    return metrics | analysis.single_machine(outputs.machines, outputs.gamma_read, episodes.images)
 
 
 def _sprites(model: Kanerva, outputs: EpisodeOutputs, episodes: SpriteEpisodes) -> dict[str, float]:
     pictures = torch.sigmoid(outputs.machines[:, :, :, 0])  # [B, T, K, H, W]
-    metrics = separation(pictures, episodes.templates)
+    metrics = analysis.separation(pictures, episodes.templates)
     similarity = cosines(pictures, episodes.templates)  # [B, T, K, S]
-    position, *others = factors(episodes)
+    position, *others = analysis.factors(episodes)
     metrics |= {f"tuned_{each.name}": modulation(similarity, each) for each in (position, *others)}
-    unchanging = cosines(fixed(pictures), episodes.templates)
+    unchanging = cosines(analysis.fixed(pictures), episodes.templates)
     metrics["tuned_position_fixed"] = modulation(unchanging, position)
     if model.machines > 1:
         most = outputs.gamma_read.mean(dim=(0, 1)).argmax().item()

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -26,10 +27,10 @@ MIN_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can 
 class ImageNetwork(Module):
     """Base of encoders and decoders: images of C x size x size pixels, codes of D = `dim` features.
 
-    Subclasses define `each`, for inputs [N, ...] of the shape `reads`.
+    Subclasses define `each`, which takes N images, or N codes if it `decodes`.
     """
 
-    reads: tuple[int, ...]
+    decodes: ClassVar[bool] = False
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__()
@@ -38,39 +39,21 @@ class ImageNetwork(Module):
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """The code of each image, or the logits of the image of each code; leading axes stay."""
-        leading, last = x.shape[: -len(self.reads)], tuple(x.shape[-len(self.reads) :])
-        if last != self.reads:
-            expected = ", ".join(map(str, self.reads))
+        reads = (self.dim,) if self.decodes else self.shape
+        leading = x.shape[: -len(reads)]
+        if tuple(x.shape[len(leading) :]) != reads:
+            expected = ", ".join(map(str, reads))
             raise UsageError(f"this {type(self).__name__} reads [..., {expected}]; got {[*x.shape]}")
-        y = self.each(x.reshape(-1, *self.reads))
+        y = self.each(x.reshape(-1, *reads))
         return y.reshape(*leading, *y.shape[1:])
 
 
-class Encoder(ImageNetwork):
-    """Base of networks that read images."""
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """[C, H, W]."""
-        return self.shape
-
-
-class Decoder(ImageNetwork):
-    """Base of networks that read codes."""
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """[D]."""
-        return (self.dim,)
-
-
-class ConvEncoder(Encoder):
+class ConvEncoder(ImageNetwork):
     """Four convolutions of 6 x 6 with 16, 32, 64 and 128 channels, ReLU after each, then one linear layer.
 
     `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), or "stride2", strides of 2 instead of the
     paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
 
-    >>> import torch
     >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
     torch.Size([2, 45, 50])
     """
@@ -114,7 +97,7 @@ class ResidualBlock(nn.Module):
         return y + self.conv2(F.leaky_relu(self.conv1(F.leaky_relu(y, SLOPE)), SLOPE))
 
 
-class ResidualEncoder(Encoder):
+class ResidualEncoder(ImageNetwork):
     """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites)."""
 
     CHANNELS = (32, 64)
@@ -134,7 +117,7 @@ class ResidualEncoder(Encoder):
         return self.code(F.leaky_relu(hidden, SLOPE))
 
 
-class MLPEncoder(Encoder):
+class MLPEncoder(ImageNetwork):
     """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
 
     def __init__(self, channels: int, size: int, dim: int):
@@ -146,13 +129,14 @@ class MLPEncoder(Encoder):
         return self.code(F.relu(self.hidden(x.flatten(1))))
 
 
-class ConvDecoder(Decoder):
+class ConvDecoder(ImageNetwork):
     """A linear layer to 64 small maps, then three transposed convolutions of 4 x 4 at stride 2, ReLU before each.
 
     Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
     off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise.
     """
 
+    decodes = True
     CHANNELS = (64, 32, 16)
 
     def __init__(self, channels: int, size: int, dim: int):
@@ -173,8 +157,10 @@ class ConvDecoder(Decoder):
         return x
 
 
-class MLPDecoder(Decoder):
+class MLPDecoder(ImageNetwork):
     """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
+
+    decodes = True
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
@@ -185,10 +171,10 @@ class MLPDecoder(Decoder):
         return self.pixels(F.relu(self.hidden(z))).unflatten(1, self.shape)
 
 
-ENCODERS: dict[str, Callable[[int, int, int], Encoder]] = {
+ENCODERS: dict[str, Callable[[int, int, int], ImageNetwork]] = {
     "valid": ConvEncoder,
     "stride2": partial(ConvEncoder, padding="stride2"),
     "residual": ResidualEncoder,
     "mlp": MLPEncoder,
 }
-DECODERS: dict[str, Callable[[int, int, int], Decoder]] = {"conv": ConvDecoder, "mlp": MLPDecoder}
+DECODERS: dict[str, Callable[[int, int, int], ImageNetwork]] = {"conv": ConvDecoder, "mlp": MLPDecoder}

@@ -35,6 +35,11 @@ KL_MEMORY = ("final", "sum", "steps")
 CUTOFF = 2.0  # standard deviations at which the initial prior means are cut off
 NOISE_FLOOR = 64  # least noise variance, in rounding errors of the prior's variance
 
+Means = Float[Tensor, "B K D M"]
+Codes = Float[Tensor, "B N D"]
+Addresses = Float[Tensor, "B N K M"]
+PerMachine = Float[Tensor, "B K"]
+
 
 class State(NamedTuple):
     """The K machines of B memories."""
@@ -142,9 +147,7 @@ def full_precision(function: Callable) -> Callable:
 
 
 @full_precision
-def addresses(
-    R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], ridge: float = RIDGE
-) -> Float[Tensor, "B N K M"]:
+def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     """W = (R^T R + lambda I)^-1 R^T z, the weights of the columns that come nearest to each of N codes (A.1.2).
 
     Every machine is fitted to the whole code, not to what the others leave of it. lambda is raised by the rounding
@@ -160,9 +163,7 @@ def addresses(
     return w.permute(0, 3, 1, 2)
 
 
-def address(
-    R: Float[Tensor, "B K D M"], code: Float[Tensor, "B D"], ridge: float = RIDGE
-) -> Float[Tensor, "B K M"]:
+def address(R: Means, code: Float[Tensor, "B D"], ridge: float = RIDGE) -> Float[Tensor, "B K M"]:
     """`addresses` of one code."""
     return addresses(R, code[:, None], ridge)[:, 0]
 
@@ -257,44 +258,28 @@ def noise_variance(
 
 
 @full_precision
-def read(
-    state: State,
-    queries: Float[Tensor, "B N D"],
-    gamma: Float[Tensor, "B N K"],
-    *,
-    ridge: float = RIDGE,
-    noise: Float[Tensor, "B N K M"] | None = None,
-) -> ReadResult:
-    """Read a memory at N queries at once; the answer to one does not depend on the others (Eq. 60 in a mixture).
-
-    `noise` is added to the addresses by least squares, chi times standard normal numbers.
-    """
-    w = addresses(state.R, queries, ridge)
-    return ReadResult(*read_at(state.R, w if noise is None else w + noise, gamma), w)
-
-
-@full_precision
-def read_at(
-    R: Float[Tensor, "B K D M"], w: Float[Tensor, "B N K M"], gamma: Float[Tensor, "B N K"]
-) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N K D"]]:
+def read_at(R: Means, w: Addresses, gamma: Float[Tensor, "B N K"]) -> tuple[Codes, Float[Tensor, "B N K D"]]:
     """mu_z = sum_i gamma_i R_i w_i at N addresses, and R_i w_i of each machine."""
     parts = einsum("bkdm,bnkm->bnkd", R, w)
     return einsum("bnk,bnkd->bnd", gamma, parts), parts  # Eq. 44; Eq. 53, Eq. 58
 
 
+def read(state: State, queries: Codes, gamma: Float[Tensor, "B N K"], *, ridge: float = RIDGE) -> ReadResult:
+    """Read a memory at N queries at once; the answer to one does not depend on the others (Eq. 60 in a mixture)."""
+    w = addresses(state.R, queries, ridge)
+    return ReadResult(*read_at(state.R, w, gamma), w)
+
+
 @full_precision
 def predictive(
-    state: State,
-    w: Float[Tensor, "B N K M"],
-    weights: MachineWeights,
-    psi: Float[Tensor, "K"] | None = None,
-) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N"]]:
+    state: State, w: Addresses, weights: MachineWeights, psi: Float[Tensor, "K"] | None = None
+) -> tuple[Codes, Float[Tensor, "B N"]]:
     """Mean and variance of the code expected at N addresses; all features have the same variance.
 
     Machine i expects N(R_i w_i, s_i I) with s_i = w_i . V_i w_i + eta_i^2 (Eq. 29), and the code is the average of
-    these: N(sum_i gamma_i R_i w_i, sum_i gamma_i^2 s_i I). That is exact for one machine, and for one-hot gamma. With
-    several it is exact if all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3.
-    The marginal of Eq. 37 is another one; its mean is not the read-out. psi as in `write_item`.
+    these: N(sum_i gamma_i R_i w_i, sum_i gamma_i^2 s_i I). That is exact for one machine, for one-hot gamma, and if
+    all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3. The marginal of Eq. 37
+    is another one; its mean is not the read-out. psi as in `write_item`.
     """
     mean, _ = read_at(state.R, w, weights.gamma)
     columns = w.permute(0, 2, 3, 1)  # [B, K, M, N]
@@ -306,7 +291,7 @@ def predictive(
 
 def log_likelihood(
     state: State,
-    codes: Float[Tensor, "B N D"],
+    codes: Codes,
     weights: MachineWeights,
     psi: Float[Tensor, "K"] | None = None,
     *,
@@ -329,7 +314,7 @@ def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Ten
     return state.R + noise @ torch.linalg.cholesky_ex(state.V + jitter).L.mT
 
 
-# ------------------------------------------------------------------------------------------------ divergences, in nats
+# ------------------------------------------------------------------------------------------------ divergences
 
 
 @full_precision

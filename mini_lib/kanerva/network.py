@@ -1,5 +1,6 @@
 """The networks: images are encoded, written into a memory, read and decoded."""
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import ClassVar, NamedTuple
@@ -37,6 +38,7 @@ from mini_lib.module import Module, Noise, check_floats, noise_or_draw
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses
 Temperature = float | Float[Tensor, "..."] | None
+Images = Float[Tensor, "B T C H W"]
 
 
 class EpisodeMemory(NamedTuple):
@@ -121,12 +123,15 @@ class Kanerva(Module):
         dim: D, features of a code, the paper's c.
         machines: K, the paper's k.
         columns: M, of each machine, the paper's m_i.
+        assignment: "learned"; of a product also "unit prior", learned against N(0, 1) as prior of u; "given": the
+            noise named "given" chooses the machine of an item; or "even": all machines always count alike.
+        stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
         sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
             the "full" model (the other figures), drawn with the standard deviation chi.
     """
 
     coupling: ClassVar[str]
-    assignment: nn.Module  # with `noise_name`, `features`, `weights` and, where there is one, `divergence`
+    assignments: ClassVar[dict[str, Callable[..., nn.Module]]]
 
     def __init__(
         self,
@@ -136,9 +141,12 @@ class Kanerva(Module):
         machines: int,
         columns: int,
         *,
+        assignment: str = "learned",
+        stop_grad_r: bool = False,
         sample: str = "mean",
     ):
         super().__init__()
+        check_names("assignment", [assignment], self.assignments)
         check_names("sample", [sample], SAMPLES)
         check_positive_int(dim=dim, machines=machines, columns=columns)
         for name, network in (("encoder", encoder), ("decoder", decoder)):
@@ -152,6 +160,7 @@ class Kanerva(Module):
         self.prior_means = nn.Parameter(initial_means(machines, dim, columns))  # R_0
         self.log_psi = nn.Parameter(torch.zeros(machines))
         self.log_chi = nn.Parameter(torch.full((machines,), INITIAL_CHI).log())
+        self.assignment = self.assignments[assignment](dim, machines, self.history.size, stop_grad_r)
 
     @property
     def prior(self) -> Prior:
@@ -187,19 +196,19 @@ class Kanerva(Module):
 
     def forward(
         self,
-        images: Float[Tensor, "B T C H W"],
-        queries: Float[Tensor, "B T C H W"] | None = None,
+        images: Images,
+        queries: Images | None = None,
         noise: Noise | None = None,
         *,
         tau: Temperature = None,
-    ) -> Float[Tensor, "B T C H W"]:
+    ) -> Images:
         """Write all images of an episode, then read at all queries; returns the logits of the pixels."""
         return self.trace(images, queries, noise, tau=tau).logits
 
     def trace(
         self,
-        images: Float[Tensor, "B T C H W"],
-        queries: Float[Tensor, "B T C H W"] | None = None,
+        images: Images,
+        queries: Images | None = None,
         noise: Noise | None = None,
         *,
         tau: Temperature = None,
@@ -260,9 +269,10 @@ class Kanerva(Module):
         states, *tensors = zip(*steps, strict=True)
         w, eta, gamma, item_kl, h, *q = (torch.stack(each, dim=1) for each in tensors)
         kl = {"memory": memory_kl(state, prior).sum(-1), "address": address_kl(w, self.chi).sum(-1)}
-        kl |= {"history": history_kl(*q)} | self._assignment_kl("assignment", features, h)
+        shares, assignment_kl = self._shares_and_kl("assignment", gamma, features, h)
+        kl |= {"history": history_kl(*q)} | assignment_kl
         after, states = EpisodeMemory(state, omega, before + items), (memory.state, *states)
-        return EpisodeWrite(after, states, w, eta, gamma, item_kl, h, self._shares(gamma, features, h), kl)
+        return EpisodeWrite(after, states, w, eta, gamma, item_kl, h, shares, kl)
 
     def read(
         self,
@@ -284,9 +294,9 @@ class Kanerva(Module):
         w = addresses(memory.state.R, queries)  # least squares [B, N, K, M]
         mu, parts = read_at(memory.state.R, self._sampled(w, noise.get("address_read")), gamma)
         kl = {"address_read": address_kl(w, self.chi).sum(-1), "history_read": history_kl(*q)}
-        kl |= self._assignment_kl("assignment_read", features, shared)
-        mu, shares = mu.to(queries.dtype), self._shares(gamma, features, shared)
-        return EpisodeRead(mu, parts.to(queries.dtype), w, eta, gamma, h, shares, kl)
+        shares, assignment_kl = self._shares_and_kl("assignment_read", gamma, features, shared)
+        mu, parts = mu.to(queries.dtype), parts.to(queries.dtype)
+        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, kl | assignment_kl)
 
     def machine_logits(self, reading: EpisodeRead) -> Float[Tensor, "B N K C H W"]:
         """The part of each machine decoded alone: gamma_i R_i w_i, all others at 0 (Figures 2B, 3B and 4C)."""
@@ -324,17 +334,15 @@ class Kanerva(Module):
         shapes = {name: shape for name, shape in shapes if name.endswith("_read") == reading}
         return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}
 
-    def _shares(
-        self, gamma: Float[Tensor, "B N K"], features: Float[Tensor, "B N K"], h: Float[Tensor, "B N L"]
-    ) -> Float[Tensor, "B N K"]:
-        """Share of each machine in N items, on which their balance is measured."""
-        return gamma
-
-    def _assignment_kl(self, name: str, features: Tensor, h: Tensor) -> dict[str, Tensor]:
-        """The divergence of the assignment by its name, if it has one."""
+    def _shares_and_kl(
+        self, name: str, gamma: Float[Tensor, "B N K"], features: Float[Tensor, "B N K"], h: Tensor
+    ) -> tuple[Float[Tensor, "B N K"], dict[str, Tensor]]:
+        """Share of each machine, on which their balance is measured, and the divergence of the assignment."""
+        if self.coupling == "mixture":  # probabilities have a gradient also where a machine is never chosen
+            return self.assignment.probabilities(features, h), {}
         if not hasattr(self.assignment, "divergence"):
-            return {}
-        return {name: self.assignment.divergence(features, h).sum(-1)}
+            return gamma, {}
+        return gamma, {name: self.assignment.divergence(features, h).sum(-1)}
 
 
 class ProductKanerva(Kanerva):
@@ -360,11 +368,7 @@ class ProductKanerva(Kanerva):
     >>> model(images).shape, trace.reading.gamma.shape
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
 
-    Args:
-        encoder: this, `decoder`, `dim`, `machines`, `columns` and `sample` as in `Kanerva`.
-        assignment: "learned"; "unit prior", learned against N(0, 1) as prior of u; "given": the noise named "given"
-            chooses the machine of an item; or "even": all machines always count alike. See `assignment`.
-        stop_grad_r: nothing is learned through r; the assignment network stays as initialized (Figure 2C).
+    Arguments are those of `Kanerva`.
     """
 
     coupling = "product"
@@ -375,29 +379,13 @@ class ProductKanerva(Kanerva):
         "even": EvenAssignment,
     }
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-        dim: int,
-        machines: int,
-        columns: int,
-        *,
-        assignment: str = "learned",
-        stop_grad_r: bool = False,
-        sample: str = "mean",
-    ):
-        check_names("assignment", [assignment], self.assignments)
-        super().__init__(encoder, decoder, dim, machines, columns, sample=sample)
-        self.assignment = self.assignments[assignment](dim, machines, self.history.size, stop_grad_r)
-
 
 class MixtureKanerva(Kanerva):
     """K machines, of which one is chosen for every item and every query (Equations 60 to 62).
 
     As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
-    that of the memory. `tau` is the temperature of the choice, 1 by default. There is no divergence of the choice, as
-    in the paper.
+    that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
+    divergence.
 
     >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
     >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
@@ -405,32 +393,11 @@ class MixtureKanerva(Kanerva):
     >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
     (torch.Size([2, 7]), 1.0)
 
-    Args:
-        encoder: this, `decoder`, `dim`, `machines`, `columns` and `sample` as in `Kanerva`.
-        stop_grad_r: no gradient reaches the choice, which stays as initialized.
+    Arguments are those of `Kanerva`.
     """
 
     coupling = "mixture"
-
-    def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-        dim: int,
-        machines: int,
-        columns: int,
-        *,
-        stop_grad_r: bool = False,
-        sample: str = "mean",
-    ):
-        super().__init__(encoder, decoder, dim, machines, columns, sample=sample)
-        self.assignment = Choice(dim, machines, self.history.size, stop_grad_r)
-
-    def _shares(
-        self, gamma: Float[Tensor, "B N K"], features: Float[Tensor, "B N K"], h: Float[Tensor, "B N L"]
-    ) -> Float[Tensor, "B N K"]:
-        """The probabilities of the choice: they have a gradient also where a machine is never chosen."""
-        return self.assignment.probabilities(features, h)
+    assignments: ClassVar = {"learned": Choice}
 
 
 MODELS: dict[str, type[Kanerva]] = {"product": ProductKanerva, "mixture": MixtureKanerva}

@@ -156,8 +156,8 @@ class ProductMemory(Module):
     ) -> Float[Tensor, "*B T K"]:
         """Write T codes, [T, D], one after the other; the larger eta, the less an item changes a machine.
 
-        Returns the KL of each machine after each item from the machine before it, in nats. On a UsageError the memory
-        stays as it was.
+        Returns the KL of each machine after each item from the machine before it, in nats. On a UsageError the
+        memory stays as it was.
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)

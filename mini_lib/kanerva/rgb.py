@@ -1,4 +1,4 @@
-"""The binding task: a digit in each colour channel; the query lacks the green one (section 3.3)."""
+"""The binding task: a digit in each color channel; the query lacks the green one (section 3.3)."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from mini_lib.kanerva.digits import CLASSES, labels_of, pictures
 
-COLOURS = ("red", "green", "blue")
-CHANNELS = len(COLOURS)
-HIDDEN = COLOURS.index("green")  # the channel that a query lacks
+COLORS = ("red", "green", "blue")
+CHANNELS = len(COLORS)
+HIDDEN = COLORS.index("green")  # the channel that a query lacks
 
 
 class RGBEpisodes(NamedTuple):
@@ -38,7 +38,7 @@ def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]
 
 def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
     """A choice of machines by the class of the red digit: each has as many classes as the others, or one more."""
-    return F.one_hot(labels[..., COLOURS.index("red")] * machines // CLASSES, machines).float()
+    return F.one_hot(labels[..., COLORS.index("red")] * machines // CLASSES, machines).float()
 
 
 def sample(

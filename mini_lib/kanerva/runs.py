@@ -26,6 +26,11 @@ UPDATES = 10  # in an "epoch"; episodes are always fresh
 GIVEN_BY_FIELDS = ("encoder", "decoder", "dim", "machines", "columns", "sample")  # not among the options
 
 
+def _require(right: object, message: str) -> None:
+    if not right:
+        raise UsageError(message)
+
+
 @dataclass(frozen=True)
 class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
@@ -79,42 +84,20 @@ class Settings(RunSettings):
         self.fill_options(MODELS[self.model], GIVEN_BY_FIELDS)
         plain = WEIGHTS[self.experiment]
         check_names("divergence", self.kl, plain)
-        learned = self.options.get("assignment", "learned") in LEARNED and not self.options["stop_grad_r"]
+        learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
         sprites, sizes = self.task == "dsprites", ", ".join(map(str, dsprites.SIZES))
-        for wrong, message in (
-            (
-                (self.experiment == "mixture") != (self.model == "mixture"),
-                "a mixture, and only a mixture, is trained with experiment='mixture'; "
-                f"got model={self.model!r} and experiment={self.experiment!r}",
-            ),
-            (self.balance_until < 0, "balance_until has to be an integer from 0"),
-            (
-                self.balance_until and not self.balance,
-                "balance_until is when the balance has faded; give its weight, balance, too",
-            ),
-            (
-                self.balance and not (self.machines > 1 and learned),
-                "balance is for two or more machines whose weights are learned; leave it out",
-            ),
-            (
-                sprites and self.size not in dsprites.SIZES,
-                f"sprites are drawn with {sizes} pixels a side, got size={self.size!r}",
-            ),
-            (
-                sprites and self.test_episodes < 2,
-                "tunings to sprites are measured in two halves; test_episodes has to be 2 or more",
-            ),
-            (
-                self.given and self.task != "rgb",
-                "machines can be given by the red digit on the task 'rgb' only",
-            ),
-            (
-                not all(map(is_finite, self.kl.values())),
-                f"weights in kl have to be finite numbers, got {self.kl}",
-            ),
-        ):
-            if wrong:
-                raise UsageError(message)
+        mixture = self.experiment == "mixture"
+        _require(mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'")
+        _require(self.balance_until >= 0, "balance_until has to be an integer from 0")
+        _require(self.balance or not self.balance_until, "balance_until needs balance, the weight that fades")
+        balanced = self.machines > 1 and learned
+        _require(
+            balanced or not self.balance, "balance is for two or more machines whose weights are learned"
+        )
+        _require(not sprites or self.size in dsprites.SIZES, f"sprites have {sizes} pixels a side: size")
+        _require(not sprites or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2")
+        _require(not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only")
+        _require(all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers")
         self.keep(kl=FrozenDict({n: float(weight) for n, weight in self.kl.items() if weight != plain[n]}))
         self.loss()
 
@@ -165,9 +148,8 @@ PAPERS = {
         "test_episodes": 200,
     },
 }
-# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
-# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
-# one of 28 x 28; so divergences weigh a quarter.
+# Half an hour of a core: the paper's numbers of columns, items and features, on smaller digits, with small networks
+# for images and fewer episodes an update. Digits have a quarter of the paper's pixels: divergences weigh a quarter.
 SMALL = {"batch_size": 8, "lr": 1e-3}
 SMALL_DIGITS = SMALL | {
     "source": "distorted",

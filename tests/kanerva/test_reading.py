@@ -70,17 +70,6 @@ def test_queries_at_once_are_queries_one_by_one():
         assert same(ours, torch.cat(single, dim=1), atol=1e-12)
 
 
-def test_sampled_addresses_are_read_at_and_not_reported():
-    case = Case()
-    state, (queries, weights) = case.write().state, asked(case)
-    noise = 0.3 * randn(2, 4, 3, 5, seed=9)
-    mean, found = read(state, queries, weights.gamma), read(state, queries, weights.gamma, noise=noise)
-    assert found.w.equal(mean.w)
-    moved = torch.einsum("bkdm,bnkm->bnkd", state.R, noise)
-    assert same(found.parts, mean.parts + moved)
-    assert same(found.codes, mean.codes + (weights.gamma[..., None] * moved).sum(2))
-
-
 def test_a_choice_is_answered_by_the_machine_that_was_chosen():
     case = Case()
     state, (queries, weights) = case.write().state, asked(case)

@@ -14,7 +14,7 @@ def draw(count=4, items=6, seed=0, **options):
 
 
 def test_each_channel_is_a_digit_with_its_label():
-    assert rgb.COLOURS == ("red", "green", "blue")
+    assert rgb.COLORS == ("red", "green", "blue")
     for split in ("train", "test"):
         episodes, all_of_it = draw(split=split), pool("digits", split)
         assert isinstance(episodes, RGBEpisodes)
