@@ -37,8 +37,9 @@ from mini_lib.module import Module, Noise, check_floats, noise_or_draw
 
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses
-Temperature = float | Float[Tensor, "..."] | None
+Tau = float | Float[Tensor, "..."] | None
 Images = Float[Tensor, "B T C H W"]
+Codes = Float[Tensor, "B T D"]
 
 
 class EpisodeMemory(NamedTuple):
@@ -195,12 +196,7 @@ class Kanerva(Module):
         return EpisodeMemory(self.prior.state(batch), omega, 0)
 
     def forward(
-        self,
-        images: Images,
-        queries: Images | None = None,
-        noise: Noise | None = None,
-        *,
-        tau: Temperature = None,
+        self, images: Images, queries: Images | None = None, noise: Noise | None = None, *, tau: Tau = None
     ) -> Images:
         """Write all images of an episode, then read at all queries; returns the logits of the pixels."""
         return self.trace(images, queries, noise, tau=tau).logits
@@ -211,7 +207,7 @@ class Kanerva(Module):
         queries: Images | None = None,
         noise: Noise | None = None,
         *,
-        tau: Temperature = None,
+        tau: Tau = None,
         autoencode: bool = False,
     ) -> KanervaTrace:
         """Write all images of an episode, from 0 to 1, then read at all its queries, one for each image.
@@ -238,11 +234,11 @@ class Kanerva(Module):
 
     def write(
         self,
-        codes: Float[Tensor, "B T D"],
+        codes: Codes,
         noise: Noise | None = None,
         memory: EpisodeMemory | None = None,
         *,
-        tau: Temperature = None,
+        tau: Tau = None,
     ) -> EpisodeWrite:
         """Write T codes, into an empty memory unless one is given."""
         noise, options = self._prepare(codes, noise, tau, reading=False)
@@ -275,12 +271,7 @@ class Kanerva(Module):
         return EpisodeWrite(after, states, w, eta, gamma, item_kl, h, shares, kl)
 
     def read(
-        self,
-        memory: EpisodeMemory,
-        queries: Float[Tensor, "B N D"],
-        noise: Noise | None = None,
-        *,
-        tau: Temperature = None,
+        self, memory: EpisodeMemory, queries: Codes, noise: Noise | None = None, *, tau: Tau = None
     ) -> EpisodeRead:
         """Read at N queries; the memory and the history stay as they are."""
         noise, options = self._prepare(queries, noise, tau, reading=True)
@@ -317,9 +308,7 @@ class Kanerva(Module):
             low, high = images.min().item(), images.max().item()
             raise UsageError(f"{what} have to be from 0 to 1, got values from {low:g} to {high:g}")
 
-    def _prepare(
-        self, codes: Tensor, noise: Noise | None, tau: Temperature, reading: bool
-    ) -> tuple[Noise, dict]:
+    def _prepare(self, codes: Tensor, noise: Noise | None, tau: Tau, reading: bool) -> tuple[Noise, dict]:
         """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
         if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
             raise UsageError(

@@ -57,9 +57,7 @@ class Settings(RunSettings):
     ae_weight: float = 0.0  #: of the images decoded from their own codes.
     balance: float = 0.0  #: weight of `usage_kl`; an addition, 0 in the paper.
     balance_until: int = 0  #: updates over which that weight falls to 0; it stays as it is for 0.
-    kl: dict = field(
-        default_factory=dict
-    )  #: weights of single divergences that differ from the experiment's.
+    kl: dict = field(default_factory=dict)  #: weights of divergences that differ from the experiment's.
     test_episodes: int = 100  #: how many.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
     options: dict = field(default_factory=dict)  #: of the network: keyword arguments of its class.
@@ -121,10 +119,8 @@ class Settings(RunSettings):
         size = self.size if self.task == "dsprites" else digits.SIZES[self.source]
         sizes = TASKS[self.task].CHANNELS, size, self.dim
         networks = ENCODERS[self.encoder](*sizes), DECODERS[self.decoder](*sizes)
-        columns, sample = (
-            columns_of(self.total, self.machines),
-            "full" if self.experiment == "full" else "mean",
-        )
+        columns = columns_of(self.total, self.machines)
+        sample = "full" if self.experiment == "full" else "mean"
         return MODELS[self.model](*networks, self.dim, self.machines, columns, sample=sample, **self.options)
 
     def headline(self) -> str:

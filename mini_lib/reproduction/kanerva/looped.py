@@ -1,8 +1,8 @@
 """The memory one machine after the other, to be timed against the batched form (Figure 1D, A.1.4).
 
-The batched form solves for all machines in one call on [B, K, M, M]; here each machine makes its own calls. Both take
-a solver, a function that finds addresses from columns and codes: `addresses`, the memory's own, or `by_features`,
-which finds the same ones by a smaller system.
+The batched form solves for all machines in one call on [B, K, M, M]; here each machine makes its own calls. Both
+take a solver, a function that finds addresses from columns and codes: the paper's `by_cholesky`, `addresses`, the
+memory's own, whose gradient is faster, or `by_features`, a smaller system. All find the same ones.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,15 @@ from mini_lib.kanerva.memory import (
 Solver = Callable[[Float[Tensor, "B K D M"], Float[Tensor, "B N D"]], Float[Tensor, "B N K M"]]
 
 
+def by_cholesky(
+    R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], ridge: float = RIDGE
+) -> Float[Tensor, "B N K M"]:
+    """`addresses` by a Cholesky decomposition; without a gradient it takes half the time for many columns."""
+    gram = R.mT @ R + ridge * torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
+    w = torch.cholesky_solve((codes[:, None] @ R).mT, torch.linalg.cholesky_ex(gram).L)
+    return w.permute(0, 3, 1, 2)
+
+
 def by_features(
     R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], ridge: float = RIDGE
 ) -> Float[Tensor, "B N K M"]:
@@ -43,7 +52,7 @@ def split(state: State) -> list[State]:
 
 
 def write_looped(
-    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = addresses
+    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = by_cholesky
 ) -> State:
     """The last state of `write_episode`, machine by machine."""
     machines, psi = split(state), state.V.diagonal(dim1=-2, dim2=-1).amax(-1).split(1, dim=1)
@@ -60,7 +69,7 @@ def write_looped(
 
 
 def read_looped(
-    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = addresses
+    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = by_cholesky
 ) -> ReadResult:
     """`read`, machine by machine."""
     ones = torch.ones_like(gamma[..., :1])
@@ -70,7 +79,7 @@ def read_looped(
 
 
 def write_batched(
-    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = addresses
+    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = by_cholesky
 ) -> State:
     """The last state of `write_episode`, which itself is called where the solver is the memory's own."""
     if solver is addresses:
@@ -83,7 +92,7 @@ def write_batched(
 
 
 def read_batched(
-    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = addresses
+    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = by_cholesky
 ) -> ReadResult:
     """`read` at the addresses that the solver finds."""
     w = solver(state.R, queries)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mini_lib.kanerva import runs
-from mini_lib.kanerva.runs import PAPERS, Settings, paper_settings, tutorial_settings
 from mini_lib.kanerva.digits import SIZES
+from mini_lib.kanerva.runs import PAPERS, Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import (
     CELLS,
