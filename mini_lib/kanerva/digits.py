@@ -1,16 +1,15 @@
 """Episodes of handwritten digits in black and white (Marblestone, Wu and Wayne 2020, sections 3.2 and A.5).
 
-A pixel is on where it is darker than half of the full grey, for MNIST as for scikit-learn's small digits. A grey
-level g of these, 0 to 16, counts the inked ones of 16 pixels of the scan, so that g > 8 is the same rule: ink on
-more than half of the place. It keeps digits apart about as well as other levels do: the nearest of the other train
-digits names 94.3 % of them rightly, against 94.7 % for g > 6, 93.2 % for g > 10 and 98.7 % with all grey levels.
+A pixel is on where it is darker than half of the full grey. A grey level g of scikit-learn's small digits, 0 to 16,
+counts the inked ones of 16 pixels of the scan, so that g > 8 is ink on more than half of the place. The nearest of
+the other training digits names 94.3 % of them rightly, against 94.7 % for g > 6 and 98.7 % with all grey levels.
 
-There are so few small digits that a network trained for long overfits. So they also come distorted: turned, sheared,
-stretched and moved a little, in 14 x 14 pixels, every time anew.
+There are only 1,437 small digits to train on, and a network trained for long overfits. So they also come distorted:
+turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
 """
 
 import math
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -20,7 +19,6 @@ from torch.nn import functional as F
 
 from mini_lib import datasets
 from mini_lib.errors import check_names
-from mini_lib.seeding import torch_rng
 
 SIZES = {"digits": 8, "distorted": 14, "mnist": 28}  # pixels a side, by source
 SPLITS = ("train", "test")
@@ -36,7 +34,7 @@ class Pool(NamedTuple):
     """All digits of a split."""
 
     images: Bool[Tensor, "N H W"]  #: whether a pixel is on.
-    labels: Int[Tensor, " N"]  #: 0 to 9. [N]
+    labels: Int[Tensor, " N"]  #: 0 to 9.
 
 
 class DigitEpisodes(NamedTuple):
@@ -50,15 +48,18 @@ class DigitEpisodes(NamedTuple):
         return self._make(part.to(device) for part in self)
 
 
-@cache
 def pool(source: str = "digits", split: str = "train") -> Pool:
-    """The digits of a split, "train" or "test", that episodes are drawn from. Cached; do not modify.
+    """The digits of a split, "train" or "test", that episodes are drawn from; a copy.
 
-    The source is "digits", scikit-learn's embedded ones of 8 x 8 pixels (1,437 to train and 360 to test), or
-    "mnist", 28 x 28 pixels, from `mini_lib.datasets.mnist` (its train split may be a beginning of the published
-    one), a `FileNotFoundError` where its files are not at hand and cannot be downloaded. Distorted digits have no
-    pool; see `pictures`.
+    The source is "digits", scikit-learn's of 8 x 8 pixels (1,437 to train and 360 to test), or "mnist", 28 x 28
+    pixels, from `mini_lib.datasets.mnist`; FileNotFoundError where these cannot be downloaded. Distorted digits have
+    no pool; see `pictures`.
     """
+    return Pool(*(part.clone() for part in _pool(source, split)))
+
+
+@cache
+def _pool(source: str, split: str) -> Pool:
     check_names("source of whole pools", [source], FULL)
     check_names("split", [split], SPLITS)
     images, labels = _small(split) if source == "digits" else _mnist(split)
@@ -66,21 +67,22 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
 
 
 def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
-    """The labels of the digits that episodes are drawn from; those of distorted digits are the small ones'."""
+    """The labels of the digits that episodes are drawn from; those of distorted digits are those of "digits"."""
     check_names("source of digits", [source], SIZES)
-    return pool("digits" if source == "distorted" else source, split).labels
+    return _pool("digits" if source == "distorted" else source, split).labels.clone()
 
 
 def pictures(
     chosen: Int[Tensor, "*B"], source: str, split: str, generator: torch.Generator
 ) -> Float[Tensor, "*B H W"]:
-    """The digits of these numbers, 0 or 1, of the source "digits", "mnist" or "distorted": each in its own way.
+    """The digits of these numbers, 0 or 1, of the source "digits", "mnist" or "distorted".
 
-    Distortions come from the generator.
+    Distortions are drawn from the generator, for each anew.
     """
-    labels_of(source, split)  # which knows what there is
-    if source != "distorted":
-        return pool(source, split).images[chosen].float()
+    if source in FULL:
+        return _pool(source, split).images[chosen].float()
+    check_names("source of digits", [source], SIZES)
+    check_names("split", [split], SPLITS)
     grey = _small(split)[0].float() / FULL["digits"]
     images = distort(grey[chosen.flatten()], generator)
     return images.reshape(*chosen.shape, *images.shape[1:])
@@ -89,9 +91,8 @@ def pictures(
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
-    Angles up to 15 degrees, shears up to .2, either side from 1/1.15 to 1.15 times as long, moves up to a pixel of
-    14 along either axis of the digit itself; all evenly distributed (lengths in their logarithm). A digit that is
-    turned and sheared as well moves up to 1.4 pixels along an axis of the result. Grey is from 0 to 1.
+    Angles up to 15 degrees, shears up to .2, sides from 1/1.15 to 1.15 times as long, moves up to a pixel of 14
+    along either axis of the digit itself; all evenly distributed (lengths in their logarithm). Grey is from 0 to 1.
     """
     turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn
@@ -134,9 +135,3 @@ def sample(
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)
     return DigitEpisodes(pictures(chosen, source, split, generator).unsqueeze(2), labels[chosen])
-
-
-@lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, source: str = "digits") -> DigitEpisodes:
-    """The episodes of test digits that every network is tested on. Cached; do not modify."""
-    return sample(count, items, torch_rng(0, "test episodes", "digits", source), source=source, split="test")

@@ -12,7 +12,7 @@ a pixel is on where the average is above a half. Sprites lose about a tenth of t
 """
 
 import math
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.seeding import torch_rng
 
 SHAPES = ("square", "ellipse", "heart")  # in the order of the released set, as all that follows
 SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -140,9 +139,3 @@ def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28
     position = torch.randint(POSITIONS, (count, items, OBJECTS, 2), generator=generator)
     templates = draw(shape[:, None], scale[:, None], orientation[:, None], position, size)
     return SpriteEpisodes(templates.amax(2, keepdim=True), templates, shape, scale, orientation, position)
-
-
-@lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, size: int = 28) -> SpriteEpisodes:
-    """The episodes that every network is tested on, the same at every size. Cached; do not modify."""
-    return sample(count, items, torch_rng(0, "test episodes", "dsprites"), size=size)

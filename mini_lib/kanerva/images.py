@@ -1,63 +1,61 @@
 """Encoders z = e(x) of images to codes, and decoders of codes to the logits of pixels (A.1.1).
 
-Images are [..., C, H, W] with values 0 and 1 and H = W; codes are [..., D], D the paper's c. Any axes may come
-first, so that episodes [B, T, C, H, W] become codes [B, T, D] in one call. Codes pass no activation, as they have
-to find their scale. The paper gives channels, kernels, strides and the decoder's sizes; the rest is ours, and named
-below. Initial weights are PyTorch's.
+Images are [..., C, H, W] with values from 0 to 1 and H = W; codes are [..., D], D the paper's c. Any axes may come
+first, so that episodes [B, T, C, H, W] become codes [B, T, D] in one call. Codes pass no activation. The paper gives
+channels, kernels, strides and the decoder's sizes; other numbers are interpretations. Initial weights are PyTorch's.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.module import Module
 
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
 PADDINGS = {"valid": (0, 0, 0, 0), "stride2": (2, 2, 2, 3)}  # by convolution
-LEAST_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can read
+MIN_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can read
 
 
-class ImageNetwork(nn.Module):
-    """What encoders and decoders share: images of C x size x size pixels, codes of D = `dim` features."""
+class ImageNetwork(Module):
+    """Base of encoders and decoders: images of C x size x size pixels, codes of D = `dim` features.
+
+    Subclasses define `each`, which takes N images, or N codes if it `decodes`.
+    """
+
+    decodes: ClassVar[bool] = False
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__()
         check_positive_int(channels=channels, size=size, dim=dim)
         self.shape, self.dim = (channels, size, size), dim
 
-    def over(self, function: Callable, x: Tensor, expected: tuple[int, ...]) -> Tensor:
-        """Apply `function` to [N, *expected], all leading axes of x folded into one."""
-        leading, last = x.shape[: -len(expected)], tuple(x.shape[-len(expected) :])
-        if last != expected:
-            wanted = ", ".join(map(str, expected))
-            raise UsageError(f"this {type(self).__name__} reads [..., {wanted}]; got {[*x.shape]}")
-        y = function(x.reshape(-1, *expected))
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """The code of each image, or the logits of the image of each code; leading axes stay."""
+        reads = (self.dim,) if self.decodes else self.shape
+        leading = x.shape[: -len(reads)]
+        if tuple(x.shape[len(leading) :]) != reads:
+            expected = ", ".join(map(str, reads))
+            raise UsageError(f"this {type(self).__name__} reads [..., {expected}]; got {[*x.shape]}")
+        y = self.each(x.reshape(-1, *reads))
         return y.reshape(*leading, *y.shape[1:])
 
 
-class Encoder(ImageNetwork):
-    """Images to codes; subclasses define `embed`, which takes N images."""
-
-    def forward(self, images: Float[Tensor, "*batch C H W"]) -> Float[Tensor, "*batch D"]:
-        """The code of each image."""
-        return self.over(self.embed, images, self.shape)
-
-
-class ConvEncoder(Encoder):
+class ConvEncoder(ImageNetwork):
     """Four convolutions of 6 x 6 with 16, 32, 64 and 128 channels, ReLU after each, then one linear layer.
 
-    >>> import torch
+    `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), or "stride2", strides of 2 instead of the
+    paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
+
     >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
     torch.Size([2, 45, 50])
-
-    `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), our reading, or "stride2", strides of 2
-    instead of the paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
     """
 
     CHANNELS = (16, 32, 64, 128)
@@ -65,11 +63,9 @@ class ConvEncoder(Encoder):
     def __init__(self, channels: int, size: int, dim: int, padding: str = "valid"):
         super().__init__(channels, size, dim)
         check_names("padding", [padding], PADDINGS)
-        least = LEAST_SIZE[padding]
-        if size < least:
+        if size < (least := MIN_SIZE[padding]):
             raise UsageError(
-                f"the {padding!r} encoder needs images of {least} x {least} pixels or more, got {size} x {size};"
-                " 'mlp' takes any"
+                f"{padding!r} needs images of {least} pixels a side, got {size}; 'mlp' takes any"
             )
         self.convs = nn.ModuleList()
         stride, side = 2 if padding == "stride2" else 1, size
@@ -79,7 +75,7 @@ class ConvEncoder(Encoder):
             side = (side + 2 * pad - 6) // stride + 1
         self.code = nn.Linear(self.CHANNELS[-1] * side * side, dim)
 
-    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         """The codes of N images."""
         for conv in self.convs:
             x = F.relu(conv(x))
@@ -101,15 +97,8 @@ class ResidualBlock(nn.Module):
         return y + self.conv2(F.leaky_relu(self.conv1(F.leaky_relu(y, SLOPE)), SLOPE))
 
 
-class ResidualEncoder(Encoder):
-    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites).
-
-    The blocks' 32 and 64 channels, and where pooling stands in them, are ours. 28 -> 14 -> 7 pixels a side.
-
-    >>> import torch
-    >>> ResidualEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
-    torch.Size([2, 45, 50])
-    """
+class ResidualEncoder(ImageNetwork):
+    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites)."""
 
     CHANNELS = (32, 64)
     UNITS = 128
@@ -117,53 +106,37 @@ class ResidualEncoder(Encoder):
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
         first, second = self.CHANNELS
-        side = math.ceil(size / 4)
+        side = math.ceil(size / 4)  # 28 -> 14 -> 7
         self.blocks = nn.Sequential(ResidualBlock(channels, first), ResidualBlock(first, second))
         self.hidden = nn.Linear(second * side * side, self.UNITS)
         self.code = nn.Linear(self.UNITS, dim)
 
-    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         """The codes of N images."""
         hidden = self.hidden(F.leaky_relu(self.blocks(x).flatten(1), SLOPE))
         return self.code(F.leaky_relu(hidden, SLOPE))
 
 
-class MLPEncoder(Encoder):
-    """All pixels, 256 units with ReLU, the code: for small images, not the paper's.
-
-    >>> import torch
-    >>> MLPEncoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 1, 8, 8)).shape
-    torch.Size([2, 45, 50])
-    """
+class MLPEncoder(ImageNetwork):
+    """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
         self.hidden, self.code = nn.Linear(math.prod(self.shape), HIDDEN), nn.Linear(HIDDEN, dim)
 
-    def embed(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
+    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         """The codes of N images."""
         return self.code(F.relu(self.hidden(x.flatten(1))))
 
 
-class Decoder(ImageNetwork):
-    """Codes to the logits of Bernoulli pixels; subclasses define `picture`, which takes N codes."""
-
-    def forward(self, codes: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch C H W"]:
-        """The logits of each code's image."""
-        return self.over(self.picture, codes, (self.dim,))
-
-
-class ConvDecoder(Decoder):
+class ConvDecoder(ImageNetwork):
     """A linear layer to 64 small maps, then three transposed convolutions of 4 x 4 at stride 2, ReLU before each.
 
-    >>> import torch
-    >>> ConvDecoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 50)).shape
-    torch.Size([2, 45, 1, 28, 28])
-
     Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
-    off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise. The 64 are ours.
+    off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise.
     """
 
+    decodes = True
     CHANNELS = (64, 32, 16)
 
     def __init__(self, channels: int, size: int, dim: int):
@@ -176,7 +149,7 @@ class ConvDecoder(Decoder):
             for inputs, outputs in pairwise((*self.CHANNELS, channels))
         )
 
-    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
+    def each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
         """The logits of N images."""
         x = self.maps(z).unflatten(1, (self.CHANNELS[0], self.small, self.small))
         for conv, size in zip(self.convs, self.sizes, strict=True):
@@ -184,38 +157,24 @@ class ConvDecoder(Decoder):
         return x
 
 
-class MLPDecoder(Decoder):
-    """The code, 256 units with ReLU, all pixels: for small images, not the paper's.
+class MLPDecoder(ImageNetwork):
+    """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
 
-    >>> import torch
-    >>> MLPDecoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 50)).shape
-    torch.Size([2, 45, 1, 8, 8])
-    """
+    decodes = True
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
         self.hidden, self.pixels = nn.Linear(dim, HIDDEN), nn.Linear(HIDDEN, math.prod(self.shape))
 
-    def picture(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
+    def each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
         """The logits of N images."""
         return self.pixels(F.relu(self.hidden(z))).unflatten(1, self.shape)
 
 
-ENCODERS: dict[str, Callable[[int, int, int], Encoder]] = {
-    **{padding: partial(ConvEncoder, padding=padding) for padding in PADDINGS},
+ENCODERS: dict[str, Callable[[int, int, int], ImageNetwork]] = {
+    "valid": ConvEncoder,
+    "stride2": partial(ConvEncoder, padding="stride2"),
     "residual": ResidualEncoder,
     "mlp": MLPEncoder,
 }
-DECODERS: dict[str, Callable[[int, int, int], Decoder]] = {"conv": ConvDecoder, "mlp": MLPDecoder}
-
-
-def build_encoder(name: str, channels: int, size: int, dim: int) -> Encoder:
-    """An encoder of `ENCODERS` of C x size x size images, 0 or 1, to codes of D = `dim` features."""
-    check_names("encoder", [name], ENCODERS)
-    return ENCODERS[name](channels, size, dim)
-
-
-def build_decoder(name: str, channels: int, size: int, dim: int) -> Decoder:
-    """A decoder of `DECODERS` of codes of D = `dim` features to the logits of C x size x size pixels."""
-    check_names("decoder", [name], DECODERS)
-    return DECODERS[name](channels, size, dim)
+DECODERS: dict[str, Callable[[int, int, int], ImageNetwork]] = {"conv": ConvDecoder, "mlp": MLPDecoder}

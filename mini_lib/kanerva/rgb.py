@@ -1,6 +1,5 @@
-"""The binding task: a digit in each colour channel; the query lacks the green one (section 3.3)."""
+"""The binding task: a digit in each color channel; the query lacks the green one (section 3.3)."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -8,12 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.kanerva.tasks.digits import CLASSES, labels_of, pictures
-from mini_lib.seeding import torch_rng
+from mini_lib.kanerva.digits import CLASSES, labels_of, pictures
 
-COLOURS = ("red", "green", "blue")
-CHANNELS = len(COLOURS)
-HIDDEN = COLOURS.index("green")  # the channel that a query lacks
+COLORS = ("red", "green", "blue")
+CHANNELS = len(COLORS)
+HIDDEN = COLORS.index("green")  # the channel that a query lacks
 
 
 class RGBEpisodes(NamedTuple):
@@ -40,7 +38,7 @@ def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]
 
 def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
     """A choice of machines by the class of the red digit: each has as many classes as the others, or one more."""
-    return F.one_hot(labels[..., COLOURS.index("red")] * machines // CLASSES, machines).float()
+    return F.one_hot(labels[..., COLORS.index("red")] * machines // CLASSES, machines).float()
 
 
 def sample(
@@ -53,9 +51,3 @@ def sample(
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items, CHANNELS), generator=generator)
     return RGBEpisodes(pictures(chosen, source, split, generator), labels[chosen])
-
-
-@lru_cache(maxsize=4)
-def evaluation(count: int, items: int, *, source: str = "digits") -> RGBEpisodes:
-    """The episodes of test digits that every network is tested on. Cached; do not modify."""
-    return sample(count, items, torch_rng(0, "test episodes", "rgb", source), source=source, split="test")
