@@ -6,18 +6,13 @@ A CUDA graph keeps their order and their places in memory; replayed, it computes
 
 import gc
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
-# Private, as PyTorch has no public way to see each operation, nor to walk through dicts of dicts of tensors.
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
-
-WARM_UP = 3  # updates of a kind before one is recorded: libraries set themselves up, and tables are made
+WARM_UP = 3  # updates of a signature before one is recorded, in which libraries set themselves up
 
 Compute = Callable[[dict], tuple[Tensor, Tensor]]
 
@@ -28,41 +23,33 @@ def side_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-class _Borrowed(TorchDispatchMode):
-    """Collects the tensors that operations read and that were there before: a graph needs them as it goes on."""
-
-    def __init__(self):
-        super().__init__()
-        self.made: set[int] = set()  # places in memory of what was made meanwhile
-        self.tensors: dict[int, Tensor] = {}
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        for tensor in _tensors((args, kwargs)):
-            place = tensor.untyped_storage().data_ptr()
-            if place not in self.made:
-                self.tensors.setdefault(place, tensor.detach())
-        made = func(*args, **kwargs)
-        self.made |= {each.untyped_storage().data_ptr() for each in _tensors(made)} - self.tensors.keys()
-        return made
+def _leaves(batch: dict) -> Iterator[Tensor]:
+    """The tensors of a batch in order, those of dicts in it included."""
+    for value in batch.values():
+        yield from _leaves(value) if isinstance(value, dict) else (value,)
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    return [each for each in tree_leaves(values) if isinstance(each, Tensor)]
+def _clone(batch: dict) -> dict:
+    return {
+        name: _clone(value) if isinstance(value, dict) else value.clone() for name, value in batch.items()
+    }
 
 
-def _kind(batch: dict) -> tuple:
-    """The names, shapes and types of a batch's tensors; batches of one kind can be computed by one recording."""
-    tensors, names = tree_flatten(batch)
-    return names, [(each.shape, each.dtype) for each in tensors]
+def _signature(batch: dict) -> list[tuple]:
+    """The names, shapes and types of a batch's tensors; one recording computes batches of one signature."""
+    return [
+        (name, _signature(value)) if isinstance(value, dict) else (name, value.shape, value.dtype)
+        for name, value in batch.items()
+    ]
 
 
 class Recording:
-    """Computes loss, score and gradients of batches: the first few as they are, then by replaying a recording.
+    """Computes loss, score and gradients of batches: the first few eagerly, then by replaying a recording.
 
-    Recorded is the first kind of batch of which there were `WARM_UP`. A batch of another kind, such as a smaller
-    last one, is computed as it is. So are all batches if they cannot be recorded, as where the loss reads a number
-    back from the GPU; a RuntimeWarning says so.
+    Recorded is a batch of the first signature that has been seen `WARM_UP` times. A batch of another signature, such
+    as a smaller last one, is computed eagerly. So are all batches if they cannot be recorded, as where the loss
+    reads a number back from the GPU; a RuntimeWarning says so. What the loss reads besides parameters and batch has
+    to stay where it is in memory: a cache that drops tensors would make a replay read what came after them.
 
     Args:
         parameters: whose gradients are set.
@@ -71,7 +58,7 @@ class Recording:
 
     def __init__(self, parameters: Sequence[Tensor], device: torch.device):
         self.parameters, self.device = list(parameters), device
-        self.seen: list[tuple] = []  # the kinds of the batches that were computed as they are
+        self.seen: list[list[tuple]] = []  # the signatures of the batches that were computed eagerly
         self.failed = False
         self.graph: torch.cuda.CUDAGraph | None = None
 
@@ -81,22 +68,22 @@ class Recording:
         After a replay these are the same tensors each time, and the next call overwrites them.
 
         `compute` takes a batch, sets the gradients of the parameters, which have none before, and returns losses and
-        scores. It has to start the same kernels for the same kind of batch, and wait for nothing.
+        scores. It has to start the same kernels for the same signature, and wait for nothing.
         """
         with torch.cuda.device(self.device):
-            kind = _kind(batch)
-            if self.graph is None and not self.failed and self.seen.count(kind) == WARM_UP:
-                self._record(compute, batch, kind)
-            if self.graph is None or kind != self.kind:
-                return self._as_it_is(compute, batch, kind)
-            for place, value in zip(tree_leaves(self.batch), tree_leaves(batch), strict=True):
+            signature = _signature(batch)
+            if self.graph is None and not self.failed and self.seen.count(signature) == WARM_UP:
+                self._record(compute, batch, signature)
+            if self.graph is None or signature != self.signature:
+                return self._run_eagerly(compute, batch, signature)
+            for place, value in zip(_leaves(self.batch), _leaves(batch), strict=True):
                 place.copy_(value)
             self.graph.replay()
             for parameter, gradient in zip(self.parameters, self.gradients, strict=True):
                 parameter.grad = gradient
             return self.results[0].clone(), self.results[1].clone()
 
-    def _as_it_is(self, compute: Compute, batch: dict, kind: tuple) -> tuple[Tensor, Tensor]:
+    def _run_eagerly(self, compute: Compute, batch: dict, signature: list[tuple]) -> tuple[Tensor, Tensor]:
         """On the stream on which it will be recorded, as PyTorch asks for.
 
         The last one before a recording must not wait for the GPU: to see that in a recording is too late, since one
@@ -106,11 +93,11 @@ class Recording:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             if self.graph is None and not self.failed:
-                self.seen.append(kind)
-                if self.seen.count(kind) == WARM_UP:
+                self.seen.append(signature)
+                if self.seen.count(signature) == WARM_UP:
                     results = self._without_waiting(compute, batch)
             if results is None:
-                self._forget_gradients()
+                self._zero_grad()
                 results = compute(batch)
         torch.cuda.current_stream().wait_stream(stream)
         return results
@@ -120,40 +107,40 @@ class Recording:
         before = torch.cuda.get_sync_debug_mode()
         torch.cuda.set_sync_debug_mode("error")
         try:
-            self._forget_gradients()
+            self._zero_grad()
             return compute(batch)
         except RuntimeError as error:
-            self._give_up(error)
+            self._disable(error)
             return None
         finally:
             torch.cuda.set_sync_debug_mode(before)
 
-    def _record(self, compute: Compute, batch: dict, kind: tuple) -> None:
+    def _record(self, compute: Compute, batch: dict, signature: list[tuple]) -> None:
         """Record the computation, which computes nothing yet."""
-        self._forget_gradients()
-        own, graph, borrowed = tree_map(torch.clone, batch), torch.cuda.CUDAGraph(), _Borrowed()
+        self._zero_grad()
+        own, graph = _clone(batch), torch.cuda.CUDAGraph()
         current, collects = torch.cuda.current_stream(), gc.isenabled()
         gc.collect()  # another stack's graph, if it ended meanwhile, would spoil this one
         gc.disable()
         # Other threads, such as the one that draws an epoch, may go on meanwhile: thread_local.
         how = {"stream": side_stream(self.device), "capture_error_mode": "thread_local"}
         try:
-            with torch.cuda.graph(graph, **how), borrowed:
+            with torch.cuda.graph(graph, **how):
                 results = compute(own)
         except RuntimeError as error:
-            self._give_up(error)
+            self._disable(error)
         else:
-            self.graph, self.kind, self.batch, self.results = graph, kind, own, results
-            self.gradients, self.borrowed = [each.grad for each in self.parameters], borrowed.tensors
+            self.graph, self.signature, self.batch, self.results = graph, signature, own, results
+            self.gradients = [each.grad for each in self.parameters]
         finally:
             torch.cuda.set_stream(current)  # where a recording fails, PyTorch stays on the other one
             if collects:
                 gc.enable()
 
-    def _give_up(self, error: RuntimeError) -> None:
+    def _disable(self, error: RuntimeError) -> None:
         self.failed = True
         warnings.warn(f"this network is trained without a CUDA graph: {error}", RuntimeWarning, stacklevel=2)
 
-    def _forget_gradients(self) -> None:
+    def _zero_grad(self) -> None:
         for parameter in self.parameters:
             parameter.grad = None

@@ -9,31 +9,31 @@ import torch
 
 from mini_lib.errors import UsageError
 
-Whole = int | np.integer
+Integer = int | np.integer
 
 
-def stream_seed(seed: Whole, *purpose: str | Whole) -> int:
+def stream_seed(seed: Integer, *purpose: str | Integer) -> int:
     """A 63-bit seed for one purpose of one run; streams of different purposes are independent.
 
-    A seed is a whole number from 0. NumPy's name the same streams as Python's.
+    A seed is an integer from 0; NumPy's integers name the same streams as Python's.
 
     >>> stream_seed(1, "weights") == stream_seed(np.int64(1), "weights") != stream_seed(2, "weights")
     True
     """
-    if not isinstance(seed, Whole) or isinstance(seed, bool) or seed < 0:
-        raise UsageError(f"a seed is a whole number from 0, got {seed!r}")
+    if not isinstance(seed, Integer) or isinstance(seed, bool) or seed < 0:
+        raise UsageError(f"a seed is an integer from 0, got {seed!r}")
     name = tuple(int(part) if isinstance(part, np.integer) else part for part in (seed, *purpose))
     digest = hashlib.sha256(repr(name).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 
-def numpy_rng(seed: Whole, *purpose: str | Whole) -> np.random.Generator:
+def numpy_rng(seed: Integer, *purpose: str | Integer) -> np.random.Generator:
     """A numpy generator for one purpose of one run."""
     return np.random.default_rng(stream_seed(seed, *purpose))
 
 
-def torch_rng(seed: Whole, *purpose: str | Whole, device: torch.device | str = "cpu") -> torch.Generator:
-    """A torch generator for one purpose of one run; on a GPU, if that is the device, and else on the CPU.
+def torch_rng(seed: Integer, *purpose: str | Integer, device: torch.device | str = "cpu") -> torch.Generator:
+    """A torch generator for one purpose of one run; on a GPU, if that is the device, else on the CPU.
 
     A GPU draws other numbers from the same seed than a CPU does.
 
@@ -45,10 +45,11 @@ def torch_rng(seed: Whole, *purpose: str | Whole, device: torch.device | str = "
 
 
 @contextmanager
-def seeded(seed: Whole, *purpose: str | Whole) -> Iterator[None]:
+def seeded(seed: Integer, *purpose: str | Integer) -> Iterator[None]:
     """Run a block with torch's global generator seeded for one purpose; restores its state afterwards.
 
-    For `nn.Module` constructors, which draw their initial weights from the global generator.
+    For `nn.Module` constructors, which draw their initial weights from the global generator, on the CPU. The
+    generators of GPUs are left as they are.
 
     >>> with seeded(1, "weights"):
     ...     layer = torch.nn.Linear(2, 1)
@@ -56,5 +57,5 @@ def seeded(seed: Whole, *purpose: str | Whole) -> Iterator[None]:
     ...     assert layer.weight.equal(torch.nn.Linear(2, 1).weight)
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_seed(seed, *purpose))
+        torch.default_generator.manual_seed(stream_seed(seed, *purpose))
         yield

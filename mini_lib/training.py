@@ -31,10 +31,6 @@ from mini_lib.progress import counted, thin
 CPU = torch.device("cpu")
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
-CHECKPOINT = {
-    **{"key": str, "plan": dict, "params": dict, "optimizer": dict, "stateful": int, "update": int},
-    **{"seconds": float, "alive": bool, "curve": list, "checks": list},
-}
 Batch = dict[str, Any]  # tensors by name; "noise", if there is any, is such a dict itself
 
 
@@ -146,19 +142,16 @@ class TrainingRun:
 
     def plan(self) -> dict:
         """What a checkpoint has to agree with, so that no training goes on under other settings."""
+        names = ("key", "examples", "batch_size", "epochs", "lr", "clip", "checks")
+        shapes = {name: tuple(value.shape) for name, value in self.model.state_dict().items()}
         optimizer = getattr(self.optimizer, "__qualname__", type(self.optimizer).__qualname__)
-        names = ("examples", "batch_size", "epochs", "lr", "clip")
-        return {name: getattr(self, name) for name in names} | {
-            "checks": list(self.checks),
-            "optimizer": optimizer,
-        }
+        return {name: getattr(self, name) for name in names} | {"network": shapes, "optimizer": optimizer}
 
     def stack_key(self) -> tuple:
         """Runs with equal keys can be trained as one stack; a run without `stack` has a key of its own."""
         if self.cpu_only or self.stack is None:
             return (self.key,)
-        shapes = tuple((name, tuple(value.shape)) for name, value in self.model.state_dict().items())
-        return self.stack, tuple(map(str, self.plan().values())), self.optimizer, shapes
+        return self.stack, self.optimizer, repr({**self.plan(), "key": ""})
 
     def draw_epoch(self, epoch: int) -> Batch:
         """The examples of one epoch; UsageError unless there are N of each."""
@@ -308,45 +301,19 @@ def _interrupt_after_update() -> Iterator[list]:
 
 
 def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
-    """What the run left in the folder, or None."""
+    """What the run left in the folder, or None; CorruptFileError if it is another run's."""
     path = folder / f"{run.key}.pt" if folder is not None else None
     if path is None or not path.exists():
         return None
     state = read_checkpoint(path)
-    if not _fits(state, run):
+    plan, other = run.plan(), state.get("plan")
+    if not isinstance(other, dict) or len({frozenset(values) for values in state["optimizer"].values()}) > 1:
         raise CorruptFileError(f"checkpoint {path} is not of {run.name}; delete it, and the run starts again")
-    if state["plan"] != run.plan():
-        other = ", ".join(name for name, value in run.plan().items() if state["plan"].get(name) != value)
+    if changed := ", ".join(name for name, value in plan.items() if other.get(name) != value):
         raise CorruptFileError(
-            f"checkpoint {path} is of a run with another {other}; delete it, or give this run another key"
+            f"checkpoint {path} is of a run with another {changed}; delete it, or give this run another key"
         )
     return state
-
-
-def _fits(state: dict, run: TrainingRun) -> bool:
-    """Whether a checkpoint is the run's, has its network's tensors, and an update that its curve reaches."""
-    if any(type(state.get(name)) is not kind for name, kind in CHECKPOINT.items()) or state["key"] != run.key:
-        return False
-    shapes = {name: value.shape for name, value in run.model.named_parameters()}
-    try:
-        last = state["curve"][-1][0] if state["curve"] else 0
-        whole = all(
-            len(point) == 3 and all(isinstance(x, int | float) for x in point) for point in state["curve"]
-        )
-        kept = all(
-            values and all(map(torch.is_tensor, values.values())) for values in state["optimizer"].values()
-        )
-        measured = all(check["epoch"] in (*run.checks, run.epochs) for check in state["checks"])
-    except (TypeError, AttributeError, LookupError):
-        return False
-    return (
-        (whole and kept and measured)
-        and shapes == {name: getattr(value, "shape", None) for name, value in state["params"].items()}
-        and state["optimizer"].keys() <= shapes.keys()
-        and len(state["optimizer"]) == state["stateful"]
-        and last <= state["update"] <= run.updates
-        and (not state["alive"] or state["update"] - last < LOG_EVERY)
-    )
 
 
 def load_epoch(draws: Sequence[Callable[[int], Batch]], epoch: int, stacked: bool) -> Batch:
@@ -624,11 +591,9 @@ class TrainingStack:
         optimizer = {name: values for name, values in optimizer.items() if values}
         for i, run in enumerate(self.runs):
             state = {
-                "key": run.key,
                 "plan": run.plan(),
                 "params": self.slice_run(i, params),
                 "optimizer": {name: self.slice_run(i, values) for name, values in optimizer.items()},
-                "stateful": len(optimizer),
                 "update": self.update,
                 "seconds": self.seconds_per_run,
                 "alive": self.alive[i],

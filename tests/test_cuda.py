@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector
 from mini_lib.cuda_graphs import WARM_UP
 from mini_lib.devices import use_precision
 from mini_lib.layers import dropout_masks
-from mini_lib.reproduction.cli import wing
+from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
 from mini_lib.seeding import torch_rng
 from mini_lib.training import TrainingRun, TrainingStack, train
@@ -22,7 +22,7 @@ ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_win
 
 
 def build(name: str, seed: int = 1) -> TrainingRun:
-    return wing(TINY[name]["paper"]).build(TINY[name], seed)
+    return package(TINY[name]["paper"]).build(TINY[name], seed)
 
 
 @pytest.mark.parametrize("name", TINY)

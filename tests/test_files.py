@@ -203,7 +203,7 @@ TINY = {
 def saved(folder: Path, settings: dict | None = None) -> tuple[torch.nn.Module, Path]:
     """A tiny network, and its file, which says that the network is of these settings (its own by default)."""
     own = Settings.from_dict(TINY)
-    with seeded(0, "weights of a wing"):
+    with seeded(0, "weights of a package"):
         network = own.network()
     path = folder / "tiny.safetensors"
     save_weights(network, path, settings=own.to_dict() if settings is None else settings, seed=1)

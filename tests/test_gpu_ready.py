@@ -1,6 +1,6 @@
 """Every network learns on another device than the CPU, alone and stacked, and nothing waits for that device.
 
-What else is done there is tested in each wing's folder.
+What else is done there is tested in each package's folder.
 """
 
 from copy import deepcopy
@@ -16,7 +16,7 @@ from mini_lib.esbn.models import ENCODERS, MODELS as ESBN
 from mini_lib.functions.transformer import MODELS as FUNCTIONS
 from mini_lib.grid.models import MODELS as GRID
 from mini_lib.kanerva.models import MODELS as KANERVA
-from mini_lib.reproduction.cli import wing
+from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan import runs as scan_runs, tasks
 from mini_lib.scan.models import MODELS as SCAN
@@ -92,13 +92,13 @@ def test_every_network_is_here():
     tried = {(settings["paper"], settings["model"]) for settings in TINY.values()}
     # The study's own two; its others are those of the papers.
     of_the_study = {("grid", "abstractor learned"), ("grid", "corelnet fixed")}
-    assert tried == {(wing, model) for wing, known in models.items() for model in known} | of_the_study
+    assert tried == {(package, model) for package, known in models.items() for model in known} | of_the_study
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(name):
-    built = [wing(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]
+    built = [package(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]
 
     def runs() -> list[TrainingRun]:
         """The two runs, with fresh weights."""

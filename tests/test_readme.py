@@ -16,8 +16,12 @@ def run(snippet: str) -> dict:
     return names
 
 
-def test_a_network_answers_tensors_of_ones_own():
-    assert run(SNIPPETS[0])["logits"].shape == (8, 2)
+def test_a_network_answers_tensors_of_ones_own_and_is_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run(SNIPPETS[0])
+    assert names["logits"].shape == (8, 2)
+    assert names["keys"].shape[:2] == (8, 6)
+    assert names["again"].about == {"trained_on": "nothing yet"}
 
 
 def test_esbn_learns_from_what_readme_shows(capsys):
@@ -29,23 +33,29 @@ def test_esbn_learns_from_what_readme_shows(capsys):
     assert "test_accuracy" in capsys.readouterr().out
 
 
-def test_scan_says_what_readme_says(capsys):
+def test_problems_are_loaded_and_keys_lie_in_a_plane():
     names = run(SNIPPETS[2])
+    assert names["problems"].shape[1:] == (9, 32, 32)
+    assert names["points"].shape[-1] == 2
+
+
+def test_scan_says_what_readme_says(capsys):
+    names = run(SNIPPETS[3])
     said, translated = capsys.readouterr().out.splitlines()
-    assert f"# {said}\n" in SNIPPETS[2]
+    assert f"# {said}\n" in SNIPPETS[3]
     assert translated == str((*names["mini_lib"].interpret("walk opposite left and run twice"), "<EOS>"))
 
 
 def test_a_curve_goes_on_as_readme_says(capsys):
     """A line of slope .1 or so: the network goes on upwards, five points of it."""
-    ahead = run(SNIPPETS[3])["ahead"]
+    ahead = run(SNIPPETS[4])["ahead"]
     assert ahead.point.shape == ahead.spread.shape == (1, 5)
     assert 6.0 < ahead.point.min() <= ahead.point.max() < 7.2
     assert capsys.readouterr().out.startswith("tensor([[6.")
 
 
 def test_a_memory_knows_what_it_has_seen_as_readme_says(capsys):
-    names = run(SNIPPETS[4])
+    names = run(SNIPPETS[5])
     error, written, unseen = (
         float(re.search(r"-?[\d.]+", line)[0]) for line in capsys.readouterr().out.splitlines()
     )
@@ -53,6 +63,11 @@ def test_a_memory_knows_what_it_has_seen_as_readme_says(capsys):
     variance = (written_digits - written_digits.mean(0)).square().mean().item()
     assert 0.05 * variance < error < 0.15 * variance
     assert written > unseen + 3
+
+
+def test_an_encoder_learns_through_a_memory():
+    names = run(SNIPPETS[6])
+    assert names["encoder"].weight.grad.abs().sum() > 0
 
 
 def test_the_verdict_of_the_study_is_that_of_its_runs():

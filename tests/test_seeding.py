@@ -23,7 +23,17 @@ def test_seeded_leaves_the_global_generator_as_it_was():
         assert torch.rand(3).equal(first)
 
 
+def test_seeded_leaves_the_generators_of_gpus_alone(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    with seeded(1, "weights"):
+        torch.rand(3)
+    assert seeds == []
+    torch.manual_seed(1)  # which is how PyTorch seeds GPUs
+    assert seeds == [1]
+
+
 @pytest.mark.parametrize("seed", [-1, True, np.int64(-1)])
-def test_a_seed_is_a_whole_number_from_zero(seed):
-    with pytest.raises(ValueError, match="a seed is a whole number from 0"):
+def test_a_seed_is_an_integer_from_zero(seed):
+    with pytest.raises(ValueError, match="a seed is an integer from 0"):
         stream_seed(seed, "data")

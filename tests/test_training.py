@@ -230,41 +230,30 @@ def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_pat
     assert train([toy(1)], checkpoints=tmp_path)[0].metrics == train([toy(1)])[0].metrics
 
 
-NOT_ITS_OWN = "is not of toy 1; delete it"
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"key": "toy-2"}, NOT_ITS_OWN),
-        ({"params": toy(1, hidden=4).model.state_dict()}, NOT_ITS_OWN),
-        ({"params": [1.0]}, NOT_ITS_OWN),
-        ({"params": {"hidden.weight": 1.0}}, NOT_ITS_OWN),
-        ({"optimizer": {}}, NOT_ITS_OWN),
-        ({"optimizer": {"hidden.weight": {}}, "stateful": 1}, NOT_ITS_OWN),
-        ({"curve": [(1,)]}, NOT_ITS_OWN),
-        ({"curve": [("a", 1.0, 1.0)]}, NOT_ITS_OWN),
-        ({"checks": [3]}, NOT_ITS_OWN),
-        ({"optimizer": None}, NOT_ITS_OWN),
-        ({"update": 10**6}, NOT_ITS_OWN),
-        ({"update": 18}, NOT_ITS_OWN),
-        ({"update": -1}, NOT_ITS_OWN),
-        ({"update": "11"}, NOT_ITS_OWN),
-        ({"curve": None}, NOT_ITS_OWN),
-        ({"alive": 1}, NOT_ITS_OWN),
-        ([1, 2], "is not one of a training; delete it"),
-        (b"not a checkpoint", "is damaged; delete it"),
+        (lambda state: state["plan"].update(key="toy-2"), "is of a run with another key; delete it"),
+        (lambda state: state["plan"].pop("lr"), "is of a run with another lr; delete it"),
+        (lambda state: state["optimizer"]["out.bias"].clear(), "is not of toy 1; delete it"),
+        (lambda state: state.pop("plan"), "is not of toy 1; delete it"),
+        (lambda state: [1, 2], "is not one of a training; delete it"),
+        (lambda state: b"not a checkpoint", "is damaged; delete it"),
     ],
 )
 def test_a_checkpoint_that_is_not_the_runs_is_named(damage, message, tmp_path):
     path = tmp_path / "toy-1.pt"
     train([toy(1)], checkpoints=tmp_path, stop=lambda update: True)
-    if isinstance(damage, bytes):
-        path.write_bytes(damage)
+    state = torch.load(path)
+    other = damage(state)
+    if isinstance(other, bytes):
+        path.write_bytes(other)
     else:
-        torch.save(torch.load(path) | damage if isinstance(damage, dict) else damage, path)
+        torch.save(other if isinstance(other, list) else state, path)
     with pytest.raises(CorruptFileError, match=rf"toy-1\.pt {message}"):
         train([toy(1)], checkpoints=tmp_path)
+    with pytest.raises(CorruptFileError, match="toy-1"):
+        train([toy(1, hidden=4)], checkpoints=tmp_path)
 
 
 # ---------------------------------------------------- noise, checks, optimizer, schedule, clip and report

@@ -1,6 +1,6 @@
 """Load weights of the papers' own released codes: their parameters are ours under other names.
 
-Which is which stands in the `[renaming.NETWORK]` tables of a wing's `paper.toml`; see `ledger.Renaming`.
+Which is which stands in the `[renaming.NETWORK]` tables of a paper's `paper.toml`; see `ledger.Renaming`.
 """
 
 import re

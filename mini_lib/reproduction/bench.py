@@ -45,7 +45,7 @@ def update_ms(
 
 
 def run(cases: list[tuple[Callable, BenchCase]], models: list[str] | None, device: torch.device) -> None:
-    """Print the table, a line for each case with the `build` of its wing, on one CPU thread or on a GPU.
+    """Print the table, a line for each case with the `build` of its paper, on one CPU thread or on a GPU.
 
     With `models`, only these networks; UsageError for one that is not among the cases.
     """

@@ -44,7 +44,7 @@ class Cell:
 
 
 class CellTable(list[Cell]):
-    """A wing's cells in order; the first table that names some settings is the home of their records."""
+    """A paper's cells in order; the first table that names some settings is the home of their records."""
 
     def __init__(self):
         super().__init__()

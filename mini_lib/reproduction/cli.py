@@ -25,13 +25,13 @@ from mini_lib.errors import (
     check_names,
 )
 
-if TYPE_CHECKING:  # PyTorch and the wings take seconds to load: each command loads what it needs
+if TYPE_CHECKING:  # PyTorch and the papers' packages take seconds to load: each command loads what it needs
     from mini_lib.reproduction.cells import Cell
     from mini_lib.reproduction.launch import Job
     from mini_lib.reproduction.records import Records
     from mini_lib.training import Run, TrainingRun
 
-WINGS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
+PAPERS = ("esbn", "scan", "functions", "kanerva")  # in the order of the book
 STUDIES = ("grid",)  # of our own, with no paper's numbers beside them: they run where they are named
 
 UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
@@ -82,19 +82,19 @@ def before_any_command(
 
 
 @cache
-def wing(paper: str) -> ModuleType:
+def package(paper: str) -> ModuleType:
     """The `cells` module of a paper: PAPER, TITLE, CELLS, build, data_source and bench_cases."""
     return import_module(f"mini_lib.reproduction.{paper}.cells")
 
 
-def wings() -> list[ModuleType]:
+def packages() -> list[ModuleType]:
     """The `cells` modules of all papers."""
-    return [wing(paper) for paper in WINGS]
+    return [package(paper) for paper in PAPERS]
 
 
 def build_run(settings: dict, seed: int) -> "TrainingRun":
     """The run of a cell's or a record's settings, of any paper."""
-    return wing(settings["paper"]).build(settings, seed)
+    return package(settings["paper"]).build(settings, seed)
 
 
 def cells(table: str | None = None, rows=None, columns=None, variants=None) -> list["Cell"]:
@@ -107,9 +107,9 @@ def cells(table: str | None = None, rows=None, columns=None, variants=None) -> l
     from mini_lib.reproduction.comparison import filter_cells
 
     paper = (table or "").split(".")[0]
-    known = (*WINGS, *STUDIES)
+    known = (*PAPERS, *STUDIES)
     claims = claims_by_id()
-    chosen = [cell for each in ([paper] if paper in known else WINGS) for cell in wing(each).CELLS]
+    chosen = [cell for each in ([paper] if paper in known else PAPERS) for cell in package(each).CELLS]
     if is_cell_id(table):
         by_id = {cell.id: cell for cell in chosen}
         check_names("cell", [table], by_id)
@@ -161,7 +161,7 @@ def list_(
         return
     for paper in dict.fromkeys(cell.paper for cell in chosen):
         own = [cell for cell in chosen if cell.paper == paper]
-        print(f"{paper}: {wing(paper).TITLE}")
+        print(f"{paper}: {package(paper).TITLE}")
         for name in dict.fromkeys(cell.table for cell in own):
             print(f"  {name}")
             of_table = filter_cells(own, table=[name])
@@ -432,7 +432,7 @@ def save_record(job: "Job", run: "Run", store: "Records", cell: "Cell", checkpoi
         job.seed,
         paper=cell.paper,
         scale=scale_of(cell),
-        data=wing(cell.paper).data_source(job.settings),
+        data=package(cell.paper).data_source(job.settings),
         device=run.device_name or describe(run.device),
         precision=run.precision,
     )
@@ -478,7 +478,7 @@ def unfinished(chosen: list["Cell"], store: "Records", seeds: int | list[int] | 
         for seed in wanted(cell):
             key = run_key(cell.settings, seed)
             if key not in store:
-                jobs.setdefault(key, Job(wing(cell.paper).build, cell.settings, seed, key))
+                jobs.setdefault(key, Job(package(cell.paper).build, cell.settings, seed, key))
     return list(jobs.values())
 
 
@@ -515,7 +515,7 @@ def weights(
     check_folder(checkpoints, "checkpoints")
     check_target(path)
     code_version()
-    build = wing(cell.paper).build
+    build = package(cell.paper).build
     training_run = build(cell.settings, seed)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -609,7 +609,7 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
     from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.records import OWN_SEEDS, Records
 
-    homes = {cell.hash: cell.home for each in (*WINGS, *STUDIES) for cell in wing(each).CELLS}
+    homes = {cell.hash: cell.home for each in (*PAPERS, *STUDIES) for cell in package(each).CELLS}
     new, known, own = Records(records).merge(folder, homes)
     left_out = f", {own} left out: seeds from {OWN_SEEDS} on are readers' own runs" if own else ""
     print(f"{counted(new, 'record')} merged, {known} known already{left_out}")
@@ -627,14 +627,14 @@ def pages(
     from mini_lib.reproduction.capacity import write_capacity
     from mini_lib.reproduction.pages import with_counts
 
-    records, papers = Records(), {each.TITLE: each.CELLS for each in wings()}
-    for path in write_pages(folder, wings(), records):
+    records, papers = Records(), {each.TITLE: each.CELLS for each in packages()}
+    for path in write_pages(folder, packages(), records):
         print(path)
     print(write_capacity(folder / "what_it_costs.md", papers, records, build_run))
     if Path("notebooks").is_dir():  # in a checkout
         from mini_lib.reproduction.gallery import write_gallery
 
-        print(write_gallery(folder, Path(), [(each.TITLE, ledger.load(each.PAPER)) for each in wings()]))
+        print(write_gallery(folder, Path(), [(each.TITLE, ledger.load(each.PAPER)) for each in packages()]))
     if readme is not None:
         text = with_counts(readme.read_text(encoding="utf-8"), compare(cells(), records))
         readme.write_text(text, encoding="utf-8")
@@ -680,7 +680,7 @@ def bench(
     from mini_lib.reproduction import bench as benchmark, plan
 
     where = pick_device(device)
-    cases = [(each.build, case) for each in wings() for case in each.bench_cases()]
+    cases = [(each.build, case) for each in packages() for case in each.bench_cases()]
     if store and (models or where.type != "cpu"):
         raise UsageError("--store keeps the numbers of all networks on a CPU; leave out --model and --device")
     if store:
@@ -707,10 +707,10 @@ def doctor(
     from mini_lib.reproduction import doctor as examination
 
     full_size = {}
-    for each in wings():
+    for each in packages():
         case = next(case for case in each.bench_cases() if case.settings)
         full_size[f"{each.PAPER}, {case.setting}"] = case.settings
-    builds = {name: wing(name).build for name in (*WINGS, *STUDIES)}
+    builds = {name: package(name).build for name in (*PAPERS, *STUDIES)}
     if not examination.run(builds, full_size, pick_device(device), store):
         raise typer.Exit(1)
 

@@ -142,7 +142,7 @@ def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:
         before, _ = stack.gradients(batch)
         gradients = [p.grad.flatten() for p in stack.params.values() if p.grad is not None]
         norm = torch.cat(gradients).norm()  # now, since some optimizers write into gradients
-        stack.descend()
+        stack.optimizer_step()
         after, _ = stack.losses(batch)
     return [before.item(), norm.item(), after.item()]
 

@@ -1,6 +1,6 @@
 """Exercises with a check: a reader writes an answer, and `check` says whether it is right, or what is missing.
 
-Each wing has its exercises in a file of that name. `check("scan 4.1", answer)` finds exercise 1 of chapter 4 there.
+Each paper has its exercises in a file of that name. `check("scan 4.1", answer)` finds exercise 1 of chapter 4 there.
 """
 
 from collections.abc import Callable
@@ -106,7 +106,7 @@ def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[
 
 
 class Exercises(dict[str, Callable[[Any], None]]):
-    """What examines the answers to a wing's exercises, by name: "scan 4.1" is exercise 1 of chapter 4.
+    """What examines the answers to a paper's exercises, by name: "scan 4.1" is exercise 1 of chapter 4.
 
     Each function raises NotYet for an answer that is not right; the right answer it finds out by itself.
     """
@@ -123,9 +123,9 @@ class Exercises(dict[str, Callable[[Any], None]]):
 
 def find(name: str) -> Callable[[Any], None]:
     """What examines the answers to the exercise of that name; UsageError for none."""
-    wing = name.partition(" ")[0]
-    check_names("part", [wing], ("esbn", "scan", "functions", "kanerva", "grid"))
-    exercises = import_module(f"mini_lib.reproduction.{wing}.exercises").EXERCISES
+    paper = name.partition(" ")[0]
+    check_names("part", [paper], ("esbn", "scan", "functions", "kanerva", "grid"))
+    exercises = import_module(f"mini_lib.reproduction.{paper}.exercises").EXERCISES
     check_names("exercise", [name], exercises)
     return exercises[name]
 

@@ -28,7 +28,7 @@ WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
 
 @dataclass(frozen=True)
 class Job:
-    """One run to make: a wing's `build`, the settings, the seed, and the run's key (names its checkpoint)."""
+    """One run to make: a paper's `build`, the settings, the seed, and the run's key (names its checkpoint)."""
 
     build: Build
     settings: dict

@@ -1,6 +1,6 @@
 """The ledger of a paper: where its equations, tables, figures and claims stand in code, tests and book.
 
-A wing's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
+A paper's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
 `[[detail]]` for everything that the paper leaves open or states otherwise than its code; and a
 `[renaming.NETWORK]` of the parameters of the authors' code.
 """
@@ -79,7 +79,7 @@ class Renaming:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All of a wing's `paper.toml`, with a row for each claim; renamings are by the networks that they are of."""
+    """All of a paper's `paper.toml`, with a row for each claim; renamings are by the networks that they are of."""
 
     paper: str
     rows: tuple[Row, ...]
@@ -93,7 +93,7 @@ class Ledger:
 
 
 def load(paper: str) -> Ledger:
-    """The ledger of a wing."""
+    """The ledger of a paper."""
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
     if not file.is_file():
         raise unknown_name_error("paper", paper, papers())

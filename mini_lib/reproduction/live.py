@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
 
-# By the names of their wings; a second of one wing is WING_PART.
+# By the names of their papers; a second of one paper is PAPER_PART.
 FIGURES = ("esbn", "scan", "functions", "kanerva", "kanerva_binding")
 MARK = re.compile(r'data-live="([\w-]+)"')
 
@@ -46,15 +46,15 @@ def halves(name: str, network: nn.Module) -> dict[str, Tensor]:
 
 
 def parcel(name: str) -> Parcel:
-    """The parcel of a figure: `parcel()` in the module `live` of its wing, of WING_PART `parcel(PART)`."""
-    wing, *part = name.split("_")
-    return import_module(f"mini_lib.reproduction.{wing}.live").parcel(*part)
+    """The parcel of a figure: `parcel()` in the module `live` of its paper, of PAPER_PART `parcel(PART)`."""
+    paper, *part = name.split("_")
+    return import_module(f"mini_lib.reproduction.{paper}.live").parcel(*part)
 
 
 def scripts_of(names: list[str]) -> list[str]:
-    """The scripts of these figures in their order: what all share, the networks of their wings, the figures."""
-    wings = dict.fromkeys(name.split("_")[0] for name in names)
-    return [*(("arithmetic", "page") if names else ()), *wings, *(f"{name}_figure" for name in names)]
+    """The scripts of these figures in their order: what all share, the networks of their papers, the figures."""
+    papers = dict.fromkeys(name.split("_")[0] for name in names)
+    return [*(("arithmetic", "page") if names else ()), *papers, *(f"{name}_figure" for name in names)]
 
 
 def figures_of(body: str) -> list[str]:

@@ -22,14 +22,14 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 from mini_lib.reproduction.notebooks import execute_cells, with_paths
 
-WINGS = ("esbn", "scan", "functions", "kanerva", "grid")
+PAPERS = ("esbn", "scan", "functions", "kanerva", "grid")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 ARROW = re.compile(r"^-+> *(\d+) ", re.MULTILINE)  # at the line that raised
 
 
 def shift_seeds(by: int) -> None:
-    """From now on `build` of every wing and the ESBN's `make_problems` add `by` to the seed that they are given."""
-    makers = [(f"mini_lib.{wing}.runs", "build") for wing in WINGS]
+    """From now on `build` of every paper and the ESBN's `make_problems` add `by` to the seed that they are given."""
+    makers = [(f"mini_lib.{paper}.runs", "build") for paper in PAPERS]
     # Last, when every `build` has its own `make_problems`, unmoved: its seed must be moved once.
     makers.append(("mini_lib.esbn.tasks", "make_problems"))
     for module, name in makers:

@@ -71,7 +71,7 @@ training, would bring, and a *smaller task* is an easier one. See [](what_the_pa
 def write_pages(folder: Path | str, papers: Iterable[ModuleType], records: Records) -> list[Path]:
     """Write the three pages into a folder, made if it is not there; returns their paths.
 
-    `papers` are the `cells` modules of the wings, with PAPER, TITLE and CELLS.
+    `papers` are the `cells` modules of the papers, with PAPER, TITLE and CELLS.
     """
     papers = list(papers)
     compared = {paper.PAPER: compare(paper.CELLS, records) for paper in papers}

@@ -1,4 +1,4 @@
-"""One quiet house style, and the two ways in which a figure enters the book.
+"""One quiet style, and the two ways in which a figure enters the book.
 
 `show` turns a finished figure into an HTML figure whose caption opens with the finding; `slider` turns a list
 of figures into a picture that the reader steps through, with a kernel or without one.
@@ -79,7 +79,7 @@ STYLE = {
 
 
 def style() -> AbstractContextManager:
-    """Return a context in which figures are drawn in the house style; settings are put back after it."""
+    """Return a context in which figures are drawn in the style of the book; settings are put back after it."""
     import seaborn as sns
 
     cycle = {"axes.prop_cycle": mpl.cycler(color=OKABE_ITO)}
@@ -92,7 +92,7 @@ def colour(name: str) -> str:
 
 
 def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **options):
-    """Open a figure in the house style: `matplotlib.pyplot.subplots`, with `size` in inches."""
+    """Open a figure in the style of the book: `matplotlib.pyplot.subplots`, with `size` in inches."""
     with style():
         return plt.subplots(rows, columns, figsize=size or STYLE["figure.figsize"], **options)
 

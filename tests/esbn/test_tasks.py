@@ -197,7 +197,7 @@ def test_arrangement_is_a_bijection(n, data):
         (("distribution_of_three", -1, 1), "m=-1 does not work"),
         (("identity_rules", True, 1), "m=True does not work"),
         (("rtms", 0, 1), "did you mean 'rmts'"),
-        (("rmts", 85, -1), "a seed is a whole number"),
+        (("rmts", 85, -1), "a seed is an integer"),
     ],
 )
 def test_wrong_input_says_what_would_do(arguments, words):

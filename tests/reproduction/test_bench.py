@@ -81,9 +81,9 @@ def test_bench_says_that_the_ratios_were_measured_once_side_by_side(capsys):
 
 
 def test_every_network_is_timed():
-    timed = {wing: [case.network for case in wing.bench_cases()] for wing in (esbn, scan, functions)}
-    for wing, models in {esbn: esbn_models, scan: scan_models, functions: functions_models}.items():
-        assert set(models.MODELS) <= set(timed[wing])
+    timed = {package: [case.network for case in package.bench_cases()] for package in (esbn, scan, functions)}
+    for package, models in {esbn: esbn_models, scan: scan_models, functions: functions_models}.items():
+        assert set(models.MODELS) <= set(timed[package])
     cases = {case.network: case for case in scan.bench_cases()}
     assert cases["syntactic_attention"].settings["batch_size"] == 1
     assert [name for name, case in cases.items() if case.times_faster] == ["syntactic_attention"]
@@ -93,7 +93,7 @@ def test_every_network_is_timed():
 
 
 @pytest.mark.parametrize(
-    ("wing", "network", "setting", "small"),
+    ("package", "network", "setting", "small"),
     [
         (scan, "syntax-action", "B=1", {}),
         (
@@ -108,11 +108,11 @@ def test_every_network_is_timed():
         (kanerva, "memory read", "k=15, m=30", {}),
     ],
 )
-def test_what_has_no_figure_to_beat_is_timed_all_the_same(wing, network, setting, small, monkeypatch):
+def test_what_has_no_figure_to_beat_is_timed_all_the_same(package, network, setting, small, monkeypatch):
     monkeypatch.setattr(bench, "WARM_UP", 1)
-    (case,) = (each for each in wing.bench_cases() if (each.network, each.setting) == (network, setting))
+    (case,) = (each for each in package.bench_cases() if (each.network, each.setting) == (network, setting))
     case = case._replace(updates=1, settings=case.settings | small)
-    words = bench.line(wing.build, case, torch.device("cpu")).removeprefix(network).split()
+    words = bench.line(package.build, case, torch.device("cpu")).removeprefix(network).split()
     assert " ".join(words[:-3]) == setting
     assert float(words[-3]) > 0
     assert words[-2:] == ["-", "-"]  # no stack on a CPU, and no figure to beat

@@ -119,13 +119,13 @@ def test_the_page_says_first_what_was_trained_on_a_gpu(papers):
 
 def test_the_page_of_the_real_papers_is_written_from_the_records(tmp_path):
     """Of one paper, for the time it takes; every number is finite."""
-    wing = cli.wing("functions")
-    timings = [timed(100.0) | {"settings": cell.settings, "hash": cell.hash} for cell in wing.CELLS[:1]]
+    package = cli.package("functions")
+    timings = [timed(100.0) | {"settings": cell.settings, "hash": cell.hash} for cell in package.CELLS[:1]]
     path = write_capacity(
-        tmp_path / "generated" / "costs.md", {wing.TITLE: wing.CELLS}, timings, cli.build_run
+        tmp_path / "generated" / "costs.md", {package.TITLE: package.CELLS}, timings, cli.build_run
     )
     text = path.read_text(encoding="utf-8")
     assert not re.search("inf|nan|unknown", text)
-    own = {cell.hash for cell in wing.CELLS if not cell.variant}
-    assert rows(text)[wing.TITLE][0] == str(3 * len(own))
-    assert settings_hash(wing.CELLS[0].settings) in own
+    own = {cell.hash for cell in package.CELLS if not cell.variant}
+    assert rows(text)[package.TITLE][0] == str(3 * len(own))
+    assert settings_hash(package.CELLS[0].settings) in own

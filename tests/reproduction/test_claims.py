@@ -33,11 +33,11 @@ from mini_lib.reproduction.claims import (
     student_quantile,
     updates_to,
 )
-from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.cli import packages
 from mini_lib.reproduction.comparison import TOO_FEW, Comparison, Printed, _tables
 
-WINGS = wings()
-CELLS = [cell for wing in WINGS for cell in wing.CELLS]
+PACKAGES = packages()
+CELLS = [cell for package in PACKAGES for cell in package.CELLS]
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error
 # By the paper's own errors.
 TIES = [f"functions.C{name}" for name in ("2a", "2b", "5a", "5b", "6a", "6b", "9", "10", "11", "14", "15")]
@@ -474,10 +474,10 @@ def test_the_papers_t_tests_are_recomputed(number, t):
     assert each.judge(lookup_printed)[1].startswith(f"t(16) = {t}")
 
 
-@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
-def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own(wing):
-    declared = {cell.id for cell in wing.CELLS}
-    claims = [each for each in load_claims() if each.paper == wing.PAPER]
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.PAPER)
+def test_claims_name_cells_that_are_declared_and_have_ids_of_their_own(package):
+    declared = {cell.id for cell in package.CELLS}
+    claims = [each for each in load_claims() if each.paper == package.PAPER]
     assert {cell for each in claims for cell in each.cells()} <= declared
     assert len({each.id for each in claims}) == len(claims)
     assert len(claims) >= 7
@@ -503,12 +503,12 @@ def test_claims_on_figures_are_numbered_within_each(paper):
 
 
 def test_every_claim_is_of_a_paper_that_has_a_wing():
-    assert {each.paper for each in load_claims()} == {wing.PAPER for wing in WINGS}
+    assert {each.paper for each in load_claims()} == {package.PAPER for package in PACKAGES}
 
 
 def test_the_skew_of_scan_is_judged_at_the_scale_of_the_tutorials_too(tmp_path):
-    wing = next(wing for wing in WINGS if wing.PAPER == "scan")
-    judgements = judge(compare(wing.CELLS, Records(tmp_path)))
+    package = next(package for package in PACKAGES if package.PAPER == "scan")
+    judgements = judge(compare(package.CELLS, Records(tmp_path)))
     scales = {each.scale for each in judgements if each.claim.id == "scan.C6"}
     assert scales == {"paper", "tutorial"}
 
@@ -616,9 +616,9 @@ DECIDED = {  # by the readings under which machines are to divide the work
 
 @pytest.mark.parametrize("reading", DECIDED)
 def test_readings_of_the_kanerva_paper_have_the_cells_of_these_claims(reading, tmp_path):
-    (wing,) = (wing for wing in WINGS if wing.PAPER == "kanerva")
+    (package,) = (package for package in PACKAGES if package.PAPER == "kanerva")
     variant = f"tutorial, {reading}"
-    judged = judge(compare(wing.CELLS, Records(tmp_path)), readings=[variant])
+    judged = judge(compare(package.CELLS, Records(tmp_path)), readings=[variant])
     found = [each.claim.id for each in judged if each.scale == variant]
     assert found == [f"kanerva.fig{number}" for number in DECIDED[reading].split()]
 

@@ -9,7 +9,7 @@ import torch
 
 from mini_lib.reproduction import cli, doctor
 
-BUILD = {paper: cli.wing(paper).build for paper in cli.WINGS}
+BUILD = {paper: cli.package(paper).build for paper in cli.PAPERS}
 CPU = torch.device("cpu")
 FEW = {name: doctor.TINY[name] for name in ("esbn lstm", "scan gru_attention")}
 
@@ -32,7 +32,7 @@ def test_numbers_of_every_network_are_stored():
 def test_every_network_makes_the_step_that_is_stored():
     stored = json.loads(doctor.STORED.read_text())
     for name, settings in doctor.TINY.items():
-        numbers = doctor.step_numbers(cli.wing(settings["paper"]).build(settings, 1), CPU)
+        numbers = doctor.step_numbers(cli.package(settings["paper"]).build(settings, 1), CPU)
         assert numbers == pytest.approx(stored[name], rel=doctor.TOLERANCE["cpu"]), name
 
 
@@ -90,7 +90,7 @@ def test_the_command_ends_with_1_if_something_fails(works, monkeypatch):
         cli.main()
     assert end.value.code == (0 if works else 1)
     builds, full_size, device, store = asked[0]
-    assert {settings["paper"] for settings in full_size.values()} == set(cli.WINGS)
+    assert {settings["paper"] for settings in full_size.values()} == set(cli.PAPERS)
     assert {settings["paper"] for settings in doctor.TINY.values()} == set(builds)
     assert (device, store) == (CPU, False) or torch.cuda.is_available()
 

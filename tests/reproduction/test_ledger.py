@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from mini_lib.reproduction import ledger, load_claims
-from mini_lib.reproduction.cli import wings
+from mini_lib.reproduction.cli import packages
 from mini_lib.reproduction.comparison import _tables, reading_of, table_name
 
 ROOT = Path(__file__).parents[2]
-WINGS = wings()
+PACKAGES = packages()
 PAPERS = ledger.papers()
 TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
 ROW = {
@@ -37,8 +37,8 @@ def problems(**changes):
 
 
 def required(paper):
-    wing = next(wing for wing in WINGS if wing.PAPER == paper)
-    tables = {*_tables(), *(cell.table for cell in wing.CELLS)}
+    package = next(package for package in PACKAGES if package.PAPER == paper)
+    tables = {*_tables(), *(cell.table for cell in package.CELLS)}
     claims = [claim.id for claim in load_claims() if claim.paper == paper]
     return [*(table_name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
 
@@ -47,7 +47,7 @@ def required(paper):
 
 
 def check(book, required=()):
-    """Everything in which a wing's ledger and code, tests and pages are out of step, a sentence each.
+    """Everything in which a package's ledger and code, tests and pages are out of step, a sentence each.
 
     Numbers that are `required`, such as every printed table and every claim, must have a row.
     """
@@ -110,7 +110,7 @@ def up_to_the_last(numbers):
 
 
 def tags_without_row(book):
-    """Tags in the wing's code that no row knows."""
+    """Tags in the package's code that no row knows."""
     known = {match[1] for row in book.rows if (match := TAG.search(row.tag))}
     folders = ROOT / "mini_lib" / book.paper, ROOT / "mini_lib" / "reproduction" / book.paper
     return [
@@ -123,10 +123,10 @@ def tags_without_row(book):
 # ----------------------------------------------------------------------------------------- the ledgers we have
 
 
-@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
-def test_ledger_code_tests_and_pages_are_in_step(wing):
-    assert wing.PAPER in PAPERS
-    found = check(ledger.load(wing.PAPER), required(wing.PAPER))
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.PAPER)
+def test_ledger_code_tests_and_pages_are_in_step(package):
+    assert package.PAPER in PAPERS
+    found = check(ledger.load(package.PAPER), required(package.PAPER))
     assert not found, "\n".join(found)
 
 
@@ -146,21 +146,21 @@ def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
     assert {f"Eq. {n}" for n in range(1, 7)} | {"Table 1", "Table 2"} <= set(rows)
     assert {f"Figure {n}" for n in range(1, 4)} <= set(rows)
     assert all(rows[f"Eq. {n}"].tag == f"# Eq. {n}" for n in range(1, 7))
-    wing = next(wing for wing in WINGS if wing.PAPER == "scan")
-    networks = {cell.row for cell in wing.CELLS if cell.table == "scan.table1"} - {"Syntactic Attention"}
+    package = next(package for package in PACKAGES if package.PAPER == "scan")
+    networks = {cell.row for cell in package.CELLS if cell.table == "scan.table1"} - {"Syntactic Attention"}
     assert {f"Table 1, {network}" for network in networks} <= set(rows)
 
 
 def test_every_table_entry_and_network_of_the_function_paper_has_a_row():
     rows = {row.number: row for row in ledger.load("functions").rows}
-    wing = next(wing for wing in WINGS if wing.PAPER == "functions")
-    shown = {(cell.table, cell.row) for cell in wing.CELLS} | {("functions.table2", "optimal")}
+    package = next(package for package in PACKAGES if package.PAPER == "functions")
+    shown = {(cell.table, cell.row) for cell in package.CELLS} | {("functions.table2", "optimal")}
     assert {f"{table_name(table)}, {row}" for table, row in shown} <= set(rows)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
-    assert paper in {wing.PAPER for wing in WINGS}
+    assert paper in {package.PAPER for package in PACKAGES}
     text = (ROOT / "mini_lib" / "reproduction" / paper / "paper.toml").read_text(encoding="utf-8")
     assert set(tomllib.loads(text)) <= {"row", "detail", "renaming", "claims_test"}  # no other part is read
     book = ledger.load(paper)
@@ -169,13 +169,13 @@ def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
     assert [each.about for each in book.details if not all(getattr(each, name) for name in fields)] == []
 
 
-@pytest.mark.parametrize("wing", WINGS, ids=lambda wing: wing.PAPER)
-def test_claims_and_variants_have_their_rows_and_details(wing):
-    book = ledger.load(wing.PAPER)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.PAPER)
+def test_claims_and_variants_have_their_rows_and_details(package):
+    book = ledger.load(package.PAPER)
     rows = {row.number: row.what for row in book.rows}
-    claims = {each.id: each.statement for each in load_claims() if each.paper == wing.PAPER}
+    claims = {each.id: each.statement for each in load_claims() if each.paper == package.PAPER}
     assert {number: rows.get(number) for number in claims} == claims
-    variants = {reading or base for base, reading in map(reading_of, wing.CELLS)} - {""}
+    variants = {reading or base for base, reading in map(reading_of, package.CELLS)} - {""}
     assert {detail.variant for detail in book.details if detail.variant} == variants
     assert len({detail.about for detail in book.details}) == len(book.details)
     # A text of ours in `effect` would hide what was measured.

@@ -107,7 +107,7 @@ def test_what_is_no_notebook_is_refused(tmp_path, capsys):
     assert f"{damaged} is damaged: it holds no JSON" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("wing", other_seeds.WINGS)
-def test_build_has_to_be_given_a_seed(wing):
-    seed = signature(import_module(f"mini_lib.{wing}.runs").build).parameters["seed"]
+@pytest.mark.parametrize("package", other_seeds.PAPERS)
+def test_build_has_to_be_given_a_seed(package):
+    seed = signature(import_module(f"mini_lib.{package}.runs").build).parameters["seed"]
     assert seed.default is Parameter.empty

@@ -12,7 +12,7 @@ from scipy import stats
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records, compare, ledger, load_claims, summary, write_pages
-from mini_lib.reproduction.cli import cells as named_cells, wings
+from mini_lib.reproduction.cli import cells as named_cells, packages
 from mini_lib.reproduction.comparison import table_name
 from mini_lib.reproduction.glance import anchor
 from mini_lib.reproduction.kanerva import cells as kanerva
@@ -27,7 +27,7 @@ from reproduction.samples import HOME as TABLE, cell, record
 
 ROOT = Path(__file__).parents[2]
 UNSAID = ledger.Ledger("esbn", ())  # a ledger without a detail
-WINGS = wings()
+PACKAGES = packages()
 
 
 def add(store, seed, accuracy, device="cpu: x", **settings):
@@ -40,9 +40,9 @@ def add(store, seed, accuracy, device="cpu: x", **settings):
 def papers():
     cells = [cell(column=f"m={m}", m=m) for m in (0, 50, 85, 95)]
     cells += [cell(variant="released images", x=1), cell("esbn.figure8", "RMTS", "m=0", m=8)]
-    wing = ModuleType("experiments")
-    wing.PAPER, wing.TITLE, wing.CELLS = "esbn", "A title", cells
-    return [wing]
+    package = ModuleType("experiments")
+    package.PAPER, package.TITLE, package.CELLS = "esbn", "A title", cells
+    return [package]
 
 
 @pytest.fixture
@@ -184,16 +184,16 @@ def test_a_run_that_shared_its_gpu_counts_for_its_part_of_the_hours(papers, tmp_
 
 
 def test_columns_stand_in_the_order_of_the_table_whatever_has_runs(tmp_path):
-    wing, store = ModuleType("experiments"), Records(tmp_path / "records")
-    wing.PAPER, wing.TITLE = "esbn", "A title"
-    wing.CELLS = [
+    package, store = ModuleType("experiments"), Records(tmp_path / "records")
+    package.PAPER, package.TITLE = "esbn", "A title"
+    package.CELLS = [
         cell(row=f"{name} + TCN", column=f"m={m}", m=m, model=name)
         for name in ("ESBN", "LSTM")
         for m in (0, 95)
     ]
     store.add(record(m=95, model="ESBN"), TABLE)
     store.add(record(m=0, model="LSTM"), TABLE)
-    page = write_pages(tmp_path, [wing], store)[0].read_text(encoding="utf-8")
+    page = write_pages(tmp_path, [package], store)[0].read_text(encoding="utf-8")
     assert "|  | m=0 | m=95 |" in page
     assert "|  | m=95 | m=0 |" not in page
 
@@ -332,7 +332,7 @@ def test_tables_have_the_papers_names():
 @pytest.fixture(scope="module")
 def real_comparisons():
     """All cells beside the committed records."""
-    return compare(list(chain.from_iterable(wing.CELLS for wing in WINGS)), Records())
+    return compare(list(chain.from_iterable(package.CELLS for package in PACKAGES)), Records())
 
 
 def test_the_counts_in_the_readme_are_those_of_the_records(real_comparisons):
@@ -375,13 +375,13 @@ def test_counts_need_their_place_in_the_readme():
 @pytest.fixture(scope="module")
 def real_pages(tmp_path_factory):
     """Of the committed records."""
-    return write_pages(tmp_path_factory.mktemp("pages"), WINGS, Records())
+    return write_pages(tmp_path_factory.mktemp("pages"), PACKAGES, Records())
 
 
 def test_the_real_pages_name_every_table_and_claim_and_link_to_the_books_pages(real_pages):
     text = real_pages[0].read_text(encoding="utf-8")
     assert [claim.id for claim in load_claims() if f"| {claim.id} |" not in text] == []
-    anchors = {cell.table.replace(".", "-") for wing in WINGS for cell in wing.CELLS}
+    anchors = {cell.table.replace(".", "-") for package in PACKAGES for cell in package.CELLS}
     assert set(re.findall(r"^\((.+)\)=$", text, re.M)) == anchors
     assert set(re.findall(r"\]\(#(.+?)\)", text)) == anchors
     contents = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
@@ -431,7 +431,7 @@ def test_every_printed_number_has_a_square_and_every_one_with_runs_a_point(real_
     assert sorted(points) == sorted(anchor(each.cell) for each in printed if each.ours.mean is not None)
     assert [
         text.count(f"- **{word}.**") for word in ("Reproduced", "Contradicted", "Undecided or untested")
-    ] == [len(WINGS)] * 3
+    ] == [len(PACKAGES)] * 3
 
 
 def test_a_cells_records_lie_in_the_file_that_is_linked_and_its_command_asks_for_that_cell(real_comparisons):

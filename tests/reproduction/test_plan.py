@@ -32,7 +32,9 @@ def build(settings, seed):
     batch = settings.get("batch", 32)
     sizes = {"examples": 10 * batch, "batch_size": batch, "epochs": settings["epochs"], "lr": 1.0}
     network = nn.LayerNorm(1)
-    return TrainingRun("key", "name", network, epoch=dict, loss=network, evaluate=network, **sizes)
+    return TrainingRun(
+        key="key", name="name", model=network, epoch=dict, loss=network, evaluate=network, **sizes
+    )
 
 
 def job(seed=1, **settings):

@@ -11,7 +11,7 @@ from torch import nn
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import RecordConflict, Records
-from mini_lib.reproduction.cli import STUDIES, WINGS, wing
+from mini_lib.reproduction.cli import PAPERS, STUDIES, package
 from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of, to_line
 from mini_lib.settings import settings_hash
 from mini_lib.training import Run
@@ -295,8 +295,8 @@ def test_every_run_on_record_has_the_hash_that_its_settings_have_today():
 
 
 def test_every_cell_asks_for_runs_by_the_hash_that_their_settings_have():
-    for name in (*WINGS, *STUDIES):
-        for each in wing(name).CELLS:
+    for name in (*PAPERS, *STUDIES):
+        for each in package(name).CELLS:
             assert settings_hash(own_form(each.settings)) == each.hash, each.id
 
 

@@ -1,1 +1,1 @@
-"""A package, since other wings' tests have files of the same names: `from scan import oracles`."""
+"""A package, since other papers' tests have files of the same names: `from scan import oracles`."""

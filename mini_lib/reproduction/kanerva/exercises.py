@@ -1,10 +1,7 @@
 """The exercises of the Kanerva chapters: what a right answer has to do."""
 
 import torch
-
-# Private, as PyTorch has no public way to see each operation.
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.overrides import TorchFunctionMode
 
 from mini_lib.kanerva.analysis import cosines, explained, sharing
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
@@ -546,14 +543,14 @@ def best_in_turn(answer) -> None:
         require(time(k) < least, f"{k:.3g} is not it for m = {m}: the time falls on one side of it.")
 
 
-class Largest(TorchDispatchMode):
-    """Notes the shortest side of the largest square that any operation makes."""
+class Largest(TorchFunctionMode):
+    """Notes the shortest side of the largest square that any function of PyTorch returns."""
 
     side = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
-        for each in tree_leaves(made):
+        for each in made if isinstance(made, tuple) else (made,):
             if isinstance(each, torch.Tensor) and each.dim() > 1:
                 self.side = max(self.side, min(each.shape[-2:]))
         return made

@@ -137,7 +137,7 @@ def test_rows_are_those_of_the_figures(variant):
     assert {s.machines for s in of_table("kanerva.fig4a", variant).values()} == {2, 3}
     bound = of_table("kanerva.fig2c", variant)
     assert {(s.task, s.total, s.items, s.dim) for s in bound.values()} == {("rgb", 60, 45, 100)}
-    assert {row: (s.machines, s.options) for row, s in bound.items()} == {
+    assert {row: (s.machines, s.to_dict().get("options", {})) for row, s in bound.items()} == {
         "k = 1": (1, {}),
         "k = 2": (2, {}),
         "k = 2, no gradient to r": (2, {"stop_grad_r": True}),

@@ -1,4 +1,4 @@
-"""What several figures of this wing are made of: rows of pictures, heat maps, lines in bands, dots over columns."""
+"""What several figures of this paper are made of: rows of pictures, heat maps, lines in bands, dots over columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -192,7 +192,7 @@ def against_machines(
 ) -> Figure:
     """Draw numbers against the number of machines: a dot for each run, a line through the means.
 
-    Panels are title -> name -> k -> one value a run; a k may have none. Names have the house's colours in order, or
+    Panels are title -> name -> k -> one value a run; a k may have none. Names have the book's colors in order, or
     their own.
     """
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
