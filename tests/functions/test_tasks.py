@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from mini_lib.functions import bounds
-from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.tasks import (
     KINDS,
     NOISE,
@@ -20,7 +19,6 @@ from mini_lib.functions.tasks import (
     positions,
     sample_curves,
 )
-from mini_lib.functions.transformer import MODELS
 from mini_lib.seeding import torch_rng
 
 HALF_WIDTH = 0.1732  # facts, section 1
@@ -200,12 +198,3 @@ def test_an_as_curve_is_a_batch_of_one(y):
     curve = inspect.unwrap(as_curve)(y)  # as a reader calls it: types are checked in tests alone
     assert curve.tolist() == [[0, 1, 4]]
     assert curve.dtype == torch.float32
-
-
-def test_numpys_integers_are_integers():
-    """Called as by a reader, whose types nobody checks."""
-    draw_curves, go_on = (inspect.unwrap(function) for function in (sample_curves, extrapolate))
-    curves = draw_curves(np.int64(3), np.int32(5), torch_rng(0), noise=np.float64(0.2))
-    assert curves.y.shape == (3, 5)
-    network = MODELS["relational"](dim=8, layers=1, heads=2)
-    assert go_on(network, curves.y, steps=np.int64(2)).point.shape == (3, 2)
