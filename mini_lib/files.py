@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -231,6 +232,7 @@ def _describe(part: object) -> Any:
         return {"class": kind, "arguments": {}}
     if isinstance(part, nn.Module | Callable):
         raise UsageError(f"{kind} is not of mini_lib, so the file could not say what it is; use torch.save")
+    part = part.item() if isinstance(part, np.generic) else part
     return list(map(_describe, part)) if isinstance(part, tuple | list) else part
 
 

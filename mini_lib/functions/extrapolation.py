@@ -52,8 +52,7 @@ def extrapolate(
     check_curves(y)
     check_positive_int(steps=steps)
     offset = torch.zeros_like(y[:, :1]) if model.sees_offset else y[:, :1]
-    weights = next(model.parameters(), y)
-    known = (y - offset).to(weights.dtype)  # [B, N]
+    known = (y - offset).to(next(model.parameters(), y).dtype)  # [B, N]
     kept = min(y.shape[1], model.about.get("settings", {}).get("observed", y.shape[1]))
     answers = []
     for _ in range(steps):

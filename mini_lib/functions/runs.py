@@ -54,8 +54,8 @@ class Settings(RunSettings):
         self.check_known(("model", "model", MODELS))
         self.check_positive_int("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
-        windowed = self.model.endswith("_window")
-        self.fill_options(MODELS[self.model], given=("window", *(() if windowed else WINDOW_OPTIONS)))
+        without = () if self.model.endswith("_window") else WINDOW_OPTIONS
+        self.fill_options(MODELS[self.model], given=("window", *without))
         if self.prefixes and self.options["mask"] == "none":
             raise UsageError("prefixes need a causal mask; with mask='none' give prefixes=False")
         if self.observed < SHORTEST:
@@ -103,8 +103,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
 def draw(settings: Settings, seed: int, epoch: int) -> Batch:
     """Draw the training curves of one epoch: observed points and the target. {"y": [100 B, N + 1]}"""
-    generator = torch_rng(seed, "curves", epoch)
-    return {"y": tasks.sample_curves(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
+    rng = torch_rng(seed, "curves", epoch)
+    return {"y": tasks.sample_curves(UPDATES * settings.batch_size, settings.observed + 1, rng).y}
 
 
 def loss_and_score(

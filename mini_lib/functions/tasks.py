@@ -112,9 +112,7 @@ def sample_curves(
         raise UsageError(
             f"generator has to be one such as torch.Generator().manual_seed(1), got {generator!r}"
         )
-    check_positive(time_scale=time_scale)
-    if noise != 0:
-        check_positive(noise=noise)
+    check_positive(time_scale=time_scale, **({"noise": noise} if noise != 0 else {}))
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
         kinds = torch.full((count,), KINDS.index(kind))

@@ -85,7 +85,7 @@ def summarize(estimates: Float[Tensor, "B E"]) -> tuple[Float[Tensor, "B"], Floa
 class FunctionTrace(NamedTuple):
     """The inside of a network that predicts y_{N+1}."""
 
-    answers: Float[Tensor, "B Q"]  #: to the queries, as `forward` returns them.
+    answers: Float[Tensor, "B Q"]  #: as `forward` returns them.
     estimates: Float[Tensor, "B E"]  #: of y_{N+1}: N in a relational network, one in a 1d one.
     point: Float[Tensor, "B"]  #: their median, the prediction.
     spread: Float[Tensor, "B"]  #: their sample standard deviation, 0 for one estimate.
@@ -185,6 +185,10 @@ class OneDTransformer(FunctionTransformer):
     """The comparison model of Garg et al. (2022): tokens (x_i, y_i), i = 1..N, and one query (x_{N+1}, 0).
 
     The answer to the query is the prediction of y_{N+1}. Options: see `FunctionTransformer`.
+
+    >>> network = OneDTransformer(dim=16, layers=2, heads=2, scale=1 / 20)
+    >>> network.predict(0.1 * torch.arange(1.0, 8.0)[None]).shape  # of one curve, the next value
+    torch.Size([1])
     """
 
     axes, sees_offset = 1, True

@@ -12,7 +12,6 @@ from mini_lib.functions.tasks import check_positive
 
 MASKS = ("causal", "strict", "none")
 GATES = ("renormalized", "post")
-PLATEAU = 2.0  # a of a new window; b follows from its length
 LENGTH = 10.0  # a b of a new window
 
 
@@ -100,7 +99,7 @@ class Window(nn.Module):
     def __init__(self, length: float = LENGTH, rate: float = 1.0):
         super().__init__()
         check_positive(length=length, rate=rate)
-        start = math.log(PLATEAU), math.log(length / PLATEAU)
+        start = math.log(2.0), math.log(length / 2.0)
         self.log_a, self.log_b = (nn.Parameter(torch.full((1, 1), s / rate)) for s in start)
         self.register_buffer("rate", torch.tensor(float(rate)))
 

@@ -162,9 +162,17 @@ for make in MODELS.values():
     compiled(y, prefixes=True).sum().backward()
     assert all(p.grad is not None for p in network.parameters())
 """
+NUMPY_INTEGERS = """
+import numpy as np, torch
+from mini_lib.functions import RelationalTransformer, extrapolate, sample_curves
+y = sample_curves(np.int64(3), np.int32(5), torch.Generator().manual_seed(1), noise=np.float64(0.2)).y
+network = RelationalTransformer(dim=np.int64(8), layers=np.int64(1), heads=np.int64(2))
+assert extrapolate(network, y, steps=np.int64(2)).point.shape == (3, 2)
+"""
 
 
 @pytest.mark.slow
-def test_compiles_without_a_break_in_the_graph():
-    """In a process of its own: PyTorch cannot compile the types that tests check."""
-    subprocess.run([sys.executable, "-c", COMPILED], check=True, timeout=300)
+@pytest.mark.parametrize("code", [COMPILED, NUMPY_INTEGERS], ids=["compiled", "numpy integers"])
+def test_what_works_without_the_types_that_tests_check(code):
+    """Compilation without a break in the graph, and NumPy's integers, in a process of its own."""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
