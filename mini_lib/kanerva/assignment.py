@@ -216,7 +216,7 @@ class EvenAssignment(GivenAssignment):
 
     def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
         """The same, when generating."""
-        return weights_from_eta(self.eta.expand_as(noise))
+        return self.weights(noise, h)
 
     def divergence(self, features: Features, h: Hidden) -> Features:
         """0, as r is no random variable."""

@@ -54,6 +54,7 @@ class ConvEncoder(ImageNetwork):
     `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), or "stride2", strides of 2 instead of the
     paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
 
+    >>> import torch
     >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
     torch.Size([2, 45, 50])
     """
@@ -98,7 +99,12 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualEncoder(ImageNetwork):
-    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites)."""
+    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites).
+
+    >>> import torch
+    >>> ResidualEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
+    torch.Size([2, 45, 50])
+    """
 
     CHANNELS = (32, 64)
     UNITS = 128
@@ -118,7 +124,12 @@ class ResidualEncoder(ImageNetwork):
 
 
 class MLPEncoder(ImageNetwork):
-    """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
+    """All pixels, 256 units with ReLU, the code: for small images, not the paper's.
+
+    >>> import torch
+    >>> MLPEncoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 1, 8, 8)).shape
+    torch.Size([2, 45, 50])
+    """
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
@@ -134,6 +145,10 @@ class ConvDecoder(ImageNetwork):
 
     Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
     off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise.
+
+    >>> import torch
+    >>> ConvDecoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 50)).shape
+    torch.Size([2, 45, 1, 28, 28])
     """
 
     decodes = True
@@ -158,7 +173,12 @@ class ConvDecoder(ImageNetwork):
 
 
 class MLPDecoder(ImageNetwork):
-    """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
+    """The code, 256 units with ReLU, all pixels: for small images, not the paper's.
+
+    >>> import torch
+    >>> MLPDecoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 50)).shape
+    torch.Size([2, 45, 1, 8, 8])
+    """
 
     decodes = True
 

@@ -89,9 +89,7 @@ class Settings(RunSettings):
         _require(self.balance_until >= 0, "balance_until has to be an integer from 0")
         _require(self.balance or not self.balance_until, "balance_until needs balance, the weight that fades")
         balanced = self.machines > 1 and learned
-        _require(
-            balanced or not self.balance, "balance is for two or more machines whose weights are learned"
-        )
+        _require(balanced or not self.balance, "balance is for 2 or more machines that learn their weights")
         _require(not sprites or self.size in dsprites.SIZES, f"sprites have {sizes} pixels a side: size")
         _require(not sprites or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2")
         _require(not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only")

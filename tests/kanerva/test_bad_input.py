@@ -166,7 +166,7 @@ RUNS = [
     (run(balance=1.0, balance_until=-1), "balance_until has to be an integer from 0"),
     (run(balance_until=10), "balance_until needs balance"),
     *(
-        (run(**{"balance": 1.0} | changes), "two or more machines whose weights are learned")
+        (run(**{"balance": 1.0} | changes), "2 or more machines that learn their weights")
         for changes in (
             {"machines": 1},
             {"options": {"assignment": "even"}},
