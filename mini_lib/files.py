@@ -8,11 +8,11 @@ import errno
 import importlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -53,7 +53,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """
     temporary = None
     try:
-        temporary = _temporary_path(path)
+        temporary = temporary_path(path)
         write(temporary)
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
@@ -63,7 +63,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _temporary_path(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """A temporary file next to `path`; makes the folder. OSError if the file could not be moved to `path`."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EEXIST, "it is there and is no file (a folder or a device)")
@@ -78,28 +78,6 @@ def not_written(path: Path, error: Exception) -> OSError:
         f"could not write {path}: {error}. {remedy} and run the same command again; "
         "what was written before is as it was"
     )
-
-
-def check_folder(folder: Path, what: str) -> None:
-    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
-    try:
-        if folder.is_file():
-            raise OSError("it is a file")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise OSError(f"cannot write {what} to {folder}: {error}; name another folder") from error
-
-
-def check_target(path: Path) -> None:
-    """Raise OSError now, rather than after hours of training, if `write_atomically` could not write this file."""
-    try:
-        temporary = _temporary_path(path)
-        temporary.touch()
-        temporary.unlink()
-    except OSError as error:
-        raise not_written(path, error) from error
 
 
 def read_checkpoint(path: Path) -> dict:
@@ -171,8 +149,7 @@ def save_network(network: Module, path: Path, **about: Any) -> None:
 def load(path: Path | str) -> nn.Module:
     """A network that was saved by `network.save(path)`, or by `mini-lib weights`; in evaluation mode, on the CPU.
 
-    >>> import tempfile
-    >>> from mini_lib import ESBN, load
+    >>>     >>> from mini_lib import ESBN, load
     >>> network = ESBN(features=8, classes=2, hidden=16, key_size=4)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     network.save(f"{folder}/mine.safetensors", trained_on="my problems")
@@ -231,6 +208,7 @@ def _describe(part: object) -> Any:
         return {"class": kind, "arguments": {}}
     if isinstance(part, nn.Module | Callable):
         raise UsageError(f"{kind} is not of mini_lib, so the file could not say what it is; use torch.save")
+    part = part.item() if isinstance(part, np.generic) else part
     return list(map(_describe, part)) if isinstance(part, tuple | list) else part
 
 

@@ -12,15 +12,8 @@ from mini_lib.errors import UsageError
 from mini_lib.module import check_floats
 
 
-def scaled(size: int, width: float) -> int:
-    """Scale a layer's size by `width`, in steps of 16 units so that 8 attention heads always divide it."""
-    if not 0 < width < math.inf:
-        raise UsageError(f"width has to be a finite number above 0, got {width!r}")
-    return size if width == 1 else max(16, 16 * round(size * width / 16))
-
-
 def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) -> nn.Linear:
-    """Make a linear layer with zero bias and the named weight initialisation.
+    """Make a linear layer with zero bias and the named weight initialization.
 
     "kaiming" is normal by fan in, for ReLU; "xavier" normal with gain 1; "xavier_tanh" the same with gain 5/3.
 

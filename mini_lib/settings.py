@@ -124,12 +124,6 @@ def run_key(settings: dict, seed: int) -> str:
     return f"{settings_hash(settings)}-s{seed}"
 
 
-def own_options(model: str, make: Callable, options: Mapping[str, object], known: Iterable[str]) -> dict:
-    """The options, whose names are checked."""
-    check_names(f"option of {model}", options, known)
-    return dict(options)
-
-
 @dataclass(frozen=True)
 class RunSettings:
     """What a run is, but for its seed.

@@ -5,14 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.func import functional_call, stack_module_state
 from torch.nn.utils import parameters_to_vector
 
-from mini_lib.cuda_graphs import WARM_UP, side_stream
+from mini_lib.cuda_graphs import WARM_UP
 from mini_lib.devices import use_precision
-from mini_lib.functions.models.network import layout
-from mini_lib.functions.models.transformer import Block
-from mini_lib.functions.models.window import Gate
 from mini_lib.layers import dropout_masks
 from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
@@ -54,30 +50,6 @@ def test_a_stack_learns_as_each_alone(name):
                 if parameter.grad is not None:
                     off = (stack.params[key].grad[i] - parameter.grad).norm()
                     assert off <= 1e-3 * parameter.grad.norm() + 1e-6, key
-
-
-@pytest.mark.parametrize("masks", [None, (2, 1, 1), (2, 1, 8)], ids=["shared", "a window", "own windows"])
-def test_stacked_attention_of_the_the_size_in_the_paper_equals_the_formula(masks):
-    """Answers and gradients, the mask's too if it learns; 21 tokens are no multiple of what kernels like."""
-    blocks = [Block(dim=256, heads=8).to(GPU) for _ in range(2)]
-    params = stack_module_state(blocks)[0]
-    rng = torch_rng(1, "attention", device=GPU)
-    x = torch.randn(2, 5, 21, 256, generator=rng, device=GPU)
-    later = torch.ones(21, 21, dtype=torch.bool, device=GPU).triu(1)
-    factor = torch.randn(*(masks or (1, 1)), 21, 21, generator=rng, device=GPU)
-    learned = [] if masks is None else [factor.requires_grad_()]
-
-    def read(trace: bool) -> list[torch.Tensor]:
-        def one(params: dict, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-            return functional_call(blocks[0], (params, {}), (x, Gate(bias, None)), {"trace": trace})[0]
-
-        bias = factor.masked_fill(later, -torch.inf)
-        out = torch.vmap(one, in_dims=(0, 0, None if masks is None else 0))(params, x, bias)
-        return [out, *torch.autograd.grad(out.square().sum(), [*params.values(), *learned])]
-
-    with use_precision("fp32", GPU):
-        for fused, formula in zip(read(trace=False), read(trace=True), strict=True):
-            assert (fused - formula).norm() <= 1e-4 * formula.norm()
 
 
 @pytest.mark.parametrize("record", [False, True])
@@ -129,19 +101,6 @@ def test_a_replay_gives_the_gradients_of_its_batch(name, networks):
     recorded, plain = recorded_and_plain(lambda: [build(name, seed) for seed in range(1, networks + 1)])
     for update in (1, 2, 0):
         check_same(recorded, plain, recorded.batch(update % recorded.first.updates))
-
-
-def test_a_recording_keeps_what_it_reads():
-    """Tables that a network keeps may be dropped, as an extrapolation does; their place is soon another's."""
-    layout.cache_clear()  # so that they are made on the stream of the recording
-    recorded, plain = recorded_and_plain(lambda: [build("functions relational")])
-    layout.cache_clear()
-    torch.cuda.synchronize()
-    with torch.cuda.stream(side_stream(GPU)):
-        litter = [torch.full((size,), 7, dtype=torch.uint8, device=GPU) for size in range(1, 9000, 9)]
-    torch.cuda.synchronize()
-    check_same(recorded, plain, recorded.batch(0))
-    assert len(litter) == 1000
 
 
 def test_a_batch_of_another_size_is_computed_as_it_is():

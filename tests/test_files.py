@@ -14,9 +14,10 @@ from safetensors.torch import save_file
 from torch import nn
 
 from mini_lib.errors import CorruptFileError, UsageError
-from mini_lib.files import TRAINED, check_target, load, load_weights, save_weights, trained, write_atomically
+from mini_lib.files import TRAINED, load, load_weights, save_weights, trained, write_atomically
 from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
+from mini_lib.reproduction.records import check_target
 from mini_lib.seeding import seeded
 
 # ------------------------------------------------------------------------------------ any file

@@ -12,10 +12,11 @@ from other_device import OTHER, OtherDevice
 from scan.networks import FORMS as SCAN_FORMS
 from scan.runs import small
 
-from mini_lib.esbn.models import ENCODERS, MODELS as ESBN
-from mini_lib.functions.models import MODELS as FUNCTIONS
-from mini_lib.grid.models import MODELS as GRID
-from mini_lib.kanerva.models import MODELS as KANERVA
+from mini_lib.esbn.network import ENCODERS
+from mini_lib.esbn.runs import MODELS as ESBN
+from mini_lib.functions.transformer import MODELS as FUNCTIONS
+from mini_lib.grid.networks import MODELS as GRID
+from mini_lib.kanerva.network import MODELS as KANERVA
 from mini_lib.reproduction.cli import package
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan import runs as scan_runs, tasks

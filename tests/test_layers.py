@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.layers import LSTMCell, linear, scaled, sinusoidal_positions
+from mini_lib.layers import LSTMCell, linear, sinusoidal_positions
 
 
 def test_lstm_cell_is_torchs():
@@ -22,13 +22,6 @@ def test_positions_are_those_of_vaswani():
     for t, i in [(0, 0), (3, 0), (3, 1), (8, 64), (8, 127)]:
         angle = t / 10_000 ** (2 * (i // 2) / 128)
         assert table[t, i] == pytest.approx(np.cos(angle) if i % 2 else np.sin(angle), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("size", "width", "units"), [(512, 1.0, 512), (257, 1.0, 257), (512, 0.125, 64), (128, 0.01, 16)]
-)
-def test_scaled_sizes_stay_divisible_by_the_heads(size, width, units):
-    assert scaled(size, width) == units
 
 
 @pytest.mark.parametrize(

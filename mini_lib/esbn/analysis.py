@@ -1,4 +1,4 @@
-"""What is measured inside a trained ESBN: its keys, and what can be read from them (A.6)."""
+"""Analysis of a trained ESBN: its keys, and what can be decoded from them (A.6)."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,14 @@ from sklearn.decomposition import PCA
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from mini_lib.esbn.models import ESBN, Network
+from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import Network
 from mini_lib.esbn.tasks import Problems
 from mini_lib.seeding import numpy_rng, seeded
 
 ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
+CHUNK = 500  # problems that are run at once
 
 
 class Keys(NamedTuple):
@@ -22,42 +25,51 @@ class Keys(NamedTuple):
     #: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
     written: Float[Tensor, "N S K"]
     retrieved: Float[Tensor, "N T K"]  #: k_r without its confidence, gated, at steps 1..T; zero at the first.
-    #: the gated confidence that came with it; zeros where the variant has none.
-    confidence: Float[Tensor, "N T"]
+    confidence: Float[Tensor, "N T"]  #: the gated confidence in k_r; zeros where the variant has none.
 
 
 @torch.no_grad()
-def collect_keys(model: Network, images: Float[Tensor, "P 32 32"], problems: Problems) -> Keys:
-    """Run the network over problems, on its own device, and keep on the CPU the keys it writes and retrieves."""
-    core = model.core
+def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | None = None) -> Keys:
+    """Keys, on the CPU, that an ESBN writes and retrieves on problems of any task; it runs on its own device.
+
+    `network` is an ESBN behind an encoder, in a `Network`, or bare. `images` are the images, or for a bare ESBN the
+    embeddings, of all problems, [N, T, *image]; or with `problems` a pool, [P, *image], that their ids refer to.
+
+    >>> collect_keys(ESBN(features=8, key_size=16), torch.randn(20, 5, 8)).written.shape
+    torch.Size([20, 6, 16])
+    """
+    core = network.core if isinstance(network, Network) else network
     if not isinstance(core, ESBN):
-        raise TypeError(f"only an ESBN has keys, this network has a {type(core).__name__}")
-    device = next(model.parameters()).device
-    images = images.to(device)
-    written, retrieved, confidence = [], [], []
-    for ids in problems.ids.split(500):
-        trace = core.trace(model.embed(images, ids.to(device)))
-        size = trace.keys_written.shape[-1]
+        raise UsageError(f"only an ESBN has keys, this network is a {type(core).__name__}")
+    if not isinstance(problems, Problems | None):
+        raise UsageError(f"problems are Problems, such as `data.train`, got {type(problems).__name__}")
+    device, traces = next(network.parameters()).device, []
+    whole = network if isinstance(network, Network) else Network(nn.Identity(), nn.Identity(), core)
+    pool = () if problems is None else (images.to(device),)
+    for part in (images if problems is None else problems.ids).split(CHUNK):
+        trace = core.trace(whole.embed(*pool, part.to(device)))
         reads = trace.keys_retrieved[:, :-1]
-        written.append(trace.keys_written)
-        retrieved.append(reads[..., :size])
-        confidence.append(reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0]))
-    return Keys(*(torch.cat(parts).cpu() for parts in (written, retrieved, confidence)))
+        size = trace.keys_written.shape[-1]
+        confidence = reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0])
+        traces.append((trace.keys_written, reads[..., :size], confidence))
+    return Keys(*(torch.cat(parts).cpu() for parts in zip(*traces, strict=True)))
 
 
 def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
     """The first two principal components of the keys written at steps 1..T (Figure 9).
 
-    The authors' code fits them on written keys only; the paper's text says written and retrieved, which
-    `retrieved` does. Give the keys of the training and of the test problems.
+    The figure has the keys of training and test problems. The authors' code fits written keys only; with `retrieved`
+    those are added, as in the paper's text.
     """
+    if not keys or not all(isinstance(each, Keys) for each in keys):
+        raise UsageError("a plane is fitted to Keys, as `collect_keys` returns them")
     sets = [k.written[:, :-1] for k in keys] + ([k.retrieved for k in keys] if retrieved else [])
-    return PCA(n_components=2).fit(np.concatenate([part.flatten(0, 1).cpu().numpy() for part in sets]))
+    return PCA(n_components=2).fit(torch.cat([part.detach().flatten(0, 1).cpu() for part in sets]).numpy())
 
 
 def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"]:
-    """Keys as points of the plane."""
-    points = plane.transform(keys.reshape(-1, keys.shape[-1]).cpu().numpy())
+    """Points of the plane for keys."""
+    points = plane.transform(keys.detach().reshape(-1, keys.shape[-1]).cpu().numpy())
     return points.reshape(*keys.shape[:-1], 2)
 
 
@@ -66,9 +78,7 @@ def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     first, later = problems.ids[:, :ROW1], problems.ids[:, ROW1:]
     again = later[:, None, :] == first[:, :, None]
     if not again.any(dim=-1).all():
-        raise ValueError(
-            "an object of the first row never comes back; this analysis is for distribution-of-three"
-        )
+        raise UsageError("an object of the first row never reappears; this is for distribution-of-three")
     return ROW1 + again.int().argmax(dim=-1)
 
 
@@ -83,10 +93,11 @@ def decode_steps(
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
     """Nearest-centroid decoding of the step at which a key was written.
 
-    Each key of the test problems gets the step whose mean key in the training problems is nearest. Give retrieved
-    keys as `test` to ask at which step they were written. What comes back is the share of each step's test keys that
-    are decoded right, and the confusion matrix (rows: true step).
+    Each test key is assigned to the step whose mean training key is nearest; `test` may also be retrieved keys.
+    Returns the accuracy at each step, and the confusion matrix (rows: true step).
     """
+    if train.shape[1:] != test.shape[1:]:
+        raise UsageError(f"keys of the same steps are compared, got {[*train.shape]} and {[*test.shape]}")
     centroids = train.mean(dim=0).expand(len(test), -1, -1)
     decoded = torch.cdist(test, centroids).argmin(dim=-1)
     confusion = one_hot(decoded, train.shape[1]).double().mean(dim=0).cpu().numpy()
@@ -94,7 +105,7 @@ def decode_steps(
 
 
 def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
-    """Share of the variance that lies along the one best direction: 1 for points on a straight line."""
+    """Share of the variance along the first principal component: 1 for points on a straight line."""
     values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
     return (values[0] / values.sum()).item()
 
@@ -105,10 +116,9 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     The second row is the first in another order, its last object the answer; the choices are four distinct
     objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
     """
-    if len(row) != ROW1 or not set(row) <= {0, 1, 2}:
-        raise ValueError(f"row {row} is not three of the objects 0, 1 and 2, as (0, 0, 1) is for A A B")
-    if len(pool) < 4:
-        raise ValueError(f"a problem needs 4 images to choose from, the pool has {len(pool)}")
+    check_positive_int(size=size)
+    if len(row) != ROW1 or not set(row) <= {0, 1, 2} or len(pool) < 4:
+        raise UsageError(f"a row is three of 0, 1 and 2, of 4 images or more; got {row}, {len(pool)} images")
     rng = numpy_rng(seed, "doubled", *row)
     four = rng.permuted(np.tile(pool.cpu().numpy(), (size, 1)), axis=1)[:, :4]
     first = four[:, list(row)]
@@ -117,8 +127,8 @@ def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: in
     return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
 
 
-def randomise(module: nn.Module, seed: int, std: float = 0.3) -> None:
-    """Replace all parameters by normal noise, to ask what a network can do whatever its weights."""
+def randomize(module: nn.Module, seed: int, std: float = 0.3) -> None:
+    """Replace all parameters by normal noise, to test what a network can do whatever its weights."""
     with torch.no_grad(), seeded(seed, "randomise"):
         for parameter in module.parameters():
             parameter.normal_(std=std)

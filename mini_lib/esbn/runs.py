@@ -1,58 +1,74 @@
-"""A run of the ESBN paper: its settings, and the problems, the network and the loss that they make up (A.4)."""
+"""Runs of the ESBN paper: settings, and the problems, the network, the loss and the test that they make up (A.4)."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.datasets import glyphs
 from mini_lib.errors import check_names
-from mini_lib.esbn.evaluation import evaluate
-from mini_lib.esbn.models import ENCODERS, GIVEN, MODELS, build_network
-from mini_lib.esbn.tasks import PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import ENCODERS, Network, TemporalContextNorm
+from mini_lib.esbn.recurrent_baselines import LSTM, MNM, NTM
+from mini_lib.esbn.relational_baselines import PrediNet, RelationNet, TemporalRelationNet, Transformer
+from mini_lib.esbn.tasks import BALANCES, PROBLEMS, TASKS, Problems, check_regime, get_task, make_problems
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "esbn"
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "esbn": ESBN,
+    "esbn_no_confidence": partial(ESBN, confidence=False),
+    "esbn_default_memory": partial(ESBN, confidence=False, default_memory=True),
+    "transformer": Transformer,
+    "ntm": NTM,
+    "mnm": MNM,
+    "lstm": LSTM,
+    "predinet": PrediNet,
+    "rn": RelationNet,
+    "trn": TemporalRelationNet,
+}
+GIVEN = ("features", "classes", "length")  # arguments that the task or the encoder sets
+TEST_BATCH = 100  # the paper's accuracy is the mean over test batches of this size
 
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed."""
+    """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
     HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
     task: str  #: a key of `tasks.TASKS`.
     m: int  #: images withheld from training.
-    model: str  #: a key of `models.MODELS`.
-    tcn: bool  #: with temporal context normalisation.
+    model: str  #: a key of `MODELS`.
+    tcn: bool  #: with temporal context normalization.
     lr: float  #: learning rate.
     epochs: int  #: passes over the training set.
-    encoder: str = "conv"  #: "conv", "mlp" or "rand".
+    encoder: str = "conv"  #: a key of `network.ENCODERS`.
     images: str = "rendered"  #: "rendered" (embedded) or "released" (the authors', from the data folder).
     train_size: int = PROBLEMS  #: training problems wanted.
     test_size: int = PROBLEMS  #: test problems wanted.
     balance: str = "released"  #: "released" or "paper"; see `tasks.make_problems`.
     batch_size: int = 32  #: problems in a batch, B.
-    #: named options of the network, its sizes among them; see `models`.
-    options: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)  #: arguments of the model's constructor.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
-        task = get_task(self.task)
-        check_regime(task, self.m)
+        check_regime(get_task(self.task), self.m)
         self.check_known(
             ("model", "model", MODELS),
             ("encoder", "encoder", ENCODERS),
             ("image source", "images", ("rendered", "released")),
-            ("balance", "balance", ("released", "paper")),
+            ("balance", "balance", BALANCES),
         )
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
@@ -62,17 +78,19 @@ class Settings(RunSettings):
         """Network, task and withheld images."""
         return f"{self.model}{'' if self.tcn else ' without TCN'}, {self.task}, m={self.m}"
 
-    def network(self) -> nn.Module:
+    def network(self) -> Network:
         """A fresh network, from torch's global generator."""
-        task = get_task(self.task)
-        own = {"encoder": self.encoder, "tcn": self.tcn} | self.options
-        return build_network(self.model, classes=task.classes, windows=task.windows, **own)
+        task, make = get_task(self.task), MODELS[self.model]
+        length = {"length": task.length} if "length" in inspect.signature(make).parameters else {}
+        core = make(classes=task.classes, **length, **self.options)
+        norm = TemporalContextNorm(core.features, task.windows) if self.tcn else nn.Identity()
+        return Network(ENCODERS[self.encoder](core.features), norm, core)
 
 
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
     """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
-    own = {"task": task, "m": m, "model": model, "tcn": tcn}
     check_names("model", [model], MODELS)
+    own = {"task": task, "m": m, "model": model, "tcn": tcn}
     schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
     return Settings.make(own | schedule, changes)
 
@@ -84,32 +102,24 @@ def learning_rate(task: str, model: str, tcn: bool) -> float:
 
 
 def epochs(task: str, m: int, model: str) -> int:
-    """Training epochs (Tables 6-8). For an m between the paper's the next smaller one's are taken."""
+    """Training epochs (Tables 6-8); an m between the paper's has those of the next smaller one."""
     check_regime(get_task(task), m)
-    default = {
-        "same_different": {0: 50, 95: 100},
-        "rmts": {0: 50, 95: 200},
-        "distribution_of_three": {0: 50, 95: 150},
-        "identity_rules": {0: 50},
-    }
+    usual = {"same_different": (50, 100), "rmts": (50, 200), "distribution_of_three": (50, 150)}
     longer = {
-        ("distribution_of_three", "predinet"): {0: 100, 95: 150},
-        ("distribution_of_three", "rn"): {0: 150, 95: 800},
-        ("identity_rules", "predinet"): {0: 100, 95: 150},
-        ("identity_rules", "rn"): {0: 100, 95: 150},
-        ("identity_rules", "transformer"): {0: 100, 95: 150},
+        ("distribution_of_three", "predinet"): (100, 150),
+        ("distribution_of_three", "rn"): (150, 800),
+        ("identity_rules", "predinet"): (100, 150),
+        ("identity_rules", "rn"): (100, 150),
+        ("identity_rules", "transformer"): (100, 150),
     }
-    schedule = longer.get((task, model), default[task])
-    return schedule[max(start for start in schedule if start <= m)]
-
-
-# ------------------------------------------------------------------------------------------------ one run
+    below_95, from_95 = longer.get((task, model), usual.get(task, (50, 50)))
+    return below_95 if m < 95 else from_95
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
     """A run's problems, network, loss and test, ready to be trained.
 
-    The problems depend on task, m and seed alone, so that networks of one seed meet the same problems.
+    The problems depend on task, m and seed alone, so that all networks of a seed are trained on the same ones.
     """
     Settings.check_is(settings)
     sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
@@ -121,7 +131,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         seed,
         model,
         epoch=partial(shuffled, data.train, seed),
-        examples=len(data.train.answers),
+        examples=len(data.train),
         loss=loss,
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},
@@ -138,25 +148,41 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     )
 
 
-def data_source(settings: Settings) -> str:
-    """Which pictures a run sees, as its record says it."""
-    return settings.images
-
-
 def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
     """The training problems in the order of one epoch."""
-    order = torch.randperm(len(problems.answers), generator=torch_rng(seed, "order", epoch))
-    return {"where": problems.ids[order], "answer": problems.answers[order]}
+    order = torch.randperm(len(problems), generator=torch_rng(seed, "order", epoch))
+    return {"ids": problems.ids[order], "answers": problems.answers[order]}
 
 
-def loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+def loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
-    logits, extra = apply(batch["images"], batch["where"], aux=True)
-    accuracy = 100 * (logits.argmax(dim=-1) == batch["answer"]).float().mean()
-    return F.cross_entropy(logits, batch["answer"]) + extra, accuracy
+    logits, extra = model.forward_with_loss(batch["images"], batch["ids"])
+    accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
+    return F.cross_entropy(logits, batch["answers"]) + extra, accuracy
 
 
 def dedupe_batch(batch: Batch) -> Batch:
-    """Keep only the images that the batch shows, so that each is encoded once."""
-    shown, where = torch.unique(batch["where"], return_inverse=True)
-    return batch | {"images": batch["images"][shown], "where": where}
+    """Keep only the images that occur in the batch, so that each is encoded once."""
+    shown, ids = torch.unique(batch["ids"], return_inverse=True)
+    return batch | {"images": batch["images"][shown], "ids": ids}
+
+
+def evaluate(model: nn.Module, images: Float[Tensor, "P ..."], problems: Problems) -> dict[str, float]:
+    """Test accuracy in percent, as the mean over batches of 100, and mean cross-entropy."""
+    logits, answers = predict(model, images, problems), problems.answers.cpu()
+    right = 100 * (logits.argmax(dim=-1) == answers).float()
+    batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
+    return {
+        "test_accuracy": sum(batches) / len(batches),
+        "test_loss": F.cross_entropy(logits, answers).item(),
+    }
+
+
+@torch.no_grad()
+def predict(
+    model: nn.Module, images: Float[Tensor, "P ..."], problems: Problems, batch_size: int = 1000
+) -> Float[Tensor, "N C"]:
+    """The logits of every problem, on the CPU; the model runs on its own device."""
+    device = next(model.parameters()).device
+    images = images.to(device)
+    return torch.cat([model(images, ids.to(device)).cpu() for ids in problems.ids.split(batch_size)])

@@ -1,50 +1,51 @@
-"""The four tasks of the ESBN paper (section 2, A.2): problems are rows of image numbers and an answer.
+"""The four tasks of the ESBN paper (section 2, A.2): problems are rows of image ids and an answer.
 
-Every task's problems are counted, so a problem is drawn by drawing its number: `arrangement` turns a number
-into an ordered choice of distinct images, and what is left of the number says the rest (which side the match
-is on, how the row is permuted). Nothing is enumerated that is not used.
+Every task's problems are counted, so a problem is drawn by drawing its number: `unrank_permutation` turns it into an
+ordered choice of distinct images, and the rest of the number is the rest of the problem (the side of the match, the
+permutation of a row).
 """
 
 import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names, check_positive_int, is_int
 from mini_lib.seeding import numpy_rng
 
 IMAGES = 100
 PROBLEMS = 10_000
+MAX_PROBLEMS = 1_000_000  # drawing more would take minutes and gigabytes
 ENUMERATE_BELOW = 50  # with fewer images than this the authors sample from the whole space of problems
+BALANCES = ("released", "paper")
 
 
-class Problems(NamedTuple):
-    """A set of N problems, as rows of images' numbers; `pool[problems.ids]` are the images of a pool."""
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """N problems as rows of image ids, a data set for a `DataLoader`; `pool[problems.ids]` are images of a pool."""
 
-    ids: Int[Tensor, "N T"]  #: the image, 0..99, that stands at each step.
+    ids: Int[Tensor, "N T *parts"]  #: the image, 0..99, at each step.
     answers: Int[Tensor, "N"]  #: the right answer, 0..C-1.
 
-    def to(self, device: torch.device | str) -> "Problems":
-        """The same problems on a device."""
-        return Problems(self.ids.to(device), self.answers.to(device))
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __getitem__(self, which: int | slice | Tensor) -> tuple[Tensor, Tensor]:
+        return self.ids[which], self.answers[which]
 
 
-class TaskData(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class TaskData:
     """Training and test problems of one run, and the images that each may use (sorted ids)."""
 
-    train: Problems  #: what the network learns from.
-    test: Problems  #: what it is asked in the end.
-    train_images: Int[Tensor, "P"]  #: images that training problems may show.
-    test_images: Int[Tensor, "_"]  #: images that test problems show.
-
-    def to(self, device: torch.device | str) -> "TaskData":
-        """The same data on a device."""
-        return TaskData(*(part.to(device) for part in self))
+    train: Problems
+    test: Problems
+    train_images: Int[Tensor, "P"]
+    test_images: Int[Tensor, "_"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Task:
     title: str  #: as in prose.
     length: int  #: T, images in a problem.
     classes: int  #: C, possible answers.
-    windows: tuple[int, ...]  #: windows of temporal context normalisation (section 3.1), as lengths.
+    windows: tuple[int, ...]  #: windows of temporal context normalization (section 3.1), as lengths.
     regimes: tuple[int, ...]  #: the paper's m, numbers of images withheld from training.
     minimum: int  #: the fewest images that make a problem.
 
@@ -71,10 +72,9 @@ TASKS = {
 }
 
 
-def get_task(name: str) -> Task:
+def get_task(name: object) -> Task:
     """The task of that name; UsageError with the nearest name otherwise."""
-    if name not in TASKS:
-        raise unknown_name_error("task", name, TASKS)
+    check_names("task", [name], TASKS)
     return TASKS[name]
 
 
@@ -98,45 +98,48 @@ def make_problems(
     >>> data = make_problems("distribution_of_three", m=95, seed=1)
     >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()
     (torch.Size([360, 9]), torch.Size([360]), [25, 39, 52, 65, 77])
-    >>> images = torch.rand(100, 32, 32)  # of one's own
-    >>> loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*data.train), batch_size=32)
-    >>> for ids, answers in loader:
-    ...     problems = images[ids]
-    >>> problems.shape, answers.shape
-    (torch.Size([8, 9, 32, 32]), torch.Size([8]))
+    >>> images, loader = torch.rand(100, 32, 32), torch.utils.data.DataLoader(data.train, batch_size=40)
+    >>> [(images[ids].shape, answers.shape) for ids, answers in loader][0]
+    (torch.Size([40, 9, 32, 32]), torch.Size([40]))
     """
-    spec = get_task(task)
-    if balance not in ("released", "paper"):
-        raise unknown_name_error("balance", balance, ("released", "paper"))
-    check_regime(spec, m)
+    check_regime(get_task(task), m)
+    check_names("balance", [balance], BALANCES)
+    check_positive_int(train_size=train_size, test_size=test_size)
+    if max(train_size, test_size) > MAX_PROBLEMS:
+        raise UsageError(f"at most {MAX_PROBLEMS:,} problems are drawn, got {max(train_size, test_size):,}")
+    m, train_size, test_size = int(m), int(train_size), int(test_size)  # which may be NumPy's
     rng = numpy_rng(seed, "problems", task, m)
     order = rng.permutation(IMAGES)
-    train_pool, test_pool = (order[m:], order[:m]) if m else (order, order)
-    if m == 0:
-        train, test = _disjoint(rng, task, order, train_size, test_size)
+    if m:
+        pools = order[m:], order[:m]
+        few = IMAGES - m < ENUMERATE_BELOW and (task, balance) != ("rmts", "paper")
+        train = (SAMPLE | OF_FEW if few else SAMPLE)[task](rng, IMAGES - m, train_size)
+        test = SAMPLE[task](rng, m, test_size)
     else:
-        few = len(train_pool) < ENUMERATE_BELOW and (task, balance) != ("rmts", "paper")
-        train = (SAMPLE | OF_FEW if few else SAMPLE)[task](rng, train_pool, train_size)
-        test = SAMPLE[task](rng, test_pool, test_size)
-    pools = (torch.from_numpy(np.sort(pool)) for pool in (train_pool, test_pool))
-    return TaskData(_tensors(train), _tensors(test), *pools)
+        pools = order, order
+        train, test = _disjoint(rng, task, train_size, test_size)
+    sets = (
+        Problems(torch.from_numpy(pool[rows[:, :-1]]), torch.from_numpy(rows[:, -1].copy()))
+        for pool, rows in zip(pools, (train, test), strict=True)
+    )
+    return TaskData(*sets, *(torch.from_numpy(np.sort(pool)) for pool in pools))
 
 
-def check_regime(task: Task, m: int) -> None:
+def check_regime(task: Task, m: object) -> None:
     """Raise UsageError unless m leaves enough images to train on and to test on."""
     most = IMAGES - task.minimum
-    if isinstance(m, bool) or not isinstance(m, int) or not (m == 0 or task.minimum <= m <= most):
+    if not is_int(m) or not (m == 0 or task.minimum <= m <= most):
         raise UsageError(
             f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
             f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
         )
 
 
-def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
-    """The ordered choices of k distinct items out of 0..n-1 with these numbers, 0 <= number < perm(n, k). [N, k]"""
-    chosen = np.empty((len(number), 0), dtype=np.int64)
+def unrank_permutation(rank: np.ndarray, n: int, k: int) -> np.ndarray:
+    """The ordered choices of k distinct items out of 0..n-1 with these ranks, 0 <= rank < perm(n, k). [N, k]"""
+    chosen = np.empty((len(rank), 0), dtype=np.int64)
     for i in range(k):
-        number, item = np.divmod(number, n - i)
+        rank, item = np.divmod(rank, n - i)
         for earlier in np.sort(chosen, axis=1).T:
             item = item + (item >= earlier)
         chosen = np.column_stack([chosen, item])
@@ -145,11 +148,10 @@ def arrangement(number: np.ndarray, n: int, k: int) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------------ drawing
 #
-# Problems on their way are a pair (ids, answers) of arrays. Each task has a function of (rng, pool, size) that draws
-# from the whole space of problems, the authors' "subsample".
+# A function for each task draws `size` problems of n images from the whole space of them, the authors' "subsample":
+# rows of image numbers below n, the answer last, [N, T + 1].
 
 Rng = np.random.Generator
-Pairs = tuple[np.ndarray, np.ndarray]
 
 
 def _draw(rng: Rng, space: int, size: int) -> np.ndarray:
@@ -157,135 +159,111 @@ def _draw(rng: Rng, space: int, size: int) -> np.ndarray:
     return rng.choice(space, size=min(size, space), replace=False)
 
 
-def _shuffle(rng: Rng, problems: Pairs, size: int | None = None) -> Pairs:
-    order = rng.permutation(len(problems[1]))[:size]
-    return problems[0][order], problems[1][order]
+def _shuffle(rng: Rng, rows: np.ndarray, size: int | None = None) -> np.ndarray:
+    return rows[rng.permutation(len(rows))[:size]]
 
 
-def _join(*parts: Pairs) -> Pairs:
-    return np.concatenate([ids for ids, _ in parts]), np.concatenate([answers for _, answers in parts])
-
-
-def _tensors(problems: Pairs) -> Problems:
-    return Problems(*(torch.from_numpy(np.ascontiguousarray(part, dtype=np.int64)) for part in problems))
-
-
-def _disjoint(rng: Rng, task: str, pool: np.ndarray, train_size: int, test_size: int) -> tuple[Pairs, Pairs]:
+def _disjoint(rng: Rng, task: str, train_size: int, test_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Training and test problems over the same images (m = 0): one draw, cut in two."""
-    if task == "same_different":
-        return _same_different_disjoint(rng, pool)
-    ids, answers = _shuffle(rng, SAMPLE[task](rng, pool, train_size + test_size))
-    cut = len(answers) * train_size // (train_size + test_size)
-    return (ids[:cut], answers[:cut]), (ids[cut:], answers[cut:])
-
-
-def _same_different(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
-    ids, answers = _shuffle(rng, _balanced(rng, *_all_pairs(len(pool))), size)
-    return pool[ids], answers
-
-
-def _same_different_disjoint(rng: Rng, pool: np.ndarray) -> tuple[Pairs, Pairs]:
-    same, different = _all_pairs(len(pool))
+    if task != "same_different":
+        rows = _shuffle(rng, SAMPLE[task](rng, IMAGES, train_size + test_size))
+        train, test = np.split(rows, [len(rows) * train_size // (train_size + test_size)])
+        return train, test
+    same, different = _all_pairs(IMAGES)
     different, same = rng.permutation(different), rng.permutation(same)
-    parts = []
-    for share in (slice(0, 95), slice(95, 100)):  # percent; training and test share no pair
-        pairs = different[share.start * len(different) // 100 : share.stop * len(different) // 100]
-        ids, answers = _shuffle(rng, _balanced(rng, same[share], pairs))
-        parts.append((pool[ids], answers))
-    return parts[0], parts[1]
+    shares = (np.split(pairs, [95 * len(pairs) // 100]) for pairs in (same, different))  # 95 and 5 percent
+    train, test = (_shuffle(rng, _balanced(rng, *pairs)) for pairs in zip(*shares, strict=True))
+    return train, test
 
 
-def _all_pairs(images: int) -> tuple[np.ndarray, np.ndarray]:
+def _same_different(rng: Rng, n: int, size: int) -> np.ndarray:
+    return _shuffle(rng, _balanced(rng, *_all_pairs(n)), size)
+
+
+def _all_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Every pair of an image with itself, and every ordered pair of two."""
-    same = np.repeat(np.arange(images)[:, None], 2, axis=1)
-    return same, arrangement(np.arange(math.perm(images, 2)), images, 2)
+    return np.repeat(np.arange(n)[:, None], 2, axis=1), unrank_permutation(np.arange(n * (n - 1)), n, 2)
 
 
-def _balanced(rng: Rng, same: np.ndarray, different: np.ndarray) -> Pairs:
+def _balanced(rng: Rng, same: np.ndarray, different: np.ndarray) -> np.ndarray:
     """As many 'same' pairs, drawn with replacement, as there are 'different' ones. 0 is same, 1 different."""
     repeated = same[rng.integers(len(same), size=len(different))]
-    return _join((repeated, np.zeros(len(repeated))), (different, np.ones(len(different))))
+    return np.column_stack([np.concatenate([repeated, different]), np.repeat([0, 1], len(different))])
 
 
-def _rmts(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
+def _rmts(rng: Rng, n: int, size: int) -> np.ndarray:
     per_kind = -(-size // 2)
-    same = _draw(rng, 2 * math.perm(len(pool), 4), per_kind)
-    different = _draw(rng, 2 * math.perm(len(pool), 5), per_kind)
-    return _shuffle(rng, _rmts_problems(same, different, pool), size)
+    same = _draw(rng, 2 * math.perm(n, 4), per_kind)
+    different = _draw(rng, 2 * math.perm(n, 5), per_kind)
+    return _shuffle(rng, _rmts_problems(same, different, n), size)
 
 
-def _rmts_of_few(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
+def _rmts_of_few(rng: Rng, n: int, size: int) -> np.ndarray:
     """Both kinds as often as they exist: there are many more with a 'different' source."""
-    same_space, space = (2 * math.perm(len(pool), 4), 2 * math.perm(len(pool), 5))
+    same_space, space = 2 * math.perm(n, 4), 2 * math.perm(n, 5)
     number = _draw(rng, same_space + space, size)
     same, different = number[number < same_space], number[number >= same_space] - same_space
-    return _shuffle(rng, _rmts_problems(same, different, pool))
+    return _shuffle(rng, _rmts_problems(same, different, n))
 
 
-def _rmts_problems(same: np.ndarray, different: np.ndarray, pool: np.ndarray) -> Pairs:
+def _rmts_problems(same: np.ndarray, different: np.ndarray, n: int) -> np.ndarray:
     """Problems by their numbers: an ordered choice of images and, in the last bit, the side of the matching pair."""
-    a, b, c, d = pool[arrangement(same // 2, len(pool), 4)].T
-    v, w, x, y, z = pool[arrangement(different // 2, len(pool), 5)].T
-    return _join(_lay_out((a, a), (b, b), (c, d), same % 2), _lay_out((v, w), (x, y), (z, z), different % 2))
+    a, b, c, d = unrank_permutation(same // 2, n, 4).T
+    v, w, x, y, z = unrank_permutation(different // 2, n, 5).T
+    source_match_other = np.column_stack([np.stack([a, a, b, b, c, d]), np.stack([v, w, x, y, z, z])]).T
+    side = np.concatenate([same % 2, different % 2])[:, None]
+    rows = np.where(side == 0, source_match_other, source_match_other[:, [0, 1, 4, 5, 2, 3]])
+    return np.column_stack([rows, side])
 
 
-def _lay_out(source: tuple, match: tuple, other: tuple, side: np.ndarray) -> Pairs:
-    left = np.column_stack([*source, *match, *other])
-    right = np.column_stack([*source, *other, *match])
-    return np.where(side[:, None] == 0, left, right), side
-
-
-def _distribution_of_three(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
-    """A number holds row 1, an ordered choice of three images, and which of its 6 permutations row 2 is."""
+def _distribution_of_three(rng: Rng, n: int, size: int) -> np.ndarray:
+    """A number stands for row 1, an ordered choice of three images, and for which permutation of it row 2 is."""
     orders = np.array(list(permutations(range(3))))
-    number = _draw(rng, 6 * math.perm(len(pool), 3), size)
-    chosen = arrangement(number // 6, len(pool), 3)
-    row2 = np.take_along_axis(chosen, orders[number % 6], axis=1)
-    fourth = rng.integers(len(pool) - 3, size=len(number))
-    for taken in np.sort(chosen, axis=1).T:
+    number = _draw(rng, 6 * math.perm(n, 3), size)
+    row1 = unrank_permutation(number // 6, n, 3)
+    row2 = np.take_along_axis(row1, orders[number % 6], axis=1)
+    fourth = rng.integers(n - 3, size=len(number))
+    for taken in np.sort(row1, axis=1).T:
         fourth = fourth + (fourth >= taken)
-    choices = rng.permuted(np.column_stack([chosen, fourth]), axis=1)
+    choices = rng.permuted(np.column_stack([row1, fourth]), axis=1)
     answers = (choices == row2[:, 2:]).argmax(axis=1)
-    return pool[np.column_stack([chosen, row2[:, :2], choices])], answers
+    return np.column_stack([row1, row2[:, :2], choices, answers])
 
 
 PATTERNS = {"AAA": [0, 0, 0], "ABA": [0, 1, 0], "ABB": [0, 1, 1]}  # A is 0, B is 1
-ROLES = {"AAA": 2, "ABA": 4, "ABB": 4}  # A and, if there is one, B, in both rows
+SLOTS = {"AAA": 2, "ABA": 4, "ABB": 4}  # A and, if there is one, B, in both rows
 
 
-def _identity_rules(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
-    """A number holds the four choices in order, and which of them play A1, B1, A2 and B2.
-
-    AAA problems have no B, so there are half as many: 12 ways to cast A1 and A2 against 24.
-    """
-    numbers = {rule: _draw(rng, _rule_space(rule, pool), -(-size // 3)) for rule in PATTERNS}
-    return _shuffle(rng, _join(*(_rule_problems(rule, n, pool) for rule, n in numbers.items())), size)
+def _identity_rules(rng: Rng, n: int, size: int) -> np.ndarray:
+    """As many problems of each rule, by their numbers."""
+    parts = [_rule_problems(rule, _draw(rng, _rule_space(rule, n), -(-size // 3)), n) for rule in PATTERNS]
+    return _shuffle(rng, np.concatenate(parts), size)
 
 
-def _identity_rules_of_few(rng: Rng, pool: np.ndarray, size: int) -> Pairs:
-    """AAA is filled up with repeats to the size of the other two rules."""
-    full, aaa = _rule_space("ABA", pool), _rule_space("AAA", pool)
+def _identity_rules_of_few(rng: Rng, n: int, size: int) -> np.ndarray:
+    """The whole space, where AAA, which has no B and so fewer problems, is filled up with repeats."""
+    full, aaa = _rule_space("ABA", n), _rule_space("AAA", n)
     rule, number = np.divmod(_draw(rng, 3 * full, size), full)
     extra = (rule == 0) & (number >= aaa)
     number[extra] = rng.integers(aaa, size=extra.sum())
-    return _shuffle(
-        rng, _join(*(_rule_problems(name, number[rule == i], pool) for i, name in enumerate(PATTERNS)))
-    )
+    parts = [_rule_problems(name, number[rule == i], n) for i, name in enumerate(PATTERNS)]
+    return _shuffle(rng, np.concatenate(parts))
 
 
-def _rule_space(rule: str, pool: np.ndarray) -> int:
-    return math.perm(len(pool), 4) * math.perm(4, ROLES[rule])
+def _rule_space(rule: str, n: int) -> int:
+    return math.perm(n, 4) * math.perm(4, SLOTS[rule])
 
 
-def _rule_problems(rule: str, number: np.ndarray, pool: np.ndarray) -> Pairs:
-    """Problems of one rule by their numbers."""
-    four, cast = np.divmod(number, math.perm(4, ROLES[rule]))
-    choices = pool[arrangement(four, len(pool), 4)]  # images, as they are offered: [N, 4]
-    cast = arrangement(cast, 4, ROLES[rule])  # which choices play A1 (and B1), A2 (and B2): [N, roles]
-    first, second = np.hsplit(cast, 2)
-    row1, row2 = first[:, PATTERNS[rule]], second[:, PATTERNS[rule]]  # the choice at each place: [N, 3]
+def _rule_problems(rule: str, number: np.ndarray, n: int) -> np.ndarray:
+    """A number stands for the four choices, in order, and for which of them fill the slots A1, B1, A2, B2."""
+    four, assignment = np.divmod(number, math.perm(4, SLOTS[rule]))
+    choices = unrank_permutation(four, n, 4)  # images: [N, 4]
+    first, second = np.hsplit(
+        unrank_permutation(assignment, 4, SLOTS[rule]), 2
+    )  # choices that are A1 (B1), A2 (B2)
+    row1, row2 = first[:, PATTERNS[rule]], second[:, PATTERNS[rule]]  # the choice at each step: [N, 3]
     matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
-    return np.hstack([matrix, choices]), row2[:, 2]
+    return np.hstack([matrix, choices, row2[:, 2:]])
 
 
 SAMPLE = {

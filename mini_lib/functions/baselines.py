@@ -1,12 +1,11 @@
-"""What a psychologist or a statistician sets beside the networks: rules with little to fit, or nothing.
+"""Predictors with few parameters, or none, to compare the networks with.
 
 A predictor takes observations at x = 1..N and returns values at x = N+1..N+S, in float64 on the CPU:
-`predict(y [B, N], steps) -> [B, S]`. `PREDICTORS` has them by name; `bounds` adds the best that can be done.
+`predict(y [B, N], steps) -> [B, S]`. `PREDICTORS` has them by name; `bounds` adds the best possible ones.
 
 The linear autoregressive models are those of Segert and Cohen (2022a), as the paper describes them in "Background":
 f(i) = sum_j w_j f(i - j) for j = 1..L, without an intercept, with weights fitted to one curve. A straight line is
-the case w = (2, -1), a sine of angular frequency v the case w = (2 cos v, -1). Noise in the earlier values biases
-the weights towards 0, and on fitted weights nothing forbids growth without end: hence the ridge and the clipping.
+the case w = (2, -1), a sine of angular frequency v the case w = (2 cos v, -1).
 """
 
 from collections.abc import Callable
@@ -17,11 +16,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_positive_int
-from mini_lib.functions.tasks import STEPS, check_curves, positions, sample
+from mini_lib.functions.tasks import STEPS, check_curves, positions, sample_curves
 from mini_lib.seeding import torch_rng
 
 Predictor = Callable[[Tensor, int], Tensor]
-REACH = 3.0  # a rollout stays within this many times the largest observation
+CLIP_FACTOR = 3.0  # a rollout stays within this many times the largest observation
 POOL, POOL_ORDER = 20_000, 20  # training curves, and lags
 ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 
@@ -33,16 +32,13 @@ def checked(y: Float[Tensor, "B N"], steps: int) -> Float[Tensor, "B N"]:
     return y.cpu().double()
 
 
-# --------------------------------------------------------------------------------------------- without memory
-
-
 def zero(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
-    """The mean of all classes of curves, whatever was observed."""
+    """Zero, the mean of all classes of curves."""
     return torch.zeros(len(checked(y, steps)), steps, dtype=torch.float64)
 
 
 def last_value(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
-    """The last observation again and again."""
+    """The last observation, repeated."""
     return checked(y, steps)[:, -1:].expand(-1, steps).clone()
 
 
@@ -55,42 +51,39 @@ def straight_line(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, 
     return y.mean(dim=1, keepdim=True) + slope[:, None] * x[observed:]
 
 
-# --------------------------------------------------------------------------------------------- autoregression
-
-
 def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], Float[Tensor, "B E"]]:
     """The equations of AR(L): the L values before each value, latest first, and the value. E = N - L."""
     check_positive_int(order=order)
     if order >= y.shape[1]:
-        raise UsageError(
-            f"AR(L) of {y.shape[1]} observations needs an L from 1 to {y.shape[1] - 1}, got {order}"
-        )
+        raise UsageError(f"AR(L) of {y.shape[1]} observations needs an L below {y.shape[1]}, got {order}")
     return y[:, :-1].unfold(1, order, 1).flip(-1), y[:, order:]
 
 
 def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L L"]:
     """(X^T X + lambda I)^-1."""
     if not ridge > 0:
-        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}; 1e-9 is as good as none")
+        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}; use 1e-9 for nearly none")
     return torch.linalg.inv(before.mT @ before + ridge * torch.eye(before.shape[2], dtype=before.dtype))
 
 
 def ar_weights(y: Float[Tensor, "B N"], order: int, ridge: float) -> Float[Tensor, "B L"]:
     """The ridge solution (X^T X + lambda I)^-1 X^T f for each curve, from the equations of `lags`."""
-    before, value = lags(y, order)
+    return _solve(*lags(y, order), ridge)
+
+
+def _solve(before: Float[Tensor, "B E L"], value: Float[Tensor, "B E"], ridge: float) -> Float[Tensor, "B L"]:
     return (_inverse(before, ridge) @ (before.mT @ value[..., None]))[..., 0]
 
 
 def roll_out(
-    y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int, reach: float = REACH
+    y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int, clip_factor: float = CLIP_FACTOR
 ) -> Float[Tensor, "B S"]:
     """Apply f(i) = sum_j w_j f(i - j) to its own predictions.
 
-    A prediction is clipped at `reach` times the curve's largest absolute observation. Weights with a root outside
-    the unit circle would otherwise grow exponentially, and a few such curves would make up the mean of all. Three
-    times lets a line from 0 go on for twice as long as it was observed, and holds for a curve of any scale.
+    They are clipped at `clip_factor` times the curve's largest absolute observation (math.inf: not at all), since a
+    few curves that grow exponentially would dominate the mean.
     """
-    limit = reach * y.abs().amax(dim=1)
+    limit = clip_factor * y.abs().amax(dim=1)
     for _ in range(steps):
         following = (weights * y[:, -weights.shape[1] :].flip(-1)).sum(dim=1)
         y = torch.cat([y, following.clamp(-limit, limit)[:, None]], dim=1)
@@ -98,14 +91,15 @@ def roll_out(
 
 
 def autoregression(
-    y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 2, ridge: float = 0.1, reach: float = REACH
+    y: Float[Tensor, "B N"],
+    steps: int = STEPS,
+    order: int = 2,
+    ridge: float = 0.1,
+    clip_factor: float = CLIP_FACTOR,
 ) -> Float[Tensor, "B S"]:
-    """AR(L), with L the `order`, fitted to each curve by ridge regression and rolled out on its own predictions.
-
-    `ridge` is lambda, the penalty on squared weights. For `reach` see `roll_out`; math.inf clips nothing.
-    """
+    """AR(L), L the `order`, with weights fitted to each curve (`ar_weights`) and rolled out (`roll_out`)."""
     y = checked(y, steps)
-    return roll_out(y, ar_weights(y, order, ridge), steps, reach)
+    return roll_out(y, ar_weights(y, order, ridge), steps, clip_factor)
 
 
 def leave_one_out(y: Float[Tensor, "B N"], order: int, ridge: float, skip: int) -> Float[Tensor, "B"]:
@@ -119,13 +113,10 @@ def leave_one_out(y: Float[Tensor, "B N"], order: int, ridge: float, skip: int) 
     return (residual / (1 - (projected * before).sum(dim=2))).square().mean(dim=1)
 
 
-def own_order(
+def order_by_loocv(
     y: Float[Tensor, "B N"], steps: int = STEPS, orders: tuple[int, ...] = ORDERS, ridge: float = 0.1
 ) -> Float[Tensor, "B S"]:
-    """AR(L) with the L of `orders` that predicts the curve's own observations best when each is left out.
-
-    All orders are judged by the same observations, those after the first max(L).
-    """
+    """AR(L) with the L of least leave-one-out error on the curve, over the values after the first max(L)."""
     y = checked(y, steps)
     errors = torch.stack([leave_one_out(y, order, ridge, max(orders)) for order in orders])
     answers = torch.stack([roll_out(y, ar_weights(y, order, ridge), steps) for order in orders])
@@ -133,41 +124,30 @@ def own_order(
 
 
 def maximum_entropy(y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 3) -> Float[Tensor, "B S"]:
-    """AR(L) by Yule and Walker: of all processes with the curve's autocovariances to lag L, that of most entropy.
+    """AR(L) by Yule and Walker: the process of maximum entropy with the curve's autocovariances up to lag L.
 
-    The autocovariances are about 0 and divided by N, so that the process is stationary: it dies away.
+    The autocovariances are about 0 and divided by N, so the process is stationary and its predictions decay.
     """
     y = checked(y, steps)
-    lags(y, order)  # says if there are too few observations
-    covariances = torch.stack(
-        [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)], dim=1
-    )
+    lags(y, order)  # UsageError if there are too few observations
+    of_lag = [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)]
+    covariances = torch.stack(of_lag, dim=1)  # [B, L + 1]
     distance = (torch.arange(order)[:, None] - torch.arange(order)).abs()
     jitter = 1e-9 * torch.eye(order, dtype=torch.float64)  # a curve of zeros has no covariances
-    matrix = covariances[:, distance] + jitter
-    return roll_out(y, torch.linalg.solve(matrix, covariances[:, 1:]), steps)
-
-
-# --------------------------------------------------------------------------------- fitted to training curves
-
-
-def fit_pooled(y: Float[Tensor, "C T"], order: int = POOL_ORDER, ridge: float = 1e-6) -> Float[Tensor, "L"]:
-    """The one set of weights of AR(L) that predicts each value of all C curves best, by least squares."""
-    before, value = (part.flatten(0, 1) for part in lags(y.double(), order))
-    return _inverse(before[None], ridge)[0] @ (before.mT @ value)
+    return roll_out(y, torch.linalg.solve(covariances[:, distance] + jitter, covariances[:, 1:]), steps)
 
 
 @cache
-def _pool(observed: int) -> Tensor:
-    """Weights for N observations, from curves as the networks are trained on: N + 1 points, all classes. [L]"""
-    curves = sample(POOL, observed + 1, torch_rng(0, "pooled autoregression"))
-    return fit_pooled(curves.y, min(POOL_ORDER, observed))
+def _pooled_weights(observed: int) -> Float[Tensor, "1 L"]:
+    """Weights by least squares over all values of `POOL` training curves of N + 1 points and all classes."""
+    y = sample_curves(POOL, observed + 1, torch_rng(0, "pooled autoregression")).y.double()
+    return _solve(*(part.flatten(0, 1)[None] for part in lags(y, min(POOL_ORDER, observed))), ridge=1e-6)
 
 
 def pooled(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
-    """AR(20), or AR(N) of fewer observations, with weights fitted to `POOL` training curves, the same for all."""
+    """AR(20), or AR(N) of fewer observations, with one set of weights for all curves."""
     y = checked(y, steps)
-    return roll_out(y, _pool(y.shape[1])[None], steps)
+    return roll_out(y, _pooled_weights(y.shape[1]), steps)
 
 
 PREDICTORS: dict[str, Predictor] = {
@@ -177,7 +157,7 @@ PREDICTORS: dict[str, Predictor] = {
     "ridge AR(2)": partial(autoregression, order=2, ridge=0.1),
     "ridge AR(3)": partial(autoregression, order=3, ridge=0.1),
     "ridge AR(6)": partial(autoregression, order=6, ridge=1.0),
-    "ridge AR, own L": own_order,
+    "ridge AR, own L": order_by_loocv,
     "maximum-entropy AR(3)": maximum_entropy,
     "pooled AR(20)": pooled,
 }

@@ -1,24 +1,18 @@
-"""The best that can be done: closed forms and exact mixtures, and everybody's errors on the same curves.
+"""Lower bounds on the error, as closed forms and exact mixtures, and the errors of all predictors.
 
-All are Bayesian regressions on curves whose class is known, or one of three. To forbid a predictor the level of a
-curve, as the relational bottleneck does, it is given z = H y with H the N - 1 orthonormal contrasts (every row sums
-to 0), and predicts f(x) less the mean of the observations. With T = I and o = 0, or T = H and o_i = 1/N:
+All are Bayesian regressions on curves whose class is known, or one of three. A predictor that does not see the
+offset of a curve, as behind the relational bottleneck, gets z = H y with H the N - 1 orthonormal contrasts (rows
+sum to 0), and predicts f(x) less the mean of the observations. With T = I and o = 0, or T = H and o_i = 1/N:
 
     z = T y,    prediction = o . y + E[f(x) - o . y | z].
 
-H H^T = I, so noise stays independent noise. The limit of a Gaussian process with a constant kernel added, as the
-constant's variance grows, is the same predictor (ordinary kriging).
-
-The noise is taken as Gaussian with the variance of the true, uniform one. Errors of the Gaussian process stay exact:
-only second moments enter. In the mixture it costs a little. Under the uniform likelihood the evidence of a Gaussian
-process has no closed form, and hard edges between the points of a grid leave some curves without any explanation.
-So on lines and sines the mixture bounds only predictors that do not exploit the edges of the noise; one that does
-could reach .0007 rather than .0022 on lines from 20 observations.
+H H^T = I, so noise stays independent noise. It is taken as Gaussian with the variance of the true, uniform one:
+errors of the Gaussian process stay exact, since only second moments enter, but on lines and sines the mixture bounds
+only predictors that do not exploit the edges of the uniform noise (.0022 on lines from 20 observations, else .0007).
 """
 
 import math
 from collections.abc import Mapping
-from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -27,48 +21,39 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
-from mini_lib.functions.tasks import KINDS, NOISE, SHORTEST, STEPS, Curves, covariance, positions
+from mini_lib.functions.tasks import KINDS, NOISE, STEPS, Curves, covariance, positions
 
 GRID = {"slopes": 4001, "periods": 500, "amplitudes": 9, "phases": 96}
 CHUNK = 256  # curves at a time: their likelihoods at one period stay in the processor's cache
-NOTHING = -60.0  # log weight that counts as none; below -87 float32 slows down tenfold
+NEGLIGIBLE = -60.0  # log weights are clamped here; below -87 float32 slows down tenfold
 
 
-# ------------------------------------------------------------------------------------------ the Gaussian process
-
-
-def _contrasts(observed: int, level: bool) -> tuple[Float[Tensor, "n N"], Float[Tensor, "N"]]:
-    """T and o; with `level` the predictor knows the curve's level, else its differences only."""
-    if level:
+def _contrasts(observed: int, sees_offset: bool) -> tuple[Float[Tensor, "n N"], Float[Tensor, "N"]]:
+    """T and o of a predictor that sees the curve's offset, or its differences only."""
+    if sees_offset:
         return torch.eye(observed, dtype=torch.float64), torch.zeros(observed, dtype=torch.float64)
     return torch.from_numpy(helmert(observed)), torch.full((observed,), 1 / observed, dtype=torch.float64)
 
 
 class Posterior(NamedTuple):
-    """What z says of f(N+1..N+S) less o . y on RBF curves."""
+    """The posterior of f(N+1..N+S) less o . y on RBF curves, given z."""
 
     gain: Float[Tensor, "S n"]  #: z times this is the posterior mean.
-    #: of f itself, without the noise of another observation; the same whatever was observed.
-    variance: Float[Tensor, "S"]
+    variance: Float[Tensor, "S"]  #: of f itself, without the noise of another observation.
     inner: Float[Tensor, "n n"]  #: covariance of z.
 
 
-@cache
-def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, level: bool = True) -> Posterior:
-    """The posterior of an RBF curve given N noisy observations (or their differences, without `level`).
-
-    Since the process is stationary, this is also the posterior given the last N of more.
-    """
-    least = 1 if level else SHORTEST  # one observation has no difference
-    if observed < least:
-        raise UsageError(f"{observed} observations are too few; give at least {least}")
-    check_positive_int(steps=steps)
+def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True) -> Posterior:
+    """The posterior of an RBF curve given N noisy observations (or their differences, without `sees_offset`)."""
+    check_positive_int(observed=observed, steps=steps)
+    if observed == 1 and not sees_offset:
+        raise UsageError("one observation has no differences; give at least 2")
     if not noise > 0:
-        raise UsageError(f"noise has to be above 0, got {noise!r}; 1e-3 is as good as none")
-    contrasts, mean = _contrasts(observed, level)
+        raise UsageError(f"noise has to be above 0, got {noise!r}; use 1e-3 for nearly none")
+    contrasts, mean = _contrasts(observed, sees_offset)
     full = covariance(observed + steps)
     seen = full[:observed, :observed] + noise**2 * torch.eye(observed, dtype=torch.float64)
     across = full[observed:, :observed]
@@ -87,29 +72,23 @@ def optimal_spread(observed: int, steps: int = STEPS, noise: float = NOISE) -> F
     return (posterior(observed, steps, noise).variance + noise**2).sqrt()
 
 
-def optimal_error(observed: int, steps: int = STEPS, noise: float = NOISE, level: bool = True) -> float:
-    """Exact expected squared error, against the noiseless truth, of the best predictor of RBF curves.
-
-    `observed` may be the length of a window. Without `level`: of the best predictor that sees differences only.
-    """
-    return float(posterior(observed, steps, noise, level).variance.mean())
+def optimal_error(observed: int, steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True) -> float:
+    """Exact expected squared error, against the noiseless truth, of the best predictor of RBF curves."""
+    return float(posterior(observed, steps, noise, sees_offset).variance.mean())
 
 
 def gaussian_process(
-    y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, level: bool = True
+    y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True
 ) -> Float[Tensor, "B S"]:
     """Posterior mean of the Gaussian process that RBF curves are drawn from: the best that can be done on them."""
     y = checked(y, steps)
-    contrasts, mean = _contrasts(y.shape[1], level)
-    gain = posterior(y.shape[1], steps, noise, level).gain
+    contrasts, mean = _contrasts(y.shape[1], sees_offset)
+    gain = posterior(y.shape[1], steps, noise, sees_offset).gain
     return y @ (gain @ contrasts).mT + (y @ mean)[:, None]
 
 
-# ------------------------------------------------------------------------------------------------- the mixture
-
-
 class Mixture(NamedTuple):
-    """What the mixture of the three true classes says of B curves."""
+    """The posterior of B curves under the mixture of the three true classes."""
 
     point: Float[Tensor, "B S"]  #: E[f(N+1..N+S) | y].
     probabilities: Float[Tensor, "B 3"]  #: of the classes, in the order of `KINDS`.
@@ -153,8 +132,7 @@ def _regression(
 ) -> tuple[Float[Tensor, "B"], Float[Tensor, "B S"]]:
     """Log evidence and posterior mean of f = c . features, all K sets of features and G coefficients equally likely.
 
-    Of a curve only its k products with the features enter. The exponentials, half a million a curve for sines, are
-    taken in float32; what is common to all of them, and large, is added afterwards in float64.
+    Exponentials, half a million a curve for sines, are in float32; what is common to all is added in float64.
     """
     rows = torch.cat([coefficients, torch.ones_like(coefficients[:, :1])], dim=1).float().mT.contiguous()
     penalties = -0.5 * torch.einsum("gi,kin,kjn,gj->kg", coefficients, seen, seen, coefficients) / noise**2
@@ -163,7 +141,7 @@ def _regression(
     for match, penalty in zip(matches, penalties.float(), strict=True):
         logits = torch.addmm(penalty, match, rows[:-1])  # [B, G]
         top = logits.amax(dim=1, keepdim=True)
-        sums.append(F.linear(logits.sub_(top).clamp_(min=NOTHING).exp_(), rows))
+        sums.append(F.linear(logits.sub_(top).clamp_(min=NEGLIGIBLE).exp_(), rows))
         tops.append(top[:, 0])
     totals = torch.stack(sums).double()  # weighted coefficients, and the weights: [K, B, k + 1]
     evidence = torch.stack(tops).double() + totals[..., -1].log()
@@ -173,17 +151,18 @@ def _regression(
     return evidence.logsumexp(dim=0) - grid + constant, torch.einsum("kbi,kis->bs", shares, ahead)
 
 
-def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, level: bool = True) -> Mixture:
-    """Posterior mean over the three classes as `tasks.sample` draws them, each with probability 1/3.
+def mixture(
+    y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True
+) -> Mixture:
+    """Posterior mean over the three classes as `tasks.sample_curves` draws them, each with probability 1/3.
 
-    Slopes, periods, amplitudes and phases lie on the grids of `GRID`; the evidence of RBF curves is exact. Lines
-    pass through 0. Noise, of a standard deviation above 0, counts as Gaussian; see the head of this file. Without
-    `level` it is the best predictor that sees only differences: adding a constant to y adds it to `point`.
+    Slopes, periods, amplitudes and phases are on the grids of `GRID`; the evidence of RBF curves is exact. Without
+    `sees_offset` it is the best predictor that sees differences only: adding a constant to y adds it to `point`.
     """
     y = checked(y, steps)
     observed = y.shape[1]
-    given = posterior(observed, steps, noise, level)
-    contrasts, mean = _contrasts(observed, level)
+    given = posterior(observed, steps, noise, sees_offset)
+    contrasts, mean = _contrasts(observed, sees_offset)
     parts = []
     for grid in (_line_grid, _sine_grid):
         features, coefficients = grid(observed + steps)
@@ -199,11 +178,9 @@ def mixture(y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, l
     return Mixture(torch.cat(points), torch.cat(probabilities))
 
 
-# --------------------------------------------------------------------------------------------------- the table
-
 BOUNDS: dict[str, Predictor] = {
     "Bayes mixture": lambda y, steps: mixture(y, steps).point,
-    "best shift-invariant": lambda y, steps: mixture(y, steps, level=False).point,
+    "best shift-invariant": lambda y, steps: mixture(y, steps, sees_offset=False).point,
     "GP-RBF oracle": gaussian_process,
 }
 EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
@@ -212,45 +189,36 @@ EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
 class Score(NamedTuple):
     """A mean squared error over curves and steps, and its standard error over curves."""
 
-    mse: float  #: mean squared error.
-    error: float  #: its standard error over curves.
+    mse: float
+    se: float
 
 
 def score(
     point: Float[Tensor, "B S"], curves: Curves, observed: int, weights: Mapping[str, float] = EVEN
 ) -> dict[str, Score]:
-    """Mean squared error of predictions of x = N + 1, ... against the noiseless truth, by class and for all.
-
-    N is `observed`. In "all" classes count by `weights`, in "even" the same.
-    """
+    """Mean squared error of f(N+1), ..., N = `observed`: by class, "all" with the classes' `weights`, and "even"."""
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:
         raise UsageError(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")
     errors = (point.double() - curves.truth[:, observed:end].double()).square().mean(dim=1)
     scores = {}
     for number, kind in enumerate(KINDS):
-        own = errors[curves.kinds == number]
-        if len(own) < 2:
-            raise UsageError(f"a standard error needs two curves of each class, got {len(own)} of {kind}")
-        scores[kind] = Score(own.mean().item(), own.std().item() / math.sqrt(len(own)))
+        of_kind = errors[curves.kinds == number]
+        if len(of_kind) < 2:
+            raise UsageError(f"a standard error needs two curves of each class, got {len(of_kind)} of {kind}")
+        scores[kind] = Score(of_kind.mean().item(), of_kind.std().item() / math.sqrt(len(of_kind)))
     return scores | {"all": _weighted(scores, weights), "even": _weighted(scores, EVEN)}
 
 
 def _weighted(scores: Mapping[str, Score], weights: Mapping[str, float]) -> Score:
-    if set(weights) != set(KINDS) or abs(sum(weights.values()) - 1) > 1e-3:
-        raise UsageError(f"weights are shares of {', '.join(KINDS)} that sum to 1, got {dict(weights)}")
+    check_names("class of curves", KINDS, weights)
     mse = sum(weights[kind] * scores[kind].mse for kind in KINDS)
-    return Score(mse, math.hypot(*(weights[kind] * scores[kind].error for kind in KINDS)))
+    return Score(mse, math.hypot(*(weights[kind] * scores[kind].se for kind in KINDS)))
 
 
 def table(
     curves: Curves, observed: int, steps: int = STEPS, weights: Mapping[str, float] = EVEN
 ) -> dict[str, dict[str, Score]]:
-    """Every bound and every predictor on the same curves: the rows that stand beside the networks.
-
-    The first N points of curves such as `tasks.evaluation_curves(2500, 30)`, those of the networks, are shown.
-    Returns each one's `score`, by name.
-    """
-    seen = curves.y[:, :observed]
-    rows = BOUNDS | PREDICTORS
-    return {name: score(predict(seen, steps), curves, observed, weights) for name, predict in rows.items()}
+    """The `score` of every bound and every predictor, by name, given the first N points (`observed`) of curves."""
+    points = {name: predict(curves.y[:, :observed], steps) for name, predict in (BOUNDS | PREDICTORS).items()}
+    return {name: score(point, curves, observed, weights) for name, point in points.items()}

@@ -1,48 +1,52 @@
-"""A run of the function-learning paper: its settings, and the curves, the network and the loss that they make up."""
+"""A run of the function-learning paper: its settings, its curves, its network, its loss and its test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float, Int
+from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.evaluation import evaluate
-from mini_lib.functions.models import (
-    MODELS,
-    OPTIONS,
-    FunctionTransformer,
-    RelationalTransformer,
-    build_network,
-    options_of,
-)
-from mini_lib.functions.tasks import SHORTEST, STEPS, UPDATES, evaluation_curves, sample
+from mini_lib.functions import tasks
+from mini_lib.functions.extrapolation import CONTEXTS, Extrapolation, extrapolate
+from mini_lib.functions.tasks import KINDS, SHORTEST, STEPS, UPDATES, Curves, rows_by_kind
+from mini_lib.functions.transformer import MODELS, FunctionTransformer, RelationalTransformer
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "functions"
 UNCERTAIN = ("relational", "relational_window")  # the networks of Table 2
+CHECKS = (1, 3, 10, 30)
+WINDOW_OPTIONS = ("length", "window_rate", "gate")
+# The text says that classes are evenly split; the six printed "all" follow, within rounding, from these weights.
+WEIGHTS = {"lin": 15 / 34, "rbf": 10 / 34, "sine": 9 / 34}
+EVAL_BATCH = {"cpu": 25, "cuda": 500}  # curves; few stay in a CPU's cache
 
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of this paper is, but for its seed."""
+    """The settings of a run, without its seed; the defaults are the paper's.
+
+    Where the text is open they follow Table 1 (`reproduction.functions.readings`): a strict mask, every prefix.
+    """
 
     PAPER: ClassVar[str] = PAPER
     HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
 
-    model: str  #: a key of `models.MODELS`.
-    #: N, the points that are seen in training and before a test; the next one is the target.
-    observed: int = 20
-    epochs: int = 100  #: of 100 updates, each on curves drawn afresh.
-    batch_size: int = 32  #: curves in a batch, B.
+    model: str  #: a key of `transformer.MODELS`.
+    observed: int = 20  #: N, the number of points in training and before a test; the next one is the target.
+    epochs: int = 100  #: of 100 updates, each on fresh curves.
+    batch_size: int = 32  #: B.
     lr: float = 1e-4  #: learning rate.
-    prefixes: bool = False  #: train on every prefix of a curve at once, rather than on its last point alone.
-    test_curves: int = 2500  #: how many, evenly split among the classes.
+    prefixes: bool = True  #: train on every prefix of a curve at once; else on its last point alone.
+    test_curves: int = 2500  #: their number, evenly split among the classes.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
-    options: dict = field(default_factory=dict)  #: of `models.FunctionTransformer`.
+    options: dict = field(default_factory=dict)  #: of `transformer.FunctionTransformer`.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
@@ -50,18 +54,12 @@ class Settings(RunSettings):
         self.check_known(("model", "model", MODELS))
         self.check_positive_int("observed", "epochs", "batch_size", "test_curves")
         self.check_positive("lr")
-        if self.prefixes and self.options.get("mask") == "none":
-            raise UsageError(
-                "with mask='none' every token sees every other, and prefixes need a causal mask; give prefixes=False"
-            )
+        without = () if self.model.endswith("_window") else WINDOW_OPTIONS
+        self.fill_options(MODELS[self.model], given=("window", *without))
+        if self.prefixes and self.options["mask"] == "none":
+            raise UsageError("prefixes need a causal mask; with mask='none' give prefixes=False")
         if self.observed < SHORTEST:
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
-        if self.test_curves < 3:
-            raise UsageError(f"a test needs a curve of each class; got test_curves={self.test_curves}")
-        self.fill_options(
-            partial(MODELS[self.model][0]),
-            [n for n in OPTIONS if n not in options_of(self.model)] + ["window"],
-        )
         self.check_checks()
 
     def headline(self) -> str:
@@ -70,88 +68,129 @@ class Settings(RunSettings):
 
     def network(self) -> FunctionTransformer:
         """A fresh network, from torch's global generator."""
-        return build_network(self.model, **self.options)
+        return MODELS[self.model](**self.options)
 
 
-def paper_settings(model: str, **changes) -> Settings:
-    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`.
-
-    Where the text is open, it is read as Table 1 says by a rule (`reproduction.functions.readings`): the mask is
-    strict, and every prefix is trained on. Relational networks are tested on the way too: the spread of their
-    estimates depends on how long they train.
-    """
-    checks = {"checks": CHECKS} if model in UNCERTAIN else {}
-    return _settings({"model": model} | checks, {}, changes)
+def paper_settings(model: str, **changes: Any) -> Settings:
+    """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
+    return Settings.make({"model": model} | ({"checks": CHECKS} if model in UNCERTAIN else {}), changes)
 
 
-def tutorial_settings(model: str, **changes) -> Settings:
+def tutorial_settings(model: str, **changes: Any) -> Settings:
     """A small network that sees 12 points, trained on as many curves as the paper's, in minutes on one core."""
-    small = {"observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
-    return _settings({"model": model} | small, {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20}, changes)
-
-
-def _settings(plan: dict, options: dict, changes: dict) -> Settings:
-    options = {"mask": "strict"} | options | changes.get("options", {})
-    return Settings.make(plan | {"prefixes": True}, changes | {"options": options})
-
-
-CHECKS = (1, 3, 10, 30)
-
-
-# ------------------------------------------------------------------------------------------------ one run
+    small = {"model": model, "observed": 12, "lr": 1e-3, "checks": CHECKS, "test_curves": 750}
+    options = {"dim": 64, "layers": 3, "heads": 4, "scale": 1 / 20} | changes.get("options", {})
+    return Settings.make(small, changes | {"options": options})
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """One run: its curves, its network, its loss and its test.
-
-    Curves depend on the seed alone, so that networks of one seed learn from the same; those of the test are the same
-    for every run.
-    """
+    """Build a run; all networks of one seed are trained on the same curves, and all runs have one test."""
     Settings.check_is(settings)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
+    test = tasks.evaluation_curves(settings.test_curves, settings.observed + STEPS)
     return settings.training_run(
         seed,
         model,
         epoch=partial(draw, settings, seed),
         examples=UPDATES * settings.batch_size,
-        loss=Loss(isinstance(model, RelationalTransformer), settings.prefixes, settings.observed),
-        evaluate=partial(evaluate, curves=evaluation_curves(settings.test_curves, settings.observed + STEPS)),
+        loss=partial(loss_and_score, prefixes=settings.prefixes, network=type(model)),
+        evaluate=partial(evaluate, curves=test),
         checks=settings.checks,
         stack=(PAPER, settings.model, settings.options, settings.prefixes, settings.observed),
     )
 
 
 def draw(settings: Settings, seed: int, epoch: int) -> Batch:
-    """The training curves of one epoch: observed points and the target. {"y": [100 B, N + 1]}"""
-    generator = torch_rng(seed, "curves", epoch)
-    return {"y": sample(UPDATES * settings.batch_size, settings.observed + 1, generator).y}
+    """Draw the training curves of one epoch: observed points and the target. {"y": [100 B, N + 1]}"""
+    rng = torch_rng(seed, "curves", epoch)
+    return {"y": tasks.sample_curves(UPDATES * settings.batch_size, settings.observed + 1, rng).y}
 
 
-@dataclass(frozen=True)
-class Loss:
-    """Mean squared error of the answers; the score is that of the last value, as they predict it on average.
+def loss_and_score(
+    model: Callable[..., Tensor], batch: Batch, prefixes: bool, network: type[FunctionTransformer]
+) -> tuple[Tensor, Tensor]:
+    """Return the loss on curves {"y": [B, N + 1]}, and the squared error of the mean estimate of the last value."""
+    y = batch["y"]
+    first = SHORTEST + 1 if prefixes else y.shape[1]
+    answers = model(y[:, :-1], prefixes=prefixes)  # about y_q for q = first..N+1
+    loss = value_loss(answers, y, first) if network.sees_offset else difference_loss(answers, y, first)
+    prediction = network.estimates(y[:, :-1], answers).mean(dim=1)
+    return loss, (prediction - y[:, -1]).square().mean()
 
-    Every point that is asked for counts alike, however many answers there are about it.
+
+def value_loss(answers: Float[Tensor, "B Q"], y: Float[Tensor, "B T"], first: int) -> Float[Tensor, ""]:
+    """Mean squared error of predictions of y_q, q = first..T ("Comparison model")."""
+    target = y[:, first - 1 :]  # y_q [B, Q]
+    return (answers - target).square().mean()
+
+
+def difference_loss(answers: Float[Tensor, "B _"], y: Float[Tensor, "B T"], first: int) -> Float[Tensor, ""]:
+    """Mean squared error of z_i about y_q, i = 1..q, q = first..T ("Incorporating Similarity Matrix Bottleneck").
+
+    Every q counts alike. The last difference of each q is 0 and counts too, as in the paper.
     """
+    places, errors = range(first, y.shape[1] + 1), []
+    for q, z in zip(places, answers.split([*places], dim=1), strict=True):
+        target = y[:, q - 1 : q] - y[:, :q]  # y_q - y_i, i = 1..q [B, q]
+        errors.append((z - target).square().mean())
+    return torch.stack(errors).mean()
 
-    #: answers are differences y_q - y_i from every earlier point i and from q itself, which is 0 and counts
-    #: in the mean; else they are values y_q.
-    relational: bool
-    prefixes: bool  #: answers are about every point from the third.
-    observed: int  #: N; runs of another N cannot be in one stack.
 
-    def __call__(self, apply, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(loss, score) of a batch {"y": [B, N + 1]}."""
-        y, last = batch["y"], self.observed + 1
-        first = SHORTEST + 1 if self.prefixes else last
-        answers = apply(y[:, :-1], prefixes=self.prefixes)
-        places = range(first, last + 1)  # q, each with q answers z_i about y_q - y_i
-        if self.relational:
-            by_place = answers.split([*places], dim=1)
-            errors = [z - (y[:, q - 1 : q] - y[:, :q]) for q, z in zip(places, by_place, strict=True)]
-            prediction = (by_place[-1][:, :-1] + y[:, :-1]).mean(dim=1)
-        else:
-            errors, prediction = (answers - y[:, first - 1 :]).unbind(dim=1), answers[:, -1]
-        loss = torch.stack([error.square().mean() for error in errors]).mean()
-        return loss, (prediction - y[:, -1]).square().mean()
+def extrapolate_all(
+    model: FunctionTransformer, y: Float[Tensor, "B T"], context: str = "growing"
+) -> Extrapolation:
+    """Extrapolate curves in parts that fit the network's device; the result is on the CPU."""
+    device = next(model.parameters()).device
+    chunks = y.split(EVAL_BATCH.get(device.type, 25))
+    parts = [extrapolate(model, chunk.to(device), STEPS, context) for chunk in chunks]
+    point, spread = (torch.cat([part[i].cpu() for part in parts]) for i in (0, 1))
+    by_step = zip(*(part.estimates for part in parts), strict=True)
+    return Extrapolation(point, spread, [torch.cat(step).cpu() for step in by_step])
+
+
+def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
+    """Measure the extrapolation of the last 10 points of curves from the others ("Results", Tables 1 and 2).
+
+    Returns:
+        Means over steps and curves, by class, "all" and "even". ``mse_lin`` and so on: squared error against the
+        noiseless function, context growing. ``noisy_mse_``: against observations. ``sliding_mse_``: context sliding.
+        With a window ``window``: its length. For a relational network also ``spread_``: standard deviation of the
+        estimates (Table 2); ``covered_1_`` and ``covered_2_``: percentage of observations within one and two of
+        them; ``spread_error_``: rank correlation of the spread with the absolute error, all steps together.
+    """
+    seen, truth, y = curves.y[:, :-STEPS], curves.truth[:, -STEPS:], curves.y[:, -STEPS:]
+    grown, slid = (extrapolate_all(model, seen, context) for context in CONTEXTS)
+    errors = {"mse": grown.point - truth, "noisy_mse": grown.point - y, "sliding_mse": slid.point - truth}
+    measures = {name: error.square() for name, error in errors.items()}
+    relational = isinstance(model, RelationalTransformer)
+    if relational:
+        measures["spread"] = grown.spread
+        measures |= {f"covered_{n}": 100 * grown.covers(y, n).float() for n in (1, 2)}
+    by_kind = {name: per_kind(values, curves.kinds) for name, values in measures.items()}
+    metrics = {f"{name}_{kind}": mean for name, means in by_kind.items() for kind, mean in means.items()}
+    if relational:
+        metrics |= spread_against_error(grown, y, curves.kinds)
+    if model.window is not None:
+        metrics["window"] = model.window.length.item()
+    return metrics
+
+
+def per_kind(values: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]) -> dict[str, float]:
+    """Means over the curves of each class, and over all of them: "all" by `WEIGHTS`, "even" with equal weights."""
+    means = {kind: values[rows].double().mean().item() for kind, rows in rows_by_kind(kinds).items()}
+    if lacking := [kind for kind in KINDS if kind not in means]:
+        raise UsageError(f"no curve of class {lacking[0]!r} to take a mean over")
+    weighted = sum(WEIGHTS[kind] * means[kind] for kind in KINDS)
+    return means | {"all": weighted, "even": sum(means.values()) / len(KINDS)}
+
+
+def spread_against_error(
+    forecast: Extrapolation, y: Float[Tensor, "B S"], kinds: Int[Tensor, "B"]
+) -> dict[str, float]:
+    """Spearman's correlation, over all points of a class, of the spread with the absolute error."""
+    error = (forecast.point - y).abs()
+    return {
+        f"spread_error_{kind}": float(spearmanr(forecast.spread[rows].ravel(), error[rows].ravel()).statistic)
+        for kind, rows in rows_by_kind(kinds).items()
+    }

@@ -1,14 +1,14 @@
 """Lines, radial basis function curves and sinusoids, as Segert and Cohen sample them ("Experiment details").
 
-Observations stand at x = 1, 2, 3, ...: a curve is the list of its values, and position i of a tensor's last axis is
-x = i + 1.
+Observations are at x = 1, 2, 3, ...: position i of a tensor's last axis is x = i + 1.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -19,29 +19,33 @@ from mini_lib.seeding import torch_rng
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
 NOISE = 0.1  # standard deviation of the uniform noise
 STEPS = 10  # points to extrapolate
-UPDATES = 100  # in an epoch of training, which is a word of the harness: no curve is ever seen twice
+UPDATES = 100  # updates per "epoch"; curves are always fresh
 SLOPE = 0.1
 PERIODS, AMPLITUDES = (5.0, 12.0), (0.8, 1.2)
 LENGTH_SCALE = 3.0
 JITTER = 1e-6  # added to the diagonal of a covariance before it is factored
-SHORTEST = 2  # observations below which there is nothing to extrapolate from
+SHORTEST = 2  # observations
 LARGEST = 1e9  # absolute observation; the networks square what they see, and float32 ends at 3e38
+ROUNDING = 0.01  # error of rounding that a curve may have, relative to its extent or to 1
+
+
+def check_positive(**numbers: object) -> None:
+    """UsageError unless every keyword is a finite number above 0."""
+    for name, value in numbers.items():
+        if not isinstance(value, Real) or not 0 < value < math.inf:
+            raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
 
 
 class Curves(NamedTuple):
     """B curves at x = 1..T."""
 
     truth: Float[Tensor, "B T"]  #: the function itself.
-    y: Float[Tensor, "B T"]  #: what is observed of it, the truth with noise.
-    kinds: Int[Tensor, "B"]  #: the class of each, an index into `KINDS`.
-
-    def to(self, device: torch.device | str) -> "Curves":
-        """The same on a device."""
-        return Curves(*(part.to(device) for part in self))
+    y: Float[Tensor, "B T"]  #: the observations, truth and noise.
+    kinds: Int[Tensor, "B"]  #: the class of each curve, an index into `KINDS`.
 
 
 def rows_by_kind(kinds: Int[Tensor, "B"]) -> dict[str, Bool[Tensor, "B"]]:
-    """Which curves are of each class, for the classes that there are."""
+    """Which curves are of each class, for the classes that occur."""
     return {kind: kinds == number for number, kind in enumerate(KINDS) if (kinds == number).any()}
 
 
@@ -56,89 +60,76 @@ def covariance(points: int, length_scale: float = LENGTH_SCALE) -> Float[Tensor,
     return torch.exp(-0.5 * (x[:, None] - x).square() / length_scale**2)
 
 
-@cache
-def _root(points: int, length_scale: float = LENGTH_SCALE) -> Tensor:
-    """L with L L^T = C, on the CPU."""
-    jitter = JITTER * torch.eye(points, dtype=torch.float64)
-    return torch.linalg.cholesky(covariance(points, length_scale) + jitter)
-
-
 def _uniform(low: float, high: float, count: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
     return low + (high - low) * torch.rand(count, 1, generator=generator, dtype=torch.float64)
 
 
-def lines(
-    count: int, points: int, generator: torch.Generator, intercept: float = 0.0, slower: float = 1.0
-) -> Tensor:
-    """f(x) = c + s x with s uniform up to 0.1 either way, and c up to `intercept` (0 in the paper). [B, T]"""
+def lines(count: int, points: int, generator: torch.Generator, time_scale: float = 1.0) -> Tensor:
+    """f(x) = s x with s uniform in [-.1, .1]. [B, T]"""
     slope = _uniform(-SLOPE, SLOPE, count, generator)
-    start = _uniform(-intercept, intercept, count, generator)
-    return start + slope * (positions(points) / slower)
+    _uniform(0.0, 0.0, count, generator)  # once an intercept; keeps the random stream of the records
+    return slope * (positions(points) / time_scale)
 
 
-def rbf_curves(count: int, points: int, generator: torch.Generator, slower: float = 1.0) -> Tensor:
+def rbf_curves(count: int, points: int, generator: torch.Generator, time_scale: float = 1.0) -> Tensor:
     """Draws of a Gaussian process with mean 0 and `covariance`. [B, T]"""
-    root = _root(points, LENGTH_SCALE * slower)
+    jitter = JITTER * torch.eye(points, dtype=torch.float64)
+    root = torch.linalg.cholesky(covariance(points, LENGTH_SCALE * time_scale) + jitter)
     return torch.randn(count, points, generator=generator, dtype=torch.float64) @ root.T
 
 
-def sines(count: int, points: int, generator: torch.Generator, slower: float = 1.0) -> Tensor:
+def sines(count: int, points: int, generator: torch.Generator, time_scale: float = 1.0) -> Tensor:
     """f(x) = A sin(2 pi x / P + phi): A in [.8, 1.2], period P in [5, 12], any phase. [B, T]"""
-    period = _uniform(*PERIODS, count, generator) * slower
+    period = _uniform(*PERIODS, count, generator) * time_scale
     amplitude = _uniform(*AMPLITUDES, count, generator)
     phase = _uniform(0.0, 2 * math.pi, count, generator)
     return amplitude * torch.sin(2 * math.pi * positions(points) / period + phase)
 
 
-def sample(
+CLASSES = dict(zip(KINDS, (lines, rbf_curves, sines), strict=True))
+
+
+def sample_curves(
     count: int,
     points: int,
     generator: torch.Generator,
     *,
     kind: str | None = None,
     noise: float = NOISE,
-    intercept: float = 0.0,
-    slower: float = 1.0,
+    time_scale: float = 1.0,
 ) -> Curves:
     """Draw B curves of T points, with noise at all of them, from a generator on the CPU.
 
     `kind` is "lin", "rbf" or "sine"; without it each curve is of each class with probability 1/3. `noise` is the
-    standard deviation of the noise, which is uniform on +- noise sqrt(3). Lines start up to `intercept` from 0. With
-    `slower` the function is f(x / slower), 1 in the paper.
+    standard deviation of the noise, uniform on +- noise sqrt(3). With `time_scale` t the function is f(x / t).
 
-    >>> curves = sample(3, 30, torch.Generator().manual_seed(1), kind="sine")
+    >>> curves = sample_curves(3, 30, torch.Generator().manual_seed(1), kind="sine")
     >>> curves.truth.shape, curves.y.shape, curves.kinds
     (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
     """
     check_positive_int(count=count, points=points)
-    for name, value in (("noise", noise), ("intercept", intercept)):
-        if not value >= 0 or math.isinf(value):
-            raise UsageError(f"{name} has to be 0 or more, got {value!r}")
-    if not 0 < slower < math.inf:
-        raise UsageError(f"slower is a factor above 0, got {slower!r}")
+    if not isinstance(generator, torch.Generator):
+        raise UsageError(
+            f"generator has to be one such as torch.Generator().manual_seed(1), got {generator!r}"
+        )
+    check_positive(time_scale=time_scale, **({"noise": noise} if noise != 0 else {}))
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
-    makers: dict[str, Callable[[], Tensor]] = {
-        "lin": lambda: lines(count, points, generator, intercept, slower),
-        "rbf": lambda: rbf_curves(count, points, generator, slower),
-        "sine": lambda: sines(count, points, generator, slower),
-    }
-    if kind is None:
-        kinds = torch.randint(len(KINDS), (count,), generator=generator)
-        truth = torch.stack([makers[name]() for name in KINDS])[kinds, torch.arange(count)]
-    else:
         kinds = torch.full((count,), KINDS.index(kind))
-        truth = makers[kind]()
+        truth = CLASSES[kind](count, points, generator, time_scale)
+    else:
+        kinds = torch.randint(len(KINDS), (count,), generator=generator)
+        of_each = [CLASSES[name](count, points, generator, time_scale) for name in KINDS]
+        truth = torch.stack(of_each)[kinds, torch.arange(count)]
     half_width = noise * math.sqrt(3)
     y = truth + half_width * (2 * torch.rand(count, points, generator=generator, dtype=torch.float64) - 1)
     return Curves(truth.float(), y.float(), kinds)
 
 
-@cache
-def evaluation_curves(count: int, points: int, intercept: float = 0.0, slower: float = 1.0) -> Curves:
-    """The B curves of T points on which every network and every predictor is tested, evenly split among the classes.
+def evaluation_curves(count: int, points: int, time_scale: float = 1.0) -> Curves:
+    """Draw the B curves of T points on which every network and every predictor is tested, always the same.
 
-    What three does not divide goes to the first classes. T counts observed points and those to extrapolate.
+    They are evenly split among the classes; the remainder of B / 3 goes to the first ones.
     """
     if count < len(KINDS):
         raise UsageError(f"a test needs a curve of each class; got {count} curves")
@@ -146,56 +137,54 @@ def evaluation_curves(count: int, points: int, intercept: float = 0.0, slower: f
     for number, kind in enumerate(KINDS):
         share = count // len(KINDS) + (number < count % len(KINDS))
         generator = torch_rng(0, "test curves", kind)
-        parts.append(sample(share, points, generator, kind=kind, intercept=intercept, slower=slower))
+        parts.append(sample_curves(share, points, generator, kind=kind, time_scale=time_scale))
     return Curves(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
 def check_curves(y: object) -> None:
-    """Refuse what is no batch of curves [B, N] as predictors take them: B from 1, N from 2, none beyond 1e9."""
-    if not isinstance(y, torch.Tensor) or y.dim() != 2:
-        shape = f"a tensor of shape {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
-        raise UsageError(
-            f"curves are a tensor [B, N], got {shape}; as_curve([...]) makes one of your own values"
-        )
-    if len(y) == 0:
-        raise UsageError("there is no curve in this batch; give a tensor [B, N] with B from 1")
-    if y.shape[1] < SHORTEST:
-        raise UsageError(f"a curve needs at least {SHORTEST} observed points, got {y.shape[1]}")
+    """Raise UsageError unless y is a batch of curves [B, N] with B from 1, N from 2, finite and up to 1e9.
+
+    Nor may its number type round away the differences between values that are far from 0.
+    """
+    shape = list(y.shape) if isinstance(y, Tensor) else type(y).__name__
+    if not isinstance(y, Tensor) or y.dim() != 2 or len(y) == 0 or y.shape[1] < SHORTEST:
+        raise UsageError(f"curves are a tensor [B, N] with B from 1 and N from {SHORTEST}, got {shape}")
     if y.is_complex():
+        raise UsageError("observations have to be real numbers, got complex ones; give y.real, or y.abs()")
+    if (wrong := ~y.isfinite()).any():
+        row, place = wrong.nonzero()[0].tolist()
         raise UsageError(
-            "observations have to be real numbers, and these are complex; give y.real, or y.abs()"
+            f"the value at x = {place + 1} is {y[row, place]}; every value has to be a finite number"
         )
-    if not y.isfinite().all():
-        raise UsageError("observations have to be finite numbers")
     largest = y.abs().max().item()
     if largest > LARGEST:
         raise UsageError(
-            f"the largest observation is {largest:.3g}, and {LARGEST:g} is the most; divide the curve first"
+            f"the largest observation is {largest:.3g}, and {LARGEST:g} is the most; rescale y first"
         )
+    if y.is_floating_point():
+        rounding = torch.finfo(y.dtype).eps * y.abs().amax(dim=1)
+        if (rounding > ROUNDING * (y.amax(dim=1) - y.amin(dim=1)).clamp(min=1)).any():
+            raise UsageError(
+                f"{y.dtype} rounds values of {largest:.3g} by {rounding.max():.2g}, which hides how the curve "
+                "changes; give it as torch.float64, or subtract its first value and add it to the predictions"
+            )
 
 
 def as_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 T"]:
-    """Observations of your own, at least two at x = 1, 2, 3, ..., checked, as a batch of one curve.
+    """Make a batch of one curve, in float32, from a list, array or Series of observations at x = 1, 2, 3, ...
 
-    The networks know whole steps only. Interpolate what was observed elsewhere onto whole steps first.
+    The networks know whole steps only: interpolate what was observed elsewhere first. They were trained on values
+    about 1 with a noise of 0.1; divide a curve of another scale by that scale, and multiply the predictions by it.
 
     >>> as_curve([0.1, 0.2, 0.4])
     tensor([[0.1000, 0.2000, 0.4000]])
     """
     try:
-        values = torch.as_tensor(y)
+        values = y if isinstance(y, Tensor) else torch.tensor(np.asarray(y))
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
     if values.dim() != 1:
         raise UsageError(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
-    values = values if values.is_complex() else values.float()
-    if odd := (~values.isfinite()).nonzero().flatten().tolist():
-        place, value = odd[0] + 1, values[odd[0]]
-        raise UsageError(
-            f"the curve's value at x = {place} is {value}; every value has to be a finite number"
-        )
-    check_curves(values[None])
-    return values[None]
-
-
-sample_curves = sample
+    curve = (values if values.is_complex() else values.float())[None]
+    check_curves(curve)
+    return curve

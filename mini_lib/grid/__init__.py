@@ -1,5 +1,9 @@
 """One grid: the mechanisms of four papers, and two more, on the tasks of all of them.
 
-The study asks whether generalisation comes from the wall, which keeps content from the answer, or from the relation
-behind it. It stands on the four wings and is imported by none.
+The study asks whether generalization comes from the wall, which keeps content from the answer, or from the relation
+behind it. It is built on the four papers' packages; none of them imports it.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,29 +1,73 @@
-"""How far an inner signal of a mechanism moves when content, or structure, is exchanged (`dissociation.kept`).
+"""How far an inner signal of a mechanism moves when content, or structure, is exchanged: a double dissociation.
 
-The signal is all that the last layer reads; of a network that points, where it points, and of one that hears
-commands, where it looks. The same question for all: does it stay when what is shown is exchanged, and move when the
-problem is another one?
+The signal is the input of the last layer; of a network that points, and of one that reads commands, its attention.
+The question is the same for all: is it kept when content is exchanged, and not when structure is?
 """
 
 import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.dissociation import ConstantSignal, kept
-from mini_lib.functions.tasks import sample
-from mini_lib.grid.models import answer_layer
+from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
 from mini_lib.scan.tasks import NO_ACTION, contains_phrase, encode, get_split
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
-LIFTED = 3.0  # a curve is moved up or down by so much at most
+LIFTED = 3.0  # a curve is moved up or down by this much at most
+DRAWS = 20  # random pairings of problems
+ROUNDING = 100  # times the precision of the signal's type: what varies less may be nothing but rounding
+
+
+class ConstantSignal(ValueError):
+    """A signal that varies over problems by no more than rounding: there is nothing to compare a move with."""
+
+
+def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float:
+    """How far a signal moves by an exchange, relative to its distance between different problems.
+
+    `kept = 1 - mean_n |s'_n - s_n|^2 / mean_nm |s'_m - s_n|^2`, with n and m paired at random; s is the signal
+    before, s' after the exchange, for the same N problems. 1: nothing moved. 0: as far as to another problem.
+
+    >>> place = torch.arange(10.0)[:, None]  # a signal that is a problem's number
+    >>> kept(place, place)
+    1.0
+    >>> kept(place, place.flip(0)) < 0.5
+    True
+
+    A signal is taken to be computed from numbers of size 1, or of its own size if that is more. Where such numbers
+    cancel, the rest is rounding, however small it is: ConstantSignal if the signal varies by no more than that.
+    ValueError for other signals that cannot be compared.
+    """
+    if before.shape != after.shape or len(before) < 2:
+        shapes = f"{[*before.shape]} and {[*after.shape]}"
+        raise ValueError(f"signals of 2 or more problems, of one shape, are compared, got {shapes}")
+    precision = torch.finfo(before.dtype).eps
+    before, after = (signal.detach().cpu().double().flatten(1) for signal in (before, after))
+    if not (before.isfinite().all() and after.isfinite().all()):
+        raise ValueError("the signal holds numbers that are not finite")
+    spread = before.var(dim=0).mean().sqrt().item()
+    size = max(before.square().mean().sqrt().item(), 1.0)
+    if not spread > ROUNDING * precision * size:
+        raise ConstantSignal(
+            f"the signal does not depend on the problem: its standard deviation over problems, {spread:.1e}, is "
+            f"rounding for numbers of size {size:.1e}; measure another signal"
+        )
+
+    def distance(other: Tensor) -> Tensor:
+        return (other - before).square().sum(dim=1).mean()
+
+    draws = torch_rng(1, "pairs")
+    pairs = [torch.randperm(len(after), generator=draws) for _ in range(DRAWS)]
+    apart = torch.stack([distance(after[pair]) for pair in pairs]).mean()
+    return (1 - distance(after) / apart).item()
 
 
 class Exchanges(NamedTuple):
-    """What a network is given, as its `forward` takes it: problems as they are, and two exchanges."""
+    """Input of a network, as its `forward` takes it: problems as they are, and two exchanges."""
 
     before: tuple[Tensor, ...]  #: as they are.
     content: tuple[Tensor, ...]  #: other content, the same structure.
@@ -49,52 +93,51 @@ def glyphs_exchanged(problems: Problems, familiar: Tensor, new: Tensor) -> Excha
 
 def curves_exchanged() -> Exchanges:
     """Content: each curve is lifted, by an amount of its own. Structure: another curve, moved to end as this one."""
-    y = sample(MEASURED, OBSERVED, torch_rng(0, "curves to exchange")).y
+    y = sample_curves(MEASURED, OBSERVED, torch_rng(0, "curves to exchange")).y
     lift = LIFTED * (2 * torch.rand(MEASURED, 1, generator=torch_rng(0, "lifts")) - 1)
     other = y.roll(1, dims=0)
     return Exchanges((y,), (y + lift,), (other + (y[:, -1:] - other[:, -1:]),))
 
 
 def commands_exchanged() -> Exchanges:
-    """Content: *look* for *run*, both met in every construction. Structure: *after* for *and*."""
+    """Content: *look* for *run*, both trained in every construction. Structure: *after* for *and*."""
+    known = get_split("add_jump_and_dax").train
     known = [
         c
-        for c in get_split("add_jump_and_dax").train
+        for c in known
         if contains_phrase(c, "run") and contains_phrase(c, "and") and not contains_phrase(c, "look")
     ]
     drawn = torch.randperm(len(known), generator=torch_rng(0, "commands to exchange"))[:MEASURED]
-    spoken = [known[number] for number in drawn.tolist()]
-    said = (
-        spoken,
-        [c.replace("run", "look") for c in spoken],
-        [c.replace(" and ", " after ") for c in spoken],
-    )
-    return Exchanges(*(encode(commands).tensors for commands in said))
+    before = [known[number] for number in drawn.tolist()]
+    content = [c.replace("run", "look") for c in before]
+    structure = [c.replace(" and ", " after ") for c in before]
+    return Exchanges(*(encode(commands).tensors for commands in (before, content, structure)))
 
 
 @torch.no_grad()
 def signal(network: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
-    """What the answer is made of, [N, ...]; nothing beyond the end of a command."""
+    """The input of the last layer, [N, ...], or attention; zero beyond the end of a command."""
     device = next(network.parameters()).device
     given = tuple(each.to(device) for each in given)
     if len(given) == 3:
         words, lengths, actions = given
-        looks = network.trace(words, lengths, actions.shape[1]).attention
-        return (looks * (actions != NO_ACTION)[..., None]).cpu()
-    layer, z = answer_layer(network.core), network.embed(*given)
-    if layer is None:
-        return network.core.scores(z).softmax(dim=-1).cpu()
+        attention = network.trace(words, lengths, actions.shape[1]).attention
+        return (attention * (actions != NO_ACTION)[..., None]).cpu()
+    core, z = network.core, network.embed(*given)
+    layer = getattr(getattr(core, "transformer", core), "answer", None)
+    if layer is None:  # a pointer
+        return core.attention(z).cpu()
     read = []
     with layer.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0])):
-        network.core(z)
+        core(z)
     return read[0].cpu()
 
 
 def dissociation(network: nn.Module, exchanges: Exchanges) -> dict[str, float]:
     """How much of the signal is kept when content is exchanged, and when structure is, by name.
 
-    A signal that does not depend on the problem keeps all of itself both times. Of one that is not finite nobody can
-    say: NaN, for which a record counts the run as diverged.
+    1 for a signal that does not depend on the problem. NaN for one that is not finite, for which a record counts the
+    run as diverged.
     """
     network = network.eval()
     before, *after = signals = [signal(network, given) for given in exchanges]

@@ -1,7 +1,7 @@
-"""A run of the study: its settings, and the problems, the network and the loss that they make up."""
+"""Runs of the study: settings, and the problems, the network, the loss and the test that they make up."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,37 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.esbn.models import ConvEncoder
-from mini_lib.esbn.tasks import check_regime, get_task
-from mini_lib.functions.tasks import sample
-from mini_lib.grid.analysis import Exchanges, commands_exchanged, curves_exchanged, glyphs_exchanged
-from mini_lib.grid.evaluation import accuracies, evaluate, exact_matches, extrapolation_errors
-from mini_lib.grid.models import (
-    MODELS,
-    STREAMS,
-    CommandNetwork,
-    CurveNetwork,
-    GlyphNetwork,
-    build_core,
-    context_norm,
-    syntactic_attention,
-)
-from mini_lib.grid.models.commands import WORD_FEATURES
-from mini_lib.grid.tasks import (
-    ITEM_GLYPHS,
-    ITEMS,
-    OBSERVED,
-    RULES,
-    Problems,
-    command_data,
-    item_pools,
-    item_tests,
-    items,
-    rules,
-    transformed_curves,
-)
+from mini_lib.esbn.network import ConvEncoder, TemporalContextNorm
+from mini_lib.esbn.runs import shuffled
+from mini_lib.esbn.tasks import Problems, check_regime, get_task
+from mini_lib.functions.tasks import STEPS, sample_curves
+from mini_lib.grid import analysis, tasks
+from mini_lib.grid.commands import WORD_FEATURES, CommandNetwork, syntactic_attention
+from mini_lib.grid.networks import GIVEN, MODELS, STREAMS, CurveNetwork, GlyphNetwork, build_core
+from mini_lib.grid.tasks import ITEMS, OBSERVED, RULES
 from mini_lib.scan.recipes import RECIPES, noise
-from mini_lib.scan.tasks import MAX_WORDS
+from mini_lib.scan.runs import accuracy
+from mini_lib.scan.syntactic_attention import loss as command_loss
+from mini_lib.scan.tasks import MAX_WORDS, Examples
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import Batch, TrainingRun
@@ -54,6 +35,7 @@ FEATURES = 128  # of a glyph's code, or of what is made of a curve's value
 ITEM_FEATURES = 40  # of a glyph's code where three stand side by side
 FRESH = 100  # updates of an epoch where problems are drawn afresh
 TESTED = 2000  # problems of each test
+EVAL_BATCH = 500  # problems that a network is tested on at once
 TEST_CURVES = 750
 PLACES = {"distribution_of_three": (5, 6, 7, 8), "rmts": (3, 5), "match": tuple(range(ITEMS))}
 
@@ -67,18 +49,18 @@ def mechanisms(task: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """What a run of the study is, but for its seed."""
+    """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
     HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
 
     task: str  #: of `TASKS`.
-    model: str  #: a key of `models.MODELS`; of commands also one of `models.STREAMS`.
+    model: str  #: a key of `networks.MODELS`; of commands also one of `networks.STREAMS`.
     lr: float  #: learning rate.
     updates: int  #: at least; an epoch that was begun is ended.
     m: int = 0  #: glyphs kept for the test; of rules only.
     batch_size: int = 32  #: problems in a batch, B.
-    #: of rules: whether steps are normalised over a problem (see `models.context_norm`); of curves: over a curve.
+    #: of rules: whether steps are normalized over a problem; of curves: over a curve.
     normalised: bool = True
     trained_encoder: bool = False  #: learn the encoder of glyphs with the rest; of rules only.
     #: added to the seed: runs that choose a learning rate share no seed with those that count.
@@ -100,12 +82,11 @@ class Settings(RunSettings):
         self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
-        given = ("features", "classes", "length", "places")
-        self.check_options(MODELS.get(self.model, syntactic_attention), given)
+        self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))
 
     @property
     def features(self) -> int:
-        """D, of each vector that the mechanism is given."""
+        """D, of each vector that is input to the mechanism."""
         if self.task == "commands":
             return WORD_FEATURES
         return 3 * ITEM_FEATURES if self.task in ITEM_TASKS else FEATURES
@@ -120,32 +101,32 @@ class Settings(RunSettings):
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
             return CommandNetwork(lambda: self._core(1, MAX_WORDS))
-        # What all mechanisms have in common is drawn first, so that one seed gives them the same of it.
+        # What all mechanisms share is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
             read = nn.Linear(1, FEATURES)
             return CurveNetwork(read, self._core(1, OBSERVED), self.normalised)
         if self.task in ITEM_TASKS:
-            encoder, answers = ConvEncoder(ITEM_FEATURES), ITEMS if self.task == "match" else ITEM_GLYPHS
+            encoder = ConvEncoder(ITEM_FEATURES)
+            answers = ITEMS if self.task == "match" else tasks.ITEM_GLYPHS
             return GlyphNetwork(encoder, nn.Identity(), self._core(answers, ITEMS + 1))
         encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
-        norm = context_norm(FEATURES, spec.length) if self.normalised else nn.Identity()
+        norm = nn.Identity()
+        if self.normalised:
+            # The ESBN paper normalizes each pair of RMTS by itself, which alone tells whether its objects are equal;
+            # so here the window is the problem. To learn gain and shift would be to learn the relation.
+            norm = TemporalContextNorm(FEATURES, (spec.length,)).requires_grad_(False)
         core = self._core(spec.classes, spec.length)
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
     def _core(self, classes: int, length: int) -> nn.Module:
-        shape = {
-            "features": self.features,
-            "classes": classes,
-            "length": length,
-            "places": PLACES.get(self.task, ()),
-        }
-        return build_core(self.model, self.task, **shape, **self.options)
+        shape = {"features": self.features, "classes": classes, "length": length}
+        return build_core(self.model, self.task, **shape, places=PLACES.get(self.task, ()), **self.options)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
     """One run: its problems, its network, its loss and its test.
 
-    All mechanisms of a seed meet the same problems, and the same codes of glyphs; twins begin with the same numbers,
+    All mechanisms of a seed have the same problems, and the same codes of glyphs; twins begin with the same weights,
     but for those that only one of them has.
     """
     Settings.check_is(settings)
@@ -157,77 +138,57 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
-    shared = (
-        PAPER,
-        settings.task,
-        settings.model,
-        settings.options,
-        settings.normalised,
-        settings.trained_encoder,
+    shared = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
+    return settings.training_run(
+        seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *shared), **parts
     )
-    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=shared, **parts)
 
 
-Parts = tuple[Callable[[nn.Module], dict[str, float]], Exchanges, dict]
-
-# Each of these says of a kind of task: what is scored, what is exchanged, and what else `TrainingRun` wants to know.
+# For each kind of task: the scores, the exchanges, and further arguments of `TrainingRun`.
+Parts = tuple[Callable[[nn.Module], dict[str, float]], analysis.Exchanges, dict]
 
 
 def rule_parts(settings: Settings, seed: int) -> Parts:
     """The same problems in every epoch, in another order."""
-    data = rules(settings.task, settings.m, seed)
-    tests = {"familiar": data.familiar[:TESTED], "new": data.new[:TESTED], "training": data.train[:TESTED]}
-    examples = len(data.train.answers)
-    parts = {
-        "epoch": partial(shuffled, data.train, seed),
-        "examples": examples,
-        "loss": answer_loss,
-        "dedupe_batch": shown_once if settings.trained_encoder else None,
-    }
-    return partial(accuracies, parts=tests), glyphs_exchanged(data.familiar, *data.images), parts
+    data = tasks.rules(settings.task, settings.m, seed)
+    tests = {"familiar": data.familiar, "new": data.new, "training": data.train}
+    scores = partial(accuracies, parts={name: Problems(*part[:TESTED]) for name, part in tests.items()})
+    parts = {"epoch": partial(shuffled, data.train, seed), "examples": len(data.train), "loss": answer_loss}
+    if settings.trained_encoder:
+        parts["dedupe_batch"] = shown_once
+    return scores, analysis.glyphs_exchanged(data.familiar, *data.images), parts
 
 
 def item_parts(settings: Settings, seed: int) -> Parts:
     """Other problems in every epoch, of the same glyphs."""
-    name = settings.task == "name"
-    tests, pools = item_tests(seed, TESTED, name), item_pools(seed)
-    examples = FRESH * settings.batch_size
-    parts = {
-        "epoch": partial(drawn_items, pools[0], seed, examples, name),
-        "examples": examples,
-        "loss": answer_loss,
-    }
-    return partial(accuracies, parts=tests), glyphs_exchanged(tests["familiar"], *pools), parts
+    name, examples = settings.task == "name", FRESH * settings.batch_size
+    tests, pools = tasks.item_tests(seed, TESTED, name), tasks.item_pools(seed)
+
+    def epoch(number: int) -> Batch:
+        return vars(tasks.items(examples, pools[0], numpy_rng(seed, "items", number), name))
+
+    parts = {"epoch": epoch, "examples": examples, "loss": answer_loss}
+    return partial(accuracies, parts=tests), analysis.glyphs_exchanged(tests["familiar"], *pools), parts
 
 
 def curve_parts(settings: Settings, seed: int) -> Parts:
-    """Other curves in every epoch, those of the function paper."""
-    parts = {
-        "epoch": partial(drawn_curves, seed, FRESH * settings.batch_size),
-        "examples": FRESH * settings.batch_size,
-        "loss": step_loss,
-    }
-    return partial(extrapolation_errors, parts=transformed_curves(TEST_CURVES)), curves_exchanged(), parts
+    """Other curves in every epoch, those of the function paper: observed points and the next one."""
+    examples = FRESH * settings.batch_size
+
+    def epoch(number: int) -> Batch:
+        return {"y": sample_curves(examples, OBSERVED + 1, torch_rng(seed, "curves", number)).y}
+
+    scores = partial(extrapolation_errors, parts=tasks.transformed_curves(TEST_CURVES))
+    return scores, analysis.curves_exchanged(), {"epoch": epoch, "examples": examples, "loss": step_loss}
 
 
 def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
     """All training commands in every epoch, as Syntactic Attention is trained."""
-    data, recipe = command_data(seed), RECIPES["syntactic_attention"]
+    data, recipe = tasks.command_data(seed), RECIPES["syntactic_attention"]
     sampler = recipe.sampler(data.train, settings.batch_size, seed)
-    parts = {
-        "epoch": sampler.epoch,
-        "examples": sampler.examples,
-        "loss": recipe.loss,
-        "noise": partial(noise, model, seed, sampler),
-        "dedupe_batch": recipe.dedupe_batch,
-    }
-    return partial(exact_matches, parts=data.tests), commands_exchanged(), parts
-
-
-def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
-    """The training problems in the order of one epoch."""
-    order = torch.randperm(len(problems.answers), generator=torch_rng(seed, "order", epoch))
-    return problems[order]._asdict()
+    parts = {"epoch": sampler.epoch, "examples": sampler.examples, "loss": recipe.loss}
+    parts |= {"noise": partial(noise, model, seed, sampler), "dedupe_batch": recipe.dedupe_batch}
+    return partial(exact_matches, parts=data.tests), analysis.commands_exchanged(), parts
 
 
 def shown_once(batch: Batch) -> Batch:
@@ -236,25 +197,76 @@ def shown_once(batch: Batch) -> Batch:
     return batch | {"ids": ids, "shown": shown}
 
 
-def drawn_items(pool: Tensor, seed: int, count: int, name: bool, epoch: int) -> Batch:
-    """The training problems of items of one epoch."""
-    return items(count, pool, numpy_rng(seed, "items", epoch), name)._asdict()
-
-
-def drawn_curves(seed: int, count: int, epoch: int) -> Batch:
-    """The training curves of one epoch: observed points and the next one. {"y": [N, 13]}"""
-    return {"y": sample(count, OBSERVED + 1, torch_rng(seed, "curves", epoch)).y}
-
-
-def answer_loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+def answer_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and the batch's accuracy in percent."""
-    logits = apply(batch["ids"], *([batch["shown"]] if "shown" in batch else []))
+    logits = model(batch["ids"], *([batch["shown"]] if "shown" in batch else []))
     accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
     return F.cross_entropy(logits, batch["answers"]), accuracy
 
 
-def step_loss(apply: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Mean squared error of the step from the last observed value to the next; the score is the same."""
     y = batch["y"]
-    error = (apply(y[:, :-1]) - (y[:, -1] - y[:, -2])).square().mean()
+    error = (model(y[:, :-1]) - (y[:, -1] - y[:, -2])).square().mean()
     return error, error
+
+
+# ------------------------------------------------------------------------------------------------ tests
+
+
+def evaluate(
+    model: nn.Module,
+    scores: Callable[[nn.Module], dict[str, float]],
+    exchanges: analysis.Exchanges,
+    untrained: nn.Module,
+) -> dict[str, float]:
+    """The metrics of a run: scores by part, and what exchanges leave of the signal, untrained and trained."""
+    before = {
+        f"untrained_{name}": value for name, value in analysis.dissociation(untrained, exchanges).items()
+    }
+    return scores(model) | analysis.dissociation(model, exchanges) | before
+
+
+@torch.no_grad()
+def accuracies(model: nn.Module, parts: Mapping[str, Problems]) -> dict[str, float]:
+    """Accuracy in percent, and mean cross-entropy, of each part by name."""
+    device, metrics = next(model.parameters()).device, {}
+    for name, problems in parts.items():
+        logits = torch.cat([model(ids.to(device)).cpu() for ids in problems.ids.split(EVAL_BATCH)])
+        right = logits.argmax(dim=1) == problems.answers
+        metrics[name] = 100 * right.float().mean().item()
+        metrics[f"{name}_loss"] = F.cross_entropy(logits, problems.answers).item()
+    return metrics
+
+
+@torch.no_grad()
+def extrapolation_errors(model: nn.Module, parts: Mapping[str, tasks.Transformed]) -> dict[str, float]:
+    """Mean squared error over ten steps, by part and class of curves; and each part's geometric mean over classes.
+
+    The context slides: each prediction becomes the last observation, and the first one is dropped, so that the input
+    always has as many points as in training.
+    """
+    device, metrics = next(model.parameters()).device, {}
+    for name, part in parts.items():
+        seen = part.y.to(device)
+        observed = seen.shape[1]
+        for _ in range(STEPS):
+            context = seen[:, -observed:]
+            seen = torch.cat([seen, (context[:, -1] + model(context))[:, None]], dim=1)
+        errors = (seen[:, observed:].cpu() - part.truth).square().mean(dim=1)
+        means = {kind: errors[rows].mean().item() for kind, rows in part.kinds.items()}
+        metrics |= {f"{name}_{kind}": mean for kind, mean in means.items()}
+        metrics[name] = math.prod(means.values()) ** (1 / len(means))
+    return metrics
+
+
+@torch.no_grad()
+def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, float]:
+    """Exact matches in percent of each part by name, and of familiar commands the loss."""
+    device, familiar = next(model.parameters()).device, parts["familiar"]
+    losses = []
+    for part in familiar.length_buckets():
+        words, lengths, actions = familiar[part].trimmed().to(device).tensors
+        losses.append(len(part) * command_loss(model(words, lengths, actions), actions).item())
+    found = {name: accuracy(model, part) for name, part in parts.items()}
+    return found | {"familiar_loss": sum(losses) / len(familiar)}

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mini_lib.errors import check_positive_int
-from mini_lib.esbn.tasks import IMAGES, make_problems
+from mini_lib.esbn.tasks import IMAGES, Problems, make_problems
 from mini_lib.functions.tasks import STEPS, evaluation_curves, rows_by_kind
 from mini_lib.scan.grammar import NEW_VERB
 from mini_lib.scan.tasks import Examples, contains_phrase, encode, get_split
@@ -21,25 +21,14 @@ from mini_lib.seeding import numpy_rng
 HIDDEN = IMAGES  # the number of the glyph that is not shown
 ITEMS = 8  # to be matched, of three glyphs each
 ITEM_GLYPHS = 15  # in training
-HELD_OUT = 5  # one problem in so many is kept from training, to ask about familiar content
+HELD_OUT = 5  # one problem in 5 is kept from training, to test familiar content
 RULES = ("distribution_of_three", "rmts")
 OBSERVED = 12  # points of a curve that are seen
 LIFT, STRETCH, SLOWER = 2.0, 2.0, 1.5  # what is done to curves in the test
 
 
-class Problems(NamedTuple):
-    """N problems: sequences of T steps with P glyphs each, and a right answer."""
-
-    ids: Int[Tensor, "N T P"]  #: numbers of glyphs, 0..99, or `HIDDEN`.
-    answers: Int[Tensor, "N"]  #: 0..C-1.
-
-    def __getitem__(self, which) -> "Problems":
-        """Index by slice or by integers."""
-        return Problems(self.ids[which], self.answers[which])
-
-
 class TaskData(NamedTuple):
-    """What a run learns from and is asked."""
+    """Problems of a run; the ids of each are [N, T, P], P glyphs in each of T steps."""
 
     train: Problems  #: to learn from.
     familiar: Problems  #: other problems, of glyphs met in training.
@@ -61,7 +50,8 @@ def rules(task: str, m: int, seed: int) -> TaskData:
     cut = len(data.train.answers) // HELD_OUT
     every = Problems(data.train.ids[..., None], data.train.answers)
     new = Problems(data.test.ids[..., None], data.test.answers)
-    return TaskData(every[cut:], every[:cut], new, (data.train_images, data.test_images))
+    images = data.train_images, data.test_images
+    return TaskData(Problems(*every[cut:]), Problems(*every[:cut]), new, images)
 
 
 def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bool = False) -> Problems:
@@ -118,7 +108,7 @@ def transformed_curves(count: int) -> dict[str, Transformed]:
     >>> (parts["stretched"].y / parts["familiar"].y).unique().tolist(), parts["slowed"].truth.shape
     ([2.0], torch.Size([9, 10]))
     """
-    own, slow = (evaluation_curves(count, OBSERVED + STEPS, slower=slower) for slower in (1.0, SLOWER))
+    own, slow = (evaluation_curves(count, OBSERVED + STEPS, time_scale=slower) for slower in (1.0, SLOWER))
     kinds = rows_by_kind(own.kinds)
     changed = {
         "familiar": (own.y, own.truth),

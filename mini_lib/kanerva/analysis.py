@@ -1,8 +1,8 @@
-"""What is measured inside trained memories.
+"""Measurements inside trained memories.
 
-- Whether machines are chosen by what a digit shows: class selectivity (Figures 2D, 4A, 4B and 5).
-- How machines share the work: each one's weight, and its image alone (Figures 2A, 2B and 4C).
-- What each machine of a memory of sprites is tuned to: template matching (A.1.5, Figures 3B, 3D, 3E, 6 and 7).
+- Whether machines are chosen by the class of a digit: class selectivity (Figures 2D, 4A, 4B and 5).
+- How machines share the work: the weight of each one, and its image alone (Figures 2A, 2B and 4C).
+- What each machine of a memory of sprites is tuned to: template matching (A.1.5, Figures 3B, 3D, 6 and 7).
 
 Letters: B episodes, T items, K machines, S = 2 sprites, J bins; N items of all episodes with A labels each.
 """
@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
+from mini_lib.kanerva.digits import CLASSES
+from mini_lib.kanerva.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, SpriteEpisodes
 from mini_lib.kanerva.objective import nats
-from mini_lib.kanerva.tasks.digits import CLASSES
-from mini_lib.kanerva.tasks.dsprites import ORIENTATIONS, POSITIONS, SCALES, SHAPES, SpriteEpisodes
 
-BINS = 8  # of positions along an axis, of orientations, and of the diagonal
+BINS = 8  # of positions along an axis, and of orientations
 SLACK = 1.5  # how much more alike one sprite has to be than the other
 
 # ------------------------------------------------------------------------------------------------ classes
@@ -47,12 +47,11 @@ def class_means(
     return (sums / number[:, None]).reshape(*shape, -1), number.reshape(shape)
 
 
-def explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
-    """Which share of the variance of N items' values their classes account for: eta squared, from 0 to 1.
+def eta_squared(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
+    """Share of the variance of N items' values that their classes account for, from 0 to 1.
 
-    All F numbers of an item count together: sums of squares between classes over those of all. For gamma of two
-    machines that is eta squared of gamma_1; for one-hot choices, of the choice. 0 where nothing varies, NaN where
-    a value is.
+    Sums of squares between classes over all sums of squares, of all F numbers of an item together. 0 where nothing
+    varies, NaN where a value is NaN.
     """
     whole = values.double() - values.double().mean(0)
     total = whole.square().sum()
@@ -66,7 +65,7 @@ def explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
 # ------------------------------------------------------------------------------------------------ machines
 
 
-def sharing(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
+def usage(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
     """How gamma spreads over machines and items.
 
     Returns:
@@ -83,19 +82,19 @@ def sharing(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
     }
 
 
-def alone(
+def single_machine(
     pictures: Float[Tensor, "B T K C H W"], gamma: Float[Tensor, "B T K"], images: Float[Tensor, "B T C H W"]
 ) -> dict[str, float]:
-    """What machines show alone, the one that counts most for an item and the others (Figure 2B).
+    """Images of single machines, the dominant one of an item and the others (Figure 2B).
 
-    Pictures are logits of each machine's own image (see `Kanerva.machine_logits`), gamma is each one's weight at
-    reading, and images are what was written.
+    Pictures are logits of each machine's own image (see `Kanerva.machine_logits`), gamma is its weight at reading,
+    and images are what was written.
 
     Returns:
-        ``dominant_nll``: of the image that the machine with the largest gamma shows, in nats.
-        ``idle_variance``: how much the other machines' images vary from item to item, in parts of what the dominant
-        ones' do: variances of each pixel's probability, within each machine; 0 for a fixed pattern. NaN for one
-        machine, or where no machine was idle, or none was dominant, for two items.
+        ``dominant_nll``: of the image of the machine with the largest gamma, in nats.
+        ``idle_variance``: variance over items of the other machines' images over that of the dominant ones: of each
+        pixel's probability, within each machine; 0 for a fixed pattern. NaN for one machine, or where no machine was
+        idle, or none was dominant, for two items.
     """
     top = gamma.argmax(dim=2)
     index = top[..., None, None, None, None].expand(*top.shape, 1, *pictures.shape[3:])
@@ -127,15 +126,16 @@ class Factor(NamedTuple):
 
 
 def cosines(
-    pictures: Float[Tensor, "B T K H W"], templates: Float[Tensor, "B T S H W"]
-) -> Float[Tensor, "B T K S"]:
-    """C[i, j], the similarity of machine i's image and sprite j alone: the cosine of the angle between their pixels.
+    pictures: Float[Tensor, "*B K H W"], templates: Float[Tensor, "*B S H W"]
+) -> Float[Tensor, "*B K S"]:
+    """C[i, j], the similarity of image i and template j: the cosine of the angle between their pixels.
 
     Pictures are probabilities of each machine's own image, templates sprites alone where they were in the stored.
+    The cosine with an empty image is 0.
     """
-    a, b = pictures.flatten(3), templates.flatten(3).to(pictures)
-    sizes = a.norm(dim=3)[..., None] * b.norm(dim=3)[:, :, None]  # [B, T, K, S]
-    return torch.einsum("btkp,btsp->btks", a, b) / sizes.clamp(min=1e-12)
+    a, b = pictures.flatten(-2), templates.flatten(-2).to(pictures)
+    sizes = a.norm(dim=-1)[..., None] * b.norm(dim=-1)[..., None, :]  # [*B, K, S]
+    return a @ b.mT / sizes.clamp(min=1e-12)
 
 
 def separation(
@@ -163,7 +163,7 @@ def separation(
 
 
 def fixed(pictures: Float[Tensor, "B T K H W"]) -> Float[Tensor, "B T K H W"]:
-    """Each machine's mean image in place of every one: a control whose tuning has nothing to do with the items."""
+    """Each machine's mean image in place of all its images, a control without tuning to items."""
     return pictures.mean(dim=(0, 1), keepdim=True).expand_as(pictures)
 
 
@@ -194,11 +194,10 @@ def tuning(similarity: Float[Tensor, "B T K S"], factor: Factor) -> Float[Tensor
 
 
 def modulation(similarity: Float[Tensor, "B T K S"], factor: Factor) -> float:
-    """How much a property moves machines apart: Var over (machine, bin) of the mean cosine without what all share.
+    """Variance over (machine, bin) of the mean cosine, without the mean of each machine and of each bin.
 
-    From the mean cosine of both sprites its mean over machines and its mean over bins are taken away. What is left
-    is noise too; so the variance is the product of two halves of the episodes, which share no noise, and may come
-    out below 0. Bins that one half does not fill are left out.
+    It is estimated as the product of two halves of the episodes, which share no noise, and may be below 0. Bins that
+    one half does not fill are left out.
     """
     halves = []
     for part in (slice(0, None, 2), slice(1, None, 2)):
@@ -211,18 +210,3 @@ def modulation(similarity: Float[Tensor, "B T K S"], factor: Factor) -> float:
 def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
     """Without what all machines, and all bins, have in common."""
     return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
-
-
-def diagonal(
-    similarity: Float[Tensor, "B T K S"], episodes: SpriteEpisodes, sprite: int
-) -> Float[Tensor, "K J"]:
-    """Mean cosine along the diagonal from the lower right to the upper left (Figure 3E), for one sprite.
-
-    Of positions with ``|x - y|`` below an eighth, in 8 bins of (x + y) / 2, the first at the lower right. Bins
-    without the sprite are NaN.
-    """
-    x, y = episodes.place[..., sprite, :].unbind(-1)
-    near = (x - y).abs() < 1 / BINS
-    bins = ((1 - (x + y) / 2) * BINS).long().clamp(max=BINS - 1)
-    which = F.one_hot(bins, BINS).to(similarity) * near[..., None]
-    return torch.einsum("btk,btj->kj", similarity[..., sprite], which) / which.sum(dim=(0, 1))

@@ -7,23 +7,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva import tasks
-from mini_lib.kanerva.analysis import (
-    alone,
-    cosines,
-    explained,
-    factors,
-    fixed,
-    modulation,
-    separation,
-    sharing,
-)
-from mini_lib.kanerva.memory.state import join
-from mini_lib.kanerva.models import EpisodeMemory, Kanerva, ProductKanerva, draw_noise, generation
-from mini_lib.kanerva.models.noise import GIVEN
+from mini_lib.kanerva import analysis, generation, tasks
+from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
+from mini_lib.kanerva.assignment import GIVEN
+from mini_lib.kanerva.memory import State
+from mini_lib.kanerva.network import EpisodeMemory, Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
+from mini_lib.kanerva.rgb import COLORS, HIDDEN, route
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
-from mini_lib.kanerva.tasks.rgb import COLOURS, HIDDEN, route
 from mini_lib.seeding import torch_rng
 
 EPISODES_AT_ONCE = 20
@@ -41,15 +32,15 @@ class EpisodeOutputs(NamedTuple):
     machines: Float[Tensor, "B T K C H W"]  #: of each machine's part alone.
     gamma: Float[Tensor, "B T K"]  #: when writing.
     gamma_read: Float[Tensor, "B T K"]  #: when reading.
-    #: logits where one machine was put back to its prior before reading, for each of F machines: all, or none
-    #: unless requested.
-    forgotten: Float[Tensor, "B F T C H W"]
-    parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`. [B] each
+    forgotten: Float[
+        Tensor, "B F T C H W"
+    ]  #: with one of F machines reset to its prior; F = 0 unless requested.
+    parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`.
 
 
 @torch.no_grad()
 def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False) -> EpisodeOutputs:
-    """Write and read test episodes with noise as in training, the same for all networks with equal noise shapes.
+    """Write and read test episodes with noise as in training, equal for networks with equal noise shapes.
 
     With `forgetting` each episode is also read with each machine forgotten. The result is on the CPU.
     """
@@ -59,23 +50,23 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
     for start in range(0, len(queries), EPISODES_AT_ONCE):
         span = slice(start, start + EPISODES_AT_ONCE)
         images = episodes.images[span].to(device)
-        noise = model.noise(*images.shape[:2], generator)
+        noise = model.draw_noise(*images.shape[:2], generator)
         if model.assignment.noise_name == GIVEN:
             noise |= routes(episodes.labels[span], model.machines)
         noise = {name: each.to(device) for name, each in noise.items()}
-        trace = model(images, queries[span].to(device), noise, autoencode=True)
+        trace = model.trace(images, queries[span].to(device), noise, autoencode=True)
         memories = [model.empty(len(images))]
         if forgetting:
             memories += [forget(model, trace.memory, i) for i in range(model.machines)]
-        read = [model.decoder(model.read(each, trace.queries, noise).reading.codes) for each in memories]
+        read = [model.decoder(model.read(each, trace.queries, noise).codes) for each in memories]
         outputs.append(
             EpisodeOutputs(
                 logits=trace.logits,
                 empty=read[0],
                 codes=trace.autoencoded,
-                machines=model.machine_logits(trace.reading, trace.weights.gamma),
+                machines=model.machine_logits(trace.reading),
                 gamma=trace.written.gamma,
-                gamma_read=trace.weights.gamma,
+                gamma_read=trace.reading.gamma,
                 forgotten=torch.stack(read, dim=1)[:, 1:],
                 parts=terms(trace, images),
             )
@@ -91,10 +82,9 @@ def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tenso
 
 
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
-    """The loss of one answer to every digit, in nats: the share of training digits that ink each pixel.
+    """The loss, in nats, of the mean training digit as the answer to every query: without memory and query.
 
-    It is the best that a network can do which has neither a memory nor the query. There are as many episodes of
-    training digits as of test digits; for sources see `tasks.digits.pictures`.
+    It is measured on as many episodes of training digits as of test digits; for sources see `digits.pictures`.
     """
     training = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
     test = tasks.evaluation("digits", episodes, items, source=source).images
@@ -103,34 +93,31 @@ def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
 
 
 def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory:
-    """The memory with one machine put back to its prior; the history, and with it all weights, stays."""
+    """The memory with one machine reset to its prior; the history, and with it all weights, stays."""
     if machine not in range(model.machines):
         raise UsageError(f"there are machines 0 to {model.machines - 1}, got {machine!r}")
-    machines = memory.state.split()
-    machines[machine] = model.prior.state(len(memory.omega)).split()[machine]
-    return memory._replace(state=join(machines))
+    state = State(*(part.clone() for part in memory.state))
+    for part, prior in zip(state, model.prior.state(len(memory.omega)), strict=True):
+        part[:, machine] = prior[:, machine]
+    return memory._replace(state=state)
 
 
 def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
-    """Everything that a record keeps of test episodes; figures in nats are means per image.
+    """Metrics of test episodes, as a record keeps them; those in nats are means per image.
 
     Returns:
-        ``nll``: -ln p(x | z), the loss that the paper's figures show; ``nll_empty``: the same of a memory that
-        nothing was written into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of
-        `objective.KL_TERMS`: divergences. What `analysis.sharing` returns, of gamma at writing, and the same with
-        ``read_``, at reading.
-        Of the binding task ``nll_red``, ``nll_green``, ``nll_blue``, ``nll_empty_green``, and with more than one
-        machine what `analysis.alone` returns, ``nll_green_forgotten``: that of green where the machine that is
-        missed least has forgotten the episode, and ``classes_red`` and so on: the share of gamma's variance that
-        the classes of the red digit explain, when writing; ``classes_most`` and ``classes_next``, the largest of
-        the three and the one after it; ``classes_shown`` and ``classes_least_shown``, the larger and the smaller of
-        the two that are in the query; ``read_classes_red`` and so on when reading.
-        Of digits in a mixture ``classes``: the same of its choices when reading, for Figure 4A and B.
-        Of sprites what `analysis.separation` returns, ``tuned_position``, ``tuned_shape`` and so on: see
-        `analysis.modulation`; ``tuned_position_fixed``, where each machine always shows its mean image, and with
-        more than one ``tuned_position_rest``, without the machine that counts most; and of what a product
-        imagines (Figure 8) ``nearest``, its mean cosine with the nearest stored image, ``retrieved`` and ``new``,
-        the shares from .9 and below .7, and ``blank``, that of images without a sprite, which count as neither.
+        ``nll``: -ln p(x | z), the loss of the paper's figures; ``nll_empty``: of a memory that nothing was written
+        into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of `KL_TERMS`; those of
+        `usage`, of gamma at writing, and with ``read_`` at reading.
+        Binding: ``nll_red`` and so on, ``nll_empty_green``; with more than one machine `single_machine`,
+        ``nll_green_forgotten`` without the machine that is missed least, and ``classes_red`` and so on, the share
+        of gamma's variance that red digits explain: ``most`` and ``next`` of the three, ``shown`` and
+        ``least_shown`` of the two in the query; with ``read_`` at reading.
+        Digits in a mixture: ``classes``, that of its choices at reading (Figure 4A and B).
+        Sprites: `separation`; ``tuned_position`` and so on, `modulation`, with ``_fixed`` of mean images, with
+        ``_rest`` without the machine that counts most; and of what a product imagines (Figure 8) ``nearest``, the
+        mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and
+        ``blank``, that of empty images, which count as neither.
     """
     binding, images = isinstance(episodes, RGBEpisodes), episodes.images
     outputs = run_episodes(model, episodes, forgetting=binding and model.machines > 1)
@@ -139,16 +126,16 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
         "nll_empty": nats(outputs.empty, images).mean().item(),
         "nll_codes": nats(outputs.codes, images).mean().item(),
     }
-    divergences = {name: part for name, part in outputs.parts.items() if name != "reconstruction"}
-    metrics |= {f"kl_{name}": part.mean().item() for name, part in divergences.items()}
-    metrics |= sharing(outputs.gamma)
-    metrics |= {f"read_{name}": value for name, value in sharing(outputs.gamma_read).items()}
+    parts = {name: part.mean().item() for name, part in outputs.parts.items()}
+    metrics |= {f"kl_{name}": part for name, part in parts.items() if name != "reconstruction"}
+    metrics |= usage(outputs.gamma)
+    metrics |= {f"read_{name}": value for name, value in usage(outputs.gamma_read).items()}
     if binding:
         return metrics | _binding(outputs, episodes)
     if isinstance(episodes, SpriteEpisodes):
         return metrics | _sprites(model, outputs, episodes)
     if not isinstance(model, ProductKanerva):
-        metrics["classes"] = explained(outputs.gamma_read.flatten(0, 1), episodes.labels.flatten())
+        metrics["classes"] = eta_squared(outputs.gamma_read.flatten(0, 1), episodes.labels.flatten())
     return metrics
 
 
@@ -157,29 +144,29 @@ def _binding(outputs: EpisodeOutputs, episodes: RGBEpisodes) -> dict[str, float]
         only = slice(channel, channel + 1)
         return nats(logits[:, :, only], episodes.images[:, :, only]).mean().item()
 
-    metrics = {f"nll_{colour}": loss(outputs.logits, channel) for channel, colour in enumerate(COLOURS)}
+    metrics = {f"nll_{color}": loss(outputs.logits, channel) for channel, color in enumerate(COLORS)}
     metrics["nll_empty_green"] = loss(outputs.empty, HIDDEN)
     if outputs.gamma.shape[2] == 1:
         return metrics
     metrics["nll_green_forgotten"] = min(loss(logits, HIDDEN) for logits in outputs.forgotten.unbind(1))
     for name, gamma in (("classes", outputs.gamma), ("read_classes", outputs.gamma_read)):
-        for channel, colour in enumerate(COLOURS):
+        for channel, color in enumerate(COLORS):
             labels = episodes.labels[..., channel].flatten()
-            metrics[f"{name}_{colour}"] = explained(gamma.flatten(0, 1), labels)
-    shares = [metrics[f"classes_{colour}"] for colour in COLOURS]
+            metrics[f"{name}_{color}"] = eta_squared(gamma.flatten(0, 1), labels)
+    shares = [metrics[f"classes_{color}"] for color in COLORS]
     shown = [share for channel, share in enumerate(shares) if channel != HIDDEN]
     _, metrics["classes_next"], metrics["classes_most"] = sorted(shares)
     metrics["classes_least_shown"], metrics["classes_shown"] = sorted(shown)
-    return metrics | alone(outputs.machines, outputs.gamma_read, episodes.images)
+    return metrics | analysis.single_machine(outputs.machines, outputs.gamma_read, episodes.images)
 
 
 def _sprites(model: Kanerva, outputs: EpisodeOutputs, episodes: SpriteEpisodes) -> dict[str, float]:
     pictures = torch.sigmoid(outputs.machines[:, :, :, 0])  # [B, T, K, H, W]
-    metrics = separation(pictures, episodes.templates)
+    metrics = analysis.separation(pictures, episodes.templates)
     similarity = cosines(pictures, episodes.templates)  # [B, T, K, S]
-    position, *others = factors(episodes)
+    position, *others = analysis.factors(episodes)
     metrics |= {f"tuned_{each.name}": modulation(similarity, each) for each in (position, *others)}
-    unchanging = cosines(fixed(pictures), episodes.templates)
+    unchanging = cosines(analysis.fixed(pictures), episodes.templates)
     metrics["tuned_position_fixed"] = modulation(unchanging, position)
     if model.machines > 1:
         most = outputs.gamma_read.mean(dim=(0, 1)).argmax().item()
@@ -192,24 +179,24 @@ def _sprites(model: Kanerva, outputs: EpisodeOutputs, episodes: SpriteEpisodes) 
 def imagine_after(
     model: Kanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
 ) -> Float[Tensor, "B N C H W"]:
-    """Images that a network imagines once images are written, each independently of the others (Figure 8).
+    """N images that a network imagines after writing images, each independently of the others (Figure 8).
 
-    Images are 0 or 1, settled as often as in the paper. Noise is the same for all networks with equal noise shapes.
-    The result is on the CPU. A mixture cannot imagine.
+    Images are 0 or 1, settled as often as in the paper. Noise is equal for networks with equal noise shapes. The
+    result is on the CPU.
     """
     generator, device = torch_rng(0, "imagination"), model.prior_means.device
-    shapes = model.noise_shapes(*images.shape[:2]), generation.noise_shapes(model, len(images), count)
-    noises = [draw_noise(each, generator) for each in shapes]
+    noises = (
+        model.draw_noise(*images.shape[:2], generator),
+        generation.draw_noise(model, len(images), count, generator),
+    )
     written, imagined = ({name: each.to(device) for name, each in noise.items()} for noise in noises)
-    memory = model(images.to(device), noise=written).memory
+    memory = model.trace(images.to(device), noise=written).memory
     return generation.imagine(model, memory, imagined).images.cpu()
 
 
 def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B N"]:
-    """The cosine of each imagined image with the most alike of those stored; 0 for an empty image."""
-    a, b = imagined.flatten(2), stored.flatten(2)
-    sizes = (a.norm(dim=2)[:, :, None] * b.norm(dim=2)[:, None]).clamp(min=1e-12)
-    return (a @ b.transpose(1, 2) / sizes).max(dim=2).values
+    """The cosine of each imagined image with the most similar stored one; 0 for an empty image."""
+    return cosines(imagined.flatten(2, 3), stored.flatten(2, 3)).max(dim=2).values
 
 
 def _imagination(model: Kanerva, episodes: SpriteEpisodes) -> dict[str, float]:

@@ -1,27 +1,34 @@
 """One training run of this paper: its settings, network, loss, episodes and test."""
 
-import inspect
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
 from mini_lib.errors import UsageError, check_names
-from mini_lib.kanerva import tasks
+from mini_lib.kanerva import digits, dsprites, tasks
+from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
+from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.kanerva.memory import columns_of
-from mini_lib.kanerva.models import DECODERS, ENCODERS, MODELS, Kanerva, build_network, options_of
-from mini_lib.kanerva.models.noise import GIVEN
-from mini_lib.kanerva.objective import SAMPLE, WEIGHTS, Loss, fade, temperature, warm_up
+from mini_lib.kanerva.network import MODELS, Kanerva
+from mini_lib.kanerva.objective import WEIGHTS, Loss, fade, temperature
 from mini_lib.kanerva.tasks import TASKS
+from mini_lib.module import Noise
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.settings import RunSettings, is_finite
+from mini_lib.settings import FrozenDict, RunSettings, is_finite
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
-LEARNED = ("learned", "unit prior")  # assignments of which a network learns machines' weights
-UPDATES = 10  # in what the harness calls an epoch; no episode is ever seen twice
+LEARNED = ("learned", "unit prior")  # assignments of which a network learns the weights of machines
+UPDATES = 10  # in an "epoch"; episodes are always fresh
+GIVEN_BY_FIELDS = ("encoder", "decoder", "dim", "machines", "columns", "sample")  # not among the options
+
+
+def _require(right: object, message: str) -> None:
+    if not right:
+        raise UsageError(message)
 
 
 @dataclass(frozen=True)
@@ -33,30 +40,27 @@ class Settings(RunSettings):
 
     task: str  #: of `tasks.TASKS`.
     machines: int  #: of a memory, K.
-    model: str = "product"  #: of `models.MODELS`.
-    #: which divergences count, and whether addresses are drawn; of `objective.WEIGHTS`.
-    experiment: str = "mean addresses"
+    model: str = "product"  #: of `network.MODELS`.
+    experiment: str = "mean addresses"  #: divergences that count, and sampling; of `objective.WEIGHTS`.
     total: int = 30  #: K M, columns of all machines.
     items: int = 45  #: T of an episode.
     dim: int = 50  #: D, features of a code.
-    source: str = "mnist"  #: of digits; see `tasks.digits.pictures`; unused for sprites.
+    source: str = "mnist"  #: of digits; see `digits.pictures`; unused for sprites.
     size: int = 28  #: pixels a side of an image with sprites; unused for digits.
-    encoder: str = "valid"  #: of `models.ENCODERS`.
-    decoder: str = "conv"  #: of `models.DECODERS`.
+    encoder: str = "valid"  #: of `images.ENCODERS`.
+    decoder: str = "conv"  #: of `images.DECODERS`.
     epochs: int = 20_000  #: of 10 updates, each on fresh episodes.
     batch_size: int = 24  #: B, episodes in an update.
     lr: float = 1e-4  #: learning rate.
     clip: float = 10.0  #: the greatest norm of the gradient.
     kl_weight: float = 1.0  #: of all divergences, besides their own weights.
-    warm_up: int = 0  #: updates over which that weight grows from 0.
     ae_weight: float = 0.0  #: of the images decoded from their own codes.
-    balance: float = 0.0  #: weight of the unevenness with which machines are used; ours, 0 in the paper.
+    balance: float = 0.0  #: weight of `usage_kl`; an addition, 0 in the paper.
     balance_until: int = 0  #: updates over which that weight falls to 0; it stays as it is for 0.
-    #: weights of single divergences that differ from the experiment's.
-    kl: dict = field(default_factory=dict)
+    kl: dict = field(default_factory=dict)  #: weights of divergences that differ from the experiment's.
     test_episodes: int = 100  #: how many.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
-    options: dict = field(default_factory=dict)  #: of the network; see `models.options_of`.
+    options: dict = field(default_factory=dict)  #: of the network: keyword arguments of its class.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
@@ -65,7 +69,7 @@ class Settings(RunSettings):
             ("task", "task", TASKS),
             ("model", "model", MODELS),
             ("experiment", "experiment", WEIGHTS),
-            ("source of digits", "source", tasks.digits.SIZES),
+            ("source of digits", "source", digits.SIZES),
             ("encoder", "encoder", ENCODERS),
             ("decoder", "decoder", DECODERS),
         )
@@ -73,52 +77,25 @@ class Settings(RunSettings):
             "machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes"
         )
         self.check_positive("lr", "clip", "kl_weight")
-        columns_of(self.total, self.machines)
-        if (self.experiment == "mixture") != (self.model == "mixture"):
-            raise UsageError(
-                "a mixture, and only a mixture, is trained with experiment='mixture'; "
-                f"got model={self.model!r} and experiment={self.experiment!r}"
-            )
-        if self.warm_up < 0:
-            raise UsageError(f"warm_up is a whole number of updates from 0, got {self.warm_up!r}")
-        self.fill_options(
-            MODELS[self.model],
-            [
-                n
-                for n in inspect.signature(MODELS[self.model]).parameters
-                if n == "sample" or n not in options_of(self.model)
-            ],
-        )
-        self._check_balance()
-        if self.task == "dsprites" and self.size not in tasks.dsprites.SIZES:
-            known = ", ".join(map(str, tasks.dsprites.SIZES))
-            raise UsageError(f"sprites are drawn with {known} pixels a side, got size={self.size!r}")
-        if self.task == "dsprites" and self.test_episodes < 2:
-            raise UsageError(
-                "tunings to sprites are measured in two halves; test_episodes has to be 2 or more"
-            )
-        if self.given and self.task != "rgb":
-            raise UsageError("machines can be given by the red digit on the task 'rgb' only")
-        self._check_kl()
-        self.loss()
         self.check_checks()
-
-    def _check_kl(self) -> None:
+        columns_of(self.total, self.machines)
+        self.fill_options(MODELS[self.model], GIVEN_BY_FIELDS)
         plain = WEIGHTS[self.experiment]
         check_names("divergence", self.kl, plain)
-        for name, weight in self.kl.items():
-            if not is_finite(weight):
-                raise UsageError(f"the weight of {name} has to be a finite number, got {weight!r}")
-        self.keep(kl={name: float(weight) for name, weight in self.kl.items() if weight != plain[name]})
-
-    def _check_balance(self) -> None:
-        if self.balance_until < 0:
-            raise UsageError(f"balance_until is a whole number of updates from 0, got {self.balance_until!r}")
-        if self.balance_until and not self.balance:
-            raise UsageError("balance_until says when the balance has faded; give its weight, balance, too")
-        learned = self.options.get("assignment", "learned") in LEARNED and not self.options.get("stop_grad_r")
-        if self.balance and not (self.machines > 1 and learned):
-            raise UsageError("balance is for two or more machines whose weights are learned; leave it out")
+        learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
+        sprites, sizes = self.task == "dsprites", ", ".join(map(str, dsprites.SIZES))
+        mixture = self.experiment == "mixture"
+        _require(mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'")
+        _require(self.balance_until >= 0, "balance_until has to be an integer from 0")
+        _require(self.balance or not self.balance_until, "balance_until needs balance, the weight that fades")
+        balanced = self.machines > 1 and learned
+        _require(balanced or not self.balance, "balance is for 2 or more machines that learn their weights")
+        _require(not sprites or self.size in dsprites.SIZES, f"sprites have {sizes} pixels a side: size")
+        _require(not sprites or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2")
+        _require(not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only")
+        _require(all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers")
+        self.keep(kl=FrozenDict({n: float(weight) for n, weight in self.kl.items() if weight != plain[n]}))
+        self.loss()
 
     @property
     def given(self) -> bool:
@@ -126,30 +103,23 @@ class Settings(RunSettings):
         return self.options.get("assignment") == GIVEN
 
     @property
-    def episode_options(self) -> dict:
+    def episode_options(self) -> dict[str, Any]:
         """What `tasks.sample` and `tasks.evaluation` take besides numbers."""
         return {"size": self.size} if self.task == "dsprites" else {"source": self.source}
 
     def loss(self) -> Loss:
-        """What is minimised."""
-        changed = tuple(sorted(self.kl.items()))
-        hide_green = self.task == "rgb"
+        """The loss that is minimized."""
+        changed, hide_green = tuple(sorted(self.kl.items())), self.task == "rgb"
         return Loss(self.experiment, self.ae_weight, changed, hide_green=hide_green, balance=self.balance)
 
     def network(self) -> Kanerva:
         """A fresh network, from torch's global generator."""
-        return build_network(
-            self.model,
-            channels=TASKS[self.task].CHANNELS,
-            size=self.size if self.task == "dsprites" else tasks.digits.SIZES[self.source],
-            dim=self.dim,
-            machines=self.machines,
-            total=self.total,
-            encoder=self.encoder,
-            decoder=self.decoder,
-            sample=SAMPLE[self.experiment],
-            **self.options,
-        )
+        size = self.size if self.task == "dsprites" else digits.SIZES[self.source]
+        sizes = TASKS[self.task].CHANNELS, size, self.dim
+        networks = ENCODERS[self.encoder](*sizes), DECODERS[self.decoder](*sizes)
+        columns = columns_of(self.total, self.machines)
+        sample = "full" if self.experiment == "full" else "mean"
+        return MODELS[self.model](*networks, self.dim, self.machines, columns, sample=sample, **self.options)
 
     def headline(self) -> str:
         """Network and task."""
@@ -172,9 +142,8 @@ PAPERS = {
         "test_episodes": 200,
     },
 }
-# What a core learns in half an hour: the paper's numbers of columns, items and features, on smaller digits, with
-# small networks for images and fewer episodes an update. A digit of 14 x 14 pixels has a quarter of the pixels of
-# one of 28 x 28; so divergences weigh a quarter.
+# Half an hour of a core: the paper's numbers of columns, items and features, on smaller digits, with small networks
+# for images and fewer episodes an update. Digits have a quarter of the paper's pixels: divergences weigh a quarter.
 SMALL = {"batch_size": 8, "lr": 1e-3}
 SMALL_DIGITS = SMALL | {
     "source": "distorted",
@@ -238,11 +207,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         evaluate=partial(_test, settings),
         checks=settings.checks,
         stack=(
-            PAPER,
-            settings.to_dict()["task"],
-            settings.model,
-            settings.options,
-            settings.machines,
+            *(PAPER, settings.task, settings.model, settings.options, settings.encoder, settings.decoder),
             settings.loss(),
         ),
     )
@@ -254,11 +219,11 @@ def data_source(settings: Settings) -> str:
 
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:
-    """The training episodes of one epoch, as bytes [N, T, C, H, W], each with its update's weight of divergences."""
+    """The training episodes of one epoch, as bytes [N, T, C, H, W], and the weights of its updates."""
     count = UPDATES * s.batch_size
     episodes = tasks.sample(s.task, count, s.items, torch_rng(seed, "episodes", epoch), **s.episode_options)
     update = epoch * UPDATES + torch.arange(count) // s.batch_size
-    batch = {"images": episodes.images.byte(), "warm_up": s.kl_weight * warm_up(update, s.warm_up)}
+    batch = {"images": episodes.images.byte(), "kl_weight": torch.full((count,), s.kl_weight)}
     if s.balance:
         batch["balance"] = fade(update, s.balance_until)
     if s.given:
@@ -268,13 +233,11 @@ def draw(s: Settings, seed: int, epoch: int) -> Batch:
     return batch
 
 
-def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Batch:
+def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Noise:
     """The random tensors of one update, and the machines of its items where they are given."""
     images = batch["images"]
-    noise = model.noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
-    if "labels" in batch:
-        noise |= routes(batch["labels"], model.machines)
-    return noise
+    noise = model.draw_noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
+    return noise | routes(batch["labels"], model.machines) if "labels" in batch else noise
 
 
 def _test(s: Settings, model: Kanerva) -> dict[str, float]:

@@ -278,11 +278,10 @@ def reproduce(
     lack the smallest part of their runs.
     """
     from mini_lib.devices import check_precision, describe, pick_device
-    from mini_lib.files import check_folder
     from mini_lib.reproduction import cluster, mine, plan
     from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.launch import default_workers, launch
-    from mini_lib.reproduction.records import Records, code_version
+    from mini_lib.reproduction.records import Records, check_folder, code_version
 
     if own_seeds and seeds:
         raise UsageError(
@@ -499,9 +498,9 @@ def weights(
     """
     import torch
 
-    from mini_lib.files import check_folder, check_target, load_weights, save_weights
+    from mini_lib.files import load_weights, save_weights
     from mini_lib.reproduction.launch import Job, JobsFailed
-    from mini_lib.reproduction.records import Records, code_version
+    from mini_lib.reproduction.records import Records, check_folder, check_target, code_version
     from mini_lib.training import train
 
     check_stored_seeds(seed)

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import subprocess
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from datetime import date
@@ -16,7 +17,7 @@ from filelock import FileLock
 
 from mini_lib import __version__
 from mini_lib.errors import CorruptFileError, UsageError
-from mini_lib.files import check_folder, not_written
+from mini_lib.files import not_written, temporary_path
 from mini_lib.settings import complete, is_finite, reduce, run_key, settings_hash
 from mini_lib.training import Run
 
@@ -246,6 +247,28 @@ class Records:
         self._by_key[record["key"]] = record
         self._by_hash[record["hash"]].append(record)
         return True
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
+    try:
+        if folder.is_file():
+            raise OSError("it is a file")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"cannot write {what} to {folder}: {error}; name another folder") from error
+
+
+def check_target(path: Path) -> None:
+    """Raise OSError now, rather than after hours of training, if `write_atomically` could not write this file."""
+    try:
+        temporary = temporary_path(path)
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def to_line(record: dict) -> str:

@@ -9,8 +9,8 @@ from sklearn.gaussian_process.kernels import Kernel, Product, Sum, WhiteKernel
 from mini_lib.files import trained
 from mini_lib.functions.bounds import gaussian_process, optimal_spread
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import NOISE, STEPS, covariance, evaluation_curves
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.functions import gaussian_processes as gp
 
 pytestmark = pytest.mark.browser
@@ -147,7 +147,7 @@ def test_the_process_of_smooth_curves_is_the_best_predictor_of_them(functions_pa
     torch.testing.assert_close(torch.tensor(ours["spread"]).double(), optimal_spread(12), **EXACT)
     level = [{"kind": "constant", "variance": 1e4}]
     ours = functions_page.evaluate(ask, [y.double().tolist(), level])
-    best = gaussian_process(y[None], level=False)[0]
+    best = gaussian_process(y[None], sees_offset=False)[0]
     torch.testing.assert_close(torch.tensor(ours["point"]).double(), best, **CLOSE)
 
 

@@ -8,9 +8,10 @@ import torch
 from mini_lib.files import trained
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import fixed_loss, forget
-from mini_lib.kanerva.memory import ProductMemory, predictive, weights_from_eta
+from mini_lib.kanerva.memory import predictive, weights_from_eta
 from mini_lib.kanerva.objective import nats
-from mini_lib.kanerva.tasks.rgb import hide
+from mini_lib.kanerva.product_memory import ProductMemory
+from mini_lib.kanerva.rgb import hide
 from mini_lib.reproduction.kanerva.live import BINDING, COLUMNS, DIGITS, ETA, ITEMS, memory
 
 pytestmark = pytest.mark.browser
@@ -273,13 +274,13 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
     images = tasks.evaluation("rgb", 1, ITEMS, source=about["settings"]["source"]).images
     with torch.no_grad():
         trace = model(images, hide(images))
-        alone = model.machine_logits(trace.reading, trace.weights.gamma)
+        alone = model.machine_logits(trace.reading, trace.reading.gamma)
         mixed = torch.stack([images[:, 3, 0], 0 * images[:, 3, 0], images[:, 9, 2]], dim=1)
         asked = model.read(trace.memory, model.encoder(mixed[:, None]))
         early = model.read(model.write(trace.codes[:, :7]).memory, trace.queries[:, 2:3])
     torch.testing.assert_close(torch.tensor(found["gammas"]), trace.written.gamma[0], **CLOSE)
     for key, ours in (
-        ("gamma", trace.weights.gamma[0]),
+        ("gamma", trace.reading.gamma[0]),
         ("logits", trace.logits[0].flatten(1)),
         ("alone", alone[0].flatten(2)),
     ):

@@ -3,12 +3,14 @@ import pytest
 import torch
 from other_device import OTHER, OtherDevice
 
+from esbn.networks import network, options as small_options
+from mini_lib.errors import UsageError
 from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys
-from mini_lib.esbn.models import MODELS, build_network
-from mini_lib.esbn.runs import build, paper_settings
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import Network, TemporalContextNorm
+from mini_lib.esbn.runs import MODELS, build, paper_settings
 from mini_lib.esbn.tasks import Problems, make_problems
-from mini_lib.seeding import seeded
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +19,9 @@ def three() -> Problems:
 
 
 def small(model="esbn"):
-    with seeded(0, "test"):
-        network = build_network(model, classes=4, windows=(9,), width=0.125)
-    analysis.randomise(network.core, seed=0)
-    return network
+    made = network(model)
+    analysis.randomize(made.core, seed=0)
+    return made
 
 
 def keys_of(written, retrieved=None) -> Keys:
@@ -30,13 +31,14 @@ def keys_of(written, retrieved=None) -> Keys:
 
 every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
 IMAGES = torch.rand(100, 32, 32)
+RMTS = make_problems("rmts", 95, 1, test_size=50).test
 
 # ------------------------------------------------------------------------------------------ keys
 
 
 @every_esbn
 def test_collected_keys_are_those_of_the_trace(model, three: Problems):
-    few, network = Problems(three.ids[:7], three.answers[:7]), small(model)
+    few, network = Problems(*three[:7]), small(model)
     keys = analysis.collect_keys(network, IMAGES, few)
     with torch.no_grad():
         trace = network.core.trace(network.embed(IMAGES, few.ids))
@@ -62,10 +64,10 @@ def test_collected_keys_are_those_of_the_trace(model, three: Problems):
 def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
     core, z = small(model).core, torch.randn(4, 9, 16)
     with torch.no_grad():
-        expected = [*core.trace(z), core.algorithm_1(z)]
+        expected = [*core.trace(z), core(z, torch.tensor([9, 1, 2, 3]))]
         with OtherDevice():
             core.to(OTHER)
-            found = [*core.trace(z.to(OTHER)), core.algorithm_1(z.to(OTHER))]
+            found = [*core.trace(z.to(OTHER)), core(z.to(OTHER), torch.tensor([9, 1, 2, 3]).to(OTHER))]
             assert {part.device for part in found} == {OTHER}
             found = [part.cpu() for part in found]
     torch.testing.assert_close(found, expected)
@@ -90,6 +92,25 @@ def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems)
             for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
                 assert ours.device.type == "cpu"
                 torch.testing.assert_close(ours, right)
+
+
+def test_one_s_own_network_on_any_task_has_keys_and_a_plane():
+    """An ESBN behind an encoder of one's own, with images of any kind, and bare, on embeddings."""
+    pool = torch.randn(100, 3, 10)
+    encoder = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(30, 16))
+    own = Network(encoder, TemporalContextNorm(16, (2, 2, 2)), ESBN(16, 2, hidden=20, key_size=12))
+    keys = analysis.collect_keys(own, pool, RMTS)
+    bare = analysis.collect_keys(own.core, own.embed(pool, RMTS.ids))
+    whole = analysis.collect_keys(own, pool[RMTS.ids])
+    vectors = torch.randn(100, 16)
+    raw = analysis.collect_keys(own.core, vectors, RMTS)
+    torch.testing.assert_close(raw.written, own.core.trace(vectors[RMTS.ids]).keys_written.detach())
+    for name, part in keys._asdict().items():
+        torch.testing.assert_close(part, getattr(bare, name))
+        torch.testing.assert_close(part, getattr(whole, name))
+    written = own.core.trace(own.embed(pool, RMTS.ids)).keys_written  # with gradients
+    plane = analysis.fit_plane(Keys(written, written[:, 1:], written[:, 1:, 0]), retrieved=True)
+    assert analysis.project(plane, written).shape == (50, 7, 2)
 
 
 # ------------------------------------------------------------------------------------------ plane
@@ -149,7 +170,7 @@ def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
 # ------------------------------------------------------------------------------------------ decoding
 
 
-def test_steps_are_told_by_the_nearest_training_mean():
+def test_steps_are_decoded_by_the_nearest_training_mean():
     centres = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     offsets = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     train = centres + offsets[:, None]
@@ -171,10 +192,10 @@ def test_a_straight_line_has_all_its_variance_on_one_axis():
 
 
 def test_noise_replaces_every_parameter_and_leaves_the_generator_alone():
-    one, two = (build_network("esbn", classes=2, windows=(2,), width=0.125) for _ in range(2))
+    one, two = (network("esbn", 2, seed=seed) for seed in range(2))
     before = torch.random.get_rng_state()
-    analysis.randomise(one, seed=1)
-    analysis.randomise(two, seed=1)
+    analysis.randomize(one, seed=1)
+    analysis.randomize(two, seed=1)
     assert torch.equal(torch.random.get_rng_state(), before)
     for name, value in one.state_dict().items():
         assert torch.equal(value, two.state_dict()[name]), name
@@ -201,23 +222,19 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
     assert answers == {0, 1, 2, 3}
 
 
-RMTS = make_problems("rmts", 95, 1, test_size=50).test
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS), "this network has a LSTM"),
-        (
-            lambda: analysis.reappearances(RMTS),
-            "never comes back; this analysis is for distribution-of-three",
-        ),
-        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "not three of the objects"),
-        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "4 images .* pool has 3"),
+        (lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS), "only an ESBN has keys"),
+        (lambda: analysis.reappearances(RMTS), "never reappears; this is for distribution-of-three"),
+        (lambda: analysis.fit_plane(), "a plane is fitted to Keys"),
+        (lambda: analysis.doubled_problems(torch.arange(9), (0, 0, 1), -1, 0), "size has to be a positive"),
+        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "a row is three of 0, 1 and 2"),
+        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "got \\(0, 0, 1\\), 3 images"),
     ],
 )
 def test_what_cannot_be_measured_is_named(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises(UsageError, match=message):
         call()
 
 
@@ -228,8 +245,8 @@ def test_without_confidence_every_same_different_problem_gets_the_same_answer():
     problems = make_problems("same_different", 95, 1, test_size=50).test
     largest = {}
     for name in ("esbn", "esbn_no_confidence", "esbn_default_memory"):
-        run = build(paper_settings("same_different", 95, name, width=0.125), seed=1)
-        analysis.randomise(run.model.core, seed=2)
+        run = build(paper_settings("same_different", 95, name, options=small_options(name)), seed=1)
+        analysis.randomize(run.model.core, seed=2)
         with torch.no_grad():
             logits = run.model(run.constants["images"], problems.ids)
         largest[name] = (logits - logits[0]).abs().max().item()

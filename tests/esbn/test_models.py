@@ -3,10 +3,8 @@
 That each is its slow numpy twin stands in `tests/reproduction/esbn/test_authors.py`, under the authors' names.
 """
 
-import inspect
 import math
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +13,15 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from esbn import oracles
+from esbn.networks import CLASSES, WINDOWS, network, options
 from mini_lib.errors import UsageError
-from mini_lib.esbn.models import ENCODERS, MODELS, TemporalContextNorm, build_network, scaled_sizes
-from mini_lib.esbn.models.network import check_pictures
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import ENCODERS, ConvEncoder, Network, TemporalContextNorm, check_ids, pixels
+from mini_lib.esbn.recurrent_baselines import LSTM
+from mini_lib.esbn.relational_baselines import TemporalRelationNet, Transformer
+from mini_lib.esbn.runs import MODELS
 from mini_lib.esbn.tasks import make_problems
-from mini_lib.layers import LSTMCell, check_sequences, scaled
-
-WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
-CLASSES = {2: 2, 6: 2, 9: 4}
-SMALL = 0.125
+from mini_lib.layers import LSTMCell
 
 # Facts, 3.3: parameters with conv encoder and TCN that get a gradient, by T.
 COUNTS = {
@@ -44,7 +42,7 @@ IDLE = {
     # Step 1 reads the only entry with weight 1 whatever it holds, and step 2's read comes too late.
     ("esbn_no_confidence", 2): ("encoder.", "norm."),
     # A head's first address is not interpolated, and its second one comes too late.
-    ("ntm", 2): ("core.read_gate.", "core.write_gate."),
+    ("ntm", 2): ("core.read_head.gate.", "core.write_head.gate."),
     # d(z_0 . z_1)/d shift = z_0 + z_1 = 2 shift, which starts at zero.
     ("esbn", 2): ("norm.shift",),
 }
@@ -54,21 +52,13 @@ every_esbn = pytest.mark.parametrize("model", [name for name in MODELS if name.s
 every_length = pytest.mark.parametrize("length", WINDOWS)
 
 
-def make(model, length=9, width=SMALL, seed=0, **options):
-    torch.manual_seed(seed)
-    return build_network(model, classes=CLASSES[length], windows=WINDOWS[length], width=width, **options)
-
-
-build = partial(build_network, "esbn", classes=4, windows=(9,))
-
-
 def busy(model, length=9, seed=0, **options):
     """A small network in double precision whose zeros (biases, shift, default memory) are zero no more."""
-    network = make(model, length, seed=seed, **options).double()
+    made = network(model, length, seed=seed, **options).double()
     with torch.no_grad():
-        for parameter in network.parameters():
+        for parameter in made.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
-    return network
+    return made
 
 
 def batch(length=9, size=3, seed=0, images=5, dtype=torch.float64):
@@ -77,15 +67,22 @@ def batch(length=9, size=3, seed=0, images=5, dtype=torch.float64):
     return pool, torch.randint(images, (size, length), generator=rng)
 
 
-def loss_of(network, pool, where, answers):
-    logits, extra = network(pool, where, aux=True)
-    return F.cross_entropy(logits, answers) + extra
+class WithLoss(torch.nn.Module):
+    """The loss of a network, as `functional_call` wants it."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, pool, ids, answers):
+        logits, extra = self.network.forward_with_loss(pool, ids)
+        return F.cross_entropy(logits, answers) + extra
 
 
 @every_model
 def test_parameter_counts_are_those_of_the_facts(model):
-    counts = tuple(sum(p.numel() for p in make(model, length, width=1.0).parameters()) for length in WINDOWS)
-    assert counts == COUNTS[model]
+    made = (network(model, length, full=True) for length in WINDOWS)
+    assert tuple(sum(p.numel() for p in each.parameters()) for each in made) == COUNTS[model]
 
 
 @pytest.mark.parametrize(
@@ -94,85 +91,56 @@ def test_parameter_counts_are_those_of_the_facts(model):
 )
 def test_other_parts_change_the_count(options, change):
     # The authors count the random encoder's 131,200 weights, which no gradient reaches; ours are buffers.
-    assert sum(p.numel() for p in make("lstm", 9, 1.0, **options).parameters()) == 1_514_724 + change
+    made = network("lstm", full=True, **options)
+    assert sum(p.numel() for p in made.parameters()) == 1_514_724 + change
 
 
 @every_length
 @every_model
 def test_gradient_reaches_every_parameter_within_five_updates(model, length):
-    network = make(model, length, width=0.25).double()
-    optimizer = torch.optim.Adam(network.parameters(), 5e-4)
-    largest = dict.fromkeys(dict(network.named_parameters()), 0.0)
+    made = network(model, length).double()
+    loss, optimizer = WithLoss(made), torch.optim.Adam(made.parameters(), 5e-4)
+    largest = dict.fromkeys(dict(made.named_parameters()), 0.0)
     for update in range(5):
-        pool, where = batch(length, 16, seed=update, images=12)
-        where[::2, -1] = where[::2, 0]  # some repetition, as every task has
+        pool, ids = batch(length, 16, seed=update, images=12)
+        ids[::2, -1] = ids[::2, 0]  # some repetition, as every task has
         answers = torch.randint(CLASSES[length], (16,), generator=torch.Generator().manual_seed(update))
         optimizer.zero_grad()
-        loss_of(network, pool, where, answers).backward()
+        loss(pool, ids, answers).backward()
         optimizer.step()
-        for name, parameter in network.named_parameters():
-            largest[name] = max(largest[name], parameter.grad.abs().max().item())
+        for name, parameter in made.named_parameters():
+            size = 0.0 if parameter.grad is None else parameter.grad.abs().max().item()
+            largest[name] = max(largest[name], size)
     without = {name for name, size in largest.items() if size < 1e-12}
     idle = IDLE.get((model, length), ())
     assert without == {name for name in largest if idle and name.startswith(idle)}
 
 
-@pytest.mark.parametrize(
-    ("images", "where", "message"),
-    [
-        ((5, 28, 28), (2, 9), "a pool is [P, 32, 32]; got pictures of shape [5, 28, 28]"),
-        ((5, 1, 32, 32), (2, 9), "a pool is [P, 32, 32]; got pictures of shape [5, 1, 32, 32]"),
-        (
-            (5, 32, 32),
-            None,
-            "problems are [B, T, 32, 32], without `where`; got pictures of shape [5, 32, 32]",
-        ),
-        ((5, 32, 32), (9,), "`where` takes the ids of pictures, whole numbers [B, T]"),
-    ],
-)
-def test_pictures_and_ids_of_another_shape_are_named(images, where, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        check_pictures(torch.rand(images), None if where is None else torch.zeros(where, dtype=torch.long))
-
-
-def test_pictures_and_ids_of_another_type_are_named():
-    pool, where = batch(size=2)
-    check_pictures(pool, where)
-    for images in (pool.numpy(), pool.byte()):
-        with pytest.raises(UsageError, match="pictures are a tensor of floats from 0 to 1"):
-            check_pictures(images, where)
-    for ids in (where.float(), (where, where)):
-        with pytest.raises(UsageError, match=r"such as `problems\.ids`"):
-            check_pictures(pool, ids)
-
-
 @every_model
-def test_a_pool_with_places_is_the_same_as_images(model):
-    network = busy(model)
-    pool, where = batch(size=4)
-    together = network(pool, where)
-    torch.testing.assert_close(together, network(pool[where]))
-    for row in range(4):  # and nobody sees the others of the batch
-        torch.testing.assert_close(network(pool, where[row : row + 1]), together[row : row + 1])
+def test_a_pool_with_ids_is_the_same_as_images(model):
+    made = busy(model)
+    pool, ids = batch(size=4)
+    together = made(pool, ids)
+    torch.testing.assert_close(together, made(pool[ids]))
+    for row in range(4):  # and no problem depends on the others of the batch
+        torch.testing.assert_close(made(pool, ids[row : row + 1]), together[row : row + 1])
 
 
 @every_model
 def test_stacked_networks_equal_each_alone(model):
-    networks = [make(model, seed=seed).double() for seed in range(3)]
-    pools, where = torch.stack([batch(seed=seed)[0] for seed in range(3)]), batch()[1]
-    answers = torch.tensor([0, 3, 1])
-    skeleton = make(model).double()
+    networks = [network(model, seed=seed).double() for seed in range(3)]
+    pools, ids = torch.stack([batch(seed=seed)[0] for seed in range(3)]), batch()[1]
+    answers, skeleton = torch.tensor([0, 3, 1]), WithLoss(network(model).double())
 
     def loss(parameters, buffers, pool):
-        logits, extra = functional_call(skeleton, (parameters, buffers), (pool, where, True))
-        return F.cross_entropy(logits, answers) + extra
+        return functional_call(skeleton, (parameters, buffers), (pool, ids, answers))
 
-    parameters, buffers = stack_module_state(networks)
+    parameters, buffers = stack_module_state([WithLoss(each) for each in networks])
     stacked = vmap(grad(loss))(parameters, buffers, pools)
-    for i, network in enumerate(networks):
-        loss_of(network, pools[i], where, answers).backward()
-        for name, parameter in network.named_parameters():
-            torch.testing.assert_close(stacked[name][i], parameter.grad, rtol=1e-7, atol=1e-10)
+    for i, each in enumerate(networks):
+        WithLoss(each)(pools[i], ids, answers).backward()
+        for name, parameter in each.named_parameters():
+            torch.testing.assert_close(stacked[f"network.{name}"][i], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -180,13 +148,12 @@ def test_stacked_networks_equal_each_alone(model):
 def test_learns_16_problems_by_heart(model):
     problems = make_problems("distribution_of_three", 92, 0).train
     answers = problems.answers[:16]
-    used, where = problems.ids[:16].unique(return_inverse=True)
-    network = make(model)
-    pool = torch.rand(len(used), 32, 32)
-    optimizer = torch.optim.Adam(network.parameters(), 4e-3)
+    used, ids = problems.ids[:16].unique(return_inverse=True)
+    made, pool = network(model), torch.rand(len(used), 32, 32)
+    optimizer = torch.optim.Adam(made.parameters(), 4e-3)
     for _update in range(300):
         optimizer.zero_grad()
-        logits, extra = network(pool, where, aux=True)
+        logits, extra = made.forward_with_loss(pool, ids)
         if (logits.argmax(dim=1) == answers).all():
             return
         (F.cross_entropy(logits, answers) + extra).backward()
@@ -194,7 +161,7 @@ def test_learns_16_problems_by_heart(model):
     pytest.fail(f"{model} still errs on its training problems")
 
 
-# Initialisation: facts, 3.2 and each network's own section.
+# Initialization: facts, 3.2 and each network's own section.
 
 
 @pytest.mark.parametrize("inputs", [128, 257, 384])
@@ -226,12 +193,12 @@ SPREAD = {
     **{model: {kaiming: "key", xavier: "gate answer"} for model in MODELS if model.startswith("esbn")},
     "lstm": {xavier: "answer"},
     "ntm": {
-        xavier_tanh: "read_key write_key add",
-        kaiming: "read_strength read_sharpen write_strength write_sharpen",
-        xavier: "read_gate read_shift write_gate write_shift erase answer",
+        xavier_tanh: "read_head.key write_head.key add",
+        kaiming: "read_head.strength read_head.sharpen write_head.strength write_head.sharpen",
+        xavier: "read_head.gate read_head.shift write_head.gate write_head.shift erase answer",
     },
     "rn": {kaiming: "pair_hidden pair_out hidden", xavier: "answer"},
-    "trn": {kaiming: "pair_hidden pair_out triple_hidden triple_out hidden", xavier: "answer"},
+    "trn": {kaiming: "pairs.hidden pairs.out triples.hidden triples.out hidden", xavier: "answer"},
     "transformer": {kaiming: "expand contract hidden", xavier: "qkv out_proj answer"},
     "predinet": {kaiming: "hidden", xavier: "key query1 query2 relation answer"},
 }
@@ -239,7 +206,7 @@ SPREAD = {
 
 @pytest.mark.parametrize("model", SPREAD)
 def test_layers_start_with_their_spread_and_zero_biases(model):
-    core = make(model, width=1.0).core
+    core = network(model, full=True).core
     rules = {name: rule for rule, names in SPREAD[model].items() for name in names.split()}
     assert {name for name, part in core.named_modules() if isinstance(part, torch.nn.Linear)} == {*rules}
     for name, rule in rules.items():
@@ -252,7 +219,7 @@ def test_layers_start_with_their_spread_and_zero_biases(model):
 
 @pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
 def test_encoders_start_kaiming(encoder):
-    for name, value in make("lstm", width=1.0, encoder=encoder).encoder.state_dict().items():
+    for name, value in network("lstm", full=True, encoder=encoder).encoder.state_dict().items():
         if "bias" in name:
             assert not value.any()
         else:
@@ -261,7 +228,7 @@ def test_encoders_start_kaiming(encoder):
 
 
 def test_mnm_starts_uniform_and_its_memory_is_not_trained():
-    core = make("mnm", width=1.0).core
+    core = network("mnm", full=True).core
     assert "memory2" in core.state_dict()
     assert "memory2" not in dict(core.named_parameters())
     values = dict(core.named_parameters()) | dict(core.named_buffers())
@@ -274,7 +241,7 @@ def test_mnm_starts_uniform_and_its_memory_is_not_trained():
 
 @every_esbn
 def test_ablations_start_with_exactly_zero_logits(model):
-    assert make(model, width=1.0)(*batch(dtype=torch.float32)).any() == (model == "esbn")
+    assert network(model, full=True)(*batch(dtype=torch.float32)).any() == (model == "esbn")
 
 
 # Temporal context normalisation: facts, section 2.
@@ -296,86 +263,55 @@ def test_context_norm_equals_its_definition(length):
     torch.testing.assert_close(norm.eval()(z), norm.train()(z), rtol=0, atol=0)
 
 
-# What ESBN lets one see: Algorithm 1.
+# The ESBN: Algorithm 1. Its oracle is in `tests/reproduction/esbn/test_authors.py`.
 
 
-@every_length
-@every_esbn
-def test_algorithm_1_and_the_faster_forward_are_one_function(model, length):
-    network = busy(model, length)
-    z = torch.randn(3, length, 16, dtype=torch.float64)
-    values, gradients = [], []
-    for answer in (network.core.algorithm_1, network.core):
-        given = z.clone().requires_grad_()
-        values.append(answer(given))
-        weights = torch.linspace(-1, 1, values[-1].numel(), dtype=torch.float64).view_as(values[-1])
-        parameters = dict(network.core.named_parameters())
-        gradients.append(torch.autograd.grad((values[-1] * weights).sum(), [given, *parameters.values()]))
-    torch.testing.assert_close(*values, rtol=1e-12, atol=1e-12)
-    for name, one, other in zip(["z", *parameters], *gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12, msg=name)
-        assert one.any() or (model, length, name) == ("esbn_no_confidence", 2, "z"), name
+@pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("esbn")] + ["lstm"])
+def test_sequences_of_different_lengths_equal_each_alone(model):
+    core, lengths = busy(model).core, torch.tensor([9, 1, 4, 2])
+    z = torch.randn(4, 9, 16, dtype=torch.float64, requires_grad=True)
+    together = core(z, lengths)
+    gradient = torch.autograd.grad(together.sum(), z)[0]
+    for row, length in enumerate(lengths.tolist()):
+        alone = z[row : row + 1, :length].detach().requires_grad_()
+        logits = core(alone)
+        torch.testing.assert_close(together[row : row + 1], logits, rtol=1e-10, atol=1e-12)
+        expected = torch.autograd.grad(logits.sum(), alone, materialize_grads=True)[0]
+        torch.testing.assert_close(gradient[row : row + 1, :length], expected, rtol=1e-9, atol=1e-12)
+        assert not gradient[row, length:].any()
+        if model != "lstm":
+            trace, whole = core.trace(alone), core.trace(z, lengths)
+            for ours, wanted in zip(whole[1:], trace[1:], strict=True):
+                ours = ours[row : row + 1, : length + 1]
+                ours = ours[..., : wanted.shape[-1]] if ours.dim() == 3 else ours
+                torch.testing.assert_close(ours, wanted, rtol=1e-10, atol=1e-12)
 
 
 @every_esbn
 def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
     core, seen = busy(model).core, []
     z = torch.randn(3, 9, 16, dtype=torch.float64)
-    core.algorithm_1(z, lambda t, keys: seen.append(keys) or keys)
+    core.trace(z, edit=lambda t, keys: seen.append(keys) or keys)
     assert [len(keys) - core.default_memory for keys in seen] == list(range(10))
     written = torch.stack(seen[9][core.default_memory :], dim=1)
     torch.testing.assert_close(written, core.trace(z).keys_written[:, :9])
-    zeroed = core.algorithm_1(z, lambda t, keys: [0 * key for key in keys])
+    zeroed = core.trace(z, edit=lambda t, keys: [0 * key for key in keys]).logits
     assert (zeroed - core(z)).abs().max() > 1e-3
-    with pytest.raises(UsageError, match=r"step 0: memory holds \d keys, the edit returned \d"):
-        core.algorithm_1(z, lambda t, keys: [*keys, keys])
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_vectors_of_another_size_are_refused(name):
-    network = MODELS[name](features=16, classes=2)
-    assert network(torch.randn(4, 9, 16)).shape == (4, 2)
-    for shape in ((4, 9, 17), (4, 0, 16)):
-        with pytest.raises(UsageError, match=r"vectors of 16 features, \[B, \w, 16\]; got"):
-            network(torch.randn(shape))
-
-
-def test_what_is_no_sequence_of_vectors_is_refused():
-    """Without the types that tests check, by which such things would not come so far."""
-    with pytest.raises(UsageError, match=r"\[B, T, 16\]; got \[9, 16\]"):
-        check_sequences(torch.randn(9, 16), None, MODELS["lstm"](features=16))
-    with pytest.raises(UsageError, match="has to be a tensor of floats"):
-        check_sequences(torch.ones(4, 9, 16, dtype=torch.long), None, MODELS["lstm"](features=16))
-
-
-def sizes_of(part):
-    parameters = inspect.signature(part).parameters.values()
-    return [each.name for each in parameters if type(each.default) is int]
-
-
-PARTS = {**MODELS, **{f"{name} encoder": part for name, part in ENCODERS.items()}}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_a_size_has_to_be_a_whole_number_from_1(name):
-    for size in sizes_of(PARTS[name]):
-        for value in (0, -1):
-            with pytest.raises(UsageError, match=f"{size} has to be a positive integer, got {value}"):
-                PARTS[name](**{size: value})
+    for bad in (lambda t, keys: [*keys, z], lambda t, keys: None, lambda t, keys: [z for _ in keys] or [z]):
+        with pytest.raises(UsageError, match=r"step 0: an edit returns a list of \d keys, each \[B, K\]"):
+            core.trace(z, edit=bad)
 
 
 @every_esbn
 def test_trace_is_what_the_network_does(model):
-    network = busy(model)
-    pool, where = batch()
-    z, core = network.embed(pool, where), network.core
-    trace, default = core.trace(z), int(core.default_memory)
-    torch.testing.assert_close(trace.logits, network(pool, where))
-    torch.testing.assert_close(trace.step_logits[:, -1], trace.logits)
-    key = scaled(256, SMALL)
-    assert trace.keys_written.shape == (3, 10, key)
+    made = busy(model)
+    pool, ids = batch()
+    core = made.core
+    trace, default = core.trace(made.embed(pool, ids)), int(core.default_memory)
+    torch.testing.assert_close(trace.logits, made(pool, ids))
+    torch.testing.assert_close(trace.logits, core.answer(trace.hidden[:, -1]))
+    key = core.key.out_features
     assert trace.keys_retrieved.shape == (3, 10, key + core.confidence)
-    assert trace.weights.shape == trace.confidences.shape == (3, 10, 9 + default)
     held = torch.ones(10, 9 + default, dtype=torch.bool).tril(-1 + default)
     held[0] = False
     assert not trace.weights[:, ~held].any()
@@ -395,49 +331,103 @@ def test_trace_is_what_the_network_does(model):
 
 
 def test_attention_of_predinet_and_transformer_are_weights():
-    pool, where = batch()
+    pool, ids = batch()
     for model in ("predinet", "transformer"):
-        network = busy(model)
-        attended = network.core.attention(network.embed(pool, where))
+        made = busy(model)
+        attended = made.core.attention(made.embed(pool, ids))
         weights = attended[1] if isinstance(attended, tuple) else attended
         torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
 
 
-@every_model
-def test_sizes_have_names_and_width_scales_them_all(model):
-    """A size that `build_network` does not know would stay at the paper's, whatever the width."""
-    sizes = scaled_sizes(MODELS[model], SMALL)
-    own = {name: value.default for name, value in inspect.signature(MODELS[model]).parameters.items()}
-    assert {*sizes} == {name for name, value in own.items() if type(value) is int} - {"classes", "length"}
-    named = {name: 48 for name in sizes if name != "features"}
-    plain, other = (make(model, **options) for options in ({}, named))
-    assert [p.shape for p in plain.parameters()] != [p.shape for p in other.parameters()] or not named
-    assert other(*batch(dtype=torch.float32)).shape == (3, 4)
+# One's own images and encoders.
 
 
-@pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
-def test_encoders_carry_over_alone(encoder):
-    whole = make("esbn", encoder=encoder).encoder
-    alone = ENCODERS[encoder](**scaled_sizes(ENCODERS[encoder], SMALL))
-    alone.load_state_dict(whole.state_dict())
-    pool = batch(dtype=torch.float32)[0]
-    torch.testing.assert_close(alone(pool), whole(pool), rtol=0, atol=0)
-    assert whole(pool).any()
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("image", [(1, 28, 28), (3, 20, 17)])
+def test_images_have_any_size_and_colors(kind, image):
+    encoder = ENCODERS[kind](16, image=image)
+    made = Network(encoder, TemporalContextNorm(16, (3,)), ESBN(16, 2, 8, 8))
+    pool, ids = torch.rand(6, *image), torch.randint(6, (4, 3))
+    assert made(pool, ids).shape == (4, 2)
+    torch.testing.assert_close(made(pool[ids]), made(pool, ids))
+    if image[0] == 1:
+        torch.testing.assert_close(encoder(pool[:, 0]), encoder(pool))
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("images", "message"),
     [
-        (lambda: build_network("ebsn", classes=4, windows=(9,)), "unknown model 'ebsn'; did you mean 'esbn'"),
-        (lambda: build(encoder="cnov"), "unknown encoder 'cnov'; did you mean 'conv'"),
-        (lambda: build(default_memory=True), "pass confidence=False"),
-        (lambda: TemporalContextNorm(4, (8, 1)), "2 steps or more"),
-        (
-            lambda: TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4)),
-            r"windows \(2, 2, 2\) cover 6 steps, the input has 9",
-        ),
+        (torch.rand(5, 28, 28), r"built for images (1, 32, 32), got (28, 28)"),
+        (torch.rand(5, 3, 32, 32), "got (3, 32, 32)"),
+        (torch.rand(5, 32, 32).double(), "images are torch.float64, the encoder computes in torch.float32"),
+        (torch.rand(5, 32, 32).numpy(), "images are floats from 0 to 1"),
+        (torch.ones(5, 32, 32, dtype=torch.uint8), "torch.as_tensor(images).float() / 255"),
+        (255 * torch.rand(5, 32, 32), "images have values from 0 to 1; divide bytes by 255"),
+        (torch.rand(5, 32, 32) - 0.5, "images have values from 0 to 1"),
+        (None, "images are floats"),
     ],
 )
-def test_bad_input_is_named(call, message):
-    with pytest.raises(UsageError, match=message):
-        call()
+def test_images_that_do_not_fit_are_named(images, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        call(pixels, images, (1, 32, 32), torch.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (torch.tensor([[0, -1]]), "ids of 5 images are from 0 to 4, got -1 to 0"),
+        (torch.tensor([[0, 5]]), "ids of 5 images are from 0 to 4, got 0 to 5"),
+        (torch.rand(2, 9), "ids are a tensor of integers [B, T]"),
+        (torch.arange(5), "ids are a tensor of integers [B, T]"),
+        ([[0, 1]], "such as `problems.ids`"),
+    ],
+)
+def test_ids_that_do_not_fit_are_named(ids, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        call(check_ids, ids, 5)
+
+
+def call(function, *arguments):
+    """Without the types that tests check, by which such arguments would not come so far."""
+    return getattr(function, "__wrapped__", function)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ESBN(default_memory=True), "not both are True"),
+        (lambda: TemporalContextNorm(4, (8, 1)), "2 steps or more"),
+        (lambda: TemporalContextNorm(4, ()), "windows are lengths"),
+        (lambda: TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4)), "sequences of 6 vectors of 4"),
+        (lambda: TemporalContextNorm(3, (4,))(torch.zeros(1, 4, 1)), "vectors of 3 features"),
+        (lambda: Transformer(features=12), "multiple of the 8 attention heads, got 12"),
+        (lambda: TemporalRelationNet(length=1), "two objects or more"),
+        (lambda: ConvEncoder(image=(1, 7, 9)), "8 pixels or more a side; got (1, 7, 9)"),
+        (lambda: LSTM(4)(torch.ones(2, 3, 4), torch.tensor([1, 4])), "lengths are from 1 to 3, got [1, 4]"),
+        (lambda: LSTM(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])), "lengths are from 1 to 3"),
+        (lambda: ESBN(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])), "lengths are from 1 to 3"),
+        (
+            lambda: Network(*[torch.nn.Identity()] * 3).embed(torch.ones(5, 32)),
+            "a tensor of problems [B, T, *image]",
+        ),
+        (lambda: network("esbn")(torch.rand(5, 32, 32)), "built for images (1, 32, 32), got (32,)"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        make()
+
+
+@every_model
+def test_sizes_are_positive_integers_and_vectors_of_the_network_s_size_and_type(model):
+    for size in ("features", "classes", *options(model)):
+        for value in (0, -1, True):
+            with pytest.raises(UsageError, match=f"{size} has to be a positive integer, got {value}"):
+                MODELS[model](**{size: value})
+    made = MODELS[model](features=16, classes=2)
+    assert made(torch.randn(4, 9, 16)).shape == (4, 2)
+    for shape in ((4, 9, 17), (4, 0, 16)):
+        with pytest.raises(UsageError, match=r"vectors of 16 features, \[B, \w, 16\]; got"):
+            made(torch.randn(shape))
+    with pytest.raises(UsageError, match=r"torch\.float64, the network computes in float32"):
+        made(torch.randn(4, 9, 16).double())

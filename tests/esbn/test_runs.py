@@ -1,15 +1,13 @@
 """Settings against the paper's tables of them, and real runs through the harness."""
 
-import math
-
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
 
+from esbn.networks import options
 from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
-from mini_lib.esbn.evaluation import evaluate
-from mini_lib.esbn.runs import Settings, build, dedupe_batch, loss, paper_settings, shuffled
+from mini_lib.esbn.runs import Settings, build, dedupe_batch, evaluate, loss, paper_settings, shuffled
 from mini_lib.esbn.tasks import TASKS, Problems, make_problems
 from mini_lib.training import train
 
@@ -57,17 +55,17 @@ def test_schedules_are_those_of_tables_5_to_8(task, m, model, tcn, epochs, lr):
     ],
 )
 def test_updates_are_those_of_the_authors_code(task, m, model, updates):
-    assert build(paper_settings(task, m, model, width=0.125), 1).updates == updates
+    assert build(paper_settings(task, m, model, options=options(model)), 1).updates == updates
 
 
 def test_settings_keep_only_what_is_not_default():
     plain = paper_settings("rmts", 95, "lstm").to_dict()
     own = {"task": "rmts", "m": 95, "model": "lstm", "tcn": True, "lr": 5e-4, "epochs": 200}
     assert plain == {"paper": "esbn"} | own
-    changed = paper_settings("rmts", 95, "transformer", width=0.5, options={"final_norm": False}).to_dict()
-    assert changed == plain | {"model": "transformer", "width": 0.5, "options": {"final_norm": False}}
+    changed = paper_settings("rmts", 95, "transformer", batch_size=8, options={"final_norm": False}).to_dict()
+    assert changed == plain | {"model": "transformer", "batch_size": 8, "options": {"final_norm": False}}
     assert Settings.from_dict(changed).to_dict() == changed
-    assert paper_settings("rmts", 95, "lstm", width=0.5).describe() == "lstm, rmts, m=95, width 0.5"
+    assert paper_settings("rmts", 95, "lstm", batch_size=8).describe() == "lstm, rmts, m=95, batch_size 8"
 
 
 @pytest.mark.parametrize(
@@ -81,48 +79,46 @@ def test_settings_keep_only_what_is_not_default():
         ({"encoder": "cnn"}, "unknown encoder 'cnn'"),
         ({"images": "relesed"}, "unknown image source 'relesed'; did you mean 'released'"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
-        ({"width": math.inf}, "width has to be a finite number"),
-        ({"width": -1.0}, "width has to be above 0"),
         ({"lr": 0.0}, "lr has to be above 0"),
         ({"epochs": 0}, "epochs has to be a positive integer, got 0"),
         ({"train_size": -5}, "train_size has to be a positive integer, got -5"),
         ({"test_size": 0}, "test_size has to be a positive integer"),
         ({"batch_size": 0}, "batch_size has to be a positive integer"),
         ({"options": {"features": 3}}, "unknown option of lstm 'features'"),
-        ({"options": {"hidden": 0}}, "option hidden of lstm has to be a positive integer, got 0"),
+        ({"options": {"hidden": 0}}, "hidden has to be a positive integer, got 0"),
         (
             {"model": "esbn", "options": {"confidense": 1}},
             "unknown option of esbn 'confidense'; did you mean",
         ),
-        ({"model": "esbn", "options": {"confidence": "no"}}, "confidence of esbn has to be True or False"),
     ],
 )
 def test_settings_that_make_no_run_are_refused(changes, message):
     with pytest.raises(UsageError, match=message):
-        Settings.from_dict(paper_settings("rmts", 95, "lstm").to_dict() | changes)
+        Settings.from_dict(paper_settings("rmts", 95, "lstm").to_dict() | changes).network()
     if changes.keys() & {"task", "m", "model"}:
         with pytest.raises(UsageError, match=message):
             paper_settings(**{"task": "rmts", "m": 95, "model": "lstm"} | changes)
 
 
 def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
-    batches = [build(paper_settings("rmts", 95, model, width=0.125), 1).epoch(0) for model in ("rn", "lstm")]
-    assert batches[0]["where"].equal(batches[1]["where"])
-    assert not batches[0]["where"].equal(
-        build(paper_settings("rmts", 95, "rn", width=0.125), 2).epoch(0)["where"]
-    )
+    batches = [
+        build(paper_settings("rmts", 95, model, options=options(model)), 1).epoch(0)
+        for model in ("rn", "lstm")
+    ]
+    assert batches[0]["ids"].equal(batches[1]["ids"])
+    assert not batches[0]["ids"].equal(build(paper_settings("rmts", 95, "rn"), 2).epoch(0)["ids"])
 
 
 def test_an_epoch_is_a_permutation_of_the_problems():
     problems = Problems(torch.arange(20).reshape(10, 2), torch.arange(10))
     first, second = shuffled(problems, 1, 0), shuffled(problems, 1, 1)
-    assert sorted(first["answer"].tolist()) == list(range(10))
-    assert first["where"][:, 0].equal(2 * first["answer"])
-    assert not first["answer"].equal(second["answer"])
+    assert sorted(first["answers"].tolist()) == list(range(10))
+    assert first["ids"][:, 0].equal(2 * first["answers"])
+    assert not first["answers"].equal(second["answers"])
 
 
 def test_deduplication_changes_nothing_but_the_work():
-    run = build(paper_settings("distribution_of_three", 95, "esbn", width=0.125), 1)
+    run = build(paper_settings("distribution_of_three", 95, "esbn", options=options("esbn")), 1)
     batch = {k: v[:32] for k, v in run.epoch(0).items()} | {"images": glyphs()}
     small = dedupe_batch(batch)
     assert small["images"].shape[0] == 5
@@ -136,34 +132,33 @@ def test_deduplication_changes_nothing_but_the_work():
 
 
 def test_accuracy_is_the_mean_over_batches_of_100():
-    class Says(torch.nn.Module):
+    class Parity(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.p = torch.nn.Parameter(torch.zeros(()))
 
-        def forward(self, images, where):
-            return torch.nn.functional.one_hot(where[:, 0] % 2, 2).float()
+        def forward(self, images, ids):
+            return torch.nn.functional.one_hot(ids[:, 0] % 2, 2).float()
 
     ids = torch.zeros(150, 2, dtype=torch.long)
     ids[:80, 0] = 1  # answer 1 for the first 80, of which all are right; of the last 50 none
     problems = Problems(ids, torch.cat([torch.ones(80), torch.zeros(20), torch.ones(50)]).long())
-    metrics = evaluate(Says(), torch.zeros(100, 32, 32), problems)
+    metrics = evaluate(Parity(), torch.zeros(100, 32, 32), problems)
     assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
 
 
 def test_a_network_elsewhere_is_measured_as_on_the_cpu():
-    run = build(paper_settings("same_different", 95, "esbn", width=0.125, test_size=50), 1)
+    run = build(paper_settings("same_different", 95, "esbn", options=options("esbn"), test_size=50), 1)
     data = make_problems("same_different", 95, 1, test_size=50)
     expected = evaluate(run.model, glyphs(), data.test)
     with OtherDevice():
-        there, problems = run.model.to(OTHER), data.to(OTHER).test
-        assert problems.ids.device == OTHER
+        there, problems = run.model.to(OTHER), Problems(*(part.to(OTHER) for part in data.test[:]))
         assert evaluate(there, glyphs().to(OTHER), problems) == pytest.approx(expected)
 
 
 @pytest.mark.slow
 def test_killed_and_resumed_equals_uninterrupted(tmp_path):
-    small = {"epochs": 2, "width": 0.125, "train_size": 90, "test_size": 50}
+    small = {"epochs": 2, "train_size": 90, "test_size": 50}
     settings = paper_settings("distribution_of_three", 95, "mnm", **small)
     (whole,) = train([build(settings, 1)])
     (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 3)
@@ -180,7 +175,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path):
 def test_a_small_esbn_learns_from_few_images_and_answers_for_unseen_ones(task):
     m = max(TASKS[task].regimes)
     settings = paper_settings(
-        task, m, "esbn", epochs=25 if m < 98 else 100, width=0.25, test_size=300, train_size=480
+        task, m, "esbn", epochs=25 if m < 98 else 100, options=options("esbn"), test_size=300, train_size=480
     )
     (run,) = train([build(settings, 1)])
     assert run.metrics["test_accuracy"] > 85

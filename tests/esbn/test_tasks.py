@@ -1,13 +1,15 @@
-"""The tasks against the paper's counts and against answer keys worked out by brute force from the rules."""
+"""The tasks against the paper's counts and against answer keys computed by brute force from the rules."""
 
 from collections import Counter
 from math import comb, perm
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
-from mini_lib.esbn.tasks import TASKS, arrangement, make_problems
+from mini_lib.errors import UsageError
+from mini_lib.esbn.tasks import TASKS, Problems, get_task, make_problems, unrank_permutation
 
 # Tables 1-4 of the paper: (training, test) problems
 SIZES = {
@@ -181,33 +183,61 @@ def test_seeds_give_other_images_and_other_problems_and_repeat_exactly():
 
 
 @given(st.integers(2, 9), st.data())
-def test_arrangement_is_a_bijection(n, data):
+def test_unranking_is_a_bijection(n, data):
     k = data.draw(st.integers(1, n if n < 7 else 4))
-    rows = arrangement(np.arange(perm(n, k)), n, k)
+    rows = unrank_permutation(np.arange(perm(n, k)), n, k)
     assert len({tuple(row) for row in rows.tolist()}) == perm(n, k)
     assert all(len(set(row)) == k and min(row) >= 0 and max(row) < n for row in rows.tolist())
 
 
+# Without the types that tests check, by which some arguments would not come so far:
+make_anything = getattr(make_problems, "__wrapped__", make_problems)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "options", "words"),
     [
-        (("rmts", 97, 1), "from 5 to 95"),
-        (("rmts", 3, 1), "a problem needs 5 images"),
-        (("same_different", 99, 1), "the paper uses 0, 50, 85, 95, 98"),
-        (("distribution_of_three", -1, 1), "m=-1 does not work"),
-        (("identity_rules", True, 1), "m=True does not work"),
-        (("rtms", 0, 1), "did you mean 'rmts'"),
-        (("rmts", 85, -1), "a seed is an integer"),
+        (("rmts", 97, 1), {}, "from 5 to 95"),
+        (("rmts", 3, 1), {}, "a problem needs 5 images"),
+        (("same_different", 99, 1), {}, "the paper uses 0, 50, 85, 95, 98"),
+        (("distribution_of_three", -1, 1), {}, "m=-1 does not work"),
+        (("identity_rules", True, 1), {}, "m=True does not work"),
+        (("rtms", 0, 1), {}, "did you mean 'rmts'"),
+        ((["rmts"], 0, 1), {}, "unknown task"),
+        (("rmts", 85, -1), {}, "a seed is"),
+        (("rmts", 85, 1), {"balance": "papr"}, "unknown balance 'papr'; did you mean 'paper'"),
+        *(
+            (("rmts", m, 1), {name: size}, f"{name} has to be a positive integer, got {size!r}")
+            for m in (0, 85)
+            for name in ("train_size", "test_size")
+            for size in (0, -5, 1.5, "10")
+        ),
+        (("rmts", 50, 1), {"train_size": 10**10}, "at most 1,000,000 problems are drawn, got 10,000,000,000"),
     ],
 )
-def test_wrong_input_says_what_would_do(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        make_problems(*arguments)
+def test_bad_arguments_are_named(arguments, options, words):
+    with pytest.raises(UsageError, match=words):
+        make_anything(*arguments, **options)
 
 
-def test_a_wrong_balance_is_named():
-    with pytest.raises(ValueError, match="unknown balance 'papr'; did you mean 'paper'"):
-        make_problems("rmts", 85, 1, balance="papr")
+def test_numpy_integers_give_the_same_problems():
+    one, two = (
+        make_problems("rmts", 95, 1),
+        make_anything("rmts", np.int64(95), np.int64(1), train_size=np.int32(10_000)),
+    )
+    assert one.train.ids.equal(two.train.ids)
+    assert get_task("rmts") is TASKS["rmts"]
+
+
+def test_problems_are_a_data_set():
+    problems = make_problems("distribution_of_three", 95, 1).train
+    loader = torch.utils.data.DataLoader(problems, batch_size=50)
+    batches = list(loader)
+    assert torch.cat([ids for ids, _ in batches]).equal(problems.ids)
+    assert torch.cat([answers for _, answers in batches]).equal(problems.answers)
+    assert len(problems) == len(problems.ids) == len([*problems]) == 360
+    few = Problems(*problems[:7])
+    assert (len(few), few[-1][1]) == (7, problems.answers[6])
 
 
 def test_the_papers_balance_changes_relational_match_to_sample_alone():

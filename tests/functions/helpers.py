@@ -5,40 +5,34 @@ import torch
 
 from functions import oracles
 from mini_lib.functions.extrapolation import Extrapolation
-from mini_lib.functions.models import MODELS, build_network, options_of
-from mini_lib.functions.models.network import layout
-from mini_lib.functions.models.window import GATES, MASKS
 from mini_lib.functions.tasks import Curves
+from mini_lib.functions.transformer import MODELS, OneDTransformer, RelationalTransformer
+from mini_lib.functions.window import GATES, MASKS
 from mini_lib.seeding import seeded, torch_rng
 
 FORMS = {
     "default": {},
     "post gate": {"gate": "post"},
-    "strict": {"mask": "strict"},
-    "strict, post gate": {"mask": "strict", "gate": "post"},
+    "causal": {"mask": "causal"},
     "no mask": {"mask": "none"},
     "no mask, post gate": {"mask": "none", "gate": "post"},
-    "own windows": {"own_windows": True, "length": 4.0},
     "window rate": {"window_rate": 10.0, "length": 3.0},
-    "scaled": {"scale": 0.125},
-    "everything": {
-        **{"gate": "post", "mask": "strict", "own_windows": True, "window_rate": 2.0, "length": 4.0},
-        **{"scale": 0.5},
-    },
+    "everything": {"mask": "causal", "gate": "post", "window_rate": 2.0, "length": 4.0, "scale": 0.5},
 }
-ABOUT_WINDOWS = ("post gate", "strict, post gate", "no mask, post gate", "own windows", "window rate")
+WINDOW_OPTIONS = {"length", "window_rate", "gate"}
 CASES = [
     (name, form)
     for name in MODELS
-    for form in FORMS
-    if name.endswith("window") or not form.startswith(ABOUT_WINDOWS)
+    for form, options in FORMS.items()
+    if name.endswith("window") or form == "everything" or not WINDOW_OPTIONS & options.keys()
 ]
+KINDS = {"one_d": OneDTransformer, "relational": RelationalTransformer}
 HEADS = 2
 CURVE = [0.1, 0.5, -0.2, 0.4, 0.9]
 
 every_model = pytest.mark.parametrize("name", MODELS)
 every_case = pytest.mark.parametrize(("name", "form"), CASES)
-every_kind = pytest.mark.parametrize("kind", ["one_d", "relational"])
+every_kind = pytest.mark.parametrize("kind", KINDS)
 every_mask = pytest.mark.parametrize("mask", MASKS)
 every_gate = pytest.mark.parametrize("gate", GATES)
 
@@ -49,13 +43,14 @@ every_gate = pytest.mark.parametrize("gate", GATES)
 def make(name, form="default", seed=0, **options):
     """A small network in float64 whose weights are large enough for everything to matter."""
     sizes = {"dim": 6, "layers": 2, "heads": HEADS}
-    wanted = {k: v for k, v in (FORMS[form] | options).items() if k in options_of(name)}
+    left = set() if name.endswith("window") else WINDOW_OPTIONS
+    wanted = {k: v for k, v in (FORMS[form] | options).items() if k not in left}
     with seeded(seed, "test"):
-        network = build_network(name, **(sizes | wanted)).double()
+        network = MODELS[name](**(sizes | wanted)).double()
     generator = torch_rng(seed, "weights")
     with torch.no_grad():
         for key, parameter in network.named_parameters():
-            spread = 0.2 / network.window.rate if key.startswith("window") else 0.4
+            spread = 0.2 / network.window.rate.item() if key.startswith("window") else 0.4
             parameter.add_(spread * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
     return network
 
@@ -67,9 +62,10 @@ def observations(curves=3, points=6, seed=0):
 
 
 def network(name, **options):
-    """A tiny untrained network; its weights are larger than at first, so that attention is not even."""
+    """A tiny untrained network with the standard mask and weights so large that attention is uneven."""
+    sizes = {"dim": 16, "layers": 2, "heads": 2, "scale": 0.05, "mask": "causal"}
     with seeded(0, "test", name):
-        model = build_network(name, **({"dim": 16, "layers": 2, "heads": 2, "scale": 0.05} | options))
+        model = MODELS[name](**(sizes | options))
         for key, parameter in model.named_parameters():
             if parameter.dim() > 1 and not key.startswith("window"):
                 torch.nn.init.normal_(parameter, std=0.5)
@@ -98,18 +94,11 @@ def hand_made():
 # ----------------------------------------------------------------------------------------- tokens and windows
 
 
-def whole(network, y):
-    """Values and layout of one pass: inputs, then the queries about the next value."""
-    following = y.shape[1] + 1
-    plan = layout(type(network), 0, y.shape[1], range(following, following + 1), network.mask, y.device)
-    return torch.cat([network.values(y, plan.inputs), y.new_zeros(len(y), plan.queries)], dim=1), plan
-
-
 def tokens_of(kind, observed=5, places=None):
     """Inputs of some observations, and queries about the next (or about several points)."""
-    network, _ = MODELS[kind]
+    network = KINDS[kind]
     queries = [network.query_tokens(place) for place in places or (observed + 1,)]
-    return network.input_tokens(1, observed).cat(*queries)
+    return network.input_tokens(observed).cat(*queries)
 
 
 def spelled_out(tokens):

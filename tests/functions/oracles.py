@@ -51,7 +51,7 @@ def relational_tokens(y):
     return inputs + [Token((i, following), 0.0, True) for i in range(1, following + 1)]
 
 
-def sees(row, key, mask="causal"):
+def sees(row, key, mask):
     """Whether a token may look at another."""
     if mask == "none":
         return True
@@ -82,27 +82,20 @@ def weights_of(row, tokens, scores, window, mask, gate):
         if sees(row, key, mask):
             g = windowed(row, key, window)
             weights[t] = g * np.exp(scores[t])
-            total += weights[t] if gate == "renormalised" else np.exp(scores[t])
+            total += weights[t] if gate == "renormalized" else np.exp(scores[t])
     return weights / total if total > 0 else weights
 
 
-def window_of(p, layer, head, rate):
-    if "window.log_a" not in p:
-        return None
-    log_a, log_b = p["window.log_a"], p["window.log_b"]
-    place = layer if len(log_a) > 1 else 0, head if log_a.shape[1] > 1 else 0
-    return np.exp(rate * log_a[place]), np.exp(rate * log_b[place])
-
-
-def attention(p, name, layer, tokens, x, heads, mask, gate, rate):
+def attention(p, name, tokens, x, heads, mask, gate):
     """What each token reads, all heads side by side, and the weights [H, T, T]."""
     length, dim = x.shape
+    logs = [p[f"window.log_{each}"].item() for each in "ab"] if "window.log_a" in p else None
+    window = logs and [np.exp(p["window.rate"] * log) for log in logs]
     size, projected = dim // heads, [fc(p, f"{name}.qkv", row) for row in x]
     read, weights = np.zeros((length, dim)), np.zeros((heads, length, length))
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
         q, k, v = ([row[n * dim : (n + 1) * dim][part] for row in projected] for n in range(3))
-        window = window_of(p, layer, head, rate)
         for s, row in enumerate(tokens):
             scores = [q[s] @ k[t] / np.sqrt(size) for t in range(length)]
             weights[head, s] = weights_of(row, tokens, scores, window, mask, gate)
@@ -111,10 +104,10 @@ def attention(p, name, layer, tokens, x, heads, mask, gate, rate):
     return read, weights
 
 
-def block(p, layer, tokens, x, heads, mask, gate, rate):
+def block(p, layer, tokens, x, heads, mask, gate):
     name, out = f"transformer.blocks.{layer}", []
     entering = np.stack([layer_norm(p, f"{name}.norm_attention", row) for row in x])
-    reads, weights = attention(p, name, layer, tokens, entering, heads, mask, gate, rate)
+    reads, weights = attention(p, name, tokens, entering, heads, mask, gate)
     for row, read in zip(x, reads, strict=True):
         row = row + fc(p, f"{name}.out_proj", read)
         hidden = gelu(fc(p, f"{name}.up", layer_norm(p, f"{name}.norm_perceptron", row)))
@@ -122,14 +115,14 @@ def block(p, layer, tokens, x, heads, mask, gate, rate):
     return np.stack(out), weights
 
 
-def forward(p, y, heads, mask="causal", gate="renormalised", scale=1.0, rate=1.0):
+def forward(p, y, heads, mask="strict", gate="renormalized", scale=1.0):
     """Answers to the queries about the next value of one curve, estimates of it, and attention [L][H, T, T]."""
     relational = p["read_in.weight"].shape[1] == 3
     tokens = relational_tokens(y) if relational else one_d_tokens(y)
     rows = [np.array([*(scale * place for place in token.places), token.value]) for token in tokens]
     x, kept, layer = np.stack([fc(p, "read_in", row) for row in rows]), [], 0
     while f"transformer.blocks.{layer}.up.weight" in p:
-        x, weights = block(p, layer, tokens, x, heads, mask, gate, rate)
+        x, weights = block(p, layer, tokens, x, heads, mask, gate)
         kept.append(weights)
         layer += 1
     x = np.stack([layer_norm(p, "transformer.final_norm", row) for row in x])

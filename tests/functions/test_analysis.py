@@ -1,67 +1,18 @@
 """What is seen inside a network, and what the spread of its estimates is worth."""
 
-import math
-
 import pytest
 import torch
 
 from functions.helpers import CURVE, curves_of, forecast_of, network
 from mini_lib.functions import analysis
-from mini_lib.functions.extrapolation import Extrapolation, summarise
-from mini_lib.functions.models import MODELS
-from mini_lib.functions.tasks import KINDS, Curves
+from mini_lib.functions.extrapolation import Extrapolation
+from mini_lib.functions.tasks import Curves
+from mini_lib.functions.transformer import MODELS
 from mini_lib.seeding import torch_rng
 
 
 def randn(*size, seed=1):
     return torch.randn(*size, generator=torch_rng(seed, "y"))
-
-
-# ------------------------------------------------------------------------------------------ ensembles, windows
-
-
-def test_an_ensemble_is_one_estimate_for_every_earlier_point():
-    model, y = network("relational"), torch.tensor(CURVE)
-    found = analysis.ensemble(model, CURVE, steps=3)
-    seen = y
-    for step in range(3):
-        with torch.no_grad():
-            estimates = model(seen[None])[0, :-1] + seen
-        torch.testing.assert_close(found.estimates[step, : 5 + step], estimates)
-        assert found.estimates[step, 5 + step :].isnan().all()
-        assert found.spread[step].item() == pytest.approx(estimates.std().item(), abs=1e-5)
-        seen = torch.cat([seen, estimates.quantile(0.5)[None]])
-    torch.testing.assert_close(found.point, seen[5:])
-    assert found.estimates.shape == (3, 7)
-    assert found.places.tolist() == [6, 7, 8]
-    assert torch.equal(analysis.ensemble(model, y[None], steps=3).point, found.point)
-
-
-def test_the_factor_is_one_at_no_distance_and_about_a_half_at_a_b():
-    model = network("relational_window", length=6.0)
-    with torch.no_grad():
-        model.window.log_a.fill_(math.log(4.0))
-        model.window.log_b.fill_(math.log(3.0))
-    found = analysis.window_profile(model, length=6.0)
-    assert found.distance[::4].tolist() == list(range(31))
-    assert found.factor.shape == (1, 1, 121)
-    factor, start = found.factor[0, 0, ::4], found.start[::4]
-    assert factor[0].item() == pytest.approx(1)
-    assert factor[12].item() == pytest.approx((1 + math.exp(-4)) / 2, abs=1e-6)
-    assert (factor.diff() < 0).all()
-    assert found.length.item() == pytest.approx(12)
-    assert start[6].item() == pytest.approx((1 + math.exp(-2)) / 2, abs=1e-6)
-
-
-def test_windows_of_layers_and_heads_fall_apart():
-    model = network("one_d_window", own_windows=True, length=5.0)
-    with torch.no_grad():
-        model.window.log_b[1, 0] += math.log(2)
-    found = analysis.window_profile(model, length=5.0)
-    assert found.factor.shape == (2, 2, 121)
-    torch.testing.assert_close(found.length, torch.tensor([[5.0, 5.0], [10.0, 5.0]]))
-    torch.testing.assert_close(found.factor[0, 1], found.start)
-    assert (found.factor[1, 0, 1:] > found.start[1:]).all()
 
 
 # -------------------------------------------------------------------------------------------------- attention
@@ -82,9 +33,10 @@ def test_attention_over_the_matrix_sums_to_one_over_what_a_query_sees(name):
 
 
 def test_every_weight_lies_at_its_tokens_place():
-    model, y = network("relational"), torch.tensor(CURVE)[None]
+    model, y = network("relational"), torch.tensor(CURVE)
     with torch.no_grad():
-        weights, tokens = model.attention(y)
+        trace = model.trace(y[None])
+    weights, tokens = trace.attention, trace.tokens
     rows = {tuple(place): row for row, place in enumerate(tokens.places.int().tolist())}
     layer = analysis.over_matrix(model, y, 3, layer=1).weights
     every = analysis.over_matrix(model, y, 3).weights
@@ -100,7 +52,7 @@ def test_by_distance_is_the_mean_over_curves_and_pairs():
     found = analysis.attention_by_distance(one_d, y)
     assert found.distance.tolist() == [0, 1, 2, 3, 4, 5]
     with torch.no_grad():
-        weights, _ = one_d.attention(y)
+        weights = one_d.trace(y).attention
     torch.testing.assert_close(found.weights[1, 0], weights[1][:, 0, -1].mean(dim=0).flip(0))
     torch.testing.assert_close(found.even, torch.full((6,), 1 / 6))
 
@@ -110,7 +62,7 @@ def test_by_distance_of_the_later_point():
     found = analysis.attention_by_distance(model, y)
     at, even = {}, {}
     for query in range(1, 5):
-        weights = analysis.over_matrix(model, y, query, layer=0).weights
+        weights = analysis.over_matrix(model, y[0], query, layer=0).weights
         seen = [(i, j) for i in range(1, query + 1) for j in range(i + 1, 6)]
         for i, j in seen:
             at.setdefault(5 - j, []).append(weights[i - 1, j - 1].item())
@@ -140,7 +92,7 @@ def test_local_weights_are_those_of_small_changes(name):
             near = y.clone()
             near[:, place] += step
             with torch.no_grad():
-                ends.append(summarise(model.estimates(near, model(near)))[0])
+                ends.append(model.predict(near))
         torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
     if name.startswith("relational"):
         torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())
@@ -187,14 +139,3 @@ def test_errors_step_by_step_are_against_the_function():
     curves = Curves(torch.tensor([[9.0, 1.0, 2.0], [9.0, 0.0, 0.0]]), torch.zeros(2, 3), torch.tensor([0, 0]))
     point = torch.tensor([[2.0, 2.0], [1.0, -3.0]])
     assert analysis.error_by_step(point, curves) == {"lin": [1.0, 4.5]}
-
-
-def test_a_history_is_read_from_the_checks_of_a_record():
-    checks = [
-        {"epoch": epoch, "window": window, **{f"spread_{kind}": epoch + i for i, kind in enumerate(KINDS)}}
-        for epoch, window in ((1, 9.0), (10, 8.0))
-    ]
-    history = analysis.metric_history({"checks": checks}, "spread")
-    assert history.updates == [100, 1000]
-    assert history.values == {"lin": [1, 10], "rbf": [2, 11], "sine": [3, 12]}
-    assert analysis.metric_history({"checks": checks}, "window").values == {"window": [9.0, 8.0]}

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LinearRegression, Ridge
 
 from mini_lib.functions import baselines
-from mini_lib.functions.tasks import positions, sample
+from mini_lib.functions.tasks import positions, sample_curves
 from mini_lib.seeding import torch_rng
 
 OBSERVED, STEPS = 20, 10
@@ -17,7 +17,7 @@ OBSERVED, STEPS = 20, 10
 @pytest.fixture
 def noisy():
     """Thirty noisy curves of all classes."""
-    return sample(30, OBSERVED, torch_rng(0, "baselines")).y
+    return sample_curves(30, OBSERVED, torch_rng(0, "baselines")).y
 
 
 def sines():
@@ -87,7 +87,7 @@ def test_a_rollout_is_clipped_at_three_times_the_largest_observation():
     weights = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.5, 0.0]]).double()
     answer = baselines.roll_out(y, weights, 4)
     assert answer.tolist() == [[4, 6, 6, 6], [-40, -60, -60, -60], [1, 0.5, 0.25, 0.125]]
-    free = baselines.roll_out(y, weights, 4, reach=math.inf)
+    free = baselines.roll_out(y, weights, 4, clip_factor=math.inf)
     assert free.tolist() == [[4, 8, 16, 32], [-40, -80, -160, -320], [1, 0.5, 0.25, 0.125]]
 
 
@@ -104,9 +104,9 @@ def test_leave_one_out_leaves_one_out(noisy):
         assert float(error) == pytest.approx(np.mean(squares), rel=1e-8)
 
 
-def test_own_order_takes_the_order_with_the_least_error(noisy):
+def test_order_by_loocv_takes_the_order_with_the_least_error(noisy):
     orders = (2, 5)
-    answer = baselines.own_order(noisy, STEPS, orders)
+    answer = baselines.order_by_loocv(noisy, STEPS, orders)
     errors = [baselines.leave_one_out(noisy.double(), order, 0.1, 5) for order in orders]
     taken = set()
     for i in range(len(noisy)):
@@ -128,11 +128,10 @@ def test_maximum_entropy_solves_yule_and_walker(noisy):
 
 
 def test_pooled_weights_are_least_squares_over_all_curves():
-    y = sample(200, 9, torch_rng(0, "pool")).y
-    rows = np.concatenate([y[:, i - 3 : i].flip(1).numpy() for i in range(3, 9)])
-    values = np.concatenate([y[:, i].numpy() for i in range(3, 9)])
-    expected = np.linalg.lstsq(rows.astype(float), values.astype(float))[0]
-    np.testing.assert_allclose(baselines.fit_pooled(y, 3).numpy(), expected, atol=1e-6)
+    y = sample_curves(baselines.POOL, 4, torch_rng(0, "pooled autoregression")).y.double().numpy()
+    expected = np.linalg.lstsq(y[:, 2::-1], y[:, 3])[0]
+    answer = baselines.pooled(torch.eye(3), 1)[:, 0].flip(0)
+    np.testing.assert_allclose(answer.numpy(), expected, atol=1e-6)
 
 
 def test_with_two_observations_there_are_two_pooled_lags(noisy):
@@ -151,7 +150,7 @@ def test_with_two_observations_there_are_two_pooled_lags(noisy):
 def test_the_errors_that_are_known(name, known):
     """An independent computation on 2,500 curves, clipped at 10 rather than by the curve's own scale."""
     for kind, mse in zip(("lin", "rbf", "sine"), known, strict=True):
-        curves = sample(3000, OBSERVED + STEPS, torch_rng(0, "known errors"), kind=kind)
+        curves = sample_curves(3000, OBSERVED + STEPS, torch_rng(0, "known errors"), kind=kind)
         answer = baselines.PREDICTORS[name](curves.y[:, :OBSERVED], STEPS)
         error = float((answer - curves.truth[:, OBSERVED:]).square().mean())
         assert error == pytest.approx(mse, rel=0.2 if name.startswith("pooled") else 0.1), kind

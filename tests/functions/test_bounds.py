@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from functions.helpers import hand_made
 from mini_lib.functions import bounds
 from mini_lib.functions.baselines import PREDICTORS
-from mini_lib.functions.tasks import evaluation_curves, sample
+from mini_lib.functions.tasks import evaluation_curves, sample_curves
 from mini_lib.seeding import torch_rng
 
 OBSERVED, STEPS = 20, 10
@@ -20,7 +20,7 @@ PER_STEP = [0.240, 0.430, 0.638, 0.809, 0.919, 0.974, 0.996, 1.003, 1.005, 1.005
 
 @pytest.fixture
 def curves():
-    return sample(12, OBSERVED + STEPS, torch_rng(0, "bounds"))
+    return sample_curves(12, OBSERVED + STEPS, torch_rng(0, "bounds"))
 
 
 @pytest.fixture
@@ -54,15 +54,17 @@ WINDOWS = [(2, True, 0.717), (3, True, 0.714), (4, True, 0.705), (6, True, 0.703
 
 @pytest.mark.parametrize(("observed", "level", "error"), [(20, True, 0.7016), (20, False, 0.858), *WINDOWS])
 def test_the_least_error_on_rbf_curves(observed, level, error):
-    assert bounds.optimal_error(observed, level=level) == pytest.approx(error, abs=5e-4)
+    assert bounds.optimal_error(observed, sees_offset=level) == pytest.approx(error, abs=5e-4)
 
 
 @pytest.mark.parametrize("level", [True, False])
 def test_the_expected_error_is_the_mean_error(level):
-    new = sample(4000, OBSERVED + STEPS, torch_rng(1, "bounds"), kind="rbf")
-    answer = bounds.gaussian_process(new.y[:, :OBSERVED], STEPS, level=level)
+    new = sample_curves(4000, OBSERVED + STEPS, torch_rng(1, "bounds"), kind="rbf")
+    answer = bounds.gaussian_process(new.y[:, :OBSERVED], STEPS, sees_offset=level)
     error = (answer - new.truth[:, OBSERVED:]).square().mean(dim=0)
-    torch.testing.assert_close(error, bounds.posterior(OBSERVED, level=level).variance, rtol=0.1, atol=1e-3)
+    torch.testing.assert_close(
+        error, bounds.posterior(OBSERVED, sees_offset=level).variance, rtol=0.1, atol=1e-3
+    )
 
 
 def by_scikit_learn(y, kernel):
@@ -85,7 +87,7 @@ def test_the_posterior_is_scikit_learns(curves):
 
 def test_without_level_it_is_the_limit_of_a_constant_kernel(curves):
     y = curves.y[:, :OBSERVED]
-    answer = bounds.gaussian_process(y, STEPS, level=False)
+    answer = bounds.gaussian_process(y, STEPS, sees_offset=False)
     for i in range(len(y)):
         regressor, ahead = by_scikit_learn(y[i], RBF(3.0) + ConstantKernel(1e4))
         np.testing.assert_allclose(answer[i].numpy(), regressor.predict(ahead), atol=1e-3)
@@ -153,15 +155,18 @@ def test_the_mixture_against_a_loop(curves, small, level, noise):
 @pytest.mark.parametrize("level", [True, False])
 def test_adding_a_constant(curves, small, level):
     y = curves.y[:, :OBSERVED].double()
-    plain, moved = bounds.mixture(y, STEPS, level=level), bounds.mixture(y + 3, STEPS, level=level)
+    plain, moved = (
+        bounds.mixture(y, STEPS, sees_offset=level),
+        bounds.mixture(y + 3, STEPS, sees_offset=level),
+    )
     if level:
         assert (moved.point - plain.point - 3).abs().max() > 0.1
     else:
         torch.testing.assert_close(moved.point, plain.point + 3, rtol=0, atol=1e-6)
         torch.testing.assert_close(moved.probabilities, plain.probabilities, rtol=0, atol=1e-6)
         near = (
-            bounds.gaussian_process(y, STEPS, level=False),
-            bounds.gaussian_process(y + 3, STEPS, level=False),
+            bounds.gaussian_process(y, STEPS, sees_offset=False),
+            bounds.gaussian_process(y + 3, STEPS, sees_offset=False),
         )
         torch.testing.assert_close(near[1], near[0] + 3, rtol=0, atol=1e-10)
 
@@ -206,5 +211,5 @@ def test_the_table_of_known_errors(count):
     for name, known in KNOWN.items():
         for kind, mse in zip(("lin", "rbf", "sine"), known, strict=True):
             ours = rows[name][kind]
-            assert abs(ours.mse - mse) < 4 * ours.error + 0.001, (name, kind, ours)
+            assert abs(ours.mse - mse) < 4 * ours.se + 0.001, (name, kind, ours)
     assert rows["best shift-invariant"]["even"].mse < min(rows[name]["even"].mse for name in PREDICTORS)

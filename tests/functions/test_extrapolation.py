@@ -6,20 +6,23 @@ import pytest
 import torch
 
 from functions.helpers import every_model, make, observations
-from mini_lib.functions.extrapolation import CONTEXTS, extrapolate, summarise
-from mini_lib.functions.models import FunctionTransformer
+from mini_lib.errors import UsageError
+from mini_lib.functions.extrapolation import CONTEXTS, extrapolate
 from mini_lib.functions.tasks import LARGEST
+from mini_lib.functions.transformer import FunctionTransformer, summarize
 from mini_lib.seeding import torch_rng
 
 every_context = pytest.mark.parametrize("context", CONTEXTS)
 
 
 class Fake(FunctionTransformer):
-    """Answers with a function of what it sees, and writes down what that was."""
+    """Answers with a function of its input, and keeps the input."""
 
-    def __init__(self, answer, mask="none"):
+    sees_offset = True
+
+    def __init__(self, answer):
         torch.nn.Module.__init__(self)
-        self.answer_with, self.mask, self.seen = answer, mask, []
+        self.answer_with, self.seen = answer, []
 
     def forward(self, y, prefixes=False):
         self.seen.append(y.clone())
@@ -36,7 +39,7 @@ class Fake(FunctionTransformer):
 def test_median_and_sample_standard_deviation(members):
     """Of an even number the median is the mean of the two in the middle."""
     ensembles = torch.randn(20, members, generator=torch_rng(0, "ensembles"), dtype=torch.float64)
-    point, sd = summarise(ensembles)
+    point, sd = summarize(ensembles)
     for row, median, spread in zip(ensembles.tolist(), point.tolist(), sd.tolist(), strict=True):
         assert median == pytest.approx(statistics.median(row), abs=1e-12)
         assert spread == pytest.approx(statistics.stdev(row) if members > 1 else 0, abs=1e-12)
@@ -93,3 +96,27 @@ def test_large_curves_end_in_finite_numbers(name, context):
     forecast = extrapolate(make(name).float(), LARGEST * observations(3, 8).sign().float(), 3, context)
     assert forecast.point.isfinite().all()
     assert forecast.spread.isfinite().all()
+
+
+# --------------------------------------------------------------------------------------------------- offset, scale
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_an_offset_changes_no_prediction_of_a_relational_network(offset):
+    """Differences are taken in float64; float32 holds 1e8 in steps of 8."""
+    network, y = make("relational").float(), observations(2, 6)
+    plain, moved = (extrapolate(network, each, 3) for each in (y, y + offset))
+    torch.testing.assert_close(moved.point - offset, plain.point, rtol=0, atol=1e-5)
+    torch.testing.assert_close(moved.spread, plain.spread, rtol=0, atol=1e-5)
+    for ours, theirs in zip(moved.estimates, plain.estimates, strict=True):
+        torch.testing.assert_close(ours - offset, theirs, rtol=0, atol=1e-5)
+    with pytest.raises(UsageError, match="hides how the curve changes; give it as"):
+        extrapolate(network, y.float() + offset, 3)
+
+
+def test_a_sliding_context_is_as_long_as_in_training():
+    network, y = make("one_d").float(), observations(2, 9).float()
+    network.about = {"settings": {"observed": 4}}
+    short = extrapolate(network, y[:, -4:], 3, "sliding")
+    assert extrapolate(network, y, 3, "sliding").point.allclose(short.point)
+    assert not extrapolate(network, y, 3).point.allclose(short.point)

@@ -8,9 +8,8 @@ import torch
 
 from functions import oracles
 from functions.helpers import every_gate, every_kind, every_mask, set_window, spelled_out, tokens_of
-from mini_lib.functions.models import Window
-from mini_lib.functions.models.transformer import attention_weights
-from mini_lib.functions.models.window import make_gate, visible
+from mini_lib.functions.window import Window, make_gate, visible
+from mini_lib.layers import attention
 
 # ------------------------------------------------------------------------------------------------------- masks
 
@@ -27,7 +26,7 @@ def test_masks_are_what_the_words_say(kind, mask):
 def test_the_first_query_sees_the_differences_with_the_first_point_alone():
     """They determine every other difference, so that every query has full information."""
     tokens = tokens_of("relational")
-    row = visible(tokens, tokens)[int((~tokens.query).sum())]
+    row = visible(tokens, tokens, "causal")[int((~tokens.query).sum())]
     assert tokens.places[row].tolist() == [[1, j] for j in range(2, 7)]
 
 
@@ -38,7 +37,7 @@ def attention_of(tokens, window, mask, gate, seed=0):
     """Weights of one layer of 2 heads with 3 features each, and the scores they came from. [H, T, T]"""
     generator = torch.Generator().manual_seed(seed)
     q, k = torch.randn(2, 1, 2, len(tokens.query), 3, generator=generator, dtype=torch.float64)
-    weights = attention_weights(q, k, *make_gate(tokens, tokens, window, mask, gate))
+    weights = attention(q, k, k, *make_gate(tokens, tokens, window, mask, gate))[1]
     return weights[0].detach().numpy(), (q @ k.mT)[0].numpy() / math.sqrt(3)
 
 
@@ -64,7 +63,7 @@ def test_gates_equal_the_explicit_formula(kind, mask, gate, with_window):
 def test_blind_rows_have_zero_weights_and_finite_gradients(kind, gate):
     tokens, window = tokens_of(kind), Window(3.0)
     q = torch.randn(1, 1, len(tokens.query), 2, requires_grad=True)
-    weights = attention_weights(q, q, *make_gate(tokens, tokens, window, "strict", gate))
+    weights = attention(q, q, q, *make_gate(tokens, tokens, window, "strict", gate))[1]
     blind = ~visible(tokens, tokens, "strict").any(dim=1)
     assert not weights[:, :, blind].any()
     (weights @ q).sum().backward()

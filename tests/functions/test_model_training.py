@@ -1,17 +1,17 @@
-"""What training relies on: weights at the start, savings that change nothing, gradients, stacks of networks."""
+"""Training: initial weights, gradients, stacks of networks, half precision, compilation."""
 
-import copy
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch.autograd.functional import jacobian
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, stack_module_state, vmap
-from torch.nn import functional as F
 
-from functions.helpers import CASES, every_case, every_model, make, observations, whole
-from mini_lib.functions.models import build_network
-from mini_lib.functions.models.network import layout
+from functions.helpers import CASES, every_case, every_model, make, observations
+from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.transformer import MODELS
 
 # PyTorch scripts its own rules when the first forward derivative is taken.
 forward_derivatives = pytest.mark.filterwarnings("ignore:`torch.jit.script` is:DeprecationWarning")
@@ -25,7 +25,7 @@ window_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES 
 def test_initial_weights_are_those_of_gpt_2(name):
     torch.manual_seed(0)
     layers = 6
-    network = build_network(name, dim=64, layers=layers, heads=4)
+    network = MODELS[name](dim=64, layers=layers, heads=4)
     for key, value in network.transformer.state_dict().items():
         if key.endswith("bias"):
             assert not value.any()
@@ -43,49 +43,11 @@ def test_initial_weights_are_those_of_gpt_2(name):
         assert layer.bias.abs().max() <= bound
 
 
-# ------------------------------------------------------------------------------- exact savings, stacks, gradients
-
-
-@every_case
-def test_leaving_tokens_out_of_the_last_block_changes_nothing(name, form):
-    network, y = make(name, form), observations()
-    values, plan = whole(network, y)
-    full, part = (network._pass(values, plan, last=last, keep=True) for last in (None, plan.queries))
-    assert part.out.shape[1] == plan.queries == int(plan.tokens.query.sum())
-    torch.testing.assert_close(part.out, full.out[:, -plan.queries :], rtol=0, atol=1e-12)
-    for ours, theirs in zip(part.layers, full.layers, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-
-
-@every_case
-def test_fused_attention_equals_the_formula(name, form):
-    """Traced, it is worked out as it is written; else one kernel does it, where nothing is gated afterwards."""
-    network, y = make(name, form).float(), observations(3, 7).float()
-    values, plan = whole(network, y)
-    fused, traced = (network._pass(values, plan, trace=trace).out for trace in (False, True))
-    torch.testing.assert_close(fused, traced, rtol=0, atol=1e-5)
-    slopes = [torch.autograd.grad(out.square().sum(), network.read_in.weight)[0] for out in (fused, traced)]
-    torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
-
-
-def test_what_inference_or_a_stack_laid_out_can_be_trained_with_and_copied():
-    network, y = make("relational_window"), observations(2, 4)
-    stack = stack_module_state([network])
-    layout.cache_clear()
-    vmap(grad(lambda parameters: functional_call(network, parameters, (y,)).sum()))(stack[0])
-    tokens = network.attention(y)[1]
-    for ours, copied in zip(tokens, copy.deepcopy(tokens), strict=True):
-        assert torch.equal(ours, copied)
-    with torch.inference_mode():
-        network(y, prefixes=True)
-    network(y).sum().backward()
-    network(y, prefixes=True).sum().backward()
-    assert network.read_in.weight.grad.any()
+# ------------------------------------------------------------------------------------------- gradients, stacks
 
 
 @every_case
 def test_gradient_reaches_every_parameter(name, form):
-    """The windows' parameters too."""
     network, y = make(name, form), observations(3, 5)
     network(y).square().sum().backward()
     assert all(p.grad.isfinite().all() for p in network.parameters())
@@ -93,7 +55,7 @@ def test_gradient_reaches_every_parameter(name, form):
     assert without == []
     if network.window is not None:
         for p in network.window.parameters():
-            assert p.grad.abs().min() > 1e-9  # each layer's and each head's own
+            assert p.grad.abs().min() > 1e-9
 
 
 @window_case
@@ -163,33 +125,54 @@ def test_stacked_networks_equal_each_alone(name, form):
             torch.testing.assert_close(gradients[key][number], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
+# ------------------------------------------------------------------------------------- half precision, compilation
+
+
 @every_model
-@pytest.mark.parametrize("form", ["default", "own windows", "everything"])
-def test_a_stack_reads_with_one_fused_kernel_a_layer_and_equals_each_alone(name, form, monkeypatch):
-    """Differentiated as a whole, as in training; a kernel that PyTorch ran once a network would warn.
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("form", ["default", "everything"])
+def test_half_precision_is_close_to_single(name, form, dtype):
+    """Converted as a whole, and under autocast, forward and backward; and extrapolated."""
+    network, y = make(name, form).float(), observations(3, 6).float()
+    expected = network(y, prefixes=True).detach()
+    forecast = extrapolate(network, y, 2)
+    with torch.autocast("cpu", dtype):
+        mixed = network(y, prefixes=True)
+    mixed.float().square().mean().backward()
+    assert all(p.grad.isfinite().all() and p.dtype == torch.float32 for p in network.parameters())
+    half = make(name, form).to(dtype)
+    answers = half(y.to(dtype), prefixes=True)
+    answers.square().mean().backward()
+    assert all(p.grad.isfinite().all() for p in half.parameters())
+    assert half.predict(y.to(dtype)).dtype == dtype
+    for each in (mixed, answers):
+        assert each.dtype == dtype
+        torch.testing.assert_close(each.float(), expected, rtol=0.1, atol=0.2)
+    torch.testing.assert_close(extrapolate(half, y, 2).point, forecast.point, rtol=0.1, atol=0.3)
 
-    Networks without a window share one mask, which is not copied.
-    """
-    networks, y = [make(name, form, seed) for seed in range(3)], observations(2, 4)
-    skeleton, kernel, read = make(name, form), F.scaled_dot_product_attention, []
 
-    def counted(q, k, v, attn_mask):
-        read.append((len(q), len(attn_mask)))
-        return kernel(q, k, v, attn_mask=attn_mask)
+COMPILED = """
+import torch
+from mini_lib.functions.transformer import MODELS
+y = torch.linspace(0, 1, 10).reshape(2, 5)
+for make in MODELS.values():
+    network = make(dim=8, layers=1, heads=2)
+    compiled = torch.compile(network, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(y), network(y))
+    compiled(y, prefixes=True).sum().backward()
+    assert all(p.grad is not None for p in network.parameters())
+"""
+NUMPY_INTEGERS = """
+import numpy as np, torch
+from mini_lib.functions import RelationalTransformer, extrapolate, sample_curves
+y = sample_curves(np.int64(3), np.int32(5), torch.Generator().manual_seed(1), noise=np.float64(0.2)).y
+network = RelationalTransformer(dim=np.int64(8), layers=np.int64(1), heads=np.int64(2))
+assert extrapolate(network, y, steps=np.int64(2)).point.shape == (3, 2)
+"""
 
-    def prefixes(parameters, buffers):
-        return functional_call(skeleton, (parameters, buffers), (y,), {"prefixes": True})
 
-    parameters, buffers = stack_module_state(networks)
-    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
-    together = vmap(prefixes)(parameters, buffers)
-    sizes = (6, 6 if skeleton.window else 1)  # curves of all networks, and masks
-    gated_after = form == "everything" and skeleton.window  # a gate after the softmax needs the formula
-    assert read == ([] if gated_after else [sizes] * 2)
-    together.square().sum().backward()
-    for number, network in enumerate(networks):
-        alone = network(y, prefixes=True)
-        torch.testing.assert_close(together[number], alone, rtol=1e-8, atol=1e-10)
-        alone.square().sum().backward()
-        for key, parameter in network.named_parameters():
-            torch.testing.assert_close(parameters[key].grad[number], parameter.grad, rtol=1e-7, atol=1e-10)
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [COMPILED, NUMPY_INTEGERS], ids=["compiled", "numpy integers"])
+def test_what_works_without_the_types_that_tests_check(code):
+    """Compilation without a break in the graph, and NumPy's integers, in a process of its own."""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -3,22 +3,23 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from functions import oracles
 from functions.helpers import (
     CASES,
     FORMS,
     HEADS,
+    KINDS,
     every_case,
     every_kind,
     every_model,
     make,
     observations,
-    whole,
+    tokens_of,
 )
-from mini_lib.functions.models import MODELS, OPTIONS, WINDOW_OPTIONS, Tokens, build_network
-from mini_lib.functions.models.network import Layout
-from mini_lib.functions.models.window import make_mask
+from mini_lib.functions.transformer import MODELS, OneDTransformer, RelationalTransformer
+from mini_lib.functions.window import Tokens, make_gate
 from mini_lib.seeding import torch_rng
 
 causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "no mask" not in case[1]])
@@ -34,8 +35,7 @@ def arrays(network):
 def oracle(network, y, form):
     known = {"mask", "gate", "scale"}
     options = {name: value for name, value in FORMS[form].items() if name in known}
-    rate = FORMS[form].get("window_rate", 1.0)
-    return oracles.forward(arrays(network), y.numpy(), HEADS, rate=rate, **options)
+    return oracles.forward(arrays(network), y.numpy(), HEADS, **options)
 
 
 # -------------------------------------------------------------------------------------------------- sizes, tokens
@@ -52,32 +52,29 @@ def test_parameters_are_as_many_as_derived():
     assert expected["one_d"] == 9_478_657
     for kind, count in expected.items():
         for name, more in ((kind, 0), (f"{kind}_window", 2)):
-            assert sum(p.numel() for p in build_network(name).parameters()) == count + more
+            assert sum(p.numel() for p in MODELS[name]().parameters()) == count + more
 
 
 @pytest.mark.parametrize(("points", "inputs", "queries"), [(2, 1, 3), (20, 190, 21), (29, 406, 30)])
 def test_token_counts_are_those_of_the_facts(points, inputs, queries):
     for kind, expected in (("relational", (inputs, queries)), ("one_d", (points, 1))):
-        network = build_network(kind, dim=4, layers=1, heads=1)
-        tokens = network.input_tokens(1, points), network.query_tokens(points + 1)
+        network = MODELS[kind](dim=4, layers=1, heads=1)
+        tokens = network.input_tokens(points), network.query_tokens(points + 1)
         assert tuple(len(part.query) for part in tokens) == expected
         assert network(torch.zeros(1, points)).shape == (1, expected[1])
 
 
 @every_kind
 def test_tokens_are_those_of_the_paper(kind):
-    network, y = build_network(kind, dim=4, layers=1, heads=1), observations(1, 5)
-    values, (_, tokens, _) = whole(network, y)
+    network, y, tokens = KINDS[kind], observations(1, 5), tokens_of(kind)
+    values = network.values(y, network.input_tokens(5))[0].tolist()
+    values += [0.0] * (len(tokens.query) - len(values))
     ours = [
         (tuple(int(x) for x in places), value, query)
-        for places, value, query in zip(
-            tokens.places.tolist(), values[0].tolist(), tokens.query.tolist(), strict=True
-        )
+        for places, value, query in zip(tokens.places.tolist(), values, tokens.query.tolist(), strict=True)
     ]
     expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
     assert sorted(ours) == sorted(tuple(token) for token in expected)
-    pieces = network.input_tokens(1, 3).cat(network.input_tokens(4, 4), network.input_tokens(5, 5))
-    assert all(a.equal(b) for a, b in zip(pieces, network.input_tokens(1, 5), strict=True))
 
 
 # -------------------------------------------------------------------------------------------- the function itself
@@ -86,15 +83,18 @@ def test_tokens_are_those_of_the_paper(kind):
 @every_case
 def test_equals_the_numpy_forward_pass(name, form):
     network, y = make(name, form), observations(2, 4)
-    answers = network(y)
-    estimates, (weights, _) = network.estimates(y, answers), network.attention(y)
+    with torch.no_grad():
+        answers, trace = network(y), network.trace(y)
+        assert network.predict(y).equal(trace.point)
+    assert answers.equal(trace.answers)
     for row in range(2):
-        told, expected, attention = oracle(network, y[row], form)
-        np.testing.assert_allclose(answers[row].detach(), told, rtol=0, atol=1e-8)
-        np.testing.assert_allclose(estimates[row].detach(), expected, rtol=0, atol=1e-8)
-        for ours, theirs in zip(weights, attention, strict=True):
-            np.testing.assert_allclose(ours[row].detach(), theirs, rtol=0, atol=1e-8)
-    assert np.ptp(answers.detach().numpy()) > 1e-3  # it matters what was observed
+        z, estimates, attention = oracle(network, y[row], form)
+        np.testing.assert_allclose(answers[row], z, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(trace.estimates[row], estimates, rtol=0, atol=1e-8)
+        assert trace.point[row].item() == pytest.approx(np.median(estimates), abs=1e-8)
+        for ours, theirs in zip(trace.attention[:, row], attention, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-8)
+    assert np.ptp(answers.numpy()) > 1e-3  # it matters what was observed
 
 
 # ------------------------------------------------------------------------------------------ level, order, leakage
@@ -117,16 +117,15 @@ def test_the_1d_transformer_sees_the_level():
 @every_case
 def test_permuting_tokens_leaves_the_answers_unchanged(name, form):
     network, y = make(name, form), observations()
-    values, plan = whole(network, y)
-    order = torch.randperm(len(plan.tokens.query), generator=torch_rng(0, "order"))
-    tokens = Tokens(*(part[order] for part in plan.tokens))
-    out = network._pass(values, plan).out
-    permuted = network._pass(
-        values[:, order], Layout(tokens, tokens, make_mask(tokens, tokens, network.mask))
-    ).out
-    torch.testing.assert_close(permuted, out[:, order], rtol=0, atol=1e-10)
-    answers = network.read_out(out[:, plan.tokens.query]).squeeze(-1)
-    torch.testing.assert_close(answers, network(y), rtol=0, atol=1e-10)
+    tokens, values = network.trace(y).tokens, network.values(y, network.input_tokens(y.shape[1]))
+    values = F.pad(values, (0, len(tokens.query) - values.shape[1]))
+    order = torch.randperm(len(tokens.query), generator=torch_rng(0, "order"))
+    mixed = Tokens(*(part[order] for part in tokens))
+    places = (network.scale * mixed.places).double().expand(len(y), -1, -1)
+    x = network.read_in(torch.cat([places, values[:, order, None]], dim=-1))
+    gate = make_gate(mixed, mixed, network.window, network.mask, network.gate)
+    answers = network.read_out(network.transformer(x, gate)).squeeze(-1)
+    torch.testing.assert_close(answers[:, order.argsort()][:, tokens.query], network(y), rtol=0, atol=1e-10)
 
 
 @causal_case
@@ -155,13 +154,20 @@ def test_nothing_leaks_from_later_observations(name, form):
 @every_model
 def test_every_option_matters(name):
     plain, y = make(name), observations(2, 5)
-    matters = {"mask": "strict", "scale": 0.5}
+    matters = {"mask": "causal", "scale": 0.5}
     if plain.window is not None:
         matters |= {"gate": "post", "length": 3.0}
     for option, value in matters.items():
         assert (make(name, **{option: value})(y) - plain(y)).abs().max() > 1e-4, option
 
 
-def test_options_are_those_of_the_network():
-    assert list(MODELS) == ["one_d", "one_d_window", "relational", "relational_window"]
-    assert set(OPTIONS) == {"dim", "layers", "heads", "mask", "scale", *WINDOW_OPTIONS}
+def test_the_defaults_are_the_papers():
+    """The strict mask, as it is printed and as Table 1 speaks for."""
+    for network in (OneDTransformer(layers=1), RelationalTransformer(layers=1)):
+        assert (network.mask, network.gate, network.scale, network.window) == (
+            "strict",
+            "renormalized",
+            1,
+            None,
+        )
+    assert [*MODELS] == ["one_d", "one_d_window", "relational", "relational_window"]

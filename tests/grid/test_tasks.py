@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.tasks import sample
+from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import (
     HIDDEN,
     command_data,
@@ -87,7 +87,8 @@ def test_curves_are_lifted_doubled_and_slowed():
 @pytest.mark.parametrize("kind", ["lin", "rbf", "sine"])
 def test_a_slower_curve_is_the_same_function_of_a_slower_place(kind):
     own, slow = (
-        sample(500, 21, torch_rng(1, "slow"), kind=kind, noise=0.0, slower=by).truth for by in (1.0, 2.0)
+        sample_curves(500, 21, torch_rng(1, "slow"), kind=kind, noise=0.0, time_scale=by).truth
+        for by in (1.0, 2.0)
     )
     if kind == "rbf":  # other draws, whose neighbours are as alike as those half as far apart
         torch.testing.assert_close(
@@ -95,8 +96,8 @@ def test_a_slower_curve_is_the_same_function_of_a_slower_place(kind):
         )
     else:
         torch.testing.assert_close(slow[:, 1::2], own[:, :10])
-    with pytest.raises(UsageError, match="slower is a factor above 0"):
-        sample(1, 5, torch_rng(1, "slow"), slower=0.0)
+    with pytest.raises(UsageError, match="time_scale has to be a finite number above 0"):
+        sample_curves(1, 5, torch_rng(1, "slow"), time_scale=0.0)
 
 
 def test_two_verbs_are_shown_alone_and_asked_about_in_everything_else():

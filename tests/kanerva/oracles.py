@@ -19,14 +19,10 @@ def unvec(vector, dim):
 # ------------------------------------------------------------------------------------------------- addressing
 
 
-def ridge(R, z, strength):
+def least_squares(R, z, strength=0.35):
     """min |z - R w|^2 + lambda |w|^2, as ordinary least squares with lambda's rows added below."""
     augmented = np.vstack([R, np.sqrt(strength) * np.eye(R.shape[1])])
     return np.linalg.lstsq(augmented, np.concatenate([z, np.zeros(R.shape[1])]), rcond=None)[0]
-
-
-def least_squares(R, z, solver="ridge", strength=0.35):
-    return ridge(R, z, strength) if solver == "ridge" else ridge(R.T @ R, R.T @ z, strength)
 
 
 def gammas(eta):
@@ -83,11 +79,11 @@ def independent_step(R, V, z, w, eta, gamma):
 STEPS = {"product": product_step, "independent": independent_step, "mixture": mixture_step}
 
 
-def write(R, V, codes, eta, gamma, coupling="product", solver="ridge", strength=0.35, w=None, noise=None):
+def write(R, V, codes, eta, gamma, coupling="product", w=None, noise=None):
     """Algorithm 1 on one memory; codes [T, D], eta and gamma [T, K], addresses or their noise [T, K, M]."""
     used, states = [], []
     for t, z in enumerate(codes):
-        here = [least_squares(r, z, solver, strength) for r in R] if w is None else w[t]
+        here = [least_squares(r, z) for r in R] if w is None else w[t]
         used.append(here)
         if noise is not None:
             here = [each + added for each, added in zip(here, noise[t], strict=True)]
@@ -96,11 +92,11 @@ def write(R, V, codes, eta, gamma, coupling="product", solver="ridge", strength=
     return Episode(R, V, np.array(used), states)
 
 
-def read(R, queries, gamma, solver="ridge", strength=0.35):
+def read(R, queries, gamma):
     """Algorithm 2 on one memory: answers [N, D] and what each machine says [N, K, D]."""
     answers, parts = [], []
     for z, weights in zip(queries, gamma, strict=True):
-        said = [r @ least_squares(r, z, solver, strength) for r in R]
+        said = [r @ least_squares(r, z) for r in R]
         parts.append(said)
         answers.append(sum(weight * part for weight, part in zip(weights, said, strict=True)))
     return np.array(answers), np.array(parts)

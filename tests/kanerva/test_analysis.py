@@ -13,19 +13,17 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from mini_lib.kanerva.analysis import (
     Factor,
-    alone,
     class_means,
     cosines,
-    diagonal,
-    explained,
+    eta_squared,
     factors,
     modulation,
     separation,
-    sharing,
+    single_machine,
     tuning,
+    usage,
 )
 from mini_lib.kanerva.tasks import evaluation
-from mini_lib.kanerva.tasks.dsprites import SpriteEpisodes
 from mini_lib.seeding import torch_rng
 
 
@@ -71,7 +69,7 @@ def test_the_explained_share_is_that_of_an_analysis_of_variance(seed):
     values = drawn(80, 1, seed=seed + 10) + 0.1 * labels[:, None]
     groups = [values[labels == label, 0].numpy() for label in range(6)]
     f = f_oneway(*groups).statistic
-    assert explained(values, labels) == pytest.approx(5 * f / (5 * f + 80 - 6))
+    assert eta_squared(values, labels) == pytest.approx(5 * f / (5 * f + 80 - 6))
 
 
 def test_all_numbers_of_an_item_count_together():
@@ -80,14 +78,14 @@ def test_all_numbers_of_an_item_count_together():
     shown = torch.nn.functional.one_hot(labels).numpy()
     fitted = LinearRegression().fit(shown, values.numpy()).predict(shown)
     expected = r2_score(values.numpy(), fitted, multioutput="variance_weighted")
-    assert explained(values, labels) == pytest.approx(expected)
+    assert eta_squared(values, labels) == pytest.approx(expected)
 
 
 def test_the_explained_share_at_its_ends():
     labels = digits(500)
-    assert explained(torch.nn.functional.one_hot(labels % 3).double(), labels) == pytest.approx(1.0)
-    assert explained(torch.full((500, 2), 0.3), labels) == 0.0
-    noise = np.mean([explained(drawn(500, 1, seed=seed), labels) for seed in range(20)])
+    assert eta_squared(torch.nn.functional.one_hot(labels % 3).double(), labels) == pytest.approx(1.0)
+    assert eta_squared(torch.full((500, 2), 0.3), labels) == 0.0
+    noise = np.mean([eta_squared(drawn(500, 1, seed=seed), labels) for seed in range(20)])
     assert noise == pytest.approx(9 / 499, rel=0.4)  # what chance alone explains
 
 
@@ -97,13 +95,13 @@ def test_the_explained_share_at_its_ends():
 def test_sharing_is_that_of_a_loop():
     gamma = gammas(5, 4, 3)
     each = [gamma[b, t].numpy() for b, t in items(gamma)]
-    found = sharing(gamma)
+    found = usage(gamma)
     assert found["largest"] == pytest.approx(np.mean([max(g) for g in each]))
     assert found["least_used"] == pytest.approx(min(np.mean([g[i] for g in each]) for i in range(3)))
     means, sds = np.mean(each, axis=0), np.std(each, axis=0, ddof=1)
     assert found["changes"] == pytest.approx(sum(m * (sd / m) for m, sd in zip(means, sds, strict=True)))
     assert found.keys() == {"largest", "least_used", "changes"}
-    assert sharing(torch.tensor([[[0.2, 0.8]] * 4]))["changes"] == pytest.approx(0.0, abs=1e-12)
+    assert usage(torch.tensor([[[0.2, 0.8]] * 4]))["changes"] == pytest.approx(0.0, abs=1e-12)
 
 
 def slow_alone(pictures, gamma, images):
@@ -132,7 +130,7 @@ def test_machines_alone_are_those_of_a_loop(machines):
     pictures[:, :, 0] *= 3
     gamma, images = gammas(3, 5, machines, seed=1), (drawn(3, 5, 1, 2, 2, seed=2) > 0.5).double()
     loss, ratio = slow_alone(pictures, gamma, images)
-    found = alone(pictures, gamma, images)
+    found = single_machine(pictures, gamma, images)
     assert found["dominant_nll"] == pytest.approx(loss)
     assert found["idle_variance"] == pytest.approx(ratio)
 
@@ -144,11 +142,13 @@ def test_a_machine_in_charge_shows_the_image_and_the_other_a_fixed_pattern():
     pattern = 3 * drawn(2, 1, 2, 2, seed=1)  # each machine's own
     mine = torch.stack([top == 0, top == 1], dim=2)[..., None, None, None]
     pictures = torch.where(mine, 20 * (2 * images[:, :, None] - 1), pattern)
-    found = alone(pictures, gamma, images)
+    found = single_machine(pictures, gamma, images)
     assert found["dominant_nll"] < 1e-7
     assert found["idle_variance"] < 1e-12
-    assert alone(pictures, 1 - gamma, images)["idle_variance"] > 1e12
-    assert math.isnan(alone(pictures[:, :, :1], gamma[..., :1], images)["idle_variance"])  # one is never idle
+    assert single_machine(pictures, 1 - gamma, images)["idle_variance"] > 1e12
+    assert math.isnan(
+        single_machine(pictures[:, :, :1], gamma[..., :1], images)["idle_variance"]
+    )  # one is never idle
 
 
 # ------------------------------------------------------------------------------------------------ templates
@@ -317,28 +317,3 @@ def test_bins_that_a_half_does_not_fill_are_left_out():
     assert (bins == 2).any()
     assert math.isfinite(modulation(found, Factor("scale", bins, 3)))
     assert math.isnan(modulation(found[:1], Factor("scale", bins[:1], 3)))  # no second half
-
-
-# ------------------------------------------------------------------------------------------------ diagonal
-
-
-def test_the_diagonal_is_that_of_a_loop():
-    dances, found = evaluation("dsprites", 30, 5, size=14), drawn(30, 5, 3, 2)
-    for s in range(2):
-        bins = torch.full((30, 5, 2), -1)
-        for b, t in items(bins):
-            x, y = dances.position[b, t, s].tolist()
-            if abs(x - y) / 31 < 1 / 8:
-                bins[b, t, s] = min((62 - x - y) * 8 // 62, 7)
-        np.testing.assert_allclose(diagonal(found, dances, s), slow_tuning(found, bins, 8, [s]))
-
-
-def test_the_diagonal_begins_at_the_lower_right():
-    position = torch.tensor([[31, 31], [0, 0], [31, 0], [16, 15]])[None, :, None].expand(1, 4, 2, 2)
-    blank = torch.zeros(1, 4, 2, 14, 14)
-    one = torch.zeros(1, 2).long()
-    dances = SpriteEpisodes(blank.amax(2, keepdim=True), blank, one, one, one, position)
-    found = torch.tensor([1.0, 2.0, 100.0, 3.0])[None, :, None, None].expand(1, 4, 1, 2)
-    (profile,) = diagonal(found, dances, 0).tolist()
-    assert (profile[0], profile[4], profile[7]) == (1.0, 3.0, 2.0)
-    assert [math.isnan(value) for value in profile] == [j not in (0, 4, 7) for j in range(8)]

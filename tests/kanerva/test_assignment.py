@@ -7,14 +7,16 @@ from torch.distributions import Normal as Gaussian, kl_divergence
 
 from kanerva import oracles, whole
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.models.assignment import (
+from mini_lib.kanerva.assignment import (
+    GIVEN,
     IDLE,
     AssignmentNetwork,
     EvenAssignment,
     GivenAssignment,
     History,
+    Normal,
+    draw_all,
 )
-from mini_lib.kanerva.models.noise import GIVEN, Normal, draw_noise
 from mini_lib.seeding import seeded, torch_rng
 
 DIM, MACHINES, SIZE, WIDTH = 5, 3, 10, 50
@@ -126,7 +128,7 @@ def test_a_unit_prior_does_not_follow_what_is_inferred():
 
 
 def test_even_weights():
-    network, noise = EvenAssignment(4), normal(2, 5, 4).float()
+    network, noise = EvenAssignment(DIM, 4, SIZE), normal(2, 5, 4).float()
     for found in (
         network.weights(network.features(normal(2, 5, DIM).float()), torch.zeros(2, 5, SIZE), noise),
         network.imagined_weights(torch.zeros(2, 5, SIZE), noise),
@@ -167,9 +169,9 @@ def test_h_equals_numpy():
 
 def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
     shapes = {"history": (20_000, 2), "gumbel": (20_000, 2), "gumbel_read": (5,)}
-    noise = draw_noise(shapes, torch_rng(0, "noise"))
+    noise = draw_all(shapes, torch_rng(0, "noise"))
     assert {name: tuple(each.shape) for name, each in noise.items()} == shapes
-    again = draw_noise(shapes, torch_rng(0, "noise"))
+    again = draw_all(shapes, torch_rng(0, "noise"))
     assert all(noise[name].equal(again[name]) for name in shapes)
     for name, mean, variance in (("history", 0.0, 1.0), ("gumbel", np.euler_gamma, np.pi**2 / 6)):
         assert abs(noise[name].mean().item() - mean) < 0.03
@@ -178,22 +180,15 @@ def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
 
 
 def test_weights_that_are_given():
-    network = GivenAssignment(3)
+    network = GivenAssignment(DIM, 3, SIZE)
     shares = torch.eye(3)[[2, 0]]
     found = network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE), shares)
     quiet = np.log(2) + 1e-3
     assert found.eta.tolist() == pytest.approx(quiet * np.where(shares, 1, IDLE))
     wanted = np.where(shares, 1, IDLE**-2) / (1 + 2 * IDLE**-2)
     assert found.gamma.detach().numpy() == pytest.approx(wanted, abs=1e-6)
-    with pytest.raises(UsageError, match="machines are given: pass noise with 'given' and 'given_read'"):
+    with pytest.raises(
+        UsageError, match="machines of this network are given: pass noise with 'given' and 'given_read'"
+    ):
         network.weights(network.features(normal(2, DIM).float()), torch.zeros(2, SIZE))
-    assert draw_noise({GIVEN: (2, 5, 4), "history": (2, 3)}, torch_rng(0, "x")).keys() == {"history"}
-
-
-def test_noise_lies_where_its_generator_does_or_where_it_is_asked_for():
-    shapes = {"history": (2, 3), "gumbel": (2, 3)}
-    torch.manual_seed(0)
-    first = draw_noise(shapes)
-    torch.manual_seed(0)
-    assert all(each.equal(first[name]) for name, each in draw_noise(shapes, device="cpu").items())
-    assert {each.device.type for each in draw_noise(shapes, device="meta").values()} == {"meta"}
+    assert draw_all({GIVEN: (2, 5, 4), "history": (2, 3)}, torch_rng(0, "x")).keys() == {"history"}

@@ -12,7 +12,6 @@ from mini_lib.kanerva.memory import (
     Prior,
     address_kl,
     episode_kl,
-    gamma_from_eta,
     gaussian_kl,
     history_kl,
     memory_kl,
@@ -30,7 +29,7 @@ def make(coupling, batch=2, items=6, machines=3, dim=4, columns=5):
     eta = (0.5 * randn(batch, items, machines, seed=1)).exp()
     weights = weights_from_eta(eta)
     if coupling == "mixture":
-        weights = MachineWeights(eta, gamma_from_eta(randn(batch, items, machines, seed=3).exp()))
+        weights = MachineWeights(eta, weights_from_eta(randn(batch, items, machines, seed=3).exp()).gamma)
     codes = 2 * randn(batch, items, dim, seed=2)
     return prior, write_episode(prior.state(batch), codes, weights, coupling=coupling)
 
@@ -62,7 +61,7 @@ def test_divergence_from_the_prior(coupling):
 def test_divergence_of_each_item(coupling):
     _, written = make(coupling)
     for t, (before, after) in enumerate(zip(written.states[:-1], written.states[1:], strict=True)):
-        assert same(written.kl[:, t], between(after, before))
+        assert same(written.item_kl[:, t], between(after, before))
 
 
 @every_rule
@@ -70,7 +69,7 @@ def test_running_sum_is_the_log_determinant(coupling):
     _, written = make(coupling)
     first = torch.linalg.slogdet(written.states[0].V).logabsdet
     for state in written.states:
-        assert same(state.shrinkage, first - torch.linalg.slogdet(state.V).logabsdet)
+        assert same(state.logdet_drop, first - torch.linalg.slogdet(state.V).logabsdet)
 
 
 @every_rule
@@ -96,7 +95,7 @@ def test_divergence_of_a_long_episode_in_single_precision():
     rough = write_episode(low.state(2), codes.float(), weights_from_eta(eta), w=exact.w.float())
     wanted, found = memory_kl(exact.state, prior), memory_kl(rough.state, low).double()
     assert torch.allclose(found, wanted, rtol=1e-3)
-    assert torch.allclose(rough.kl.double(), exact.kl, rtol=2e-2, atol=1e-3)
+    assert torch.allclose(rough.item_kl.double(), exact.item_kl, rtol=2e-2, atol=1e-3)
 
 
 def test_divergence_of_addresses():

@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
-from mini_lib.kanerva.tasks.dsprites import (
+from mini_lib.kanerva.dsprites import (
     HEART_AREA,
     HEART_CENTRE,
     ORIENTATIONS,
@@ -19,6 +18,7 @@ from mini_lib.kanerva.tasks.dsprites import (
     boxes,
     draw,
 )
+from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites, evaluation
 from mini_lib.seeding import torch_rng
 
 every_size = pytest.mark.parametrize("size", SIZES)
@@ -237,7 +237,7 @@ def test_everything_is_drawn_evenly_and_independently():
 
 
 def test_evaluation_is_the_same_at_every_size():
-    one = dsprites.evaluation(3, 4)
+    one = evaluation("dsprites", 3, 4)
     for size in SIZES:
-        assert equal(one[2:], dsprites.evaluation(3, 4, size=size)[2:])
+        assert equal(one[2:], evaluation("dsprites", 3, 4, size=size)[2:])
     assert one.images.shape[-1] == 28

@@ -9,10 +9,17 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
-from mini_lib.kanerva import evaluation as module
-from mini_lib.kanerva.analysis import alone, cosines, explained, factors, modulation, separation, sharing
+from mini_lib.kanerva import evaluation as module, generation
+from mini_lib.kanerva.analysis import (
+    cosines,
+    eta_squared,
+    factors,
+    modulation,
+    separation,
+    single_machine,
+    usage,
+)
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, imagine_after, nearest, run_episodes
-from mini_lib.kanerva.models import build_network, draw_noise, generation
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, evaluation
 from mini_lib.seeding import seeded, torch_rng
@@ -29,7 +36,7 @@ every_case = pytest.mark.parametrize(("task", "model", "machines"), CASES)
 def network(task="digits", model="product", machines=2, seed=0, **options):
     """A small network whose machines are not used evenly."""
     with seeded(seed, "network"):
-        made = build_network(
+        made = whole.build(
             model,
             channels=TASKS[task].CHANNELS,
             size=14 if task == "dsprites" else 8,
@@ -76,10 +83,10 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
         "nll_codes": slow_nats(seen.codes, images),
     }
     expected |= {f"kl_{name}": seen.parts[name].mean().item() for name in KL_TERMS if name in seen.parts}
-    expected |= sharing(seen.gamma)
-    expected |= {f"read_{name}": value for name, value in sharing(seen.gamma_read).items()}
+    expected |= usage(seen.gamma)
+    expected |= {f"read_{name}": value for name, value in usage(seen.gamma_read).items()}
     if task == "digits" and model == "mixture":
-        expected["classes"] = explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
+        expected["classes"] = eta_squared(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
     if task == "rgb":
         for i, colour in enumerate(("red", "green", "blue")):
             expected[f"nll_{colour}"] = slow_nats(seen.logits[:, :, i], images[:, :, i])
@@ -87,8 +94,8 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
     if task == "rgb" and machines > 1:
         for i, colour in enumerate(("red", "green", "blue")):
             labels = episodes.labels[:, :, i].flatten()
-            expected[f"classes_{colour}"] = explained(seen.gamma.flatten(0, 1), labels)
-            expected[f"read_classes_{colour}"] = explained(seen.gamma_read.flatten(0, 1), labels)
+            expected[f"classes_{colour}"] = eta_squared(seen.gamma.flatten(0, 1), labels)
+            expected[f"read_classes_{colour}"] = eta_squared(seen.gamma_read.flatten(0, 1), labels)
         shares = [expected[f"classes_{colour}"] for colour in ("red", "green", "blue")]
         expected["classes_most"], expected["classes_next"] = max(shares), np.median(shares)
         expected["classes_shown"] = max(shares[0], shares[2])
@@ -97,7 +104,7 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
         expected["nll_green_forgotten"] = min(
             slow_nats(without[:, i, :, 1], images[:, :, 1]) for i in range(machines)
         )
-        expected |= alone(seen.machines, seen.gamma_read, images)
+        expected |= single_machine(seen.machines, seen.gamma_read, images)
     if task == "dsprites":
         shown = 1 / (1 + (-seen.machines.squeeze(3)).exp())
         expected |= separation(shown, episodes.templates)
@@ -136,10 +143,10 @@ def traced(model, episodes, spans):
     The stream depends on nothing but its name; so noise is the same for all networks with equal noise shapes.
     """
     generator = torch_rng(0, "test noise")
-    drawn = [model.noise(len(span), episodes.images.shape[1], generator) for span in spans]
+    drawn = [model.draw_noise(len(span), episodes.images.shape[1], generator) for span in spans]
     noise = {name: torch.cat([each[name] for each in drawn]) for name in drawn[0]}
     with torch.no_grad():
-        return model(episodes.images, getattr(episodes, "queries", None), noise, autoencode=True)
+        return model.trace(episodes.images, getattr(episodes, "queries", None), noise, autoencode=True)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +159,13 @@ def test_taking_episodes_in_parts_changes_nothing(task, model, machines, monkeyp
     episodes = evaluation(task, 7, 4, **({"size": 14} if task == "dsprites" else {}))
     seen, trace = run_episodes(made, episodes), traced(made, episodes, [range(3), range(3), range(1)])
     with torch.no_grad():
-        machines_alone = made.machine_logits(trace.reading, trace.weights.gamma)
+        machines_alone = made.machine_logits(trace.reading)
     for ours, theirs in (
         (seen.logits, trace.logits),
         (seen.codes, trace.autoencoded),
         (seen.machines, machines_alone),
         (seen.gamma, trace.written.gamma),
-        (seen.gamma_read, trace.weights.gamma),
+        (seen.gamma_read, trace.reading.gamma),
         (seen.parts["memory"], trace.kl["memory"] / 4),
         (seen.parts["address_read"], trace.kl["address_read"].mean(1)),
     ):
@@ -170,7 +177,7 @@ def test_the_empty_memory_is_the_prior_alone(form):
     """Against numpy: nothing is written, h comes from Omega = 0, and machines are their prior means."""
     made, images = make(form), pictures(batch=2, items=3)[0]
     seen = run_episodes(made, DigitEpisodes(images, torch.zeros(2, 3).long()))
-    noise = made.noise(2, 3, torch_rng(0, "test noise"))
+    noise = made.draw_noise(2, 3, torch_rng(0, "test noise"))
     p = {key: value.numpy() for key, value in made.state_dict().items()}
     gumbel = "gumbel_read" if form == "mixture" else "assignment_read"
     for b, t in itertools.product(range(2), range(3)):
@@ -227,10 +234,10 @@ def test_the_nearest_is_that_of_a_loop():
 def test_imagined_images_have_settled_as_often_as_in_the_paper_after_a_noisy_writing():
     made, images = network("dsprites", sample="full"), test_episodes("dsprites").images[:3, :4]
     generator = torch_rng(0, "imagination")
-    noise = made.noise(3, 4, generator)
+    noise = made.draw_noise(3, 4, generator)
     with torch.no_grad():
         memory = made.write(made.encoder(images), noise).memory
-    drawn = draw_noise(generation.noise_shapes(made, 3, 5, settle=12), generator)
+    drawn = generation.draw_noise(made, 3, 5, generator)
     expected = generation.imagine(made, memory, drawn, settle=12)
     assert imagine_after(made, images).shape == (3, 10, 1, 14, 14)
     assert imagine_after(made, images, 5).equal(expected.path[:, :, 12])
@@ -289,11 +296,11 @@ def test_reading_after_forgetting_is_from_what_is_left():
     usual, less = (run_episodes(made, episodes, forgetting=each) for each in (False, True))
     assert usual.forgotten.shape[1] == 0
     assert usual.logits.equal(less.logits)
-    noise = made.noise(*episodes.labels.shape[:2], torch_rng(0, "test noise"))
+    noise = made.draw_noise(*episodes.labels.shape[:2], torch_rng(0, "test noise"))
     for machine in (0, 1):
         with torch.no_grad():
             memory = forget(made, made.write(made.encoder(episodes.images), noise).memory, machine)
-            codes = made.read(memory, made.encoder(episodes.queries), noise).reading.codes
+            codes = made.read(memory, made.encoder(episodes.queries), noise).codes
             torch.testing.assert_close(less.forgotten[:, machine], made.decoder(codes), rtol=1e-4, atol=1e-5)
         assert not torch.allclose(less.forgotten[:, machine], usual.logits)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from mini_lib.kanerva.models.images import DECODERS, ENCODERS, build_decoder, build_encoder
+from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.seeding import seeded, torch_rng
 
 SIZE = {"valid": 22, "stride2": 17, "residual": 7, "mlp": 5}  # small ones, odd where that matters
@@ -15,12 +15,12 @@ every_decoder = pytest.mark.parametrize("name", DECODERS)
 
 def encoder(name, channels=2, dim=3, size=None, seed=0):
     with seeded(seed, "test"):
-        return build_encoder(name, channels, size or SIZE[name], dim).double()
+        return ENCODERS[name](channels, size or SIZE[name], dim).double()
 
 
 def decoder(name, channels=2, size=5, dim=3, seed=0):
     with seeded(seed, "test"):
-        return build_decoder(name, channels, size, dim).double()
+        return DECODERS[name](channels, size, dim).double()
 
 
 def pictures(*shape, seed=0):
@@ -131,14 +131,14 @@ def test_logits_are_those_of_the_formulas(name, channels, size):
     ("network", "count"),
     [
         # 36 (C 16 + 16 32 + 32 64 + 64 128) + 240 in the convolutions: 387,888 for C = 1, 389,040 for C = 3
-        (build_encoder("valid", 1, 28, 50), 387_888 + 8 * 8 * 128 * 50 + 50),
-        (build_encoder("valid", 3, 28, 100), 389_040 + 8 * 8 * 128 * 100 + 100),
-        (build_encoder("stride2", 1, 64, 50), 387_888 + 5 * 5 * 128 * 50 + 50),
+        (ENCODERS["valid"](1, 28, 50), 387_888 + 8 * 8 * 128 * 50 + 50),
+        (ENCODERS["valid"](3, 28, 100), 389_040 + 8 * 8 * 128 * 100 + 100),
+        (ENCODERS["stride2"](1, 64, 50), 387_888 + 5 * 5 * 128 * 50 + 50),
         # 9 (C 32 + 2 32 32 + 32 64 + 2 64 64) + 288 in the blocks: 111,168 for C = 1
-        (build_encoder("residual", 1, 28, 50), 111_168 + 7 * 7 * 64 * 128 + 128 + 128 * 50 + 50),
+        (ENCODERS["residual"](1, 28, 50), 111_168 + 7 * 7 * 64 * 128 + 128 + 128 * 50 + 50),
         # 16 (64 32 + 32 16 + 16 C) + 48 + C in the convolutions: 41,265 for C = 1, 41,779 for C = 3
-        (build_decoder("conv", 1, 28, 50), 41_265 + 51 * 64 * 4 * 4),
-        (build_decoder("conv", 3, 28, 100), 41_779 + 101 * 64 * 4 * 4),
+        (DECODERS["conv"](1, 28, 50), 41_265 + 51 * 64 * 4 * 4),
+        (DECODERS["conv"](3, 28, 100), 41_779 + 101 * 64 * 4 * 4),
     ],
 )
 def test_networks_have_as_many_parameters_as_derived(network, count):
@@ -147,7 +147,7 @@ def test_networks_have_as_many_parameters_as_derived(network, count):
 
 @pytest.mark.parametrize(("name", "sides"), [("valid", [23, 18, 13, 8]), ("stride2", [14, 7, 3, 2])])
 def test_maps_of_28_pixels_shrink_as_derived(name, sides):
-    network, seen = build_encoder(name, 1, 28, 5), []
+    network, seen = ENCODERS[name](1, 28, 5), []
     for layer in network.convs:
         layer.register_forward_hook(lambda _, __, out: seen.append(out.shape[-1]))
     assert network(torch.zeros(1, 1, 28, 28)).shape == (1, 5)
@@ -155,8 +155,8 @@ def test_maps_of_28_pixels_shrink_as_derived(name, sides):
 
 
 def test_decoders_reach_the_papers_sizes():
-    assert build_decoder("conv", 1, 28, 5).sizes == (7, 14, 28)
-    assert build_decoder("conv", 1, 64, 5).sizes == (16, 32, 64)
+    assert DECODERS["conv"](1, 28, 5).sizes == (7, 14, 28)
+    assert DECODERS["conv"](1, 64, 5).sizes == (16, 32, 64)
 
 
 # ---------------------------------------------------------------------------------------- axes, gradients, stacks

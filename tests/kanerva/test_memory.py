@@ -1,13 +1,17 @@
-"""The memory for readers: it does what the functions do, and says what is wrong."""
+"""`ProductMemory`: it equals the functions, gradients flow through it, and it is a module like any other."""
+
+import copy
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from kanerva.test_addressing import randn
-from kanerva.test_divergence import same
+from kanerva.test_divergence import every_rule, same
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import COUPLINGS, MachineWeights, ProductMemory, weights_from_eta
+from mini_lib.kanerva.memory import MachineWeights, weights_from_eta
+from mini_lib.kanerva.product_memory import ProductMemory
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -16,41 +20,30 @@ def make(**options):
     return ProductMemory(**({"dim": 4, "machines": 2, "columns": 5} | DOUBLE | options))
 
 
-def filled(**options):
-    memory = make(**options)
-    memory.write(randn(6, 4, seed=1))
-    return memory
+# ------------------------------------------------------------------------------------------------- values
 
 
-# ------------------------------------------------------------------------------------------------- what it does
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("solver", functions.SOLVERS)
-def test_it_is_the_functions_with_its_own_state(coupling, solver):
-    memory = make(coupling=coupling, solver=solver, ridge=0.2, psi=0.7)
-    codes, eta = randn(6, 4, seed=1).requires_grad_(), randn(6, 2, seed=2).exp()
+@every_rule
+def test_it_is_the_functions_with_its_own_state(coupling):
+    memory = make(coupling=coupling, ridge=0.2, psi=0.7)
+    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
     gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
     weights = weights_from_eta(eta[None])
     if gamma is not None:
         weights = MachineWeights(weights.eta, gamma.double().expand(weights.eta.shape))
-    options = {"solver": solver, "ridge": 0.2}
-    before = functions.log_likelihood(memory.state, codes[None], weights, **options)
+    before = functions.log_likelihood(memory.state, codes[None], weights, memory.prior.psi, ridge=0.2)
     assert memory.log_likelihood(codes, eta, gamma).equal(before[0])
-    written = functions.write_episode(memory.state, codes[None], weights, coupling=coupling, **options)
-    assert memory.write(codes, eta, gamma).equal(written.kl[0])
+    written = functions.write_episode(memory.state, codes[None], weights, coupling=coupling, ridge=0.2)
+    assert memory.write(codes, eta, gamma).equal(written.item_kl[0])
     assert memory.items == 6
     assert all(one.equal(other) for one, other in zip(memory.state, written.state, strict=True))
-    found = functions.read(written.state, codes[None], weights.gamma, **options)
+    found = functions.read(written.state, codes[None], weights.gamma, ridge=0.2)
     for ours, expected in zip(memory.read(codes, eta, gamma), found, strict=True):
         assert ours.equal(expected[0])
-    assert memory.divergence().equal(functions.memory_kl(written.state, memory.prior)[0])
     assert same(memory.prior.psi, torch.full((2,), 0.7, dtype=torch.float64))
-    assert not memory.state.R.requires_grad
-    assert not memory.read(codes, eta, gamma).codes.requires_grad
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
+@every_rule
 def test_items_may_come_one_at_a_time(coupling):
     codes, one_by_one, together = randn(3, 4, seed=1), make(coupling=coupling), make(coupling=coupling)
     given = {"eta": [0.5, 2.0], "gamma": [1, 0] if coupling == "mixture" else None}
@@ -84,14 +77,22 @@ def test_however_sure_it_is_items_may_come_one_by_one_in_float32():
         torch.testing.assert_close(one, several, rtol=1e-3, atol=1e-6)
 
 
+def test_the_least_noise_counts_in_the_likelihood_too():
+    """Below it, eta makes no difference: neither to what is written nor to what is expected."""
+    codes = randn(12, 4, seed=1).float()
+    memory = make(machines=1, dtype=torch.float32)
+    memory.write(codes, eta=1e-9)
+    near = memory.log_likelihood(codes, 1e-9)
+    assert near.equal(memory.log_likelihood(codes, 1e-7))
+    assert not torch.allclose(near, memory.log_likelihood(codes, 1e-1))
+
+
 def test_episodes_never_meet():
     codes = randn(3, 6, 4, seed=1)
     memory = make(episodes=3)
     kl, found = memory.write(codes), memory.read(codes)
     assert kl.shape == (3, 6, 2)
     assert found.codes.shape == codes.shape
-    assert memory.divergence().shape == (3, 2)
-    assert memory.sample(7).shape == (3, 7, 4)
     for b in range(3):
         alone = make()
         assert same(alone.write(codes[b]), kl[b], atol=1e-12)
@@ -116,64 +117,139 @@ def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
     assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
 
 
-# ------------------------------------------------------------------------------------------------- imagination
-
-
-def test_samples_are_drawn_as_the_paper_says():
-    memory = filled()
-    assert memory.sample(5, seed=3).equal(memory.sample(5, seed=3))
-    assert not memory.sample(5, seed=3).equal(memory.sample(5, seed=4))
-    assert not memory.sample(5, seed=3).equal(memory.sample(5, seed=3, draw=False))
-    plain = memory.sample(5, draw=False)
-    asked = plain
-    for _ in range(3):
-        asked = memory.read(asked).codes
-    assert same(memory.sample(5, draw=False, settle=3), asked, atol=1e-12)
-    assert same(memory.sample(5, eta=[1.0, 2.0]), memory.sample(5, gamma=[0.8, 0.2]), atol=1e-12)
-
-
-def test_samples_have_the_variance_that_the_memory_implies():
-    """z = sum_i gamma_i M_i w_i with w ~ N(0, I) has E z z^T = sum_i gamma_i^2 (R_i R_i^T + tr(V_i) I)."""
-    memory, gamma = filled(), [0.7, 0.3]
-    R, V = memory.state.R[0], memory.state.V[0]
-    for draw in (True, False):
-        codes = memory.sample(20_000, gamma=gamma, draw=draw)
-        expected = sum(
-            g**2 * (r @ r.mT + draw * v.trace() * torch.eye(4)) for g, r, v in zip(gamma, R, V, strict=True)
-        )
-        assert (codes.mT @ codes / 20_000 - expected).abs().max() < 0.06 * expected.max()
-
-
-def test_an_empty_memory_imagines_and_expects_what_its_prior_says():
-    memory = make(means=torch.zeros(2, 4, 5), psi=4.0)
-    assert not memory.sample(3, draw=False).any()
-    assert memory.sample(3).any()
-    nothing = torch.zeros(1, 4)
-    expected = 4 * np.log(2 * np.pi * 0.5) / -2  # at the address 0 the mean is 0, the variance 2 (1/2)^2
-    assert memory.log_likelihood(nothing).item() == pytest.approx(expected)
-
-
-def test_numbers_may_come_in_any_form():
-    codes = randn(6, 4, seed=5).numpy()
-    means = randn(2, 4, 5, seed=6).numpy()
-    given = codes, codes.tolist(), codes, torch.from_numpy(codes)
-    memories = [make(means=form) for form in (means, means.tolist(), torch.from_numpy(means), means)]
-    for memory, form in zip(memories, given, strict=True):
-        memory.write(form)
-        assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
-
-
-def test_an_empty_memory_is_read_only_if_that_is_meant():
+def test_an_empty_memory_is_read_only_if_that_is_meant_and_expects_its_prior():
     memory, queries = make(), randn(3, 4, seed=2)
     found = memory.read(queries, eta=[1.0, 2.0], empty=True)
     gamma = torch.tensor([0.8, 0.2], dtype=torch.float64).expand(1, 3, 2)
     assert same(found.codes, functions.read(memory.prior.state(1), queries[None], gamma).codes[0], atol=1e-12)
     memory.write(randn(6, 4, seed=1))
     assert memory.read(queries, empty=True).codes.equal(memory.read(queries).codes)
+    blank = make(means=torch.zeros(2, 4, 5), psi=4.0)
+    expected = 4 * np.log(2 * np.pi * 0.5) / -2  # at the address 0 the mean is 0, the variance 2 (1/2)^2
+    assert blank.log_likelihood(torch.zeros(1, 4)).item() == pytest.approx(expected)
+
+
+def test_numbers_may_come_in_any_form():
+    codes = randn(6, 4, seed=5).numpy()
+    means = randn(2, 4, 5, seed=6).numpy()
+    memories = [make(means=form) for form in (means, means.tolist(), torch.from_numpy(means))]
+    given = codes, codes.tolist(), torch.from_numpy(codes)
+    for memory, form in zip(memories, given, strict=True):
+        memory.write(form)
+        assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
 
 
 def test_a_mixture_needs_a_choice():
     memory = make(coupling="mixture")
     memory.write(torch.ones(1, 4), gamma=[0, 1])
-    assert memory.divergence()[0] == 0 < memory.divergence()[1]
+    idle, chosen = functions.memory_kl(memory.state, memory.prior)[0]
+    assert idle == 0 < chosen
     make(coupling="mixture", machines=1).write(torch.zeros(1, 4))
+
+
+# ------------------------------------------------------------------------------------------------- gradients
+
+
+@every_rule
+def test_gradients_of_what_is_read_are_slopes(coupling):
+    """To what was written, to the queries, and to the noise and the weight of each machine."""
+    memory = make(dim=3, columns=4, coupling=coupling)
+    gamma = torch.eye(2).double()[[0, 1, 1, 0, 1]] if coupling == "mixture" else None
+    given = [randn(5, 3, seed=1), randn(2, 3, seed=2), (0.3 * randn(5, 2, seed=3)).exp()]
+    given += [weights_from_eta(given[2]).gamma if gamma is None else gamma]
+
+    def read(codes, queries, eta, gamma):
+        memory.reset()
+        kl = memory.write(codes, eta, gamma)
+        found = memory.read(queries, eta[:2], gamma[:2])
+        return found.codes, found.parts, kl, memory.log_likelihood(queries, eta[:2], gamma[:2])
+
+    assert torch.autograd.gradcheck(read, [each.clone().requires_grad_() for each in given])
+
+
+def test_gamma_follows_from_eta_in_gradients_too():
+    codes, eta = randn(5, 4, seed=1), torch.tensor([0.5, 1.5]).double().requires_grad_()
+    memory = make()
+
+    def read(eta):
+        memory.reset()
+        memory.write(codes, eta)
+        return memory.read(codes, eta).codes
+
+    assert torch.autograd.gradcheck(read, eta)
+
+
+@every_rule
+def test_gradients_of_each_sample_under_vmap(coupling):
+    memory = make(coupling=coupling)
+    codes, eta = randn(3, 6, 4, seed=1), (0.3 * randn(3, 6, 2, seed=2)).exp()
+    gamma = torch.eye(2).double()[torch.arange(18).reshape(3, 6) % 2]
+
+    def loss(codes, eta, gamma):
+        memory.reset()
+        memory.write(codes, eta, gamma)
+        return (memory.read(codes, eta, gamma).codes - codes).square().sum()
+
+    slopes = torch.func.grad(loss, argnums=(0, 1, 2))
+    together = torch.vmap(slopes)(codes, eta, gamma)
+    for i in range(3):
+        alone = slopes(codes[i], eta[i], gamma[i])
+        torch.testing.assert_close([each[i] for each in together], list(alone), rtol=1e-9, atol=1e-10)
+    assert all(each.any() for each in together)
+
+
+def test_an_encoder_learns_through_it():
+    """The way that needs it: what is read has to show a feature that single codes do not hold together."""
+    torch.manual_seed(0)
+    encoder, memory, x = nn.Linear(6, 4), make(dtype=torch.float32), torch.randn(5, 6)
+    before = encoder.weight.clone()
+    optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
+    losses = []
+    for _ in range(30):
+        memory.reset()
+        memory.write(encoder(x), eta=0.1)
+        loss = (memory.read(encoder(x)).codes - x[:, :4]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+    assert not torch.allclose(before, encoder.weight, atol=0.1)
+
+
+# ------------------------------------------------------------------------------------------------- a module
+
+
+def test_content_survives_the_state_dict_and_a_copy():
+    model, fresh = (nn.ModuleDict({"memory": make(seed=seed)}) for seed in (1, 2))
+    codes = randn(6, 4, seed=1)
+    model["memory"].write(codes)
+    found = model["memory"].read(codes).codes
+    fresh.load_state_dict(model.state_dict())
+    for other in (fresh["memory"], copy.deepcopy(model)["memory"], copy.deepcopy(fresh)["memory"]):
+        assert other.items == 6
+        assert other.read(codes).codes.equal(found)
+    fresh["memory"].reset()
+    assert fresh["memory"].prior.R.equal(model["memory"].prior.R)
+    assert not fresh["memory"].state.R.equal(model["memory"].state.R)
+    assert not list(model.parameters())
+
+
+def test_it_follows_its_model_in_type_and_place():
+    model = nn.ModuleDict({"memory": make(dtype=torch.float32)}).double()
+    model["memory"].write(randn(6, 4, seed=1))
+    assert model["memory"].read(randn(1, 4)).codes.dtype == torch.float64
+    model.bfloat16()["memory"].reset()
+    model["memory"].write(randn(6, 4, seed=1).bfloat16())
+    assert model["memory"].read(randn(1, 4).bfloat16()).codes.dtype == torch.bfloat16
+    assert model.to("meta")["memory"].R.device.type == "meta"
+
+
+def test_means_are_copied():
+    means = randn(2, 4, 5)
+    memory, codes = make(means=means), randn(3, 4, seed=1)
+    found = memory.read(codes, empty=True).codes
+    means.mul_(100)
+    assert memory.read(codes, empty=True).codes.equal(found)
+    memory.reset()
+    assert memory.read(codes, empty=True).codes.equal(found)

@@ -4,12 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from kanerva.whole import MIXTURES, SIZES, make, noise_of, pictures
-from mini_lib.kanerva.memory import MachineWeights, gamma_from_eta
-from mini_lib.kanerva.models import build_network
-from mini_lib.kanerva.models.mixture import Choice, straight_through
-from mini_lib.kanerva.models.noise import draw_noise
-from mini_lib.kanerva.objective import Loss, unevenness
+from kanerva.whole import MIXTURES, SIZES, build, make, noise_of, pictures
+from mini_lib.kanerva.assignment import Choice, draw_all, straight_through
+from mini_lib.kanerva.memory import MachineWeights, weights_from_eta
+from mini_lib.kanerva.objective import Loss, usage_kl
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -46,7 +44,7 @@ def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
 def test_choices_have_the_probabilities_of_the_logits():
     network, count = choice(), 20_000
     h, features = numbers(1, 4), 3 * numbers(1, 3, seed=1)
-    noise = draw_noise({"gumbel": (count, 3)}, torch_rng(0, "noise"))["gumbel"].double()
+    noise = draw_all({"gumbel": (count, 3)}, torch_rng(0, "noise"))["gumbel"].double()
     sigma, chosen = network.weights(features.expand(count, 3), h.expand(count, 4), noise)
     probabilities = torch.softmax(network.logits(torch.cat([features, h], -1)), -1)[0]
     torch.testing.assert_close(chosen.mean(0), probabilities, rtol=0, atol=0.015)
@@ -85,10 +83,10 @@ def test_balance_reaches_a_machine_that_is_never_chosen(form, far):
     with torch.no_grad():
         network.assignment.logits.bias += torch.tensor([far, 0.0]).double()
     images, queries = pictures()
-    trace = network(images, queries, noise_of(network))
+    trace = network.trace(images, queries, noise_of(network))
     assert (trace.written.gamma[..., 0] == 1).all()
-    assert (trace.weights.gamma[..., 0] == 1).all()
-    unevenness(trace.shares).backward()
+    assert (trace.reading.gamma[..., 0] == 1).all()
+    usage_kl(trace.shares).backward()
     slope = network.assignment.logits.bias.grad
     assert slope.isfinite().all()
     if far == 20.0:  # where the other machine's probability is a number above 0
@@ -99,10 +97,10 @@ def test_balance_reaches_a_machine_that_is_never_chosen(form, far):
 def test_balance_is_of_probabilities_whatever_the_temperature_and_nothing_passes_with_stop_grad(form):
     network = make(form)
     images, queries = pictures()
-    cold, warm = (network(images, queries, noise_of(network), tau=tau).shares for tau in (0.1, 1.0))
+    cold, warm = (network.trace(images, queries, noise_of(network), tau=tau).shares for tau in (0.1, 1.0))
     torch.testing.assert_close(cold[:, 0], warm[:, 0], **TIGHT)  # later items have another history
     torch.testing.assert_close(cold.sum(-1), torch.ones(2, 8).double(), **TIGHT)
-    assert not make(form, stop_grad_r=True)(images).shares.requires_grad
+    assert not make(form, stop_grad_r=True).trace(images).shares.requires_grad
 
 
 class AssignmentByHand(nn.Module):
@@ -119,25 +117,25 @@ class AssignmentByHand(nn.Module):
 
     def weights(self, features, h, noise=None):
         eta = torch.where(features > 0, 1.0, FAR).to(features)
-        return MachineWeights(eta, gamma_from_eta(eta))
+        return MachineWeights(eta, weights_from_eta(eta).gamma)
 
 
 def test_a_one_hot_product_is_a_mixture():
     images, queries = pictures()
     mixture = make("mixture", machines=3, total=6)
     with seeded(0, "product"):
-        product = build_network("product", machines=3, total=6, **SIZES).double().eval()
+        product = build("product", machines=3, total=6, **SIZES).double().eval()
     shared = {k: v for k, v in mixture.state_dict().items() if not k.startswith("assignment")}
     product.load_state_dict(shared, strict=False)
     noise = noise_of(mixture, seed=1)
-    theirs = mixture(images, queries, noise)
-    product.assignment = AssignmentByHand([theirs.written.gamma, theirs.weights.gamma])
-    ours = product(
+    theirs = mixture.trace(images, queries, noise)
+    product.assignment = AssignmentByHand([theirs.written.gamma, theirs.reading.gamma])
+    ours = product.trace(
         images, queries, noise | {n: torch.zeros(2, 4, 3) for n in ("assignment", "assignment_read")}
     )
     assert theirs.written.gamma.flatten(0, 1).any(0).all()
     near = {"rtol": 1e-4, "atol": 1e-4}
     torch.testing.assert_close(ours.logits, theirs.logits, **near)
-    torch.testing.assert_close(ours.written.state.R, theirs.written.state.R, **near)
-    torch.testing.assert_close(ours.written.state.V, theirs.written.state.V, **near)
+    torch.testing.assert_close(ours.memory.state.R, theirs.memory.state.R, **near)
+    torch.testing.assert_close(ours.memory.state.V, theirs.memory.state.V, **near)
     torch.testing.assert_close(ours.kl["memory"], theirs.kl["memory"], **near)

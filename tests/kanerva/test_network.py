@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from kanerva.whole import FORMS, make, noise_of, pictures
+from kanerva.whole import FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory import writing
-from mini_lib.kanerva.memory.writing import least_noise
-from mini_lib.kanerva.models import build_network, draw_noise, generation
+from mini_lib.kanerva import generation, memory as memory_functions
+from mini_lib.kanerva.memory import noise_variance
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -16,7 +15,7 @@ every_form = pytest.mark.parametrize("form", FORMS)
 
 def test_starts_from_the_values_of_the_paper():
     with seeded(0, "network"):
-        network = build_network("product", machines=3, total=30, encoder="mlp", decoder="mlp")
+        network = build("product", 1, 28, 50, 3, 30, "mlp", "mlp")
     assert network.prior_means.shape == (3, 50, 10)
     assert network.prior_means.abs().max() <= 2
     assert 0.8 < network.prior_means.std() < 0.95  # a standard normal cut off at 2 has 0.88
@@ -35,19 +34,19 @@ def test_the_least_noise_is_that_of_the_learned_prior(monkeypatch):
     """Also of a memory that something has been written into, by the network or by its imagination."""
     told = []
 
-    def spy(state, psi=None):
+    def spy(eta, w, psi):
         told.append(psi)
-        return least_noise(state, psi)
+        return noise_variance(eta, w, psi)
 
-    monkeypatch.setattr(writing, "least_noise", spy)
+    monkeypatch.setattr(memory_functions, "noise_variance", spy)
     network = make()
     with torch.no_grad():
         network.log_psi.copy_(torch.tensor([0.5, -0.5]))
         memory = network.write(torch.zeros(2, 3, 3).double()).memory
         network.write(torch.zeros(2, 3, 3).double(), memory=memory)
-    noise = draw_noise(generation.noise_shapes(network, 2, 2), torch_rng(0, "imagination"))
+    noise = generation.draw_noise(network, 2, 2, torch_rng(0, "imagination"))
     generation.imagine_episode(network, {name: each.double() for name, each in noise.items()}, memory)
-    assert len(told) == 2 + 2
+    assert len(told) == 3 + 3 + 2  # items
     for psi in told:
         torch.testing.assert_close(psi, torch.tensor([0.5, -0.5]).exp().double(), rtol=1e-6, atol=0)
 
@@ -69,10 +68,10 @@ def test_writing_in_two_parts_is_writing_at_once(form):
 
 def test_pictures_of_single_machines():
     network, (images, _) = make(), pictures()
-    trace = network(images)
-    alone = network.machine_logits(trace.reading, trace.weights.gamma)
+    trace = network.trace(images)
+    alone = network.machine_logits(trace.reading)
     assert alone.shape == (2, 4, 2, 1, 2, 2)
-    one = trace.weights.gamma[1, 3, 0] * trace.reading.parts[1, 3, 0]
+    one = trace.reading.gamma[1, 3, 0] * trace.reading.parts[1, 3, 0]
     torch.testing.assert_close(alone[1, 3, 0], network.decoder(one), **TIGHT)
 
 
@@ -93,7 +92,7 @@ def test_noise_is_drawn_in_training_and_not_in_evaluation(form):
     codes = network.encoder(images).detach()
     memory = network.write(codes).memory
     uses = (
-        lambda: network(images).logits,
+        lambda: network(images),
         lambda: network.write(codes).h,
         lambda: network.read(memory, codes).h,
     )
@@ -110,7 +109,7 @@ def test_given_machines_have_to_be_given(training):
     with pytest.raises(UsageError, match="given"):
         network(images)
     with pytest.raises(UsageError, match="noise lacks 'given'"):
-        network(images, queries, network.noise(2, 4))
+        network(images, queries, network.draw_noise(2, 4))
     shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
-    trace = network(images, queries, network.noise(2, 4) | {"given": shares, "given_read": shares})
+    trace = network.trace(images, queries, network.draw_noise(2, 4) | {"given": shares, "given_read": shares})
     assert trace.written.gamma.argmax(-1).equal(shares.argmax(-1))

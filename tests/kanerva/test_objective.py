@@ -14,8 +14,7 @@ from mini_lib.kanerva.objective import (
     nats,
     temperature,
     terms,
-    unevenness,
-    warm_up,
+    usage_kl,
 )
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -57,20 +56,22 @@ def test_equals_numpy(experiment):
 
 
 @every_experiment
-def test_warm_up_scales_divergences_and_not_the_score(experiment):
+def test_kl_weight_scales_divergences_and_not_the_score(experiment):
     network = make(FORM[experiment])
-    batch = batch_of(network, warm_up=torch.tensor([0.25, 0.5]).double())
+    batch = batch_of(network, kl_weight=torch.tensor([0.25, 0.5]).double())
     ours = Loss(experiment)(network, batch)
     theirs = slow(network, FORM[experiment], batch, COUNTED[experiment], (0.25, 0.5))
     np.testing.assert_allclose([each.item() for each in ours], theirs, rtol=1e-9)
-    none = Loss(experiment)(network, batch | {"warm_up": torch.tensor(0.0).double()})
+    none = Loss(experiment)(network, batch | {"kl_weight": torch.tensor(0.0).double()})
     torch.testing.assert_close(*none, **TIGHT)
 
 
 def test_weights_may_be_changed_one_by_one():
     network = make("full")
     batch = batch_of(network)
-    found = {name: each.mean() for name, each in terms(network(**forward(batch)), batch["images"]).items()}
+    found = {
+        name: each.mean() for name, each in terms(network.trace(**forward(batch)), batch["images"]).items()
+    }
     assert found.keys() == {"reconstruction", *KL_TERMS}
     whole_loss, score = Loss("full")(network, batch)
     torch.testing.assert_close(whole_loss, sum(found.values()), **TIGHT)
@@ -95,7 +96,7 @@ def test_the_autoencoder_adds_its_own_reconstruction():
 
 
 @every_experiment
-def test_balance_adds_the_unevenness_of_all_items_written_and_asked_for(experiment):
+def test_balance_adds_the_usage_kl_of_all_items_written_and_asked_for(experiment):
     """Against numpy; the factors of a batch's episodes count by their mean, and the score stays."""
     network = make(FORM[experiment])
     batch = batch_of(network, balance=torch.tensor([0.2, 0.6]).double())
@@ -114,18 +115,18 @@ def test_balance_adds_the_unevenness_of_all_items_written_and_asked_for(experime
     np.testing.assert_allclose((constant - plain).item(), 3.0 * expected, rtol=1e-7)
 
 
-def test_unevenness_is_of_the_mean_share():
+def test_usage_kl_is_of_the_mean_share():
     """0 where machines are used equally, whether each item is shared or not; ln K where one does everything."""
     alone = torch.eye(3, dtype=torch.float64).reshape(1, 3, 3)
-    torch.testing.assert_close(unevenness(alone), torch.tensor(0.0).double(), **TIGHT)
-    torch.testing.assert_close(unevenness(torch.full_like(alone, 1 / 3)), torch.tensor(0.0).double(), **TIGHT)
+    torch.testing.assert_close(usage_kl(alone), torch.tensor(0.0).double(), **TIGHT)
+    torch.testing.assert_close(usage_kl(torch.full_like(alone, 1 / 3)), torch.tensor(0.0).double(), **TIGHT)
     takes_over = alone[:, :1].clone().requires_grad_()
-    found = unevenness(takes_over)
+    found = usage_kl(takes_over)
     torch.testing.assert_close(found, torch.tensor(3.0).double().log(), **TIGHT)
     (slope,) = torch.autograd.grad(found, takes_over)
     assert slope.isfinite().all()
     assert slope[0, 0, 0] > slope[0, 0, 1]
-    assert unevenness(torch.ones(2, 5, 1)).item() == 0
+    assert usage_kl(torch.ones(2, 5, 1)).item() == 0
 
 
 def test_nats_are_of_all_pixels_and_channels():
@@ -153,8 +154,6 @@ def test_tau_comes_with_the_batch():
 
 def test_schedules():
     update = torch.tensor([0, 1, 4, 5, 100])
-    torch.testing.assert_close(warm_up(update, 5), torch.tensor([0.0, 0.2, 0.8, 1.0, 1.0]))
-    assert warm_up(update, 0).equal(torch.ones(5))
     torch.testing.assert_close(fade(update, 5), torch.tensor([1.0, 0.8, 0.2, 0.0, 0.0]))
     assert fade(update, 0).equal(torch.ones(5))
     torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))

@@ -6,11 +6,12 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from kanerva import oracles
-from kanerva.test_addressing import every_solver, randn
+from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
 from kanerva.test_writing import Case, close, every_count, one_hot
 from mini_lib.kanerva.memory import (
     MachineWeights,
+    State,
     draw_machines,
     log_likelihood,
     predictive,
@@ -29,19 +30,18 @@ def asked(case, queries=4, seed=7):
 # ------------------------------------------------------------------------------------------------- answers
 
 
-@every_solver
 @every_count
-def test_equals_a_loop_over_the_algorithm(solver, machines):
+def test_equals_a_loop_over_the_algorithm(machines):
     case = Case(machines=machines)
-    state, (queries, weights) = case.write(solver=solver).state, asked(case)
-    found = read(state, queries, weights.gamma, solver=solver)
+    state, (queries, weights) = case.write().state, asked(case)
+    found = read(state, queries, weights.gamma)
     for b in range(2):
         R = [*state.R[b].numpy()]
-        answers, parts = oracles.read(R, queries[b].numpy(), weights.gamma[b].numpy(), solver)
+        answers, parts = oracles.read(R, queries[b].numpy(), weights.gamma[b].numpy())
         assert close(found.codes[b], answers)
         assert close(found.parts[b], parts)
         for n, i in np.ndindex(4, machines):
-            w = oracles.least_squares(R[i], queries[b, n].numpy(), solver)
+            w = oracles.least_squares(R[i], queries[b, n].numpy())
             assert close(found.w[b, n, i], w)
 
 
@@ -68,17 +68,6 @@ def test_queries_at_once_are_queries_one_by_one():
     alone = [read(state, queries[:, n : n + 1], weights.gamma[:, n : n + 1]) for n in range(4)]
     for ours, single in zip(together, zip(*alone, strict=True), strict=True):
         assert same(ours, torch.cat(single, dim=1), atol=1e-12)
-
-
-def test_sampled_addresses_are_read_at_and_not_reported():
-    case = Case()
-    state, (queries, weights) = case.write().state, asked(case)
-    noise = 0.3 * randn(2, 4, 3, 5, seed=9)
-    mean, found = read(state, queries, weights.gamma), read(state, queries, weights.gamma, noise=noise)
-    assert found.w.equal(mean.w)
-    moved = torch.einsum("bkdm,bnkm->bnkd", state.R, noise)
-    assert same(found.parts, mean.parts + moved)
-    assert same(found.codes, mean.codes + (weights.gamma[..., None] * moved).sum(2))
 
 
 def test_a_choice_is_answered_by_the_machine_that_was_chosen():
@@ -145,7 +134,7 @@ def test_log_likelihood_of_a_choice_is_that_of_the_machine_alone():
     case.weights = weights
     second = one_hot(case, torch.ones(2, 4, dtype=torch.int64))
     alone = MachineWeights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
-    expected = log_likelihood(state.split()[1], codes, alone)
+    expected = log_likelihood(State(*(part[:, 1:2] for part in state)), codes, alone)
     assert same(log_likelihood(state, codes, MachineWeights(weights.eta, second)), expected)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from mini_lib.kanerva.digits import pool
 from mini_lib.kanerva.tasks import RGBEpisodes, rgb
-from mini_lib.kanerva.tasks.digits import pool
 from mini_lib.seeding import torch_rng
 
 
@@ -14,7 +14,7 @@ def draw(count=4, items=6, seed=0, **options):
 
 
 def test_each_channel_is_a_digit_with_its_label():
-    assert rgb.COLOURS == ("red", "green", "blue")
+    assert rgb.COLORS == ("red", "green", "blue")
     for split in ("train", "test"):
         episodes, all_of_it = draw(split=split), pool("digits", split)
         assert isinstance(episodes, RGBEpisodes)

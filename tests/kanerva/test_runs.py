@@ -81,7 +81,7 @@ def test_episodes_depend_on_seed_and_epoch_and_not_on_the_network(kind):
     assert images.dtype == torch.uint8
     drawn = sample(settings.task, one.examples, settings.items, generator, **settings.episode_options)
     assert images.float().equal(drawn.images)
-    assert one.epoch(0).keys() == {"images", "warm_up"}
+    assert one.epoch(0).keys() == {"images", "kl_weight"}
     assert settings.loss().hide_green == (kind == "binding")
 
 
@@ -94,12 +94,8 @@ def test_a_mixture_learns_from_the_same_episodes_with_a_temperature_that_falls_o
     assert tau.tolist() == pytest.approx([max(1 - 0.5 * u / 20, 0.5) for u in range(40) for _ in range(2)])
 
 
-def test_divergences_grow_by_update():
-    s = small(warm_up=8, kl_weight=0.5, batch_size=3)
-    factors = [draw(s, 1, epoch)["warm_up"].tolist() for epoch in (0, 1)]
-    expected = [0.5 * min(update / 8, 1) for update in range(20) for _ in range(3)]
-    assert factors[0] + factors[1] == pytest.approx(expected)
-    assert draw(small(kl_weight=0.5), 1, 4)["warm_up"].eq(0.5).all()
+def test_divergences_have_the_weight_of_the_settings():
+    assert draw(small(kl_weight=0.5), 1, 4)["kl_weight"].eq(0.5).all()
 
 
 def test_balance_fades_by_update_or_stays():
@@ -171,7 +167,7 @@ def test_a_run_is_what_the_settings_and_the_seed_say():
 @pytest.mark.slow
 @every_kind
 def test_a_stack_trains_as_each_network_alone(kind, short):
-    settings = small(kind, warm_up=2, balance=3.0, balance_until=4)
+    settings = small(kind, balance=3.0, balance_until=4)
     made = [build(settings, seed) for seed in (1, 2)]
     assert made[0].stack_key() == made[1].stack_key()
     stack = TrainingStack(made, CPU, stacked=True)
@@ -186,7 +182,7 @@ def test_a_stack_trains_as_each_network_alone(kind, short):
 
 
 def test_other_settings_are_not_stacked():
-    changes = [{}, {"machines": 3}, {"ae_weight": 1.0}, {"clip": 1.0}, {"options": {"ridge": 0.1}}]
+    changes = [{}, {"machines": 3}, {"ae_weight": 1.0}, {"clip": 1.0}]
     changes += [{"balance": 1.0}, {"balance": 2.0}]
     changes += [{"options": {"assignment": each}} for each in ("unit prior", "even")]
     assert len({build(small(**each), 1).stack_key() for each in changes}) == len(changes)
@@ -195,7 +191,7 @@ def test_other_settings_are_not_stacked():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mixture", "binding"])
 def test_resumed_equals_uninterrupted(kind, tmp_path, short):
-    settings = small(kind, epochs=4, checks=(2,), warm_up=5)
+    settings = small(kind, epochs=4, checks=(2,))
     (whole,) = train([build(settings, 1)])
     (stopped,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 7)
     assert (stopped.finished, stopped.updates) == (False, 8)

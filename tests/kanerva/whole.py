@@ -4,14 +4,15 @@ import numpy as np
 import torch
 
 from kanerva import oracles
-from mini_lib.kanerva.models import build_network
+from mini_lib.kanerva.images import DECODERS, ENCODERS
+from mini_lib.kanerva.memory import columns_of
+from mini_lib.kanerva.network import MODELS
 from mini_lib.seeding import seeded, torch_rng
 
 SIZES = {"channels": 1, "size": 2, "dim": 3, "encoder": "mlp", "decoder": "mlp"}
 FORMS = {
     "default": ("product", {}),
     "one machine": ("product", {"machines": 1, "total": 2}),
-    "other lambda": ("product", {"ridge": 0.5}),
     "full": ("product", {"sample": "full"}),
     "unit prior": ("product", {"assignment": "unit prior"}),
     "mixture": ("mixture", {}),
@@ -24,11 +25,17 @@ PRODUCTS = [form for form, (name, _) in FORMS.items() if name == "product"]
 MIXTURES = [form for form, (name, _) in FORMS.items() if name == "mixture"]
 
 
+def build(model, channels, size, dim, machines, total, encoder, decoder, **options):
+    """A network of `MODELS`."""
+    networks = ENCODERS[encoder](channels, size, dim), DECODERS[decoder](channels, size, dim)
+    return MODELS[model](*networks, dim, machines, columns_of(total, machines), **options)
+
+
 def make(form="default", seed=0, **options):
     """A small network in float64 and evaluation mode, all of whose parameters matter."""
     name, own = (FORMS | EVEN)[form]
     with seeded(seed, "test"):
-        network = build_network(name, **({"machines": 2, "total": 4} | SIZES | own | options)).double()
+        network = build(name, **({"machines": 2, "total": 4} | SIZES | own | options)).double()
     generator = torch_rng(seed, "weights")
     with torch.no_grad():
         for key, parameter in network.named_parameters():
@@ -48,7 +55,7 @@ def pictures(batch=2, items=4, size=2, channels=1, seed=0):
 
 
 def noise_of(network, batch=2, items=4, seed=0):
-    drawn = network.noise(batch, items, torch_rng(seed, "noise"))
+    drawn = network.draw_noise(batch, items, torch_rng(seed, "noise"))
     return {name: each.double() for name, each in drawn.items()}
 
 
@@ -155,10 +162,9 @@ def memory_kl(before, after):
 
 def forward(network, form, images, queries, noise):
     """What happens in one episode; images [T, C, H, W], noise by name without the axis B."""
-    name, options = (FORMS | EVEN)[form]
+    name, _ = (FORMS | EVEN)[form]
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     drawn = "gumbel" if name == "mixture" else "assignment"
-    solver = {"strength": options.get("ridge", 0.35)}
     chi, machines = np.exp(p["log_chi"]), len(p["log_chi"])
     codes, asked = ([encode(p, x) for x in each] for each in (images, queries))
     omega, embedded, found, shares = np.zeros(p["history.psi.bias"].shape), [], [], []
@@ -175,7 +181,7 @@ def forward(network, form, images, queries, noise):
     R0, V0 = list(p["prior_means"]), [np.exp(s) * np.eye(p["prior_means"].shape[2]) for s in p["log_psi"]]
     added = noise.get("address")
     added = None if added is None else chi[:, None] * added
-    done = oracles.write(R0, V0, codes, eta, gamma, name, noise=added, **solver)
+    done = oracles.write(R0, V0, codes, eta, gamma, name, noise=added)
     kl["address"] = [address_kl(w, chi) for w in done.w]
     kl["memory"] = memory_kl((R0, V0), done.states[-1])
     h, kl["history_read"] = history(p, omega, noise["history_read"])
@@ -183,7 +189,7 @@ def forward(network, form, images, queries, noise):
     for t, z in enumerate(asked):
         noise_sd, weight, cost = assign(p, z, h, noise[f"{drawn}_read"][t])
         shares.append(share(p, z, h, weight))
-        w = [oracles.least_squares(done.R[i], z, **solver) for i in range(machines)]
+        w = [oracles.least_squares(done.R[i], z) for i in range(machines)]
         there = w if added is None else w + chi[:, None] * noise["address_read"][t]
         said = [done.R[i] @ there[i] for i in range(machines)]
         kl["assignment_read"].append(cost)

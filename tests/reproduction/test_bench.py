@@ -3,8 +3,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from mini_lib.esbn import models as esbn_models
-from mini_lib.functions import models as functions_models
+from mini_lib.esbn import runs as esbn_runs
+from mini_lib.functions import transformer as functions_models
 from mini_lib.reproduction import bench
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
@@ -82,7 +82,7 @@ def test_bench_says_that_the_ratios_were_measured_once_side_by_side(capsys):
 
 def test_every_network_is_timed():
     timed = {package: [case.network for case in package.bench_cases()] for package in (esbn, scan, functions)}
-    for package, models in {esbn: esbn_models, scan: scan_models, functions: functions_models}.items():
+    for package, models in {esbn: esbn_runs, scan: scan_models, functions: functions_models}.items():
         assert set(models.MODELS) <= set(timed[package])
     cases = {case.network: case for case in scan.bench_cases()}
     assert cases["syntactic_attention"].settings["batch_size"] == 1

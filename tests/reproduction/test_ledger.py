@@ -187,7 +187,7 @@ def test_claims_and_variants_have_their_rows_and_details(package):
 
 def test_a_row_in_step_has_no_problem():
     assert problems() == []
-    assert problems(code="mini_lib.esbn.models.esbn:ESBN._run", tag="# Algorithm 1") == []
+    assert problems(code="mini_lib.esbn.esbn:ESBN.trace", tag="# Algorithm 1") == []
     assert problems(tag="section 2") == []  # in the module's docstring
     assert problems(code="mini_lib.esbn.tasks:TASKS", test="tests/reproduction/test_ledger.py") == []
 
@@ -230,7 +230,7 @@ def test_missing_and_doubled_rows_are_found():
 
 def test_a_tag_in_the_code_without_a_row_is_found():
     assert "esbn.py: the tag '# Algorithm 1' has no row" in check(book({}))
-    told = book({"code": "mini_lib.esbn.models.esbn:ESBN._run", "tag": "# Algorithm 1"})
+    told = book({"code": "mini_lib.esbn.esbn:ESBN.trace", "tag": "# Algorithm 1"})
     assert check(told) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from mini_lib.esbn.models import MODELS
+from mini_lib.esbn.runs import MODELS
 from mini_lib.reproduction import plotting
 
 FINDING = "The ESBN is right where the LSTM <guesses>."

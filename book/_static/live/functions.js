@@ -17,17 +17,18 @@
     return x.map((v, i) => (v - mean) * size * gain[i] + shift[i]);
   }
 
-  /** A network ready to answer: {axes, heads, scale, strict} as its parcel says, and its tensors. */
-  function build(net, { axes, heads, scale, strict }) {
+  /** A network ready to answer: {axes, heads, scale, strict, observed} as its parcel says, and its tensors. */
+  function build(net, { axes, heads, scale, strict, observed }) {
     let layers = 0;
     while (net[`transformer.blocks.${layers}.qkv.weight`]) layers += 1;
-    return { net, relational: axes === 2, heads, scale, layers, nearest: strict ? 1 : 0, logFactor: logFactor(net) };
+    return { net, relational: axes === 2, heads, scale, layers, observed, nearest: strict ? 1 : 0, logFactor: logFactor(net) };
   }
 
   /** log F(d): what the window adds to the scores at distance d. */
   function logFactor(net) {
     if (!net["window.log_a"]) return () => 0;
-    const a = Math.exp(net["window.log_a"].data[0]), b = Math.exp(net["window.log_b"].data[0]), known = [];
+    const [a, b] = ["log_a", "log_b"].map((name) => Math.exp(net["window.rate"].data[0] * net[`window.${name}`].data[0]));
+    const known = [];
     return (d) => (known[d] ??= softplus(-a) - softplus(d / b - a));
   }
 
@@ -114,13 +115,13 @@
     return { point, spread: n > 1 ? Math.sqrt(sorted.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1)) : 0, estimates };
   }
 
-  /** Step by step: each prediction becomes an observation. A "growing" context keeps all, a "sliding" one the last N.
-      A step is {point, spread, estimates}; between them it yields nothing, as a pause, after each observation. */
+  /** Step by step: each prediction becomes an observation. A "growing" context keeps all, a "sliding" one the last N,
+      at most as many as in training. A step is {point, spread, estimates}; between them it yields nothing, as a pause, after each observation. */
   function* goOn(model, y, steps, context = "growing") {
-    const observed = y.length, all = [...y];
+    const last = Math.min(y.length, model.observed), all = [...y];
     let kept = empty(model), known = 0;
     for (let step = 0; step < steps; step++) {
-      const seen = context === "growing" ? all : all.slice(-observed);
+      const seen = context === "growing" ? all : all.slice(-last);
       if (context === "sliding") [kept, known] = [empty(model), 0];
       while (known < seen.length) {
         observe(model, kept, seen, (known += 1));

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from mini_lib.esbn.models import ENCODERS, ESBN, MODELS, Network
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import ENCODERS, Network
+from mini_lib.esbn.runs import MODELS
 from mini_lib.reproduction.authors import load_renamed
 
 # model -> the renaming tables of a network that is a form of another
@@ -21,10 +23,10 @@ FAMILY = {
 def load_authors(network: Network, state_dict: Mapping[str, Tensor]) -> Network:
     """Give `network` the weights of a network of the authors' code.
 
-    Build `network` first, at width 1, with the model, encoder, classes, windows and tcn of the run that made the
-    `state_dict`. The random constants in MNM's memory are part of what it computes, and a state_dict of theirs
-    leaves them out: add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3". All or nothing is changed:
-    ValueError names parameters that are missing, superfluous or of another shape.
+    Make `network` first, with the model, encoder, classes, windows and norm of the run that made the `state_dict`.
+    The random constants in MNM's memory are part of what it computes, and a state_dict of theirs leaves them out:
+    add them from their network, as "mnm.memfunc.l1" to "mnm.memfunc.l3". All or nothing is changed: ValueError names
+    parameters that are missing, superfluous or of another shape.
     """
     model, encoder = model_name(network), encoder_name(network)
     kind = f"a network {model!r} with encoder {encoder!r}"
@@ -37,7 +39,7 @@ def tables(model: str, encoder: str) -> list[str]:
 
 
 def model_name(network: Network) -> str:
-    """The name under which `build_network` makes this network's sequence model."""
+    """The name in `MODELS` of this network's sequence model."""
     core = network.core
     if isinstance(core, ESBN) and core.default_memory:
         return "esbn_default_memory"
@@ -47,5 +49,5 @@ def model_name(network: Network) -> str:
 
 
 def encoder_name(network: Network) -> str:
-    """The name under which `build_network` makes this network's encoder."""
+    """The name in `ENCODERS` of this network's encoder."""
     return next(name for name, kind in ENCODERS.items() if type(network.encoder) is kind)

@@ -96,8 +96,8 @@ def build(settings: dict, seed: int) -> TrainingRun:
 
 
 def data_source(settings: dict) -> str:
-    """Which pictures such a run sees, as its record says it."""
-    return runs.data_source(Settings.from_dict(settings))
+    """The images of such a run, as its record names them."""
+    return Settings.from_dict(settings).images
 
 
 def bench_cases() -> list[BenchCase]:

@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
-from mini_lib.esbn.evaluation import predict
-from mini_lib.esbn.runs import build, loss, paper_settings
+from mini_lib.esbn.runs import build, loss, paper_settings, predict
 from mini_lib.esbn.tasks import Problems, TaskData, make_problems
 from mini_lib.files import trained
 from mini_lib.reproduction.exercises import (
@@ -39,15 +38,17 @@ EXERCISES = Exercises()
 def some_problems(size: int = 60) -> TaskData:
     """Some of the problems of the stored network, as many of training as of the test."""
     made = make_problems("distribution_of_three", m=95, seed=1)
-    train, test = (Problems(part.ids[:size], part.answers[:size]) for part in made[:2])
-    return made._replace(train=train, test=test)
+    return replace(made, train=Problems(*made.train[:size]), test=Problems(*made.test[:size]))
 
 
 @cache
 def some_keys() -> tuple[analysis.Keys, analysis.Keys]:
     """The stored network's keys for these problems."""
     network = trained("esbn")
-    return tuple(analysis.collect_keys(network, glyphs(), part) for part in some_problems()[:2])
+    return tuple(
+        analysis.collect_keys(network, glyphs(), part)
+        for part in (some_problems().train, some_problems().test)
+    )
 
 
 def close(value, expected: float, what: str, within: float = 5e-4) -> None:
@@ -127,7 +128,7 @@ def equal(ids: torch.Tensor) -> np.ndarray:
 def column(answer) -> None:
     """A column with which RMTS is a weighted sum."""
     scored = []
-    for part in matches()[:2]:
+    for part in (matches().train, matches().test):
         table = equal(part.ids)
         more = np.asarray(answer(table.copy()), dtype=float)
         require(more.shape == (len(table),), "return one number a problem, [N].")
@@ -140,7 +141,7 @@ def column(answer) -> None:
 def same_relations(answer) -> None:
     """What a neighbour by pixels knows of relations."""
     made = make_problems("distribution_of_three", m=95, seed=1, test_size=400)
-    train, test = made[:2]
+    train, test = made.train, made.test
     seen, asked = (glyphs()[part.ids][..., ::2, ::2].flatten(1) for part in (train, test))
     neighbours = torch.cdist(asked, seen).argmin(dim=1)
     given = answer(deepcopy(train), deepcopy(test), neighbours.clone())
@@ -331,9 +332,9 @@ def apart(answer) -> None:
 def from_embeddings(answer) -> None:
     """The step, told from the values in memory."""
     network, images, data = trained("esbn"), glyphs(), some_problems()
-    value = answer(deepcopy(network), images.clone(), *deepcopy(data[:2]))
+    value = answer(deepcopy(network), images.clone(), deepcopy(data.train), deepcopy(data.test))
     with torch.no_grad():
-        z, test_z = (network.embed(images, part.ids) for part in data[:2])
+        z, test_z = (network.embed(images, part.ids) for part in (data.train, data.test))
     expected = float(analysis.decode_steps(z, test_z)[0].mean())
     close(value, expected, "the share of test embeddings whose step is told right")
 
@@ -387,7 +388,9 @@ def counting(answer) -> None:
         edit = answer(given.ids[:, :5].clone())
         require(callable(edit), "return a function, the edit of memory.")
         with torch.no_grad():
-            chosen = network.core.algorithm_1(network.embed(images, given.ids), guarded(edit)).argmax(dim=1)
+            chosen = network.core.trace(network.embed(images, given.ids), edit=guarded(edit)).logits.argmax(
+                dim=1
+            )
         right = 100 * (chosen == given.answers).double().mean().item()
         require(right > 90, f"with your edit the network solves {right:.0f} % of the problems {name}.")
 
@@ -434,7 +437,7 @@ def confidence_by_hand(answer) -> None:
         with torch.no_grad():
             network.core.confidence_gain.fill_(gamma)
             network.core.confidence_bias.fill_(beta)
-            expected = network.core.match(z)[1][:, 1, 0]
+            expected = network.core.trace(z).confidences[:, 1, 0]
             given = numbers(answer(z.detach().clone(), gamma, beta))
         require(given.shape == expected.shape, "return one confidence a problem, [N].")
         gap = (given - expected).abs().max().item()

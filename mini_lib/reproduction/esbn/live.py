@@ -32,7 +32,7 @@ def parcel() -> Parcel:
     network = trained("esbn")
     about = network.about
     problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
-    some = Problems(*(part[:FITTED] for part in problems.test))
+    some = Problems(*problems.test[:FITTED])
     train, test = (collect_keys(network, images, part) for part in (problems.train, some))
     for name, _, retrieved in BASES:
         plane = fit_plane(train, test, retrieved=retrieved)

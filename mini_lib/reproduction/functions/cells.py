@@ -1,8 +1,8 @@
 """Both tables of the function-learning paper as cells: which networks, on which curves, trained how."""
 
 from mini_lib.functions import runs
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.runs import PAPER as PAPER, UNCERTAIN, Settings, paper_settings, tutorial_settings
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.training import TrainingRun
@@ -86,13 +86,13 @@ def _variants(cells: CellTable, model: str) -> None:
         even = {"metric": f"{measure}_even", "variant": "classes count equally"}
         cells.add(table, ROWS[model], "all", own.to_dict(), RUNS, **even)
         _row(cells, table, tutorial_settings(model), measure, TUTORIAL)
-    for variant, changes in (EVERYWHERE | (WINDOWED if MODELS[model][1] else {})).items():
+    for variant, changes in (EVERYWHERE | (WINDOWED if model.endswith("_window") else {})).items():
         for scale, settings_of in (("", paper_settings), (TUTORIAL, tutorial_settings)):
             settings = settings_of(model, **changes)
             _row(cells, TABLE1, settings, "mse", variant_name(scale, variant))
             if variant in TRAININGS:
                 _row(cells, TABLE1, settings, "sliding_mse", variant_name(scale, variant, SLIDING))
-    for variant, changes in (WINDOW_STARTS if MODELS[model][1] else {}).items():
+    for variant, changes in (WINDOW_STARTS if model.endswith("_window") else {}).items():
         options = TRAININGS[FIRST_READING]["options"] | changes["options"]
         settings = tutorial_settings(model, prefixes=False, options=options)
         _row(cells, TABLE1, settings, "mse", variant_name(TUTORIAL, FIRST_READING, variant))

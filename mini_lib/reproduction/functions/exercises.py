@@ -9,11 +9,11 @@ from scipy import stats
 from mini_lib.files import trained
 from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
-from mini_lib.functions.models import MODELS, build_network
-from mini_lib.functions.models.window import Tokens, Window, visible
+from mini_lib.functions.transformer import OneDTransformer, RelationalTransformer
+from mini_lib.functions.window import Tokens, Window, visible
 from mini_lib.reproduction.exercises import Exercises, near, number, numbers, require, same_but, state_of
 from mini_lib.reproduction.functions.readings import distance, standard_error
-from mini_lib.seeding import seeded, torch_rng
+from mini_lib.seeding import torch_rng
 
 EXERCISES = Exercises()
 
@@ -120,8 +120,8 @@ def price(answer) -> None:
     """How much more attention the bottleneck takes."""
     for observed in (4, 12, 20):
         one_d, relational = (
-            len(each.input_tokens(1, observed).cat(each.query_tokens(observed + 1)).query)
-            for each, _ in (MODELS["one_d"], MODELS["relational"])
+            len(each.input_tokens(observed).cat(each.query_tokens(observed + 1)).query)
+            for each in (OneDTransformer, RelationalTransformer)
         )
         expected, given = (relational / one_d) ** 2, float(answer(observed))
         require(
@@ -196,10 +196,9 @@ def sharp(answer) -> None:
 @EXERCISES.add("functions 3.3")
 def sees(answer) -> None:
     """How many differences a query may look at under both masks."""
-    with seeded(0, "tokens"):
-        network = build_network("relational", dim=8, layers=1, heads=1)
+    network = RelationalTransformer
     for observed in (4, 7, 12):
-        told, asked = network.input_tokens(1, observed), network.query_tokens(observed + 1)
+        told, asked = network.input_tokens(observed), network.query_tokens(observed + 1)
         for i in (1, 2, observed // 2, observed):
             query = Tokens(*(part[i - 1 : i] for part in asked))
             expected = tuple(int(visible(query, told, mask).sum()) for mask in ("causal", "strict"))
@@ -306,7 +305,7 @@ def with_and_without(answer) -> None:
 def honest_sd(answer) -> None:
     """What the best predictor from differences leaves open."""
     for observed in (2, 4, 12):
-        expected = float((bounds.posterior(observed, 1, level=False).variance + tasks.NOISE**2).sqrt())
+        expected = float((bounds.posterior(observed, 1, sees_offset=False).variance + tasks.NOISE**2).sqrt())
         given = float(answer(observed))
         require(
             abs(given - expected) < 2e-4, f"after {observed} points it is {expected:.4f}, not {given:.4f}."

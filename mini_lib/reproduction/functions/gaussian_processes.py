@@ -3,7 +3,7 @@
 As in Lucas et al. (2015) and Schulz et al. (2017) a learner has a few kernels and sums of them. Each is fitted to
 the observations by maximum marginal likelihood, noise included, and the best one predicts: mean and standard
 deviation. A sum has its parts as special cases and is never less likely, so every hyperparameter costs log(N) / 2
-(the BIC of Duvenaud et al., 2013); `penalised=False` leaves this out.
+(the BIC of Duvenaud et al., 2013); `penalized=False` leaves this out.
 
 scikit-learn does the fitting, at about a fifth of a second a curve: for a few curves, not for 2,500.
 """
@@ -94,10 +94,10 @@ def fit(y: Float[Tensor, "N"], name: str, restarts: int = 1) -> GaussianProcessR
         return regressor.fit(x, y.double().numpy())
 
 
-def worth(regressor: GaussianProcessRegressor, penalised: bool = True) -> float:
+def worth(regressor: GaussianProcessRegressor, penalized: bool = True) -> float:
     """Log marginal likelihood, less log(N) / 2 for each hyperparameter."""
     cost = 0.5 * np.log(len(regressor.X_train_)) * regressor.kernel_.n_dims
-    return float(regressor.log_marginal_likelihood_value_ - penalised * cost)
+    return float(regressor.log_marginal_likelihood_value_ - penalized * cost)
 
 
 def predict(y: Float[Tensor, "B N"], steps: int = STEPS, restarts: int = 1) -> Prediction:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mini_lib.grid import runs
-from mini_lib.grid.models import FACTORIAL, MODELS, STREAMS
+from mini_lib.grid.networks import FACTORIAL, MODELS, STREAMS
 from mini_lib.grid.runs import PAPER as PAPER, Settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.training import TrainingRun

@@ -17,7 +17,7 @@ from scipy import stats
 
 from mini_lib.functions.baselines import last_value
 from mini_lib.functions.tasks import STEPS
-from mini_lib.grid.models import FACTORIAL
+from mini_lib.grid.networks import FACTORIAL
 from mini_lib.grid.runs import TEST_CURVES
 from mini_lib.grid.tasks import transformed_curves
 from mini_lib.reproduction.comparison import compare

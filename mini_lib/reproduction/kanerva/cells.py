@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from mini_lib.kanerva import runs, tasks
-from mini_lib.kanerva.models.noise import GIVEN
+from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.runs import PAPER as PAPER, SMALL_TASK, Settings, paper_settings, tutorial_settings
 from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
@@ -56,12 +56,12 @@ COLUMNS = {
         "idle variance": "idle_variance",
     },
     "kanerva.fig2c": LOSSES
-    | {colour: f"nll_{colour}" for colour in tasks.rgb.COLOURS}
+    | {colour: f"nll_{colour}" for colour in tasks.rgb.COLORS}
     | {"green, nothing written": "nll_empty_green"},
     "kanerva.fig2d": {"red or blue": "classes_shown", "red and blue": "classes_least_shown"}
     | {"most telling": "classes_most", "next": "classes_next"}
-    | {colour: f"classes_{colour}" for colour in tasks.rgb.COLOURS}
-    | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLOURS},
+    | {colour: f"classes_{colour}" for colour in tasks.rgb.COLORS}
+    | {f"{colour}, reading": f"read_classes_{colour}" for colour in tasks.rgb.COLORS},
     "kanerva.fig3b": {
         "contrast": "contrast",
         "contrast, other sprites": "contrast_shuffled",

@@ -3,9 +3,11 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from mini_lib.kanerva.analysis import cosines, explained, sharing
+from mini_lib.kanerva import analysis
+from mini_lib.kanerva.analysis import cosines, usage
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED, nearest
-from mini_lib.kanerva.memory import RIDGE, ProductMemory
+from mini_lib.kanerva.memory import RIDGE
+from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.reproduction.exercises import Exercises, near, numbers, require
 from mini_lib.reproduction.kanerva.scaling import error_ratios
 from mini_lib.seeding import torch_rng
@@ -224,7 +226,7 @@ def three_numbers(answer) -> None:
     written, asked = some_weights(3, 7, 4), some_weights(3, 7, 4, seed=1)
     given = answer(written.clone(), asked.clone())
     require(len(given) == 3, "return three numbers.")
-    expected = sharing(written)
+    expected = usage(written)
     require(near(given[0], expected["largest"]), "the first is each item's largest weight, then their mean.")
     require(
         near(given[1], expected["least_used"]), "the second is the smallest of the machines' mean weights."
@@ -253,7 +255,7 @@ def eta_squared(answer) -> None:
     values = some_numbers(38) + labels
     given = numbers(answer(values.clone(), labels.clone()))
     require(given.ndim == 0, "return one number.")
-    expected = explained(values[:, None], labels)
+    expected = analysis.eta_squared(values[:, None], labels)
     require(
         abs(float(given) - expected) < 1e-4,
         f"{float(given):.3f} is not it; each class counts with its number of items.",

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int, UInt8
 
 from mini_lib.files import write_atomically
 from mini_lib.kanerva import tasks
-from mini_lib.kanerva.analysis import sharing
+from mini_lib.kanerva.analysis import usage
 from mini_lib.kanerva.evaluation import run_episodes
-from mini_lib.kanerva.models import Kanerva
+from mini_lib.kanerva.network import Kanerva
 from mini_lib.kanerva.runs import Settings, build
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva.cells import CELLS
@@ -72,7 +72,7 @@ def _frame(network: Kanerva, episodes: tasks.Episodes) -> tuple[np.ndarray, ...]
         torch.sigmoid(logits[0, :SHOWN]).mul(255).round().byte().numpy()
         for logits in (outputs.machines, outputs.logits)
     )
-    use = sharing(outputs.gamma)
+    use = usage(outputs.gamma)
     numbers = (use["largest"], use["least_used"], outputs.parts["reconstruction"].mean())
     return (
         outputs.gamma[0].numpy(),

@@ -4,7 +4,8 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.kanerva.evaluation import fixed_loss
-from mini_lib.kanerva.memory import RIDGE, ProductMemory
+from mini_lib.kanerva.memory import RIDGE
+from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.kanerva.tasks import digits, evaluation
 from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.seeding import torch_rng

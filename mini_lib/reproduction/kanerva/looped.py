@@ -1,31 +1,37 @@
-"""The memory one machine after the other, to be timed beside the batched form (Figure 1D, A.1.4).
+"""The memory one machine after the other, to be timed against the batched form (Figure 1D, A.1.4).
 
-The batched form solves for all machines in one Cholesky call on [B, K, M, M]; here each machine makes its own calls.
-Both take a solver, a function that finds addresses from columns and codes. `addresses` is the memory's own;
-`by_features` finds the same ones by a smaller system.
+The batched form solves for all machines in one call on [B, K, M, M]; here each machine makes its own calls. Both
+take a solver, a function that finds addresses from columns and codes: the paper's `by_cholesky`, `addresses`, the
+memory's own, whose gradient is faster, or `by_features`, a smaller system. All find the same ones.
 """
 
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, einsum
 
-from mini_lib.kanerva.memory.addressing import RIDGE, add_jitter, addresses, solve
-from mini_lib.kanerva.memory.reading import ReadResult, read
-from mini_lib.kanerva.memory.state import State, join
-from mini_lib.kanerva.memory.writing import (
+from mini_lib.kanerva.memory import (
+    RIDGE,
     MachineWeights,
-    combine,
-    least_noise,
-    prediction_errors,
-    readouts,
-    update,
+    ReadResult,
+    State,
+    addresses,
+    read_at,
     write_episode,
     write_item,
 )
 
 Solver = Callable[[Float[Tensor, "B K D M"], Float[Tensor, "B N D"]], Float[Tensor, "B N K M"]]
+
+
+def by_cholesky(
+    R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], ridge: float = RIDGE
+) -> Float[Tensor, "B N K M"]:
+    """`addresses` by a Cholesky decomposition; without a gradient it takes half the time for many columns."""
+    gram = R.mT @ R + ridge * torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
+    w = torch.cholesky_solve((codes[:, None] @ R).mT, torch.linalg.cholesky_ex(gram).L)
+    return w.permute(0, 3, 1, 2)
 
 
 def by_features(
@@ -35,56 +41,62 @@ def by_features(
 
     It costs the cube of the features, however many columns there are.
     """
-    rhs = codes[:, None].mT.expand(-1, R.shape[1], -1, -1)  # [B, K, D, N]
-    return (R.mT @ solve(add_jitter(R @ R.mT, ridge), rhs)).permute(0, 3, 1, 2)
+    gram = R @ R.mT + ridge * torch.eye(R.shape[-2], dtype=R.dtype, device=R.device)
+    solved = torch.linalg.solve_ex(gram, codes[:, None].mT.expand(-1, R.shape[1], -1, -1)).result
+    return (R.mT @ solved).permute(0, 3, 1, 2)
+
+
+def split(state: State) -> list[State]:
+    """The machines one by one, each a state with K = 1."""
+    return [State(*parts) for parts in zip(*(part.split(1, dim=1) for part in state), strict=True)]
 
 
 def write_looped(
-    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = addresses
+    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = by_cholesky
 ) -> State:
     """The last state of `write_episode`, machine by machine."""
-    machines, floors = state.split(), least_noise(state).split(1, dim=1)
-    for code, eta, gamma in zip(codes.unbind(1), weights.eta.unbind(1), weights.gamma.unbind(1), strict=True):
-        w = [solver(each.R, code[:, None])[:, 0] for each in machines]
-        parts = torch.cat([readouts(each.R, own) for each, own in zip(machines, w, strict=True)], dim=1)
-        error = prediction_errors(code, parts, gamma, "product").expand(parts.shape).split(1, dim=1)
+    machines, psi = split(state), state.V.diagonal(dim1=-2, dim2=-1).amax(-1).split(1, dim=1)
+    for z, eta, gamma in zip(codes.unbind(1), weights.eta.unbind(1), weights.gamma.unbind(1), strict=True):
+        w = [solver(each.R, z[:, None])[:, 0] for each in machines]
+        parts = [einsum("bkdm,bkm->bd", each.R, own) for each, own in zip(machines, w, strict=True)]
+        error = z - einsum("kbd,bk->bd", torch.stack(parts), gamma)  # of all machines together
+        each = zip(machines, parts, w, eta.split(1, dim=1), psi, strict=True)
         machines = [
-            update(each, err, own, noise, None, floor)[0]
-            for each, err, own, noise, floor in zip(
-                machines, error, w, eta.split(1, dim=1), floors, strict=True
-            )
+            write_item(one, part + error, own, MachineWeights(noise, noise), "independent", variance)[0]
+            for one, part, own, noise, variance in each
         ]
-    return join(machines)
+    return State(*(torch.cat(parts, dim=1) for parts in zip(*machines, strict=True)))
 
 
 def read_looped(
-    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = addresses
+    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = by_cholesky
 ) -> ReadResult:
     """`read`, machine by machine."""
     ones = torch.ones_like(gamma[..., :1])
-    answers = [read_batched(each, queries, ones, solver) for each in state.split()]
+    answers = [read_batched(each, queries, ones, solver) for each in split(state)]
     parts, w = (torch.cat([getattr(each, name) for each in answers], dim=2) for name in ("parts", "w"))
-    return ReadResult(combine(parts, gamma), parts, w)
+    return ReadResult(einsum("bnk,bnkd->bnd", gamma, parts), parts, w)
 
 
 def write_batched(
-    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = addresses
+    state: State, codes: Float[Tensor, "B T D"], weights: MachineWeights, solver: Solver = by_cholesky
 ) -> State:
     """The last state of `write_episode`, which itself is called where the solver is the memory's own."""
     if solver is addresses:
         return write_episode(state, codes, weights).state
-    floor = least_noise(state)
-    for t, code in enumerate(codes.unbind(1)):
-        w = solver(state.R, code[:, None])[:, 0]
-        state, _ = write_item(state, code, w, weights.item(t), floor=floor)
+    psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1)
+    for t, z in enumerate(codes.unbind(1)):
+        item = MachineWeights(weights.eta[:, t], weights.gamma[:, t])
+        state, _ = write_item(state, z, solver(state.R, z[:, None])[:, 0], item, psi=psi)
     return state
 
 
 def read_batched(
-    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = addresses
+    state: State, queries: Float[Tensor, "B N D"], gamma: Float[Tensor, "B N K"], solver: Solver = by_cholesky
 ) -> ReadResult:
     """`read` at the addresses that the solver finds."""
-    return read(state, queries, gamma, w=solver(state.R, queries))
+    w = solver(state.R, queries)
+    return ReadResult(*read_at(state.R, w, gamma), w)
 
 
 FORMS = {"batched": (write_batched, read_batched), "loop": (write_looped, read_looped)}

@@ -15,8 +15,8 @@ from torch.utils.benchmark import Timer
 from tqdm.auto import tqdm
 
 from mini_lib.errors import check_names
-from mini_lib.kanerva.memory import Prior, addresses, columns_of, initial_means, weights_from_eta
-from mini_lib.reproduction.kanerva.looped import FORMS, Solver
+from mini_lib.kanerva.memory import Prior, columns_of, initial_means, weights_from_eta
+from mini_lib.reproduction.kanerva.looped import FORMS, Solver, by_cholesky
 from mini_lib.seeding import torch_rng
 
 MACHINES = (1, 2, 4, 5, 10, 20)
@@ -124,13 +124,13 @@ def memory_work(
     episodes: int = 2,
     items: int = 3,
     dim: int = 50,
-    solver: Solver = addresses,
+    solver: Solver = by_cholesky,
 ) -> Callable[[], object]:
     """A call that writes T items of B episodes, or asks for all of them, to be timed.
 
     The part is "write", "read", or "both", one after the other; the form "batched", all machines in one call, or
     "loop", one after the other. The memory has K machines and `total` = K M columns, codes D = `dim` features.
-    Writing and reading find their addresses by the solver, `addresses` or another function such as `by_features`.
+    Writing and reading find their addresses by the solver, a function such as those of `looped`.
     """
     check_names("form", [form], FORMS)
     write, read = FORMS[form]

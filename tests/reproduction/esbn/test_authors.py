@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from esbn import oracles
+from esbn.networks import WINDOWS, network as make
 
-from mini_lib.esbn.models import MODELS, build_network
+from mini_lib.esbn.runs import MODELS
 from mini_lib.reproduction.authors import places
 from mini_lib.reproduction.esbn import authors
 from mini_lib.reproduction.ledger import load
@@ -131,11 +132,10 @@ def their_state(model, encoder="conv", length=9, classes=4, tcn=True):
     return state
 
 
-WINDOWS = ((2,), (2, 2, 2), (9,))
-CASES = [(model, "conv", windows, True, {}) for model in MODELS for windows in WINDOWS]
+CASES = [(model, "conv", windows, True, {}) for model in MODELS for windows in WINDOWS.values()]
 CASES += [("transformer", encoder, (9,), tcn, {}) for encoder in ("mlp", "rand") for tcn in (True, False)]
-CASES += [("trn", "conv", windows, True, {"paper_form": True}) for windows in WINDOWS]
-CASES += [("transformer", "conv", windows, True, {"final_norm": False}) for windows in WINDOWS]
+CASES += [("trn", "conv", windows, True, {"paper_form": True}) for windows in WINDOWS.values()]
+CASES += [("transformer", "conv", windows, True, {"final_norm": False}) for windows in WINDOWS.values()]
 
 
 @pytest.mark.parametrize(("model", "encoder", "windows", "tcn", "options"), CASES)
@@ -145,15 +145,14 @@ def test_every_network_is_its_numpy_twin_under_the_authors_names(model, encoder,
     state = their_state(model, encoder, length, classes, tcn)
     if "final_norm" in options:
         state = {name: value for name, value in state.items() if "encoder.norm" not in name}
-    parts = {"classes": classes, "windows": windows, "encoder": encoder, "tcn": tcn}
-    network = build_network(model, **parts, **options).double()
+    network = make(model, length, full=True, encoder=encoder, tcn=tcn, **options).double()
     assert authors.load_authors(network, state) is network
     p = {name: value.numpy() for name, value in state.items()}
     rng = np.random.default_rng(0)
     pool, where = rng.random((4, 32, 32)), rng.integers(4, size=(2, length))
     logits, extra = oracles.forward(p, model, encoder, windows, pool, where, **options)
     with torch.no_grad():
-        ours, aux = network(torch.from_numpy(pool), torch.from_numpy(where), aux=True)
+        ours, aux = network.forward_with_loss(torch.from_numpy(pool), torch.from_numpy(where))
     if (model, length) != ("esbn_no_confidence", 2):  # which answers the same to everything
         assert np.abs(logits[0] - logits[1]).max() > 100 * tolerance
     np.testing.assert_allclose(ours.numpy(), logits, rtol=0, atol=tolerance)
@@ -163,7 +162,7 @@ def test_every_network_is_its_numpy_twin_under_the_authors_names(model, encoder,
 @pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
 @pytest.mark.parametrize("model", MODELS)
 def test_table_is_one_to_one_and_complete(model, encoder):
-    network = build_network(model, classes=4, windows=(9,), encoder=encoder)
+    network = make(model, full=True, encoder=encoder)
     renamings = [row for name in authors.tables(model, encoder) for row in load("esbn").renamings[name]]
     to = places(renamings, network.state_dict())
     assert sorted(map(str, to.values())) == sorted(network.state_dict())
@@ -172,7 +171,7 @@ def test_table_is_one_to_one_and_complete(model, encoder):
 
 def test_dead_parameters_make_no_difference():
     state = their_state("trn")
-    network = authors.load_authors(build_network("trn", classes=4, windows=(9,)).double(), state)
+    network = authors.load_authors(make("trn", full=True).double(), state)
     images = torch.rand(2, 9, 32, 32, dtype=torch.float64)
     before = network(images)
     state["f_phi_2_hidden.weight"] += 1
@@ -181,9 +180,9 @@ def test_dead_parameters_make_no_difference():
 
 def test_layers_of_trn_that_only_the_paper_uses_are_loaded_in_its_form():
     state = their_state("trn")
-    network = build_network("trn", classes=4, windows=(9,), paper_form=True)
+    network = make("trn", full=True, paper_form=True)
     authors.load_authors(network, state)
-    torch.testing.assert_close(network.core.triple_sum.weight, state["f_phi_3_hidden.weight"].float())
+    torch.testing.assert_close(network.core.triples.sum.weight, state["f_phi_3_hidden.weight"].float())
 
 
 def complaint(network, state):
@@ -224,13 +223,13 @@ def test_names_what_does_not_fit(network, left_out, added, message):
         del state[left_out]
     if added:
         state.setdefault(added, torch.ones(1))
-    said = complaint(build_network(**{"classes": 4, "windows": (9,)} | network), state)
+    said = complaint(make(**network, full=True), state)
     assert message in said
     assert f"'{left_out or added or 'y_out.weight'}' " in said
     assert f"a network {network['model']!r} with encoder {network.get('encoder', 'conv')!r}" in said
 
 
 def test_cuts_a_long_list_of_problems():
-    message = complaint(build_network("rn", classes=4, windows=(9,)), {})
+    message = complaint(make("rn", full=True), {})
     assert "and 8 more" in message
     assert message.count("is missing") == 12

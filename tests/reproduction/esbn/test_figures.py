@@ -7,15 +7,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from esbn.networks import network
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
-from mini_lib.esbn.models import build_network
 from mini_lib.esbn.tasks import TASKS, make_problems
 from mini_lib.reproduction.esbn import figures
 from mini_lib.reproduction.esbn.figures import diagram, problems
 from mini_lib.reproduction.plotting import RULE
-from mini_lib.seeding import seeded
 from mini_lib.training import Run
 
 
@@ -51,16 +50,15 @@ THREE = MADE["distribution_of_three"]
 
 
 def small(model="esbn"):
-    with seeded(0, "test"):
-        network = build_network(model, classes=4, windows=(9,), width=0.125)
-    analysis.randomise(network.core, seed=0)
-    return network
+    made = network(model)
+    analysis.randomize(made.core, seed=0)
+    return made
 
 
 def traced(model="esbn"):
-    network = small(model)
+    made = small(model)
     with torch.no_grad():
-        return network.core.trace(network.embed(IMAGES, THREE.ids))
+        return made.core.trace(made.embed(IMAGES, THREE.ids))
 
 
 def collected():

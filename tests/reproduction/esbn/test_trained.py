@@ -3,8 +3,7 @@
 import pytest
 
 from mini_lib.datasets import glyphs
-from mini_lib.esbn.evaluation import evaluate
-from mini_lib.esbn.runs import paper_settings
+from mini_lib.esbn.runs import evaluate, paper_settings
 from mini_lib.esbn.tasks import Problems, make_problems
 from mini_lib.files import trained
 from mini_lib.reproduction import Records, compare
@@ -32,6 +31,6 @@ def test_they_do_what_their_files_say(name):
     network = trained(name)
     about = network.about
     problems = make_problems("distribution_of_three", m=95, seed=about["seed"])
-    some = Problems(*(part[:1000] for part in problems.test))
+    some = Problems(*problems.test[:1000])
     for part, wanted, room in ((problems.train, 100, 0.1), (some, about["metrics"]["test_accuracy"], 4)):
         assert evaluate(network, glyphs(), part)["test_accuracy"] == pytest.approx(wanted, abs=room)

@@ -6,9 +6,9 @@ from importlib import resources
 import pytest
 
 from mini_lib.functions import runs
-from mini_lib.functions.evaluation import WEIGHTS
-from mini_lib.functions.models import MODELS
+from mini_lib.functions.runs import WEIGHTS
 from mini_lib.functions.tasks import KINDS
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction import printed
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.functions.cells import (

@@ -10,8 +10,8 @@ from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
 from mini_lib.functions import analysis
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
+from mini_lib.functions.transformer import MODELS, OneDTransformer, RelationalTransformer
 from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("headless")
 NAN = torch.nan
 
 
-CLOUD = analysis.Ensemble(
+CLOUD = figures.Ensemble(
     torch.tensor([0.5, 0.6]),
     torch.tensor([[1.0, 2.0, NAN], [3.0, 4.0, 8.0]]),
     torch.tensor([1.5, 4.0]),
@@ -38,8 +38,8 @@ PART = NONE.copy()
 PART[0] = THREE[0]
 PART[1] = np.inf
 MEASURED = {"": THREE, "strict mask": ONE, "strict mask, sliding context": PART}
-HISTORY = analysis.MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
-WINDOW = analysis.MetricHistory([100], {"window": [9.0]})
+HISTORY = figures.MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
+WINDOW = figures.MetricHistory([100], {"window": [9.0]})
 DRAWN = {  # what is drawn: the words at its axes
     lambda: figures.two_networks(): {""},
     lambda: figures.masks(4, "strict"): {"is looked at", "looks", ""},
@@ -76,7 +76,7 @@ def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: figures.differences([1.0]), "at least 2 observed points"),
+        (lambda: figures.differences([1.0]), "N from 2"),
         (lambda: figures.token_sets(1), "two observations"),
         *(
             (lambda wrong=wrong: figures.masks(*wrong), "masks are causal, strict, none, of 2 to 6")
@@ -202,6 +202,39 @@ def test_curves_go_on_where_observations_end_with_bands_of_two_deviations():
         assert ours.get_xydata().tolist() == [[4, 2 * number], [5, 2 * number + 1]]
         assert line.get_ydata().tolist() == [-2 * number, -2 * number - 1]
         assert heights(ax.collections[0], 5) == {2 * number + 0.5, 2 * number + 1.5}
+
+
+def test_an_ensemble_is_one_estimate_for_every_earlier_point():
+    model, y = RelationalTransformer(dim=8, layers=1, heads=1), torch.tensor([0.1, 0.5, -0.2, 0.4, 0.9])
+    found = figures.ensemble(model, y, steps=3)
+    seen = y
+    for step in range(3):
+        with torch.no_grad():
+            estimates = model(seen[None])[0, :-1] + seen
+        torch.testing.assert_close(found.estimates[step, : 5 + step], estimates)
+        assert found.estimates[step, 5 + step :].isnan().all()
+        assert found.spread[step].item() == pytest.approx(estimates.std().item(), abs=1e-5)
+        seen = torch.cat([seen, estimates.quantile(0.5)[None]])
+    torch.testing.assert_close(found.point, seen[5:])
+    assert found.estimates.shape == (3, 7)
+    assert found.places.tolist() == [6, 7, 8]
+    with pytest.raises(UsageError, match="has one estimate of a point"):
+        figures.ensemble(OneDTransformer(dim=8, layers=1, heads=1), y)
+
+
+def test_a_history_is_read_from_the_checks_of_a_record():
+    checks = [
+        {"epoch": epoch, "window": window, **{f"spread_{kind}": epoch + i for i, kind in enumerate(KINDS)}}
+        for epoch, window in ((1, 9.0), (10, 8.0))
+    ]
+    history = figures.metric_history({"checks": checks}, "spread")
+    assert history.updates == [100, 1000]
+    assert history.values == {"lin": [1, 10], "rbf": [2, 11], "sine": [3, 12]}
+    assert figures.metric_history({"checks": checks}, "window").values == {"window": [9.0, 8.0]}
+    with pytest.raises(UsageError, match="one test, at the end"):
+        figures.metric_history({"checks": []}, "mse")
+    with pytest.raises(UsageError, match="unknown measure 'spred'; did you mean 'spread'"):
+        figures.metric_history({"checks": checks}, "spred")
 
 
 def test_the_cloud_has_a_dot_for_every_estimate():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.models import MODELS
 from mini_lib.functions.tasks import KINDS
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction import Records, printed
 from mini_lib.reproduction.functions import readings
 from mini_lib.reproduction.functions.cells import FIRST_READING, ROWS

@@ -3,10 +3,9 @@
 import pytest
 
 from mini_lib.files import trained
-from mini_lib.functions.evaluation import extrapolate_all, per_kind
-from mini_lib.functions.models import MODELS
-from mini_lib.functions.runs import tutorial_settings
+from mini_lib.functions.runs import extrapolate_all, per_kind, tutorial_settings
 from mini_lib.functions.tasks import KINDS, STEPS, evaluation_curves
+from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction import Records, compare
 from mini_lib.reproduction.functions.cells import CELLS, ROWS
 

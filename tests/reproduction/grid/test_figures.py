@@ -8,7 +8,7 @@ import torch
 
 from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
-from mini_lib.grid.models import MODELS
+from mini_lib.grid.networks import MODELS
 from mini_lib.grid.tasks import items
 from mini_lib.reproduction.grid import figures
 from mini_lib.reproduction.grid.contrasts import Inside, Interval, Scored, rank_correlation

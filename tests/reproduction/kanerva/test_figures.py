@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.kanerva.memory import State, weights_from_eta, write_item
-from mini_lib.kanerva.tasks.rgb import COLOURS
+from mini_lib.kanerva.rgb import COLORS
 from mini_lib.reproduction import Comparison, Measured
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.kanerva.cells import CELLS
@@ -191,7 +191,7 @@ def test_sprites_have_their_colours_and_pixels_of_both_are_dark():
     many = rand(5, 2, 3, 4).round()
     assert np.array_equal(figures.coloured(many)[2], figures.coloured(many[2]))
     assert not set(SPRITES) & set(MACHINES)
-    assert tuple(CHANNELS) == COLOURS
+    assert tuple(CHANNELS) == COLORS
 
 
 def test_pictures_stand_in_order_and_short_rows_leave_places_empty():

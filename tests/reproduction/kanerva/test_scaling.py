@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import Prior, addresses, weights_from_eta
 from mini_lib.reproduction.kanerva import scaling
-from mini_lib.reproduction.kanerva.looped import FORMS, by_features
+from mini_lib.reproduction.kanerva.looped import FORMS, by_cholesky, by_features
 from mini_lib.reproduction.kanerva.scaling import (
     AS_PRINTED,
     AS_READ,
@@ -77,7 +77,7 @@ def test_writing_and_reading_has_two_forms():
 def test_both_forms_have_the_same_floor():
     """Where the noise is next to none, the floor decides; without it the two forms would part."""
     states, _ = two_forms(1e-4, torch.float32)
-    assert torch.allclose(*(state.shrinkage for state in states.values()), rtol=1e-3)
+    assert torch.allclose(*(state.logdet_drop for state in states.values()), rtol=1e-3)
     assert torch.linalg.eigvalsh(states["loop"].V.double()).min() > 0
 
 
@@ -87,7 +87,8 @@ def test_the_system_of_the_features_has_the_same_addresses(columns):
     generator = torch_rng(0, "features")
     R = torch.randn(2, 3, 12, columns, generator=generator, dtype=torch.float64)
     codes = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)
-    assert torch.allclose(by_features(R, codes), addresses(R, codes), rtol=1e-9, atol=1e-9)
+    for solver in (by_features, by_cholesky):
+        assert torch.allclose(solver(R, codes), addresses(R, codes), rtol=1e-9, atol=1e-9)
     assert torch.allclose(by_features(R, codes, 0.1), addresses(R, codes, ridge=0.1), rtol=1e-9, atol=1e-9)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -77,8 +78,8 @@ WRONG = {
     ),
     "esbn 3.2": (
         lambda problems, unseen: problems,
-        lambda problems, unseen: problems._replace(ids=unseen[problems.ids % 5]),
-        lambda problems, unseen: problems._replace(ids=unseen[torch.randint(90, problems.ids.shape)]),
+        lambda problems, unseen: replace(problems, ids=unseen[problems.ids % 5]),
+        lambda problems, unseen: replace(problems, ids=unseen[torch.randint(90, problems.ids.shape)]),
     ),
     "esbn 3.3": (
         lambda logits, problems: (logits.argmax(dim=1) == problems.answers).float().mean().item(),

@@ -102,7 +102,7 @@ WRONG = {
     ),
     "functions 4.4": (lambda spread, error: (1.0, 1.0), lambda spread, error: (0.9, 0.0)),
     "functions 4.5": (
-        lambda observed: float(bounds.posterior(observed, 1, level=False).variance.sqrt()),
+        lambda observed: float(bounds.posterior(observed, 1, sees_offset=False).variance.sqrt()),
         lambda observed: float((bounds.posterior(observed, 1).variance + tasks.NOISE**2).sqrt()),
     ),
     "functions 5.1": (lambda p, means: "B", lambda p, means: max(means, key=lambda n: means[n][0])),

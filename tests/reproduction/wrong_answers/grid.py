@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from mini_lib.grid.models import build_core
+from mini_lib.grid.networks import build_core
 from mini_lib.reproduction.grid.exercises import apart, student
 
 

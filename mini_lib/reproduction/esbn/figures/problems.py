@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from mini_lib.esbn.models import ESBNTrace
+from mini_lib.esbn.esbn import ESBNTrace
 from mini_lib.esbn.tasks import Problems, get_task
 from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
 

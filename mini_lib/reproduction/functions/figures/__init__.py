@@ -1,7 +1,13 @@
 """Figures of the function-learning chapters: problems, networks, continued curves, measurements, distances."""
 
 from mini_lib.reproduction.functions.figures.distances_from_print import distances
-from mini_lib.reproduction.functions.figures.extrapolating import cloud, continuations, smooth
+from mini_lib.reproduction.functions.figures.extrapolating import (
+    Ensemble,
+    cloud,
+    continuations,
+    ensemble,
+    smooth,
+)
 from mini_lib.reproduction.functions.figures.looks import (
     KIND_COLOURS,
     KIND_NAMES,
@@ -10,7 +16,12 @@ from mini_lib.reproduction.functions.figures.looks import (
     label,
     shade,
 )
-from mini_lib.reproduction.functions.figures.measuring import by_step, over_training
+from mini_lib.reproduction.functions.figures.measuring import (
+    MetricHistory,
+    by_step,
+    metric_history,
+    over_training,
+)
 from mini_lib.reproduction.functions.figures.networks import (
     attention,
     masks,
@@ -23,14 +34,18 @@ __all__ = [
     "KIND_NAMES",
     "MODEL_COLOURS",
     "MODEL_NAMES",
+    "Ensemble",
+    "MetricHistory",
     "attention",
     "by_step",
     "cloud",
     "continuations",
     "differences",
     "distances",
+    "ensemble",
     "label",
     "masks",
+    "metric_history",
     "over_training",
     "shade",
     "smooth",

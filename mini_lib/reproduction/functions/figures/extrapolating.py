@@ -1,17 +1,22 @@
 """Continued curves: several predictors against the truth, and the ensemble of estimates behind a prediction."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.interpolate import CubicSpline
+from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import Ensemble
+from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.tasks import STEPS, as_curve
+from mini_lib.functions.transformer import FunctionTransformer
 from mini_lib.reproduction.functions.figures.looks import EARLY_TO_LATE, TRUTH, label, looks, shade
 from mini_lib.reproduction.plotting import (
     QUIET,
@@ -104,10 +109,40 @@ def _continue(
 # ------------------------------------------------------------------------------------------------ the ensemble
 
 
+class Ensemble(NamedTuple):
+    """The extrapolation of one curve of N points by a relational network for S steps, with all estimates."""
+
+    y: Float[Tensor, "N"]  #: the observations.
+    #: z_i + y_i by step and by the place i that it starts from, x = 1..N+S-1; NaN where there was no such point yet.
+    #: From i = N + 1 on, y_i is a prediction.
+    estimates: Float[Tensor, "S _"]
+    point: Float[Tensor, "S"]  #: their median at each step, which becomes the next observation.
+    spread: Float[Tensor, "S"]  #: their sample standard deviation.
+
+    @property
+    def places(self) -> Float[Tensor, "S"]:
+        """The places of the steps, x = N+1..N+S."""
+        return len(self.y) + 1 + torch.arange(len(self.point), dtype=torch.float32)
+
+
+def ensemble(
+    model: FunctionTransformer, y: Sequence[int | float] | Float[Tensor, "N"], steps: int = STEPS
+) -> Ensemble:
+    """Extrapolate one curve of N points with a relational network, its context growing, and keep every estimate."""
+    if model.sees_offset:
+        raise UsageError(f"a {type(model).__name__} has one estimate of a point; give a relational network")
+    y = as_curve(y).to(next(model.parameters()).device)
+    forecast = extrapolate(model, y, steps)
+    estimates = torch.full((steps, y.shape[1] + steps - 1), torch.nan)
+    for step, of_step in enumerate(forecast.estimates):
+        estimates[step, : of_step.shape[1]] = of_step[0].cpu()
+    return Ensemble(y[0].cpu(), estimates, forecast.point[0].cpu(), forecast.spread[0].cpu())
+
+
 def cloud(ensemble: Ensemble, truth: Numbers | None = None, name: str = "relational_window") -> Figure:
     """Draw every estimate z_i + y_i of each step as a dot, coloured by i, with the median and two deviations.
 
-    They are those of `analysis.ensemble`; the function at x = 1..N+S, `truth`, is black, and the network's name says
+    They are those of `ensemble`; the function at x = 1..N+S, `truth`, is black, and the network's name says
     the colour.
     """
     places, points = ensemble.places.numpy(), len(ensemble.y) + len(ensemble.places)

@@ -1,13 +1,14 @@
 """Errors step by step, and what is measured over training."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import MetricHistory
+from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.functions.tasks import KINDS, UPDATES
 from mini_lib.reproduction.functions.figures.looks import is_variant, label, looks, shade
 from mini_lib.reproduction.plotting import (
     Numbers,
@@ -59,12 +60,36 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], sharey: bool = True) ->
 # ------------------------------------------------------------------------------------------------ over training
 
 
+class MetricHistory(NamedTuple):
+    """A measure over the training of a network."""
+
+    updates: list[int]  #: when it was measured.
+    values: dict[str, list[float]]  #: by class, or by the one thing that is measured.
+
+
+def metric_history(record: dict, measure: str) -> MetricHistory:
+    """Read a measure of `runs.evaluate` over the training of one run from the checks in its record.
+
+    It is "mse", "noisy_mse", "sliding_mse", "spread", "covered_1", "covered_2" or "spread_error", by class; or
+    "window".
+    """
+    checks = record.get("checks")
+    if not checks:
+        raise UsageError("this record has one test, at the end; give one of a run with `checks`")
+    names = {measure: measure} if measure == "window" else {kind: f"{measure}_{kind}" for kind in KINDS}
+    if not all(name in checks[0] for name in names.values()):
+        known = {name.removesuffix(f"_{KINDS[0]}") for name in checks[0] if name.endswith(f"_{KINDS[0]}")}
+        raise unknown_name_error("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
+    updates = [UPDATES * check["epoch"] for check in checks]
+    return MetricHistory(updates, {key: [check[name] for check in checks] for key, name in names.items()})
+
+
 def over_training(
     histories: Mapping[str, Sequence[MetricHistory]], ylabel: str, logarithmic: bool = False
 ) -> Figure:
     """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
 
-    `histories` are those of `analysis.metric_history`, by the name of the network. The axis of updates is always
+    `histories` are those of `metric_history`, by the name of the network. The axis of updates is always
     logarithmic, that of the measure may be.
     """
     runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]

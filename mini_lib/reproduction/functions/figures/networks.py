@@ -7,8 +7,8 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.analysis import MatrixAttention
-from mini_lib.functions.models import Tokens
-from mini_lib.functions.models.window import MASKS, visible
+from mini_lib.functions.transformer import OneDTransformer, RelationalTransformer
+from mini_lib.functions.window import MASKS, Tokens, visible
 from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
 from mini_lib.reproduction.plotting import RULE, diagram, figure
@@ -58,8 +58,9 @@ def masks(observed: int = 4, mask: str = "causal") -> Figure:
             f"masks are {', '.join(MASKS)}, of 2 to 6 observations; got {mask!r} and {observed!r}"
         )
     fig, axes = figure(1, 2, size=(9.4, 4.6), gridspec_kw={"width_ratios": (1, 1.6)})
-    for ax, kind in zip(axes, ("one_d", "relational"), strict=True):
-        tokens = token_set(kind, observed)
+    networks = {"one_d": OneDTransformer, "relational": RelationalTransformer}
+    for ax, (kind, network) in zip(axes, networks.items(), strict=True):
+        tokens = token_set(network, observed)
         _seen(ax, visible(tokens, tokens, mask), tokens)
         ax.set_title(label(kind))
     axes[0].set(xlabel="is looked at", ylabel="looks")

@@ -11,8 +11,9 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.models import MODELS, Tokens
 from mini_lib.functions.tasks import as_curve
+from mini_lib.functions.transformer import FunctionTransformer, OneDTransformer, RelationalTransformer
+from mini_lib.functions.window import Tokens
 from mini_lib.reproduction.functions.figures.looks import ASKED, TRUTH
 from mini_lib.reproduction.plotting import QUIET, figure, style
 
@@ -65,10 +66,9 @@ def asked_column(ax: Axes, column: int, rows: int) -> None:
 # ------------------------------------------------------------------------------------------------ tokens
 
 
-def token_set(model: str, observed: int) -> Tokens:
-    """Inputs and queries of a network of `models.MODELS` that has so many observations."""
-    network, _ = MODELS[model]
-    return network.input_tokens(1, observed).cat(network.query_tokens(observed + 1))
+def token_set(network: type[FunctionTransformer], observed: int) -> Tokens:
+    """Inputs and queries of a network given N observations."""
+    return network.input_tokens(observed).cat(network.query_tokens(observed + 1))
 
 
 def token_sets(observed: int = 6) -> Figure:
@@ -77,8 +77,8 @@ def token_sets(observed: int = 6) -> Figure:
         raise UsageError(f"two observations at least make a difference, got observed={observed!r}")
     with style():
         fig, (left, right) = figure(1, 2, size=(8.6, 3.6), sharex=True)
-        _tokens(left, token_set("one_d", observed), "observations")
-        _tokens(right, token_set("relational", observed), "differences")
+        _tokens(left, token_set(OneDTransformer, observed), "observations")
+        _tokens(right, token_set(RelationalTransformer, observed), "differences")
         left.set(title="1d", xlabel="x", yticks=[])
         right.set(title="relational", xlabel="later point $j$", ylabel="earlier point $i$")
         for ax in (left, right):

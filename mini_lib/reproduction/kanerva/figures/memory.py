@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.memory.state import State
+from mini_lib.kanerva.memory import State
 from mini_lib.reproduction.kanerva.figures.parts import BLUE, VERMILION, arrays, paint
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,

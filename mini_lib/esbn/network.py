@@ -1,0 +1,215 @@
+"""Encoders f_e (A.3.1, A.5.4), temporal context normalization (section 3.1), and a whole network (section 3).
+
+In shapes P are images, B problems, T steps, D features, C classes.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mini_lib.errors import UsageError, check_positive_int, is_int
+from mini_lib.layers import check_sequences, linear
+from mini_lib.module import Module
+
+EPSILON = 1e-8
+Shape = tuple[int, int, int]
+IMAGE = (1, 32, 32)  # colors, height and width of the paper's images
+INPUT = "a Network takes a tensor of problems [B, T, *image] or, with ids, of a pool of images [P, *image]"
+
+
+class ConvEncoder(Module):
+    """Three 4x4 convolutions of stride 2, then two linear layers, ReLU after each (A.3.1).
+
+    `image` is the shape of an image: colors, height and width. Values are from 0 to 1; gray images may lack the axis
+    of colors. Each convolution halves a side, since it pads by 1 as in the authors' code.
+
+    >>> ConvEncoder(features=16, image=(3, 28, 28))(torch.rand(2, 3, 28, 28)).shape
+    torch.Size([2, 16])
+    """
+
+    def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256, image: Shape = IMAGE):
+        super().__init__()
+        check_positive_int(features=features, channels=channels, hidden=hidden)
+        self.image = check_image(image, least=8)
+        self.conv1 = nn.Conv2d(image[0], channels, 4, stride=2, padding=1)
+        self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
+        self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
+        self.fc1 = linear(channels * (image[1] // 8) * (image[2] // 8), hidden)
+        self.fc2 = linear(hidden, features)
+        for conv in (self.conv1, self.conv2, self.conv3):
+            nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+            nn.init.zeros_(conv.bias)
+
+    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        x = pixels(images, self.image, self.fc1.weight).unflatten(1, self.image)  # [P, colors, height, width]
+        for conv in (self.conv1, self.conv2, self.conv3):
+            x = F.relu(conv(x))
+        return F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
+
+
+class MLPEncoder(Module):
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4); images as in `ConvEncoder`.
+
+    >>> MLPEncoder(features=16)(torch.rand(2, 32, 32)).shape
+    torch.Size([2, 16])
+    """
+
+    def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256, image: Shape = IMAGE):
+        super().__init__()
+        check_positive_int(features=features, hidden=hidden, hidden2=hidden2)
+        self.image = check_image(image)
+        self.fc1 = linear(math.prod(image), hidden)
+        self.fc2 = linear(hidden, hidden2)
+        self.fc3 = linear(hidden2, features)
+
+    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        x = pixels(images, self.image, self.fc1.weight)
+        for layer in (self.fc1, self.fc2, self.fc3):
+            x = F.relu(layer(x))
+        return x
+
+
+class RandomEncoder(Module):
+    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers, images as in `ConvEncoder`.
+
+    >>> list(RandomEncoder(features=16).parameters())
+    []
+    """
+
+    def __init__(self, features: int = 128, image: Shape = IMAGE):
+        super().__init__()
+        check_positive_int(features=features)
+        self.image = check_image(image)
+        layer = linear(math.prod(image), features)
+        self.register_buffer("weight", layer.weight.detach().clone())
+        self.register_buffer("bias", layer.bias.detach().clone())
+
+    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        return torch.relu(F.linear(pixels(images, self.image, self.weight), self.weight, self.bias))
+
+
+ENCODERS = {"conv": ConvEncoder, "mlp": MLPEncoder, "rand": RandomEncoder}
+
+
+def check_image(image: Shape, least: int = 1) -> Shape:
+    """The shape itself, a tuple; UsageError unless it has colors, height and width, of `least` pixels or more."""
+    known = isinstance(image, tuple | list) and len(image) == 3 and all(map(is_int, image))
+    if not known or image[0] < 1 or min(image[1:]) < least:
+        raise UsageError(f"image is (colors, height, width), of {least} pixels or more a side; got {image!r}")
+    return tuple(image)
+
+
+def pixels(images: Tensor, image: Shape, weight: Tensor) -> Float[Tensor, "P pixels"]:
+    """The pixels of images as vectors; UsageError unless they fit an encoder of this image and weight."""
+    if not isinstance(images, Tensor) or not images.is_floating_point():
+        raise UsageError("images are floats from 0 to 1; of bytes use torch.as_tensor(images).float() / 255")
+    if images.shape[1:] != image and (image[0] > 1 or images.shape[1:] != image[1:]):
+        raise UsageError(f"the encoder was built for images {image}, got {tuple(images.shape[1:])}; {INPUT}")
+    if images.dtype != weight.dtype and not torch.is_autocast_enabled(images.device.type):
+        raise UsageError(f"images are {images.dtype}, the encoder computes in {weight.dtype}")
+    if is_known((images.detach() > 1).any() | (images.detach() < 0).any()):
+        raise UsageError("images have values from 0 to 1; divide bytes by 255")
+    return images.flatten(1)
+
+
+def is_known(condition: Tensor) -> bool:
+    """Whether a condition on values holds; False where it cannot be seen: on a GPU, under vmap or torch.compile."""
+    if condition.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        return bool(condition)
+    except RuntimeError:  # PyTorch's own error under vmap
+        return False
+
+
+class TemporalContextNorm(Module):
+    """Normalize each feature over the time steps of a window (Webb et al. 2020; section 3.1).
+
+    z'_t = gain (z_t - mean_W z) / sqrt(var_W z + 1e-8) + shift, with the unbiased variance over the window W that
+    contains t. The lengths of the windows add up to T. All windows share the learned `gain` and `shift`, one per
+    feature, which the authors' code calls gamma and beta.
+
+    >>> norm = TemporalContextNorm(features=3, windows=(2, 2))
+    >>> norm(torch.rand(1, 4, 3)).abs().round(decimals=2).unique().item()  # of two steps only the order is left
+    0.7099999785423279
+    """
+
+    def __init__(self, features: int, windows: tuple[int, ...]):
+        super().__init__()
+        check_positive_int(features=features)
+        known = isinstance(windows, tuple | list) and windows and all(map(is_int, windows))
+        if not known or min(windows) < 2:
+            raise UsageError(f"windows are lengths of 2 steps or more, such as (2, 2, 2); got {windows!r}")
+        self.features, self.windows = features, tuple(windows)
+        self.gain = nn.Parameter(torch.ones(features))
+        self.shift = nn.Parameter(torch.zeros(features))
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Normalize z."""
+        check_sequences(z, sum(self.windows), self)
+        return torch.cat([self._normalize(part) for part in z.split(self.windows, dim=1)], dim=1)
+
+    def _normalize(self, z: Float[Tensor, "B W D"]) -> Float[Tensor, "B W D"]:
+        variance, mean = torch.var_mean(z, dim=1, keepdim=True)
+        epsilon = max(EPSILON, torch.finfo(z.dtype).tiny)  # half precision has no 1e-8
+        return (z - mean) / torch.sqrt(variance + epsilon) * self.gain + self.shift
+
+
+class Network(Module):
+    """images -> encoder f_e -> normalization over the problem's own steps -> sequence model f_s -> logits.
+
+    Any modules will do that map images [P, *image] to embeddings [P, D], embeddings [B, T, D] to the same shape
+    (`nn.Identity()` leaves them raw), and those to logits [B, C]:
+
+    >>> from mini_lib.esbn.esbn import ESBN
+    >>> core = ESBN(features=16, classes=2, hidden=32, key_size=16)
+    >>> encoder = nn.Sequential(nn.Flatten(), nn.Linear(3 * 20 * 20, 16))
+    >>> network = Network(encoder, TemporalContextNorm(16, windows=(2,)), core)
+    >>> pool, ids = torch.rand(10, 3, 20, 20), torch.randint(10, (5, 2))
+    >>> network(pool, ids).shape, network(pool[ids]).shape
+    (torch.Size([5, 2]), torch.Size([5, 2]))
+    """
+
+    def __init__(self, encoder: nn.Module, norm: nn.Module, core: nn.Module):
+        super().__init__()
+        self.encoder, self.norm, self.core = encoder, norm, core
+
+    def embed(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
+        """Encode and normalize; arguments as in `forward`."""
+        if not isinstance(images, Tensor) or images.dim() < (3 if ids is None else 2):
+            raise UsageError(INPUT)
+        if ids is None:
+            return self.norm(self.encoder(images.flatten(0, 1)).unflatten(0, images.shape[:2]))
+        check_ids(ids, len(images))
+        return self.norm(self.encoder(images)[ids])
+
+    def forward(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B C"]:
+        """Logits of problems [B, T, *image].
+
+        With `ids`, the number of the image at each step, `images` is a pool [P, *image] of distinct images. That is
+        the same function, but each image is encoded once instead of once per appearance.
+        """
+        return self.core(self.embed(images, ids))
+
+    def forward_with_loss(
+        self, images: Tensor, ids: Int[Tensor, "B T"] | None = None
+    ) -> tuple[Float[Tensor, "B C"], Float[Tensor, ""]]:
+        """Logits, and the sequence model's own extra loss: the MNM's meta loss, zero for others."""
+        z = self.embed(images, ids)
+        if hasattr(self.core, "forward_with_loss"):
+            return self.core.forward_with_loss(z)
+        return self.core(z), z.new_zeros(())
+
+
+def check_ids(ids: Tensor, images: int) -> None:
+    """UsageError unless these are integers [B, T] that name images of a pool of this size."""
+    if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.is_floating_point():
+        raise UsageError("ids are a tensor of integers [B, T], such as `problems.ids`")
+    if is_known((ids < 0).any() | (ids >= images).any()):
+        raise UsageError(f"ids of {images} images are from 0 to {images - 1}, got {ids.min()} to {ids.max()}")

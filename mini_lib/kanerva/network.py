@@ -1,0 +1,392 @@
+"""The networks: images are encoded, written into a memory, read and decoded."""
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.kanerva.assignment import (
+    AssignmentNetwork,
+    Choice,
+    EvenAssignment,
+    GivenAssignment,
+    History,
+    Shapes,
+    check_noise,
+    draw_all,
+)
+from mini_lib.kanerva.memory import (
+    Prior,
+    State,
+    address,
+    address_kl,
+    addresses,
+    history_kl,
+    holds,
+    initial_means,
+    memory_kl,
+    read_at,
+    write_item,
+)
+from mini_lib.module import Module, Noise, check_floats, noise_or_draw
+
+SAMPLES = ("mean", "full")
+INITIAL_CHI = 0.3  # standard deviation of addresses
+Tau = float | Float[Tensor, "..."] | None
+Images = Float[Tensor, "B T C H W"]
+Codes = Float[Tensor, "B T D"]
+
+
+class EpisodeMemory(NamedTuple):
+    """What a network remembers of the items written."""
+
+    state: State  #: the machines.
+    omega: Float[Tensor, "B Q"]  #: the mean that the history is drawn from.
+    items: int  #: how many there were.
+
+
+class EpisodeWrite(NamedTuple):
+    """The writing of T items, step by step."""
+
+    memory: EpisodeMemory  #: after the last item.
+    states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
+    w: Float[Tensor, "B T K M"]  #: addresses by least squares, without noise.
+    eta: Float[Tensor, "B T K"]  #: noise of each machine.
+    gamma: Float[Tensor, "B T K"]  #: weight of each machine.
+    item_kl: Float[Tensor, "B T K"]  #: KL of the memory after each item from the memory before it, in nats.
+    h: Float[Tensor, "B T L"]  #: history variable of each item.
+    shares: Float[Tensor, "B T K"]  #: of each machine in each item: gamma, or the probabilities of a mixture.
+    kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
+
+
+class EpisodeRead(NamedTuple):
+    """The reading of N queries."""
+
+    codes: Float[Tensor, "B N D"]  #: mu_z, the answers.
+    parts: Float[Tensor, "B N K D"]  #: R_i w_i, the answer of each machine.
+    w: Float[Tensor, "B N K M"]  #: addresses by least squares, without noise.
+    eta: Float[Tensor, "B N K"]  #: noise of each machine.
+    gamma: Float[Tensor, "B N K"]  #: weight of each machine.
+    h: Float[Tensor, "B L"]  #: history variable of all queries.
+    shares: Float[Tensor, "B N K"]  #: as in `EpisodeWrite`.
+    kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
+
+
+class KanervaTrace(NamedTuple):
+    """Everything that happens while an episode is written and read."""
+
+    logits: Float[Tensor, "B T C H W"]  #: of the pixels that are read out.
+    autoencoded: Float[Tensor, "B ... C H W"]  #: logits of the codes themselves; no items unless requested.
+    codes: Float[Tensor, "B T D"]  #: z, of the images.
+    queries: Float[Tensor, "B T D"]  #: z, of the queries.
+    written: EpisodeWrite
+    reading: EpisodeRead
+
+    @property
+    def memory(self) -> EpisodeMemory:
+        """The memory after the episode."""
+        return self.written.memory
+
+    @property
+    def shares(self) -> Float[Tensor, "B ... K"]:
+        """Share of each machine in each item and each query."""
+        return torch.cat([self.written.shares, self.reading.shares], dim=1)
+
+    @property
+    def kl(self) -> dict[str, Tensor]:
+        """Divergences in nats, summed over machines.
+
+        "memory" [B], of an episode; "address", "history" and (not of a mixture) "assignment" [B, T], of each item;
+        "address_read" and "assignment_read" [B, T], of each query; "history_read" [B].
+        """
+        return self.written.kl | self.reading.kl
+
+
+class Kanerva(Module):
+    """An encoder, K machines, a decoder, and all that is learned with them; base of the two networks.
+
+    Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
+    history and the assignment. They make up the inference model of Equations 11 and 12: q(h | z) is the history,
+    q(r | z, h) the assignment, q(w | z) least squares, and q(M | z, w, r) writing. The generative model,
+    Equations 6 and 8 to 10, has the priors N(0, I) of h and of w, p(r | h) and N(vec(R_0), psi I).
+
+    `forward`, `trace`, `write` and `read` take `noise`, as `draw_noise` draws it, and `tau`, the temperature of a
+    mixture. Without noise it is drawn in training mode; in evaluation mode every variable is at its mean.
+
+    Args:
+        encoder: images to codes; any module, such as those of `images`.
+        decoder: codes to logits.
+        dim: D, features of a code, the paper's c.
+        machines: K, the paper's k.
+        columns: M, of each machine, the paper's m_i.
+        assignment: "learned"; of a product also "unit prior", learned against N(0, 1) as prior of u; "given": the
+            noise named "given" chooses the machine of an item; or "even": all machines always count alike.
+        stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
+        sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
+            the "full" model (the other figures), drawn with the standard deviation chi.
+    """
+
+    coupling: ClassVar[str]
+    assignments: ClassVar[dict[str, Callable[..., nn.Module]]]
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        dim: int,
+        machines: int,
+        columns: int,
+        *,
+        assignment: str = "learned",
+        stop_grad_r: bool = False,
+        sample: str = "mean",
+    ):
+        super().__init__()
+        check_names("assignment", [assignment], self.assignments)
+        check_names("sample", [sample], SAMPLES)
+        check_positive_int(dim=dim, machines=machines, columns=columns)
+        for name, network in (("encoder", encoder), ("decoder", decoder)):
+            if not isinstance(network, nn.Module):
+                raise UsageError(f"{name} has to be a torch.nn.Module, got {network!r}")
+            if getattr(network, "dim", dim) != dim:
+                raise UsageError(f"this {name} has codes of {network.dim} features, not {dim}")
+        self.dim, self.machines, self.columns, self.sample = dim, machines, columns, sample
+        self.encoder, self.decoder = encoder, decoder
+        self.history = History(dim, machines)
+        self.prior_means = nn.Parameter(initial_means(machines, dim, columns))  # R_0
+        self.log_psi = nn.Parameter(torch.zeros(machines))
+        self.log_chi = nn.Parameter(torch.full((machines,), INITIAL_CHI).log())
+        self.assignment = self.assignments[assignment](dim, machines, self.history.size, stop_grad_r)
+
+    @property
+    def prior(self) -> Prior:
+        """The machines before anything is written."""
+        return Prior(self.prior_means, self.log_psi.exp())
+
+    @property
+    def chi(self) -> Float[Tensor, "K"]:
+        """Standard deviation of the addresses of each machine."""
+        return self.log_chi.exp()
+
+    def noise_shapes(self, batch: int, items: int) -> Shapes:
+        """Names and shapes of the noise for B episodes of T items, in the order in which it is drawn.
+
+        "history" and "assignment" (in a mixture "gumbel") are for writing, the same names with "_read" for reading;
+        "address" and "address_read" where addresses are drawn.
+        """
+        shapes = {"history": (batch, items, self.history.size), "history_read": (batch, self.history.size)}
+        for end in ("", "_read"):
+            shapes[self.assignment.noise_name + end] = (batch, items, self.machines)
+            if self.sample == "full":
+                shapes["address" + end] = (batch, items, self.machines, self.columns)
+        return shapes
+
+    def draw_noise(self, batch: int, items: int, generator: torch.Generator | None = None) -> Noise:
+        """Draw the noise for B episodes of T items, on the device of the generator."""
+        return draw_all(self.noise_shapes(batch, items), generator)
+
+    def empty(self, batch: int) -> EpisodeMemory:
+        """B memories at their prior."""
+        omega = self.prior_means.new_zeros(batch, self.history.width)
+        return EpisodeMemory(self.prior.state(batch), omega, 0)
+
+    def forward(
+        self, images: Images, queries: Images | None = None, noise: Noise | None = None, *, tau: Tau = None
+    ) -> Images:
+        """Write all images of an episode, then read at all queries; returns the logits of the pixels."""
+        return self.trace(images, queries, noise, tau=tau).logits
+
+    def trace(
+        self,
+        images: Images,
+        queries: Images | None = None,
+        noise: Noise | None = None,
+        *,
+        tau: Tau = None,
+        autoencode: bool = False,
+    ) -> KanervaTrace:
+        """Write all images of an episode, from 0 to 1, then read at all its queries, one for each image.
+
+        Queries are by default the images themselves. With `autoencode` the codes themselves are decoded too.
+        """
+        self._check_images(images, "images")
+        if queries is None:
+            codes = query_codes = self.encoder(images)  # z [B, T, D]
+        else:
+            self._check_images(queries, "queries")
+            if queries.shape != images.shape:
+                raise UsageError(
+                    f"queries {[*queries.shape]} have to be of the shape of images {[*images.shape]}"
+                )
+            codes, query_codes = self.encoder(torch.cat([images, queries])).tensor_split(2)
+        noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
+        written = self.write(codes, noise, tau=tau)
+        reading = self.read(written.memory, query_codes, noise, tau=tau)
+        decoded = torch.cat([reading.codes, codes], dim=1) if autoencode else reading.codes
+        logits = self.decoder(decoded)
+        items = images.shape[1]
+        return KanervaTrace(logits[:, :items], logits[:, items:], codes, query_codes, written, reading)
+
+    def write(
+        self,
+        codes: Codes,
+        noise: Noise | None = None,
+        memory: EpisodeMemory | None = None,
+        *,
+        tau: Tau = None,
+    ) -> EpisodeWrite:
+        """Write T codes, into an empty memory unless one is given."""
+        noise, options = self._prepare(codes, noise, tau, reading=False)
+        (batch, items), prior = codes.shape[:2], self.prior
+        memory = self.empty(batch) if memory is None else memory
+        state, omega, before = memory
+        features = self.assignment.features(codes)  # MLP_1(z) [B, T, K]
+        names = ("history", self.assignment.noise_name, "address")
+        noises = (noise[name].unbind(1) if name in noise else [None] * items for name in names)
+        steps = []
+        # Algorithm 1
+        for t, (z, f, noise_h, noise_r, noise_w) in enumerate(
+            zip(codes.unbind(1), features.unbind(1), *noises, strict=True)
+        ):
+            q = self.history(omega)  # q(h | z_1..t-1)
+            h = q.draw(noise_h)  # [B, L]
+            weights = self.assignment.weights(f, h, noise_r, **options)  # eta, gamma [B, K]
+            w = address(state.R, z)  # least squares [B, K, M]
+            state, item_kl = write_item(
+                state, z, self._sampled(w, noise_w), weights, self.coupling, prior.psi
+            )
+            omega = self.history.add(omega, z, weights.gamma, before + t)  # Omega_t [B, Q]
+            steps.append((state, w, *weights, item_kl, h, *q))
+        states, *tensors = zip(*steps, strict=True)
+        w, eta, gamma, item_kl, h, *q = (torch.stack(each, dim=1) for each in tensors)
+        kl = {"memory": memory_kl(state, prior).sum(-1), "address": address_kl(w, self.chi).sum(-1)}
+        shares, assignment_kl = self._shares_and_kl("assignment", gamma, features, h)
+        kl |= {"history": history_kl(*q)} | assignment_kl
+        after, states = EpisodeMemory(state, omega, before + items), (memory.state, *states)
+        return EpisodeWrite(after, states, w, eta, gamma, item_kl, h, shares, kl)
+
+    def read(
+        self, memory: EpisodeMemory, queries: Codes, noise: Noise | None = None, *, tau: Tau = None
+    ) -> EpisodeRead:
+        """Read at N queries; the memory and the history stay as they are."""
+        noise, options = self._prepare(queries, noise, tau, reading=True)
+        features = self.assignment.features(queries)  # MLP_1(z) [B, N, K]
+        # Algorithm 2
+        q = self.history(memory.omega)  # q(h | z_1..T)
+        h = q.draw(noise.get("history_read"))  # [B, L]
+        shared = h[:, None].expand(-1, queries.shape[1], -1)  # one h for all queries [B, N, L]
+        noise_r = noise.get(self.assignment.noise_name + "_read")
+        eta, gamma = self.assignment.weights(features, shared, noise_r, **options)  # [B, N, K]
+        w = addresses(memory.state.R, queries)  # least squares [B, N, K, M]
+        mu, parts = read_at(memory.state.R, self._sampled(w, noise.get("address_read")), gamma)
+        kl = {"address_read": address_kl(w, self.chi).sum(-1), "history_read": history_kl(*q)}
+        shares, assignment_kl = self._shares_and_kl("assignment_read", gamma, features, shared)
+        mu, parts = mu.to(queries.dtype), parts.to(queries.dtype)
+        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, kl | assignment_kl)
+
+    def machine_logits(self, reading: EpisodeRead) -> Float[Tensor, "B N K C H W"]:
+        """The part of each machine decoded alone: gamma_i R_i w_i, all others at 0 (Figures 2B, 3B and 4C)."""
+        return self.decoder((reading.gamma[..., None] * reading.parts).to(reading.codes.dtype))
+
+    def _sampled(
+        self, w: Float[Tensor, "*B K M"], noise: Float[Tensor, "*B K M"] | None
+    ) -> Float[Tensor, "*B K M"]:
+        """Addresses with the standard deviation chi, or at their mean."""
+        return w if noise is None else w + self.chi[:, None] * noise
+
+    def _check_images(self, images: Tensor, what: str) -> None:
+        """UsageError unless these are episodes of images from 0 to 1; on a GPU values are not checked."""
+        check_floats(images, self, what)
+        if images.dim() != 5 or not images.shape[1]:
+            raise UsageError(f"{what} have to be [B, T, C, H, W] with T > 0, got {[*images.shape]}")
+        if images.device.type == "cpu" and not holds((images >= 0) & (images <= 1)):
+            low, high = images.min().item(), images.max().item()
+            raise UsageError(f"{what} have to be from 0 to 1, got values from {low:g} to {high:g}")
+
+    def _prepare(self, codes: Tensor, noise: Noise | None, tau: Tau, reading: bool) -> tuple[Noise, dict]:
+        """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
+        if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
+            raise UsageError(
+                f"codes have to be [B, T, D] with T > 0 and D = {self.dim}, got {[*codes.shape]}"
+            )
+        noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
+        if tau is not None and self.coupling != "mixture":
+            raise UsageError("tau, the temperature of a choice, is for a MixtureKanerva only")
+        if tau is not None and not isinstance(tau, Tensor) and not (isinstance(tau, Real) and tau > 0):
+            raise UsageError(f"tau, a temperature, has to be a number above 0, got {tau!r}")
+        shapes = self.noise_shapes(*codes.shape[:2]).items()
+        shapes = {name: shape for name, shape in shapes if name.endswith("_read") == reading}
+        return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}
+
+    def _shares_and_kl(
+        self, name: str, gamma: Float[Tensor, "B N K"], features: Float[Tensor, "B N K"], h: Tensor
+    ) -> tuple[Float[Tensor, "B N K"], dict[str, Tensor]]:
+        """Share of each machine, on which their balance is measured, and the divergence of the assignment."""
+        if self.coupling == "mixture":  # probabilities have a gradient also where a machine is never chosen
+            return self.assignment.probabilities(features, h), {}
+        if not hasattr(self.assignment, "divergence"):
+            return gamma, {}
+        return gamma, {name: self.assignment.divergence(features, h).sum(-1)}
+
+
+class ProductKanerva(Kanerva):
+    """K machines that all remember every item, each with the weight that an assignment network gives it.
+
+    Writing and reading, item by item: z = e(x), h ~ q(h | z_1..t-1), u ~ q(u | z, h), eta = softplus(u) + .001,
+    gamma_i = eta_i^-2 / sum_j eta_j^-2, w_i by least squares; then writing by Equations 2 to 4, or the answer
+    mu_z = sum_i gamma_i R_i w_i, which is decoded. All queries share one h, of the whole episode.
+
+    >>> from mini_lib.kanerva.objective import nats
+    >>> encoder = nn.Sequential(nn.Flatten(2), nn.Linear(25, 6))  # images [B, T, 1, 5, 5] to codes [B, T, 6]
+    >>> decoder = nn.Sequential(nn.Linear(6, 25), nn.Unflatten(2, (1, 5, 5)))
+    >>> model = ProductKanerva(encoder, decoder, dim=6, machines=2, columns=4)
+    >>> optimizer = torch.optim.Adam(model.parameters())
+    >>> for _ in range(2):
+    ...     images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
+    ...     trace = model.trace(images)
+    ...     kl = sum(each.mean() for each in trace.kl.values())
+    ...     loss = nats(trace.logits, images).mean() + kl / 8
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+    >>> model(images).shape, trace.reading.gamma.shape
+    (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
+
+    Arguments are those of `Kanerva`.
+    """
+
+    coupling = "product"
+    assignments: ClassVar = {
+        "learned": AssignmentNetwork,
+        "unit prior": partial(AssignmentNetwork, prior="unit"),
+        "given": GivenAssignment,
+        "even": EvenAssignment,
+    }
+
+
+class MixtureKanerva(Kanerva):
+    """K machines, of which one is chosen for every item and every query (Equations 60 to 62).
+
+    As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
+    that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
+    divergence.
+
+    >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
+    >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
+    >>> trace = model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
+    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
+    (torch.Size([2, 7]), 1.0)
+
+    Arguments are those of `Kanerva`.
+    """
+
+    coupling = "mixture"
+    assignments: ClassVar = {"learned": Choice}
+
+
+MODELS: dict[str, type[Kanerva]] = {"product": ProductKanerva, "mixture": MixtureKanerva}

@@ -1,0 +1,257 @@
+"""A memory of K Kanerva Machines as a module: write codes of any origin, then read them."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mini_lib.devices import pick_device
+from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.kanerva import memory as functions
+from mini_lib.kanerva.memory import (
+    COUPLINGS,
+    RIDGE,
+    MachineWeights,
+    Prior,
+    ReadResult,
+    State,
+    columns_of,
+    holds,
+    initial_means,
+    weights_from_eta,
+)
+from mini_lib.module import Module
+from mini_lib.seeding import torch_rng
+
+Array = Tensor | np.ndarray | Sequence
+Numbers = float | int | Array
+
+
+class ProductMemory(Module):
+    """K Kanerva Machines that hold codes together.
+
+    Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. A memory made with
+    `episodes` holds B memories; then everything below has a first axis B.
+
+    In the paper a network infers the noise eta and the weight gamma of each machine. Here they are arguments: one
+    number, [K], or [T, K] item by item. By default gamma follows from eta, in proportion to 1 / eta_i^2.
+
+    >>> codes = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))  # T = 20, D = 8
+    >>> memory = ProductMemory(dim=8, machines=2, columns=10)
+    >>> memory.write(codes, eta=0.1).shape  # nats by which each item moved each machine
+    torch.Size([20, 2])
+    >>> answers = memory.read(codes[:3]).codes
+    >>> bool((answers - codes[:3]).norm() < 0.5 * codes[:3].norm())
+    True
+
+    Gradients flow from what is read to what was written, and to eta and gamma. So an encoder can learn to write:
+
+    >>> encoder, decoder = torch.nn.Linear(12, 8), torch.nn.Linear(8, 12)
+    >>> optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    >>> for _ in range(3):
+    ...     x = torch.randn(20, 12)
+    ...     memory.reset()  # forgets the last episode, and its graph
+    ...     kl = memory.write(encoder(x), eta=0.1)
+    ...     loss = (decoder(memory.read(encoder(x)).codes) - x).square().mean()
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+
+    The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph). In a
+    function under `torch.vmap`, call `reset` first, and again outside before the memory is used further; values
+    of what is written there are not checked.
+
+    Args:
+        dim: D.
+        machines: K.
+        columns: M, of each machine.
+        total: K M, all columns together, in place of `columns`.
+        episodes: B; None for one memory without that axis.
+        coupling: "product", "independent" or "mixture"; see `memory`. In a mixture gamma is the choice of a machine,
+            one-hot, and has to be given.
+        ridge: lambda of the addressing.
+        psi: variance of the prior.
+        means: of the prior, [K, D, M], copied; drawn where they are not given.
+        seed: of the means that are drawn.
+        dtype: torch.float32, or torch.float64 where exactness counts more than speed.
+        device: by default that of `means`, or the CPU.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        machines: int = 1,
+        columns: int | None = None,
+        *,
+        total: int | None = None,
+        episodes: int | None = None,
+        coupling: str = "product",
+        ridge: float = RIDGE,
+        psi: float = 1.0,
+        means: Array | None = None,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ):
+        super().__init__()
+        if (columns is None) == (total is None):
+            raise UsageError("give either columns, of each machine, or total, of all machines together")
+        columns = columns_of(total, machines) if columns is None else columns
+        batch = 1 if episodes is None else episodes
+        check_positive_int(dim=dim, machines=machines, columns=columns, episodes=batch)
+        check_names("coupling", [coupling], COUPLINGS)
+        for name, value in (("ridge", ridge), ("psi", psi)):
+            if not isinstance(value, Real) or not 0 < value < math.inf:
+                raise UsageError(f"{name} has to be a number above 0, got {value!r}")
+        if dtype not in (torch.float32, torch.float64):
+            raise UsageError(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
+        shape = machines, dim, columns
+        if means is None:
+            means = initial_means(*shape, generator=torch_rng(seed, "memory"))
+        device = None if device is None else pick_device(str(device))
+        means = _tensor("means", means, dtype, device).detach().clone()
+        if tuple(means.shape) != shape or not holds(means.isfinite()):
+            raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
+        self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
+        self.coupling, self.ridge = coupling, float(ridge)
+        self.register_buffer("prior_means", means)
+        self.register_buffer(
+            "prior_psi", torch.full((machines,), float(psi), dtype=dtype, device=means.device)
+        )
+        for name in (*State._fields, "_items"):
+            self.register_buffer(name, None)
+        self.reset()
+
+    @property
+    def prior(self) -> Prior:
+        """The machines before anything is written."""
+        return Prior(self.prior_means, self.prior_psi)
+
+    @property
+    def state(self) -> State:
+        """The machines now; its tensors always have the axis B."""
+        return State(self.R, self.V, self.logdet_drop)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.R, self.V, self.logdet_drop = state
+
+    @property
+    def items(self) -> int:
+        """How many codes have been written."""
+        return int(self._items)
+
+    def reset(self) -> None:
+        """Forget everything that was written."""
+        empty = self.prior.state(1 if self.episodes is None else self.episodes)
+        self.state = State(*(part.clone() for part in empty))
+        self._items = torch.zeros((), dtype=torch.int64, device=self.prior_means.device)
+
+    def write(
+        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
+    ) -> Float[Tensor, "*B T K"]:
+        """Write T codes, [T, D], one after the other; the larger eta, the less an item changes a machine.
+
+        Returns the KL of each machine after each item from the machine before it, in nats. On a UsageError the
+        memory stays as it was.
+        """
+        codes = self._codes(codes, "codes")
+        weights = self._weights(codes, eta, gamma)
+        options = {"coupling": self.coupling, "psi": self.prior_psi, "ridge": self.ridge}
+        written = functions.write_episode(self.state, codes, weights, **options)
+        if not all(holds(part.isfinite()) for part in written.state):
+            raise UsageError("these codes overflow the memory; divide them, or use dtype=torch.float64")
+        self.state, self._items = written.state, self._items + codes.shape[1]
+        return self._without_batch(written.item_kl)
+
+    def read(
+        self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
+    ) -> ReadResult:
+        """Read N queries, [N, D]; nothing is written, and eta only sets gamma.
+
+        Returns the answers `codes` [N, D], the answer of each machine `parts` [N, K, D], and the addresses `w`
+        [N, K, M]. With `empty` an empty memory may be read: its prior answers, the control of every reading.
+        """
+        if not empty and not holds(self._items > 0):
+            raise UsageError("the memory is empty: write codes before reading, or pass empty=True")
+        queries = self._codes(queries, "queries")
+        gamma = self._weights(queries, eta, gamma).gamma
+        return ReadResult(
+            *map(self._without_batch, functions.read(self.state, queries, gamma, ridge=self.ridge))
+        )
+
+    def log_likelihood(
+        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
+    ) -> Float[Tensor, "*B T"]:
+        """Log density of each code, [T, D], under what the memory expects at its address, in nats; see `memory`.
+
+        The lower, the more novel. An empty memory answers from its prior.
+        """
+        codes = self._codes(codes, "codes")
+        weights = self._weights(codes, eta, gamma)
+        found = functions.log_likelihood(self.state, codes, weights, self.prior_psi, ridge=self.ridge)
+        return self._without_batch(found)
+
+    def _without_batch(self, result: Tensor) -> Tensor:
+        """A result in the memory's type, without the axis B where there is one memory."""
+        return (result[0] if self.episodes is None else result).to(self.prior_means.dtype)
+
+    def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
+        """Codes as [B, T, D], checked."""
+        codes = _tensor(name, codes, self.prior_means.dtype, self.prior_means.device)
+        lead = () if self.episodes is None else (self.episodes,)
+        if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead or not codes.shape[-2]:
+            hint = (
+                "" if lead else "; one code is codes[None], several episodes need ProductMemory(episodes=B)"
+            )
+            wanted = f"[B, T, D] with B = {self.episodes}" if lead else "[T, D]"
+            raise UsageError(f"{name} have to be {wanted} and T > 0, got {[*codes.shape]}{hint}")
+        if codes.shape[-1] != self.dim:
+            raise UsageError(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
+        if not holds(codes.isfinite()):
+            raise UsageError(f"{name} have to be finite numbers; there is NaN or infinity among them")
+        return codes if lead else codes[None]
+
+    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> MachineWeights:
+        """Noise and weight of each machine for each item, [B, T, K] each, checked."""
+        shape, mixture = (*codes.shape[:2], self.machines), self.coupling == "mixture"
+        eta = self._spread(eta, shape, "eta")
+        if not holds(eta > 0):
+            raise UsageError("eta, a standard deviation, has to be above 0 everywhere")
+        if gamma is None:
+            if mixture and self.machines > 1:
+                raise UsageError("a mixture needs gamma, the choice of a machine, such as [1, 0]")
+            return weights_from_eta(eta)
+        gamma = self._spread(gamma, shape, "gamma")
+        if not holds((gamma > -1e-4) & ((gamma.sum(-1, keepdim=True) - 1).abs() < 1e-4)):
+            raise UsageError("gamma has to be from 0 to 1, with a sum of 1 over machines")
+        if mixture and not holds(gamma.amax(-1) > 1 - 1e-4):
+            raise UsageError("gamma of a mixture is the choice of one machine: 1 for it, 0 for the others")
+        return MachineWeights(eta, gamma)
+
+    def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
+        """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""
+        numbers = _tensor(name, given, self.prior_means.dtype, self.prior_means.device)
+        try:
+            numbers = numbers.expand(shape)
+        except RuntimeError:
+            kinds = f"a number, [K] = [{shape[2]}] or [T, K] = [{shape[1]}, {shape[2]}]"
+            raise UsageError(f"{name} has to be {kinds}, got {[*numbers.shape]}") from None
+        if not holds(numbers.isfinite()):
+            raise UsageError(f"{name} has to be finite numbers")
+        return numbers
+
+
+def _tensor(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None) -> Tensor:
+    """Real numbers of a type on a device; lists through NumPy, which keeps their digits."""
+    try:
+        numbers = torch.as_tensor(given if isinstance(given, Tensor) else np.asarray(given), device=device)
+        if numbers.is_complex():
+            raise TypeError("complex numbers are not supported")
+        return numbers.to(dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{name} has to be an array of numbers; {error}") from error

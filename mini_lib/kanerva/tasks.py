@@ -1,0 +1,64 @@
+"""The problems of the paper by name, as episodes of images [B, T, C, H, W] with values 0 and 1.
+
+- "digits": handwritten digits; each is its own query. Options: source, split.
+- "rgb": three digits in three colors; a query lacks the green one. Options: source, split.
+- "dsprites": two sprites that move. Option: size.
+
+Each is a module of this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first;
+`.to(device)` moves it.
+"""
+
+import inspect
+from functools import lru_cache
+from types import ModuleType
+
+import torch
+
+from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.kanerva import digits, dsprites, rgb
+from mini_lib.kanerva.digits import DigitEpisodes
+from mini_lib.kanerva.dsprites import SpriteEpisodes
+from mini_lib.kanerva.rgb import RGBEpisodes
+from mini_lib.seeding import torch_rng
+
+TASKS: dict[str, ModuleType] = {"digits": digits, "rgb": rgb, "dsprites": dsprites}
+Episodes = DigitEpisodes | RGBEpisodes | SpriteEpisodes
+
+
+def sample(task: str, count: int, items: int, generator: torch.Generator, **options: object) -> Episodes:
+    """Draw B = `count` fresh episodes of T images of a problem of `TASKS`; the generator has to be on the CPU.
+
+    >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
+    >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape
+    (torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3]))
+    >>> episodes.to("cpu").images.max().item()
+    1.0
+    """
+    check_names("task", [task], TASKS)
+    own = TASKS[task].sample
+    known = [p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    check_names(f"option of {task}", options, known)
+    check_positive_int(count=count, items=items)
+    if not isinstance(generator, torch.Generator) or generator.device.type != "cpu":
+        raise UsageError(f"generator has to be a torch.Generator on the CPU, got {generator!r}")
+    return own(count, items, generator, **options)
+
+
+sample_episodes = sample  # its name in `mini_lib`
+
+
+def evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
+    """The episodes of a problem that every network is tested on; a copy. Arguments as of `sample`, without split."""
+    check_names("task", [task], TASKS)
+    check_names(f"option of {task}", options, ["size" if task == "dsprites" else "source"])
+    episodes = _evaluation(task, count, items, **options)
+    return type(episodes)(*(part.clone() for part in episodes))
+
+
+@lru_cache(maxsize=4)
+def _evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
+    if task == "dsprites":
+        return sample(task, count, items, torch_rng(0, "test episodes", task), **options)
+    source = options.get("source", "digits")
+    generator = torch_rng(0, "test episodes", task, source)
+    return sample(task, count, items, generator, source=source, split="test")
