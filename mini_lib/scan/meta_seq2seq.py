@@ -88,7 +88,7 @@ class MetaSeq2Seq(Module):
         states, hidden = (state, state), []
         for step in range(steps):
             mask = noise["actions_between"][:, step].to(x.dtype) if "actions_between" in noise else 1.0
-            states = self.step(x[:, step], states, mask)
+            states = self._advance(x[:, step], states, mask)
             hidden.append(states[1][0])  # h_i [Q, H]
         return self._answer(torch.stack(hidden, dim=1), contexts, padding)
 
@@ -100,7 +100,7 @@ class MetaSeq2Seq(Module):
         contexts, padding, state = self.encode(support, query, {})
         states, actions = (state, state), [torch.full_like(query.lengths, NO_ACTION)]
         for _ in range(steps):
-            states = self.step(self.action(actions[-1]), states)
+            states = self._advance(self.action(actions[-1]), states, 1.0)
             logits = self._answer(states[1][0][:, None], contexts, padding)
             actions.append(logits[:, 0].argmax(dim=-1))
         return torch.stack(actions[1:], dim=1)
@@ -124,16 +124,13 @@ class MetaSeq2Seq(Module):
         bias = contexts.new_zeros(padding.shape).masked_fill(padding, -torch.inf)
         return contexts, bias[:, None], (last, last)
 
-    def step(
-        self, x: Float[Tensor, "Q H"], states: tuple[State, State], mask: Tensor | float = 1.0
-    ) -> tuple[State, State]:
+    def _advance(self, x: Tensor, states: tuple[State, State], mask: Tensor | float) -> tuple[State, State]:
         """(h, c) of both layers after one more action, with a dropout mask [Q, H] between them."""
         lower, upper = self.decoder
         first = lower(x, states[0])
         return first, upper(first[0] * mask, states[1])
 
     def _answer(self, hidden: Float[Tensor, "Q L H"], contexts: Tensor, bias: Tensor) -> Tensor:
-        """Logits from states of the decoder."""
         retrieved, _ = attention(hidden, contexts, contexts, bias)
         return self.logits(torch.tanh(self.joined(torch.cat([hidden, retrieved], dim=-1))))
 
@@ -141,15 +138,13 @@ class MetaSeq2Seq(Module):
         self, support: int, query: int, words: int, steps: int, generator: torch.Generator
     ) -> Noise:
         """Dropout masks, 0 or 1 / (1 - p), for commands of `words` words (<SOS> included) and `steps` actions."""
-        size = self.size
-        sizes = {
-            "support_words": (support, words - 1, size),
-            "support_words_between": (support, words - 1, 2 * size),
-            "support_actions": (support, steps, size),
-            "support_actions_between": (support, steps, 2 * size),
-            "query_words": (query, words - 1, size),
-            "query_words_between": (query, words - 1, 2 * size),
-            "actions": (query, steps, size),
-            "actions_between": (query, steps, size),
+        size, sizes = self.size, {}
+        encoded = {
+            "support_words": (support, words - 1),
+            "support_actions": (support, steps),
+            "query_words": (query, words - 1),
         }
+        for name, shape in encoded.items():
+            sizes |= {name: (*shape, size), f"{name}_between": (*shape, 2 * size)}
+        sizes |= {"actions": (query, steps, size), "actions_between": (query, steps, size)}
         return dropout_masks(sizes, self.dropout, generator)

@@ -200,12 +200,12 @@ def li_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 class Recipe(NamedTuple):
-    """What differs between the networks' trainings: entries of `TrainingRun`, made of settings where needed."""
+    """What differs between the networks' trainings: entries of `TrainingRun`."""
 
-    loss: Callable  #: of the network.
+    loss: Callable
     sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> their order.
-    dedupe_batch: Callable[[Batch], Batch] = trim  #: an exact saving on the CPU.
-    optimizer: Callable = adam  #: as in `TrainingRun`.
+    dedupe_batch: Callable[[Batch], Batch] = trim
+    optimizer: Callable = adam
     #: (updates an epoch, update) -> the factor of the learning rate.
     schedule: Callable[[int, int], float] | None = None
 
@@ -225,9 +225,6 @@ RECIPES = {
         optimizer=partial(torch.optim.SGD, momentum=0.99, nesterov=True),  # fairseq's "nag"
     ),
     "li": Recipe(
-        li_loss,
-        with_replacement,
-        longest_first,
-        schedule=lambda per_epoch, update: 0.96 ** (update // 100),
+        li_loss, with_replacement, longest_first, schedule=lambda per_epoch, update: 0.96 ** (update // 100)
     ),
 }

@@ -164,12 +164,14 @@ class SyntacticAttention(Module):
         position = torch.arange(before.shape[1], device=lengths.device)[None, :, None]
         is_first, is_last = position == 0, position == lengths[:, None, None] - 1
         left = F.pad(before[:, :-1], (0, 0, 1, 0))  # zeros at the first word
-        right = F.pad(after[:, 1:], (0, 0, 0, 1)).masked_fill(is_last, 0)
+        right = F.pad(after[:, 1:], (0, 0, 0, 1))
+        if self.at_ends == "neighbour":
+            right = right.masked_fill(is_last, 0)
         around = torch.cat([left, right], dim=-1)  # [B, T, 2H]  # Eq. 2
         if self.at_ends == "zero":
-            return around.masked_fill(is_first | is_last, 0)
+            around = around.masked_fill(is_first | is_last, 0)
         if self.at_ends == "learned":
-            return torch.where(is_first, self.ends[0], torch.where(is_last, self.ends[1], around))
+            around = torch.where(is_first, self.ends[0], torch.where(is_last, self.ends[1], around))
         return around
 
     def attend(

@@ -10,7 +10,7 @@ from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.functions import cells as functions
 from mini_lib.reproduction.kanerva import cells as kanerva
 from mini_lib.reproduction.scan import cells as scan
-from mini_lib.scan import models as scan_models
+from mini_lib.scan import runs as scan_models
 
 
 def test_bench_prints_a_line_per_network_and_regime(monkeypatch, capsys):
