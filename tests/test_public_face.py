@@ -10,7 +10,7 @@ from torch import nn
 
 import mini_lib
 
-WINGS = ("esbn", "scan", "functions", "kanerva", "grid")
+PACKAGES = ("esbn", "scan", "functions", "kanerva", "grid")
 FOUNDATIONS = {"Kanerva", "FunctionTransformer"}  # what others derive from; nobody makes one
 
 
@@ -19,14 +19,12 @@ def test_every_name_is_there_with_an_example(name: str):
     offered = getattr(mini_lib, name)
     assert name in dir(mini_lib)
     # A run is made in the example of `train`; a package's names have their own.
-    assert ">>>" in offered.__doc__ or name in (*WINGS, "TrainingRun", "UsageError")
+    assert ">>>" in offered.__doc__ or name in (*PACKAGES, "TrainingRun", "UsageError")
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_every_network_of_a_paper_has_an_example(wing: str):
-    models = importlib.import_module(f"mini_lib.{wing}")
-    if not hasattr(models, "__all__"):
-        models = importlib.import_module(f"mini_lib.{wing}.models")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_network_of_a_paper_has_an_example(package: str):
+    models = importlib.import_module(f"mini_lib.{package}")
     public = {name: getattr(models, name) for name in models.__all__}
     networks = {
         name: kind for name, kind in public.items() if inspect.isclass(kind) and issubclass(kind, nn.Module)
