@@ -153,21 +153,6 @@ class TrainingRun:
             return (self.key,)
         return self.stack, self.optimizer, repr({**self.plan(), "key": ""})
 
-    def draw_epoch(self, epoch: int) -> Batch:
-        """The examples of one epoch; UsageError unless there are N of each."""
-        batch = self.epoch(epoch)
-        if not isinstance(batch, dict) or not all(isinstance(value, Tensor) for value in batch.values()):
-            raise UsageError(
-                f"epoch of {self.name} has to give a dict of tensors, got {type(batch).__name__}"
-            )
-        for name, value in batch.items():
-            if value.dim() == 0 or len(value) != self.examples:
-                raise UsageError(
-                    f"epoch {epoch} of {self.name} gives {name!r} of shape {list(value.shape)}; the run has "
-                    f"{self.examples} examples, so its first axis has to be {self.examples}"
-                )
-        return batch
-
 
 @dataclass
 class Run:
@@ -316,12 +301,23 @@ def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
     return state
 
 
-def load_epoch(draws: Sequence[Callable[[int], Batch]], epoch: int, stacked: bool) -> Batch:
-    """The examples of one epoch of every run, on the CPU.
+def load_epoch(runs: Sequence[tuple[Callable[[int], Batch], int, str]], epoch: int, stacked: bool) -> Batch:
+    """The examples of one epoch of every run, on the CPU; UsageError unless each run has its N of everything.
 
-    The prefetch thread holds only these functions, so the memory of a stack that failed can be freed.
+    The prefetch thread holds only functions of the runs, so the memory of a stack that failed can be freed.
     """
-    return stack_batches([draw(epoch) for draw in draws], stacked)
+    batches = []
+    for draw, examples, name in runs:
+        batches.append(batch := draw(epoch))
+        if not isinstance(batch, dict) or not all(isinstance(value, Tensor) for value in batch.values()):
+            raise UsageError(f"epoch of {name} has to give a dict of tensors, got {type(batch).__name__}")
+        for key, value in batch.items():
+            if value.dim() == 0 or len(value) != examples:
+                raise UsageError(
+                    f"epoch {epoch} of {name} gives {key!r} of shape {list(value.shape)}; the run has {examples} "
+                    f"examples, so its first axis has to be {examples}"
+                )
+    return stack_batches(batches, stacked)
 
 
 def stack_batches(parts: list[Batch], stacked: bool) -> Batch:
@@ -372,7 +368,7 @@ class TrainingStack:
             run.model.train()  # one that was trained before is in evaluation mode
         self.device = device = CPU if self.first.cpu_only else device
         self.constants = {name: value.to(device) for name, value in self.first.constants.items()}
-        self.draws = [run.draw_epoch for run in runs]
+        self.draws = [(run.epoch, run.examples, run.name) for run in runs]
         self.epoch, self.data = -1, {}
         # While a GPU computes, another thread draws the next epoch:
         self.prefetched = {}
