@@ -171,7 +171,9 @@ def check_curves(y: object) -> None:
 
 
 def as_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 T"]:
-    """Make a batch of one curve, in float32, from a list, array or Series of observations at x = 1, 2, 3, ...
+    """Make a batch of one curve from a list, array or Series of observations at x = 1, 2, 3, ...
+
+    It is in float32, or in float64 where float32 would round away how the curve changes, as far from 0.
 
     The networks know whole steps only: interpolate what was observed elsewhere first. They were trained on values
     about 1 with a noise of 0.1; divide a curve of another scale by that scale, and multiply the predictions by it.
@@ -185,6 +187,7 @@ def as_curve(y: Sequence[int | float] | Tensor) -> Float[Tensor, "1 T"]:
         raise UsageError(f"a curve is a list of numbers, such as [0.1, 0.2, 0.3]; got {y!r}") from error
     if values.dim() != 1:
         raise UsageError(f"a curve is a list of numbers; got an array of shape {tuple(values.shape)}")
-    curve = (values if values.is_complex() else values.float())[None]
+    curve = (values if values.is_complex() else values.double())[None]
     check_curves(curve)
-    return curve
+    single = curve.float()
+    return curve if (single - curve).abs().max() > 1e-4 * (curve.max() - curve.min()) else single

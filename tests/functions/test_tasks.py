@@ -198,3 +198,9 @@ def test_an_as_curve_is_a_batch_of_one(y):
     curve = inspect.unwrap(as_curve)(y)  # as a reader calls it: types are checked in tests alone
     assert curve.tolist() == [[0, 1, 4]]
     assert curve.dtype == torch.float32
+
+
+def test_a_curve_far_from_zero_keeps_its_shape():
+    near, far = as_curve([0.1, 0.2, 0.4]), as_curve([1e8 + 0.1, 1e8 + 0.2, 1e8 + 0.4])
+    assert far.dtype == torch.float64
+    torch.testing.assert_close(far - 1e8, near.double(), rtol=0, atol=1e-6)
