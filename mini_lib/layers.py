@@ -78,7 +78,7 @@ def attention(
 ) -> tuple[Float[Tensor, "*B S F"], Float[Tensor, "*B S T"]]:
     """Dot-product attention: what S queries retrieve from T keys and values, and the attention weights.
 
-    weights = factor * softmax(q k^T / sqrt(E) + bias); `bias` and `factor` broadcast to [*B, S, T], and a bias of
+    weights = factor * softmax(q k^T / sqrt(E) + bias); `bias` and `factor` broadcast to [..., S, T], and a bias of
     -inf hides a key.
     """
     weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]) + bias, dim=-1) * factor

@@ -220,7 +220,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                     failed.append(failure_line(job, error))
                 elif (run := future.result()) is not None:
                     ended += run.finished
-                    bar.set_description_str(f"{ended} of {len(jobs)} runs")
+                    bar.set_description_str(f"{ended} of {len(jobs)} runs", refresh=False)
                     yield job, run
     raise_failures(failed, len(jobs), lost)
 

@@ -38,10 +38,11 @@ def in_stacks(jobs, folder, deadline=None):
 
 
 @pytest.mark.slow
-def test_runs_over_two_cores_equal_those_trained_here_and_a_file_gets_one_line(tmp_path, capfd):
+def test_runs_over_two_cores_equal_those_trained_here_and_a_file_gets_lines(tmp_path, capfd):
     jobs = [job(1), job(2), job(3)]
     found = {j.seed: run for j, run in over_cores(jobs, tmp_path, workers=2, progress=True)}
-    (line,) = capfd.readouterr().err.splitlines()
+    first, line = capfd.readouterr().err.splitlines()
+    assert first.startswith("0 of 3 runs: 0 updates")
     assert line.startswith("3 of 3 runs: 9 updates")
     assert "\r" not in line
     here = train([j.build(j.settings, j.seed) for j in jobs])
