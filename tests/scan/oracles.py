@@ -229,7 +229,7 @@ def li_representation(p, name, words, noise):
     return [row + noise[name][j + 1] for j, row in enumerate(clean)]
 
 
-def li(p, words, actions, noise, swapped=True):
+def li(p, words, actions, noise):
     half = p["encoder_kernel"].shape[1] // 4
     primitives = li_representation(p, "primitive", words, noise)
     functions = li_representation(p, "function", words, noise)
@@ -241,9 +241,7 @@ def li(p, words, actions, noise, swapped=True):
             states[copy, j] = h
         last[copy] = h, c
     memory = [np.concatenate([states[0, j], states[1, j]]) for j in range(places)]
-    h, c = (np.concatenate([last[0][k], last[1][k]]) for k in (0, 1))
-    if swapped:
-        h, c = c, h
+    c, h = (np.concatenate([last[0][k], last[1][k]]) for k in (0, 1))  # exchanged
     attended, logits = np.zeros(2 * half), []
     for _ in range(len(actions)):
         given = np.concatenate([np.zeros(1), attended])

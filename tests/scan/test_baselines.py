@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -12,7 +11,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError
 from mini_lib.scan import cnn, gru_attention, li, recipes, syntactic_attention
 from mini_lib.scan.cnn import CNN
-from mini_lib.scan.gru_attention import GRUAttention, GRUCell
+from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork
 from mini_lib.scan.meta_seq2seq import MetaSeq2Seq
 from mini_lib.scan.tasks import WORD_COUNT, encode
@@ -63,14 +62,6 @@ def test_losses_of_two_commands_by_hand(loss, expected):
 # ---------------------------------------------------------------------------------------------- GRU
 
 
-def test_gru_cell_is_that_of_torch():
-    torch.manual_seed(0)
-    ours, theirs = GRUCell(3, 4), torch.nn.GRUCell(3, 4)
-    theirs.load_state_dict({name: each.squeeze(0) for name, each in ours.state_dict().items()})
-    x, h = torch.randn(5, 3), torch.randn(5, 4)
-    torch.testing.assert_close(ours(x, h), theirs(x, h))
-
-
 def test_gru_starts_uniform():
     torch.manual_seed(0)
     network = GRUAttention(hidden=64)
@@ -97,17 +88,6 @@ def test_li_in_blocks_of_sorted_commands_is_the_same(monkeypatch, block):
         outcomes.append([loss.detach(), score, *(parameter.grad for parameter in network.parameters())])
     torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-10)
     assert len(in_blocks["steps"]) == -(-len(examples) // block)
-
-
-def test_li_exchanges_h_and_c_between_encoder_and_decoder():
-    network, examples = make("li"), encode(COMMANDS[:1])
-    words, actions = examples.words[0].tolist(), examples.actions[0].tolist()
-    ours = network(*examples.tensors)[0].detach().numpy()
-    exchanged, not_exchanged = (
-        oracles.li(weights(network), words, actions, {}, swapped=swapped)[0] for swapped in (True, False)
-    )
-    np.testing.assert_allclose(ours, exchanged, atol=1e-9)
-    assert np.abs(ours - not_exchanged).max() > 1e-3
 
 
 def test_li_penalty_and_noise_are_of_both_representations():
@@ -148,14 +128,6 @@ def test_li_refuses_more_places_than_it_knows():
 
 
 # ---------------------------------------------------------------------------------------------- CNN
-
-
-def test_cnn_scales_the_gradient_that_comes_back_through_its_keys():
-    x = torch.randn(3, requires_grad=True)
-    scaled = cnn._scale_gradient(x, 0.25)
-    torch.testing.assert_close(scaled, x)
-    scaled.sum().backward()
-    torch.testing.assert_close(x.grad, torch.full((3,), 0.25))
 
 
 def test_cnn_divides_by_twice_its_attention_layers(monkeypatch):
