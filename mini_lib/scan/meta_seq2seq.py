@@ -47,6 +47,7 @@ class MetaSeq2Seq(Module):
     h_i attend to c_t in the same way, and logits_i = V tanh(U [h_i; the result] + d) + e.
 
     `size` is H, of all embeddings and states; dropout is on embeddings and between LSTM layers.
+    Padding gets no attention, unlike in the released decoder.
 
     Example:
         >>> from mini_lib.scan import MetaSeq2Seq, cnn, encode
