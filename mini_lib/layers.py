@@ -175,11 +175,11 @@ def sinusoidal_positions(length: int, features: int) -> Float[Tensor, "T D"]:
 
 
 def dropout_masks(
-    sizes: Mapping[str, Sequence[int]], dropout: float, generator: torch.Generator
+    sizes: Mapping[str, Sequence[int]], dropout: float, generator: torch.Generator | None
 ) -> dict[str, Float[Tensor, "..."]]:
     """A mask of each size by name, 0 with probability `dropout` and else 1 / (1 - dropout); none at all for 0.
 
-    They lie on the generator's device.
+    They lie on the generator's device; None is PyTorch's own on the CPU.
 
     >>> masks = dropout_masks({"words": (2, 3)}, dropout=0.5, generator=torch.Generator().manual_seed(1))
     >>> masks["words"].shape, masks["words"].unique()
@@ -187,7 +187,7 @@ def dropout_masks(
     """
     if not dropout:
         return {}
-    keep, device = 1 - dropout, generator.device
+    keep, device = 1 - dropout, generator.device if generator else None
     return {
         name: torch.empty(*size, device=device).bernoulli_(keep, generator=generator) / keep
         for name, size in sizes.items()

@@ -50,14 +50,12 @@ class Module(nn.Module):
 def noise_or_draw(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:
     """The noise that was passed; without any, a fresh draw in training and none in evaluation mode.
 
-    A fresh draw is the network's `draw_noise(*sizes, generator)` with PyTorch's own generator on the device.
+    A fresh draw is the network's `draw_noise(*sizes, generator)` with PyTorch's own generator on the device; on a
+    CPU that is None, since `torch.compile` cannot trace a generator.
     """
     if noise is not None or not network.training:
         return noise or {}
-    if device.type == "cuda":
-        generator = torch.cuda.default_generators[device.index or 0]
-    else:
-        generator = torch.default_generator
+    generator = torch.cuda.default_generators[device.index or 0] if device.type == "cuda" else None
     return {name: each.to(device) for name, each in network.draw_noise(*sizes, generator).items()}
 
 

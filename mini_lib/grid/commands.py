@@ -81,7 +81,7 @@ class CommandNetwork(nn.Module):
         attention = self.streams.attend(roles, query, lengths, steps)  # alpha_ij [B, N, T]
         return StreamsTrace(meanings, roles, attention, self.streams.logits(attention, meanings))
 
-    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of a word's meaning."""
         return self.streams.draw_noise(batch, words, steps, generator)
 

@@ -8,10 +8,6 @@ from . import (
     tasks as tasks,
 )
 from .analysis import (
-    CommandAttention as CommandAttention,
-    Dictionary as Dictionary,
-    Fraction as Fraction,
-    Steps as Steps,
     accuracy_swapping_semantics as accuracy_swapping_semantics,
     accuracy_swapping_syntax as accuracy_swapping_syntax,
     attend as attend,
@@ -21,14 +17,10 @@ from .analysis import (
     follow as follow,
     role_similarity as role_similarity,
     source_hits as source_hits,
-    source_positions as source_positions,
     two_commands as two_commands,
 )
 from .cnn import CNN as CNN
 from .grammar import (
-    Command as Command,
-    Phrase as Phrase,
-    Step as Step,
     commands as commands,
     derive as derive,
     interpret as interpret,

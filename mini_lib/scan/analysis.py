@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive, parse
 from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import (
@@ -30,37 +30,25 @@ from mini_lib.scan.tasks import (
     exactly_right,
 )
 
-ACTION_NAMES = tuple(ACTION_IDS)
 VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
 ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
-BOTH = "in both phrases"
-
-
-def _streams_of(model: object) -> SyntacticAttention:
-    if not isinstance(model, SyntacticAttention):
-        kind = type(model).__name__
-        raise UsageError(f"only a SyntacticAttention has two streams to analyze; this network is a {kind}")
-    return model
 
 
 def _encode_for(model: object, commands: Sequence[str]) -> Examples:
-    """Commands as ids, on the CPU; UsageError if the network is another one or lacks a word."""
-    known, examples = _streams_of(model).vocabulary[0], encode(commands)
-    if int(examples.words.max()) >= known:
-        raise UsageError(
-            f"this network was not trained on the word {NEW_VERB!r} (split add_dax); leave it out"
-        )
+    """Commands as ids, on the CPU; UsageError if the network has no two streams or lacks a word."""
+    if not isinstance(model, SyntacticAttention):
+        raise UsageError(f"only a SyntacticAttention can be analyzed here, not a {type(model).__name__}")
+    examples = encode(commands)
+    if int(examples.words.max()) >= model.vocabulary[0]:
+        raise UsageError(f"this network was not trained on {NEW_VERB!r} (split add_dax); leave it out")
     return examples
-
-
-# ------------------------------------------------------------------------------------------------ one command
 
 
 class CommandAttention(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    command: str  #: the command.
+    command: str
     words: tuple[str, ...]  #: from <SOS> to <EOS>.
     right: tuple[str, ...]  #: the right actions, then <EOS>.
     predicted: tuple[str, ...]  #: the network's action at each step.
@@ -83,15 +71,11 @@ def attend(model: nn.Module, command: str) -> CommandAttention:
         [1, 1, 0]
     """
     words, lengths, actions = _encode_for(model, [command]).to(model.word.weight.device).tensors
-    trace = model.trace(words, lengths, actions.shape[1])
-    return CommandAttention(
-        command,
-        (SOS, *command.split(), EOS),
-        tuple(ACTION_NAMES[i] for i in actions[0]),
-        tuple(ACTION_NAMES[i] for i in trace.logits[0].argmax(dim=-1).cpu()),
-        trace.attention[0].cpu(),
-        torch.tensor(source_positions(command)),
-    )
+    trace, names = model.trace(words, lengths, actions.shape[1]), list(ACTION_IDS)
+    ids = actions[0].cpu(), trace.logits[0].argmax(dim=-1).cpu()
+    right, predicted = (tuple(names[i] for i in each.tolist()) for each in ids)
+    source, attention = torch.tensor(source_positions(command)), trace.attention[0].cpu()
+    return CommandAttention(command, (SOS, *command.split(), EOS), right, predicted, attention, source)
 
 
 def source_positions(command: str) -> list[int]:
@@ -99,14 +83,11 @@ def source_positions(command: str) -> list[int]:
     return [1 + step.word for step in derive(command)] + [1 + len(command.split())]
 
 
-# ------------------------------------------------------------------------------------------------ many commands
-
-
 class Fraction(NamedTuple):
     """k of n."""
 
-    k: int  #: how many.
-    n: int  #: of how many.
+    k: int
+    n: int
 
     @property
     def percent(self) -> float:
@@ -173,9 +154,6 @@ def source_hits(steps: Steps) -> dict[str, Fraction]:
     return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in asked.items()}
 
 
-# ------------------------------------------------------------------------------------------------ errors
-
-
 def by_form(
     commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], key: Callable[[str], str]
 ) -> dict[str, Fraction]:
@@ -187,21 +165,18 @@ def by_form(
 
 
 def construction(words: str = "jump") -> Callable[[str], str]:
-    """Make a key for `by_form`: the form of the phrase with these words, such as "U around D twice".
-
-    Commands with the words in both of their phrases are one form of their own.
-    """
+    """Make a key for `by_form`: the form of the phrase with these words, such as "U around D twice"."""
 
     def form(command: str) -> str:
-        held = [phrase.form for phrase in parse(command).phrases if contains_phrase(str(phrase), words)]
+        held = [phrase.form for phrase in parse(command)[0] if contains_phrase(str(phrase), words)]
         if not held:
             raise UsageError(f"no phrase of {command!r} contains {words!r}; give commands that do")
-        return BOTH if len(held) > 1 else held[0]
+        return "in both phrases" if len(held) > 1 else held[0]
 
     return form
 
 
-# ------------------------------------------------------------------------------------------------ words alone
+# ------------------------------------------------------------------------------------------------ the two streams
 
 
 class Dictionary(NamedTuple):
@@ -220,17 +195,14 @@ class Dictionary(NamedTuple):
 @torch.no_grad()
 def dictionary(model: nn.Module) -> Dictionary:
     """The probability of every action when all attention is on one word: softmax f(m_j)."""
-    if _streams_of(model).sequence is not None or model.syntax_action:
-        raise UsageError("there is no dictionary: its actions do not depend on the attended word alone")
+    if not isinstance(model, SyntacticAttention) or model.sequence is not None or model.syntax_action:
+        raise UsageError("only a SyntacticAttention whose actions depend on one word alone has a dictionary")
     words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < model.vocabulary[0]]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.vocabulary[1]]
     one_word = torch.eye(model.vocabulary[0], device=model.word.weight.device)
     logits = model.logits(one_word, model.meaning.weight).cpu()
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
     return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
-
-
-# ------------------------------------------------------------------------------------------------ two commands
 
 
 @torch.no_grad()
@@ -260,10 +232,10 @@ def accuracy_swapping_syntax(
 ) -> float:
     """Percent of commands right when the syntax stream reads `by` wherever the command has `word`.
 
-    The meanings and the right actions are those of the command itself. If this is near 100 where the plain accuracy
-    is not, the network knows the word's meaning and fails to place its attention.
+    If this is near 100 where the plain accuracy is not, the network knows the word's meaning and fails to place its
+    attention.
     """
-    return _accuracy(model, _swapped(model, commands, word, by), commands)
+    return _accuracy(model, _swapped(commands, word, by), commands)
 
 
 def accuracy_swapping_semantics(
@@ -274,12 +246,10 @@ def accuracy_swapping_semantics(
     The right actions are those of what the semantic stream reads: WALK for JUMP. If this is low too, the network
     does not place its attention by `word`, whatever it means.
     """
-    return _accuracy(model, commands, _swapped(model, commands, word, by))
+    return _accuracy(model, commands, _swapped(commands, word, by))
 
 
-def _swapped(model: nn.Module, commands: Sequence[str], word: str, by: str) -> list[str]:
-    _streams_of(model)
-    check_names("word", [word, by], (*WORDS, NEW_VERB))
+def _swapped(commands: Sequence[str], word: str, by: str) -> list[str]:
     return [" ".join(by if each == word else each for each in text.split()) for text in commands]
 
 
@@ -292,9 +262,6 @@ def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str])
     return 100 * right / len(other)
 
 
-# ------------------------------------------------------------------------------------------------ roles h_j
-
-
 @torch.no_grad()
 def role_similarity(
     model: nn.Module,
@@ -304,8 +271,8 @@ def role_similarity(
 ) -> dict[str, dict[str, float]]:
     """Mean cosine of h_j between a verb and each other verb in its place, by the construction around it.
 
-    Every occurrence of `verb` in the commands counts once; the rest of the command stays. Near 1, the network gives
-    the new verb the role of a known one. For comparison call it with a known verb and commands that contain it.
+    Every occurrence of `verb` counts once; the rest of the command stays. Near 1, the network gives the new verb the
+    role of a known one.
     """
     texts = [command.split() for command in commands]
     cases = [(text, place) for text in texts for place, word in enumerate(text) if word == verb]
@@ -313,8 +280,8 @@ def role_similarity(
         raise UsageError(f"no command here contains {verb!r}; give commands that do")
     forms = []
     for text, place in cases:
-        parsed = parse(" ".join(text))
-        forms.append(parsed.phrases[place >= len(str(parsed.first).split())].form)
+        phrases, _ = parse(" ".join(text))
+        forms.append(phrases[place >= len(str(phrases[0]).split())].form)
 
     def roles(word: str) -> Float[Tensor, "M K"]:
         """h_j of this word in place of the verb."""

@@ -40,7 +40,7 @@ def attend(
     padding: Bool[Tensor, "B T"],
     steps: int,
 ) -> Float[Tensor, "B N T"]:
-    """`SyntacticAttention.attend`."""
+    """`SyntacticAttention.attend`, for two steps or more."""
     mask = roles.new_zeros(padding.shape).masked_fill(padding, -torch.inf)
     inputs = roles, cell.project(roles), query, cell.weight_hh, mask
     return Loop.apply(partial(attention_forward, steps), attention_backward, *inputs)[0]
@@ -66,35 +66,11 @@ class Loop(Function):
     @staticmethod
     def backward(ctx, d: Tensor, *_):
         """Run the loop backwards."""
-        return None, None, *Gradients.apply(*ctx.loop, ctx.count, d, *ctx.saved_tensors)
-
-
-class Gradients(Function):
-    """The backward pass of a `Loop`; its own is automatic differentiation of the loop's forward pass."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(forward: Callable, backward: Callable, count: int, d: Tensor, *tensors: Tensor):
-        """Gradients of the `count` inputs."""
-        return backward(d, *tensors)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        """Keep the gradient of the loop's output, and its inputs."""
-        ctx.forward, _, count, *tensors = inputs
-        ctx.rest = (None,) * (len(tensors) - 1 - count)
-        ctx.save_for_backward(*tensors[: 1 + count])
-
-    @staticmethod
-    def backward(ctx, *dgradients: Tensor):
-        """Differentiate the loop's vector-Jacobian product."""
-
-        def gradients(d: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-            return torch.func.vjp(lambda *given: ctx.forward(*given)[0], *inputs)[1](d)
-
-        _, back = torch.func.vjp(gradients, *ctx.saved_tensors)
-        return None, None, None, *back(dgradients), *ctx.rest
+        (forward, backward), inputs = ctx.loop, ctx.saved_tensors[: ctx.count]
+        outputs = ctx.saved_tensors[ctx.count :]
+        if torch.is_grad_enabled():  # for gradients of gradients: all of it in operations that have some
+            outputs = forward(*inputs)
+        return None, None, *backward(d, *inputs, *outputs)
 
 
 # ------------------------------------------------------------------------------------------------ LSTM
@@ -172,16 +148,15 @@ def attention_forward(steps, memory, projected, query, weight, mask) -> tuple[Te
             c = parts[2]
             queries.append(h)
             kept.append(parts)
-    entries = zip(*kept, strict=True) if kept else [[query[:0]]] * 4
-    return torch.cat(alphas, dim=-1).mT.contiguous(), torch.stack(queries), *map(torch.stack, entries)
+    entries = map(torch.stack, zip(*kept, strict=True))
+    return torch.cat(alphas, dim=-1).mT.contiguous(), torch.stack(queries), *entries
 
 
 def attention_backward(dalphas, memory, projected, _, weight, mask, alphas, queries, *kept):
     """Gradients of h, W_ih h + b, s_1 and W_hh, and zeros for the mask, which is not learned."""
     alphas, dalphas = alphas.mT, dalphas.mT
     last = alphas.shape[-1] - 1
-    local = local_gradients(*kept) if last else []
-    dscores, dgates, d = [], [], None
+    local, dscores, dgates = local_gradients(*kept), [], []
     dquery = dc = torch.zeros_like(queries[0])
     for i in reversed(range(last + 1)):
         alpha, dalpha = alphas[..., i, None], dalphas[..., i, None]
@@ -195,8 +170,6 @@ def attention_backward(dalphas, memory, projected, _, weight, mask, alphas, quer
         if 0 < i < last:
             dquery = torch.addmm(dquery, d, weight)
     dmemory = torch.cat(dscores[::-1], dim=-1) @ queries.movedim(0, 1)
-    if not last:
-        return dmemory, torch.zeros_like(projected), dquery, torch.zeros_like(weight), torch.zeros_like(mask)
     dgates, states = torch.stack(dgates[::-1], dim=1), queries[1:-1].movedim(0, 1)
     dweight = dgates[:, 1:].flatten(0, 1).mT @ states.flatten(0, 1)
     return dmemory, alphas[..., :-1] @ dgates, dquery, dweight, torch.zeros_like(mask)

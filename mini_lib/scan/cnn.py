@@ -1,10 +1,4 @@
-"""A convolutional sequence-to-sequence network (Dessì and Baroni 2019; Gehring et al. 2017).
-
-The form is `fconv` of fairseq 0.6.0, with which the numbers of Table 1 were made.
-
-Symbols: k_j is the key of word j, x_i the decoder's vector of step i, q_i its query, alpha_ij its attention weight
-on word j. B commands, T words, L steps, D features.
-"""
+"""A convolutional sequence-to-sequence network (Dessì and Baroni 2019; Gehring et al. 2017), fairseq's `fconv`."""
 
 import math
 
@@ -21,6 +15,7 @@ from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, appl
 
 PLACES = 1024  # rows of each table of positions
 HALF = math.sqrt(0.5)  # keeps the variance of a sum of two
+Encoded = tuple[Float[Tensor, "B W D"], Float[Tensor, "B W D"], Bool[Tensor, "B W"]]
 
 
 class Normed(nn.Module):
@@ -42,18 +37,17 @@ class Normed(nn.Module):
 
 
 class Layer(nn.Module):
-    """Convolution and gated linear unit, with attention to the encoder if `attends`."""
+    """Convolution and gated linear unit over windows that start `before` steps earlier; in the decoder attention."""
 
-    def __init__(self, dim: int, kernel: int, dropout: float, attends: bool):
+    def __init__(self, dim: int, kernel: int, dropout: float, decodes: bool):
         super().__init__()
-        self.kernel = int(kernel)
+        self.kernel, self.before = int(kernel), int(kernel - 1) // (1 if decodes else 2)
         self.convolution = Normed(kernel * dim, 2 * dim, 4 * (1 - dropout))
-        self.query = Normed(dim, dim) if attends else None
-        self.result = Normed(dim, dim) if attends else None
+        self.query, self.result = (Normed(dim, dim), Normed(dim, dim)) if decodes else (None, None)
 
-    def convolve(self, x: Float[Tensor, "B T D"], before: int) -> Float[Tensor, "B T D"]:
-        """GLU over a window that starts `before` steps earlier."""
-        padded = F.pad(x, (0, 0, before, self.kernel - 1 - before))
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """The convolution of dropout(x)."""
+        padded = F.pad(x, (0, 0, self.before, self.kernel - 1 - self.before))
         windows = torch.cat([padded[:, k : k + x.shape[1]] for k in range(self.kernel)], dim=-1)
         return F.glu(self.convolution(windows), dim=-1)
 
@@ -61,18 +55,10 @@ class Layer(nn.Module):
 class CNN(Module):
     """Stacked gated convolutions encode, causal ones with attention in every layer decode.
 
-    Called like `SyntacticAttention`. Encoder: x = dropout(word + position) goes through a linear layer; in each
-    layer, x <- (glu(conv(dropout(x))) + x) sqrt(1/2), windows centered; a linear layer gives the keys k_j. Values
-    are (k_j + the input embedding) sqrt(1/2). The gradient of k is divided by twice the number of attention layers.
-
-    Decoder, over <EOS> y_1 ... y_{L-1}: the same with windows that end at their own position, and between unit and
-    residual the attention q_i = (W x_i + the target embedding) sqrt(1/2), alpha_ij = softmax_j q_i . k_j,
-    x_i <- (W (sqrt(n) sum_j alpha_ij value_j) + x_i) sqrt(1/2), n being the number of words. Then a linear layer,
-    dropout, and the layer of the logits.
-
-    Words lose their <SOS>. `dim` is D, `kernel` the positions in a window (of an even window one more lies to the
-    right), `layers` those of the encoder and those of the decoder. Dropout is on embeddings, before each convolution
-    and before the logits.
+    Called like `SyntacticAttention`. Windows of the encoder are centered, those of the decoder end at their own
+    position, and it reads <EOS> and the actions before. `dim` is D, the features of everything, `kernel` the
+    positions in a window, `layers` those of the encoder and those of the decoder. Dropout is on embeddings, before
+    each convolution and before the logits.
 
     Example:
         >>> from mini_lib.scan import CNN, encode
@@ -96,8 +82,8 @@ class CNN(Module):
         self.vocabulary, self.dim, self.dropout = (words, actions), dim, check_dropout(dropout)
         self.word, self.action = _embedding(words, dim), _embedding(actions, dim)
         self.word_place, self.action_place = _embedding(PLACES, dim), _embedding(PLACES, dim)
-        self.encoder = nn.ModuleList(Layer(dim, kernel, dropout, attends=False) for _ in range(layers))
-        self.decoder = nn.ModuleList(Layer(dim, kernel, dropout, attends=True) for _ in range(layers))
+        self.encoder = nn.ModuleList(Layer(dim, kernel, dropout, decodes=False) for _ in range(layers))
+        self.decoder = nn.ModuleList(Layer(dim, kernel, dropout, decodes=True) for _ in range(layers))
         self.encoder_first, self.encoder_last = Normed(dim, dim, 1 - dropout), Normed(dim, dim)
         self.decoder_first, self.decoder_last = Normed(dim, dim, 1 - dropout), Normed(dim, dim)
         self.logits = Normed(dim, actions, 1 - dropout)
@@ -107,7 +93,7 @@ class CNN(Module):
         check_batch(self, words, lengths, actions)
         noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
         last = F.pad(actions[:, :-1], (1, 0), value=tasks.END)
-        return self.decode(last, *self.encode(words, lengths, noise), noise)
+        return self.decode(last, self.encode(words, lengths, noise), noise)
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
@@ -116,43 +102,31 @@ class CNN(Module):
         encoded = self.encode(words, lengths, {})
         actions = torch.full_like(words[:, :1], tasks.END)
         for _ in range(steps):
-            now = self.decode(actions, *encoded, {})[:, -1:].argmax(dim=-1)
+            now = self.decode(actions, encoded, {})[:, -1:].argmax(dim=-1)
             actions = torch.cat([actions, now], dim=1)
         return actions[:, 1:]
 
-    def encode(
-        self, words: Words, lengths: Lengths, noise: Noise
-    ) -> tuple[Float[Tensor, "B W D"], Float[Tensor, "B W D"], Bool[Tensor, "B W"]]:
+    def encode(self, words: Words, lengths: Lengths, noise: Noise) -> Encoded:
         """Keys and values of the W = T - 1 positions after <SOS>, and which of them are words."""
         noise = {name: mask[:, 1:] for name, mask in noise.items()}
         words = words[:, 1:]
         inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None] - 1
-        embedded = self.word(words) + self.word_place.weight[: words.shape[1]]
-        embedded = apply_mask(embedded, noise, "words")
+        embedded = apply_mask(self.word(words) + self.word_place.weight[: words.shape[1]], noise, "words")
         x = self.encoder_first(embedded)
         for number, layer in enumerate(self.encoder):
             dropped = apply_mask(x * inside[..., None], noise, f"encoder_{number}")
-            x = (layer.convolve(dropped, before=(layer.kernel - 1) // 2) + x) * HALF  # [B, W, D]
-        keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))
+            x = (layer(dropped) + x) * HALF  # [B, W, D]
+        keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))  # k_j [B, W, D]
         return keys, (keys + embedded) * HALF, inside
 
-    def decode(
-        self,
-        last: Actions,
-        keys: Float[Tensor, "B W D"],
-        values: Float[Tensor, "B W D"],
-        inside: Bool[Tensor, "B W"],
-        noise: Noise,
-    ) -> Logits:
+    def decode(self, last: Actions, encoded: Encoded, noise: Noise) -> Logits:
         """The logits after each of these last actions."""
-        embedded = self.action(last) + self.action_place.weight[: last.shape[1]]
-        embedded = apply_mask(embedded, noise, "actions")
+        keys, values, inside = encoded
+        embedded = apply_mask(self.action(last) + self.action_place.weight[: last.shape[1]], noise, "actions")
         root = inside.sum(dim=1)[:, None, None].to(keys.dtype).sqrt()
         x = self.decoder_first(embedded)
         for number, layer in enumerate(self.decoder):
-            new = layer.convolve(
-                apply_mask(x, noise, f"decoder_{number}"), before=layer.kernel - 1
-            )  # [B, L, D]
+            new = layer(apply_mask(x, noise, f"decoder_{number}"))  # [B, L, D]
             query = (layer.query(new) + embedded) * HALF  # q_i [B, L, D]
             scores = (query @ keys.mT).masked_fill(~inside[:, None], -torch.inf)  # [B, L, W]
             attention = scores.softmax(dim=-1)  # alpha_ij [B, L, W]
@@ -160,7 +134,7 @@ class CNN(Module):
             x = (new + x) * HALF
         return self.logits(apply_mask(self.decoder_last(x), noise, "output"))
 
-    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of embeddings, of each layer's input, and of the features of the logits."""
         layers = range(len(self.decoder))
         places = dict.fromkeys(["words", *(f"encoder_{number}" for number in layers)], words)

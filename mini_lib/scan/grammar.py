@@ -27,10 +27,10 @@ PHRASE = re.compile(rf"(?:({_U})|({_U}|turn)(?: (opposite|around))? ({_DIRECTION
 class Phrase:
     """One S of the grammar."""
 
-    verb: str  #: a verb, or "turn".
-    manner: str = ""  #: "", "opposite" or "around".
-    direction: str = ""  #: "", "left" or "right"; never empty after "turn" or with a manner.
-    times: str = ""  #: "", "twice" or "thrice".
+    verb: str  #: or "turn".
+    manner: str = ""
+    direction: str = ""
+    times: str = ""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verb, self.manner, self.direction, self.times)))
@@ -42,48 +42,28 @@ class Phrase:
         return str(Phrase(verb, self.manner, "D" if self.direction else "", self.times))
 
 
-@dataclass(frozen=True)
-class Command:
-    """A parsed command: one phrase, or two with a conjunction between them."""
-
-    first: Phrase
-    conjunction: str = ""
-    second: Phrase | None = None
-
-    def __str__(self) -> str:
-        return " ".join(str(part) for part in (self.first, self.conjunction, self.second) if part)
-
-    @property
-    def phrases(self) -> tuple[Phrase, ...]:
-        """The one or two phrases, in the order of the command."""
-        return (self.first,) if self.second is None else (self.first, self.second)
-
-
 class Step(NamedTuple):
-    """One action, and the position of the word whose meaning it is."""
+    """An action such as "JUMP", and the position of the word whose meaning it is, from 0."""
 
-    action: str  #: such as "JUMP".
-    word: int  #: position in the command, from 0.
+    action: str
+    word: int
 
 
-def parse(command: str) -> Command:
-    """Parse a command; UsageError names the word or the phrase that is not in the grammar."""
+def parse(command: str) -> tuple[tuple[Phrase, ...], str]:
+    """The one or two phrases of a command, and the conjunction between them or ""."""
     if not isinstance(command, str):
         raise UsageError(f"a command is a string, such as 'jump twice'; got {type(command).__name__}")
     words = command.split()
     check_names("word", words, (*WORDS, NEW_VERB) if NEW_VERB in words else WORDS)
     at = next((place for place, word in enumerate(words) if word in CONJUNCTIONS), len(words))
     first = _phrase(words[:at])
-    return Command(first) if at == len(words) else Command(first, words[at], _phrase(words[at + 1 :]))
+    return ((first,), "") if at == len(words) else ((first, _phrase(words[at + 1 :])), words[at])
 
 
 def _phrase(words: list[str]) -> Phrase:
     match = PHRASE.fullmatch(" ".join(words))
     if match is None:
-        raise UsageError(
-            f"{' '.join(words)!r} is not a phrase of SCAN: a verb, or a verb or 'turn' with [opposite | around] "
-            "left | right; then [twice | thrice]. 'and' or 'after' joins two phrases"
-        )
+        raise UsageError(f"{' '.join(words)!r} is not a phrase of SCAN, such as 'jump around left twice'")
     alone, verb, manner, direction, times = (part or "" for part in match.groups())
     return Phrase(alone or verb, manner, direction, times)
 
@@ -100,10 +80,10 @@ def interpret(command: str) -> list[str]:
 
 def derive(command: str) -> list[Step]:
     """Return the actions of a command, each with its source word: a verb, left or right."""
-    parsed = parse(command)
-    starts = [0, len(str(parsed.first).split()) + 1]
-    parts = [_meaning(phrase, start) for phrase, start in zip(parsed.phrases, starts, strict=False)]
-    return [step for part in (parts[::-1] if parsed.conjunction == "after" else parts) for step in part]
+    found, conjunction = parse(command)
+    starts = [0, len(str(found[0]).split()) + 1]
+    parts = [_meaning(phrase, start) for phrase, start in zip(found, starts, strict=False)]
+    return [step for part in (parts[::-1] if conjunction == "after" else parts) for step in part]
 
 
 def _meaning(phrase: Phrase, start: int) -> list[Step]:

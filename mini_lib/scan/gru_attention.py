@@ -1,13 +1,4 @@
-"""Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018).
-
-Details are those of the code released with that paper.
-
-Symbols: m_j is what the encoder makes of word j, h_i the decoder's state after step i, alpha_ij its attention weight
-on word j, c_i its context, y_i the embedding of action i. B commands, T words, L steps, H units, E features of an
-action.
-"""
-
-from typing import NamedTuple
+"""Gated recurrent units with attention, with and without the last action as input (Bastings et al. 2018)."""
 
 import torch
 from jaxtyping import Float
@@ -27,14 +18,11 @@ class GRUCell(nn.Module):
 
     r, z = sigma(W x + b + U h + d), n = tanh(W_n x + b_n + r (U_n h + d_n)), h' = (1 - z) n + z h.
 
-    Rows are in the order r, z, n of `torch.nn.GRUCell`, and weights are drawn as there, uniform up to 1 / sqrt(H).
-    With `copies`, that many units run side by side, and parameters and arguments have a first axis for them. A bias
-    has an axis of length 1 for the batch.
+    Rows and first weights are those of `torch.nn.GRUCell`; `side=(2,)` makes two of them, side by side.
     """
 
-    def __init__(self, inputs: int, hidden: int, copies: int | None = None):
+    def __init__(self, inputs: int, hidden: int, side: tuple[int, ...] = ()):
         super().__init__()
-        side = () if copies is None else (copies,)
         self.weight_ih = nn.Parameter(torch.empty(*side, 3 * hidden, inputs))
         self.weight_hh = nn.Parameter(torch.empty(*side, 3 * hidden, hidden))
         self.bias_ih = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
@@ -54,25 +42,20 @@ class GRUCell(nn.Module):
         return new + update * (h - new)
 
 
-class EncodedWords(NamedTuple):
-    """A batch of commands after the encoder."""
-
-    memory: Tensor  #: m_j: both directions' states at each of the W = T - 1 words after <SOS>. [B, W, 2H]
-    keys: Tensor  #: W_m m_j, of the attention. [B, W, H]
-    inside: Tensor  #: which positions are words. [B, W]
+Encoded = tuple[
+    Tensor, Tensor, Tensor
+]  # m_j [B, W, 2H] of W = T - 1 words, W_m m_j [B, W, H], which are words
 
 
 class GRUAttention(Module):
     """A bidirectional GRU encodes, a GRU with additive attention decodes; called like `SyntacticAttention`.
 
-    Encoder: one layer, H units per direction, over the words without <SOS>; dropout on the embeddings. The decoder
-    starts at h_0 = tanh(W [last forward state; last backward state] + b). Step i attends with the state before it:
-    e_ij = v . tanh(W_q h_{i-1} + W_m m_j), alpha_i = softmax_j e_ij over the words, c_i = sum_j alpha_ij m_j. Then
-    h_i = GRU([y_{i-1}; c_i], h_{i-1}) and logits_i = V U dropout([y_{i-1}; h_i; c_i]), all three without bias, with
-    y the embedding of the last action, and zeros for y_0.
+    The encoder makes m_j of the words without <SOS>; h_0 = tanh(W [last forward state; last backward state] + b).
+    Step i attends with the state before it: e_ij = v . tanh(W_q h_{i-1} + W_m m_j), alpha_i = softmax_j e_ij,
+    c_i = sum_j alpha_ij m_j, h_i = GRU([y_{i-1}; c_i], h_{i-1}), logits_i = V U dropout([y_{i-1}; h_i; c_i]).
 
-    `embedding` is E, the features of a word and of an action, `hidden` is H. `dependency=False` is "- dep": no y
-    anywhere, so the decoder sees contexts only.
+    `embedding` is E, the features of a word and of y, the embedding of an action; `hidden` is H.
+    `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only.
 
     Example:
         >>> from mini_lib.scan import GRUAttention, encode
@@ -97,7 +80,7 @@ class GRUAttention(Module):
         given = embedding if dependency else 0
         self.word = nn.Embedding(words, embedding)
         self.action = nn.Embedding(actions, embedding) if dependency else None
-        self.encoder = GRUCell(embedding, hidden, copies=2)
+        self.encoder = GRUCell(embedding, hidden, side=(2,))
         self.bridge = nn.Linear(2 * hidden, hidden)
         self.query = nn.Linear(hidden, hidden, bias=False)
         self.key = nn.Linear(2 * hidden, hidden, bias=False)
@@ -111,28 +94,27 @@ class GRUAttention(Module):
         check_batch(self, words, lengths, actions)
         noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
         encoded, state = self.encode(words, lengths, noise)  # h_0 [B, H]
-        last, states, contexts = self._last_actions(actions), [], []  # y_{i-1} [B, L, E]
-        for step in range(actions.shape[1]):
-            state, context = self.step(encoded, last[:, step], state)  # h_i [B, H] and c_i [B, 2H]
-            states.append(state)
-            contexts.append(context)
-        return self._read_out(last, torch.stack(states, dim=1), torch.stack(contexts, dim=1), noise)
+        last, features = self._last_actions(actions), []  # y_{i-1} [B, L, E]
+        for each in last.unbind(dim=1):
+            state, context = self.step(encoded, each, state)  # h_i [B, H] and c_i [B, 2H]
+            features.append(torch.cat([each, state, context], dim=-1))
+        features = apply_mask(torch.stack(features, dim=1), noise, "output")
+        return self.logits(self.before_logits(features))
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
         """The most probable actions, with the network's own last ones as input, but not in "- dep"."""
         check_batch(self, words, lengths, steps=steps)
         encoded, state = self.encode(words, lengths, {})
-        last, predicted = self._last_actions(words[:, :1]), []
+        last, predicted = self._last_actions(words[:, :1])[:, 0], []
         for _ in range(steps):
-            state, context = self.step(encoded, last[:, 0], state)
-            predicted.append(self._read_out(last, state[:, None], context[:, None], {}).argmax(dim=-1))
+            state, context = self.step(encoded, last, state)
+            features = self.before_logits(torch.cat([last, state, context], dim=-1))
+            predicted.append(self.logits(features).argmax(dim=-1))
             last = last if self.action is None else self.action(predicted[-1])
-        return torch.cat(predicted, dim=1)
+        return torch.stack(predicted, dim=1)
 
-    def encode(
-        self, words: Words, lengths: Lengths, noise: Noise
-    ) -> tuple[EncodedWords, Float[Tensor, "B H"]]:
+    def encode(self, words: Words, lengths: Lengths, noise: Noise) -> tuple[Encoded, Float[Tensor, "B H"]]:
         """What the decoder attends to, and its first state."""
         x = apply_mask(self.word(words), noise, "words")[:, 1:]  # without <SOS>
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
@@ -140,7 +122,7 @@ class GRUAttention(Module):
         memory, (last,) = both_directions(
             x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell.step(gates, h),), (zeros,)
         )
-        return EncodedWords(memory, self.key(memory), inside), torch.tanh(self.bridge(last))
+        return (memory, self.key(memory), inside), torch.tanh(self.bridge(last))
 
     def _last_actions(self, actions: Actions) -> Float[Tensor, "B L E"]:
         """y_{i-1} of each step: zeros, then the embeddings of all actions but the last. E is 0 in "- dep"."""
@@ -149,24 +131,19 @@ class GRUAttention(Module):
         return F.pad(self.action(actions[:, :-1]), (0, 0, 1, 0))
 
     def step(
-        self, encoded: EncodedWords, last: Float[Tensor, "B E"], state: Float[Tensor, "B H"]
+        self, encoded: Encoded, last: Float[Tensor, "B E"], state: Float[Tensor, "B H"]
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B K"]]:
         """The next state of the decoder, and the context that led to it."""
-        energies = self.energy(torch.tanh(self.query(state)[:, None] + encoded.keys))[..., 0]  # e_ij [B, W]
-        attention = energies.masked_fill(~encoded.inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
-        context = (attention[:, None] @ encoded.memory.to(attention.dtype))[:, 0]  # c_i [B, 2H]
+        memory, keys, inside = encoded
+        energies = self.energy(torch.tanh(self.query(state)[:, None] + keys))[..., 0]  # e_ij [B, W]
+        attention = energies.masked_fill(~inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
+        context = (attention[:, None] @ memory.to(attention.dtype))[:, 0]  # c_i [B, 2H]
         return self.decoder(torch.cat([last, context], dim=-1), state), context
 
-    def _read_out(self, last: Tensor, states: Tensor, contexts: Tensor, noise: Noise) -> Logits:
-        features = apply_mask(torch.cat([last, states, contexts], dim=-1), noise, "output")
-        return self.logits(self.before_logits(features))
-
-    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of the words' embeddings, and of the features of the logits."""
-        sizes = {
-            "words": (batch, words, self.word.embedding_dim),
-            "output": (batch, steps, self.before_logits.in_features),
-        }
+        embedding, features = self.word.embedding_dim, self.before_logits.in_features
+        sizes = {"words": (batch, words, embedding), "output": (batch, steps, features)}
         return dropout_masks(sizes, self.dropout, generator)
 
 

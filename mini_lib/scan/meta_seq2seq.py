@@ -10,29 +10,29 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import check_positive_int
-from mini_lib.layers import LSTMCell, attention, check_dropout, dropout_masks
-from mini_lib.module import Module, Noise, noise_or_draw
+from mini_lib.layers import LSTMCell, attention, check_dropout
+from mini_lib.module import Module
 from mini_lib.scan.recurrent import BiLSTM
-from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples, apply_mask, check_batch
+from mini_lib.scan.tasks import ACTION_COUNT, NO_ACTION, WORD_COUNT, Examples, check_batch
 
-State = tuple[Tensor, Tensor]
+States = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]  # (h, c) of both layers of the decoder
 
 
 class Encoder(nn.Module):
     """Embedding and two bidirectional LSTMs; the directions of the second are summed."""
 
-    def __init__(self, symbols: int, size: int):
+    def __init__(self, symbols: int, size: int, dropout: float):
         super().__init__()
-        self.symbol = nn.Embedding(symbols, size)
+        self.symbol, self.dropout = nn.Embedding(symbols, size), nn.Dropout(dropout)
         self.lower, self.upper = BiLSTM(size, size), BiLSTM(2 * size, size)
 
     def forward(
-        self, symbols: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], noise: Noise, name: str
+        self, symbols: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-        """The states at each symbol, and the sum of both directions' last ones; `name` is that of the masks."""
-        x = apply_mask(self.symbol(symbols), noise, name)
+        """The states at each symbol, and the sum of both directions' last ones."""
+        x = self.dropout(self.symbol(symbols))
         forwards, backwards, _ = self.lower(x, x, lengths)
-        x = apply_mask(torch.cat([forwards, backwards], dim=-1), noise, f"{name}_between")
+        x = self.dropout(torch.cat([forwards, backwards], dim=-1))
         forwards, backwards, last = self.upper(x, x, lengths)
         return forwards + backwards, last.unflatten(-1, (2, -1)).sum(dim=1)
 
@@ -46,8 +46,8 @@ class MetaSeq2Seq(Module):
     start with h = c = c_T of the query's last word and read the action before (<SOS> first). The upper one's states
     h_i attend to c_t in the same way, and logits_i = V tanh(U [h_i; the result] + d) + e.
 
-    Dropout is on embeddings and between LSTM layers. `size` is H, of all embeddings and states. Words lose their
-    <SOS>. Padding gets no attention, unlike in the released decoder.
+    `size` is H, of all embeddings and states; dropout is on embeddings and between LSTM layers.
+    Padding gets no attention, unlike in the released decoder.
 
     Example:
         >>> from mini_lib.scan import MetaSeq2Seq, cnn, encode
@@ -64,87 +64,58 @@ class MetaSeq2Seq(Module):
     ):
         super().__init__()
         check_positive_int(size=size, words=words, actions=actions)
-        self.vocabulary, self.size, self.dropout = (words, actions), size, check_dropout(dropout)
-        self.commands, self.answers = Encoder(words, size), Encoder(actions, size)
+        self.vocabulary, self.dropout = (words, actions), nn.Dropout(check_dropout(dropout))
+        self.commands, self.answers = Encoder(words, size, dropout), Encoder(actions, size, dropout)
         self.context = nn.Linear(2 * size, size)
         self.action = nn.Embedding(actions, size)
         self.decoder = nn.ModuleList(LSTMCell(size, size, init="uniform") for _ in range(2))
         self.joined = nn.Linear(2 * size, size)
         self.logits = nn.Linear(size, actions)
 
-    def forward(
-        self, support: Examples, query: Examples, noise: Noise | None = None
-    ) -> Float[Tensor, "Q L A"]:
+    def forward(self, support: Examples, query: Examples) -> Float[Tensor, "Q L A"]:
         """The logits of each query's actions, with the right actions before them as input."""
         check_batch(self, *support.tensors)
         check_batch(self, *query.tensors)
-        steps = query.actions.shape[1]
-        words = max(support.words.shape[1], query.words.shape[1])
-        sizes = len(support), len(query), words, max(support.actions.shape[1], steps)
-        noise = noise_or_draw(self, noise, query.words.device, *sizes)
-        contexts, padding, state = self.encode(support, query, noise)
+        contexts, bias, states = self.encode(support, query)
         last = F.pad(query.actions[:, :-1], (1, 0), value=NO_ACTION)  # the same id as <SOS>
-        x = apply_mask(self.action(last), noise, "actions")  # [Q, L, H]
-        states, hidden = (state, state), []
-        for step in range(steps):
-            mask = noise["actions_between"][:, step].to(x.dtype) if "actions_between" in noise else 1.0
-            states = self._advance(x[:, step], states, mask)
-            hidden.append(states[1][0])  # h_i [Q, H]
-        return self._answer(torch.stack(hidden, dim=1), contexts, padding)
+        logits = []
+        for before in last.unbind(dim=1):
+            now, states = self.step(before, states, contexts, bias)
+            logits.append(now)
+        return torch.stack(logits, dim=1)
 
     @torch.no_grad()
     def predict(self, support: Examples, query: Examples, steps: int) -> Int[Tensor, "Q L"]:
         """The most probable actions, with the network's own actions before them as input."""
         check_batch(self, *support.tensors)
         check_batch(self, query.words, query.lengths, steps=steps)
-        contexts, padding, state = self.encode(support, query, {})
-        states, actions = (state, state), [torch.full_like(query.lengths, NO_ACTION)]
+        contexts, bias, states = self.encode(support, query)
+        actions = [torch.full_like(query.lengths, NO_ACTION)]
         for _ in range(steps):
-            states = self._advance(self.action(actions[-1]), states, 1.0)
-            logits = self._answer(states[1][0][:, None], contexts, padding)
-            actions.append(logits[:, 0].argmax(dim=-1))
+            logits, states = self.step(actions[-1], states, contexts, bias)
+            actions.append(logits.argmax(dim=-1))
         return torch.stack(actions[1:], dim=1)
 
     def encode(
-        self, support: Examples, query: Examples, noise: Noise
-    ) -> tuple[Float[Tensor, "Q W H"], Float[Tensor, "Q 1 W"], State]:
-        """The queries' contexts c_t, -inf where they belong to padding, and the decoder's first state."""
-        _, keys = self.commands(
-            support.words[:, 1:], support.lengths - 1, noise, "support_words"
-        )  # k_j [S, H]
-        counts = (support.actions != NO_ACTION).sum(dim=1)
-        _, values = self.answers(support.actions, counts, noise, "support_actions")  # v_j [S, H]
-        states, _ = self.commands(
-            query.words[:, 1:], query.lengths - 1, noise, "query_words"
-        )  # s_t [Q, W, H]
+        self, support: Examples, query: Examples
+    ) -> tuple[Float[Tensor, "Q W H"], Float[Tensor, "Q 1 W"], States]:
+        """The queries' contexts c_t, -inf where they belong to padding, and the decoder's first states."""
+        _, keys = self.commands(support.words[:, 1:], support.lengths - 1)  # k_j [S, H]
+        _, values = self.answers(support.actions, (support.actions != NO_ACTION).sum(dim=1))  # v_j [S, H]
+        states, _ = self.commands(query.words[:, 1:], query.lengths - 1)  # s_t [Q, W, H]
         retrieved = attention(states.flatten(0, 1), keys, values)[0].view_as(states)
         contexts = torch.tanh(self.context(torch.cat([states, retrieved], dim=-1)))  # c_t [Q, W, H]
-        last = contexts.gather(1, (query.lengths - 2)[:, None, None].expand(-1, 1, self.size))[:, 0]
+        last = contexts.gather(1, (query.lengths - 2)[:, None, None].expand(-1, 1, contexts.shape[2]))[:, 0]
         padding = torch.arange(contexts.shape[1], device=last.device) >= query.lengths[:, None] - 1
         bias = contexts.new_zeros(padding.shape).masked_fill(padding, -torch.inf)
-        return contexts, bias[:, None], (last, last)
+        return contexts, bias[:, None], ((last, last), (last, last))
 
-    def _advance(self, x: Tensor, states: tuple[State, State], mask: Tensor | float) -> tuple[State, State]:
-        """(h, c) of both layers after one more action, with a dropout mask [Q, H] between them."""
-        lower, upper = self.decoder
-        first = lower(x, states[0])
-        return first, upper(first[0] * mask, states[1])
-
-    def _answer(self, hidden: Float[Tensor, "Q L H"], contexts: Tensor, bias: Tensor) -> Tensor:
-        retrieved, _ = attention(hidden, contexts, contexts, bias)
-        return self.logits(torch.tanh(self.joined(torch.cat([hidden, retrieved], dim=-1))))
-
-    def draw_noise(
-        self, support: int, query: int, words: int, steps: int, generator: torch.Generator
-    ) -> Noise:
-        """Dropout masks, 0 or 1 / (1 - p), for commands of `words` words (<SOS> included) and `steps` actions."""
-        size, sizes = self.size, {}
-        encoded = {
-            "support_words": (support, words - 1),
-            "support_actions": (support, steps),
-            "query_words": (query, words - 1),
-        }
-        for name, shape in encoded.items():
-            sizes |= {name: (*shape, size), f"{name}_between": (*shape, 2 * size)}
-        sizes |= {"actions": (query, steps, size), "actions_between": (query, steps, size)}
-        return dropout_masks(sizes, self.dropout, generator)
+    def step(
+        self, before: Int[Tensor, "Q"], states: States, contexts: Tensor, bias: Tensor
+    ) -> tuple[Float[Tensor, "Q A"], States]:
+        """The logits after the action before, and the (h, c) of both layers."""
+        lower = self.decoder[0](self.dropout(self.action(before)), states[0])
+        upper = self.decoder[1](self.dropout(lower[0]), states[1])  # h_i, c [Q, H]
+        retrieved, _ = attention(upper[0][:, None], contexts, contexts, bias)
+        joined = torch.tanh(self.joined(torch.cat([upper[0], retrieved[:, 0]], dim=-1)))
+        return self.logits(joined), (lower, upper)

@@ -29,25 +29,22 @@ def examples_of(batch: Batch) -> Examples:
     return Examples(batch["words"], batch["lengths"], batch["actions"])
 
 
-# ------------------------------------------------------------------------------------------------ batches
-
-
 class Sampler(NamedTuple):
     """The examples of a run as `TrainingRun` takes them."""
 
-    examples: int  #: an epoch's.
-    batch_size: int  #: commands in a batch, B.
-    epoch: Callable[[int], Batch]  #: gives an epoch's examples in order.
-    constants: Batch  #: what every batch has besides.
-    max_commands: int = 0  #: where an example is a whole batch, the most commands that one holds; else 0.
-    #: there, how many the batch of an update holds; counted on the CPU.
+    examples: int
+    batch_size: int
+    epoch: Callable[[int], Batch]
+    constants: Batch
+    #: Where an example is a whole batch: the most commands in one, and how many the batch of an update holds.
+    max_commands: int = 0
     commands: Callable[[int], int] | None = None
 
 
-def _in_order(
+def _sampler(
     examples: Examples, count: int, batch_size: int, seed: int, order: Callable[[torch.Generator], Tensor]
 ) -> Sampler:
-    """An epoch of `count` examples, in the order that is drawn for its number."""
+    """Epochs of `count` examples, each in the order that is drawn for its number."""
 
     def epoch(number: int) -> Batch:
         return batch_of(examples[order(torch_rng(seed, "order", number))])
@@ -58,35 +55,33 @@ def _in_order(
 def shuffled(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """All training examples, in a random order every epoch."""
     count = len(examples)
-    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
+    return _sampler(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
 
 
 def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """All training examples in batches of similar length, the batches in a random order (a smaller one last)."""
-    count = len(examples)
-    whole = count // batch_size
+    count, whole = len(examples), len(examples) // batch_size * batch_size
 
     def order(rng: torch.Generator) -> Tensor:
         mixed = torch.randperm(count, generator=rng)
         mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
-        batches = mixed[: whole * batch_size].view(whole, batch_size)
-        batches = batches[torch.randperm(whole, generator=rng)]
-        return torch.cat([batches.flatten(), mixed[whole * batch_size :]])
+        batches = mixed[:whole].view(-1, batch_size)
+        batches = batches[torch.randperm(len(batches), generator=rng)]
+        return torch.cat([batches.flatten(), mixed[whole:]])
 
-    return _in_order(examples, count, batch_size, seed, order)
+    return _sampler(examples, count, batch_size, seed, order)
 
 
 def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
     count, n = UPDATES * batch_size, len(examples)
-    return _in_order(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
+    return _sampler(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
 
 
 def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
-    """`LINES` examples drawn with replacement, in batches of similar length of at most that many tokens.
+    """`LINES` examples drawn with replacement, the same for all seeds, in batches of at most that many tokens.
 
-    All runs share the same lines; the seed shuffles the batches. An example of the `TrainingRun` is a whole batch: a
-    row of indices of examples, filled up with -1. The examples themselves are constants.
+    An example of the `TrainingRun` is a whole batch: a row of indices of examples, filled up with -1.
     """
     order = torch.randint(len(examples), (LINES,), generator=torch_rng(0, "lines"))
     steps = (examples.actions != NO_ACTION).sum(dim=1)
@@ -117,20 +112,13 @@ def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
 
 
 def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Batch) -> Batch:
-    """The network's random tensors of one update, at the size of the longest command.
-
-    Where an example is a whole batch, masks are drawn for the commands that it holds; the others get zeros.
-    """
+    """The network's random tensors of one update, at the size of the longest command."""
     rng = torch_rng(seed, "noise", update, device=next(iter(batch.values())).device)
     if sampler.commands is None:
         return model.draw_noise(len(batch["lengths"]), MAX_WORDS, MAX_ACTIONS, rng)
     count = sampler.commands(update)
-    masks = model.draw_noise(count, MAX_WORDS, MAX_ACTIONS, rng)
-    missing = sampler.max_commands - count
+    masks, missing = model.draw_noise(count, MAX_WORDS, MAX_ACTIONS, rng), sampler.max_commands - count
     return {name: F.pad(mask, (0, 0, 0, 0, 0, missing))[None] for name, mask in masks.items()}
-
-
-# ------------------------------------------------------------------------------------------------ savings on a CPU
 
 
 def trim(batch: Batch) -> Batch:
@@ -154,11 +142,8 @@ def longest_first(batch: Batch) -> Batch:
     return ordered | {"noise": noise, "steps": steps[::BLOCK].tolist()}
 
 
-# ------------------------------------------------------------------------------------------------ losses
-
-
 def score(logits: Tensor, actions: Tensor) -> Tensor:
-    """Percent of commands whose actions are all the most probable; rows without any action do not count."""
+    """Percent of commands right; rows without any action do not count."""
     asked = (actions != NO_ACTION).any(dim=1)
     return 100 * (exactly_right(logits.argmax(dim=-1), actions) & asked).sum() / asked.sum()
 
@@ -194,9 +179,6 @@ def li_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     logits = torch.cat(logits)
     penalty = model.penalty(examples.words, examples.lengths)
     return li.loss(logits, examples.actions) + penalty, score(logits, examples.actions)
-
-
-# ------------------------------------------------------------------------------------------------ recipes
 
 
 class Recipe(NamedTuple):

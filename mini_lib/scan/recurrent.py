@@ -27,11 +27,10 @@ class BiLSTM(nn.Module):
     def forward(
         self, forwards: Float[Tensor, "B T I"], backwards: Float[Tensor, "B T I"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T H"], Float[Tensor, "B H2"]]:
-        """Hidden states of both directions at each word, and the two final states side by side.
-
-        Each direction has an input of its own, usually the same. Values at padding are undefined.
-        """
-        back = reversal(lengths, forwards.shape[1])[..., None]
+        """Hidden states of both directions at each word, undefined at padding; both final states side by side."""
+        place = torch.arange(forwards.shape[1], device=lengths.device)
+        turned = lengths[:, None] - 1 - place  # each command reversed; padding stays
+        back = torch.where(turned >= 0, turned, place)[..., None]
         both = torch.stack([forwards, backwards.gather(1, back.expand(backwards.shape))])  # [2, B, T, I]
         bias = (self.bias_ih + self.bias_hh)[:, None]
         gates = torch.baddbmm(bias, both.flatten(1, 2), self.weight_ih.mT)  # [2, B T, 4H]
@@ -60,10 +59,9 @@ def both_directions(
     step: Callable[..., tuple[Tensor, ...]],
     state: tuple[Tensor, ...],
 ) -> tuple[Float[Tensor, "B T H2"], tuple[Tensor, ...]]:
-    """Run a cell of any kind forwards and backwards over the words x.
+    """Run `step(W x + b, *state)`, which returns the new state, h first, forwards and backwards over the words x.
 
-    `step(W x + b, *state)` returns the new state, h first; entries of the first state are [2, B, H]. Padding, which
-    is not `inside`, leaves a state as it is. Returns h of both directions at each word side by side, and so each
+    Entries of the first state are [2, B, H]. Returns h of both directions at each word side by side, and so each
     entry of the last state, [B, 2H].
     """
     both = torch.stack([x, x.flip(1)]).flatten(1, 2)
@@ -76,10 +74,3 @@ def both_directions(
     forwards, backwards = torch.stack(hidden, dim=2)
     memory = torch.cat([forwards, backwards.flip(1)], dim=-1)
     return memory, tuple(torch.cat([entry[0], entry[1]], dim=-1) for entry in state)
-
-
-def reversal(lengths: Int[Tensor, "B"], steps: int) -> Int[Tensor, "B T"]:
-    """Index of each step's word when every sequence is reversed within its length; padding stays."""
-    steps = torch.arange(steps, device=lengths.device)
-    turned = lengths[:, None] - 1 - steps
-    return torch.where(turned >= 0, turned, steps)

@@ -28,12 +28,7 @@ MODELS = {
     "cnn": CNN,
     "li": LiNetwork,
 }
-VALIDATIONS = {
-    "tail": 0.8,
-    "random": 0.8,
-    "random tenth": 0.9,
-    "none": 1.0,
-}  # the fraction that is trained on
+VALIDATIONS = {"tail": 0.8, "random": 0.8, "random tenth": 0.9, "none": 1.0}  # the part that is trained on
 
 
 @dataclass(frozen=True)
@@ -46,16 +41,13 @@ class Settings(RunSettings):
     split: str  #: of `tasks.get_split`.
     model: str  #: a key of `MODELS`.
     lr: float  #: learning rate.
-    #: passes over the training set; of `recipes.UPDATES` updates where batches are drawn with replacement.
-    epochs: int
+    epochs: int  #: passes over the training set, or `recipes.UPDATES` updates of drawn batches.
     batch_size: int  #: B, commands an update; for the CNN tokens, filled with as many commands as fit.
-    #: epochs after which validation and test accuracy are measured, besides the last.
-    checks: tuple[int, ...] | list[int] = ()
-    #: what part of the training file chooses the checkpoint: its last 20 % ("tail"), a "random" 20 %, a
-    #: "random tenth", or "none".
-    validation: str = "tail"
-    #: commands "generated" from the grammar, or the "released" files (only the paper's four splits).
-    source: str = "generated"
+    checks: tuple[int, ...] | list[int] = ()  #: epochs after which accuracy is measured, besides the last.
+    validation: str = (
+        "tail"  #: what part of the training file chooses the checkpoint, a key of `VALIDATIONS`.
+    )
+    source: str = "generated"  #: commands "generated" from the grammar, or "released" files.
     clip: float | None = None  #: the greatest norm of the gradient.
     options: dict = field(default_factory=dict)  #: of the network's constructor.
 
@@ -96,11 +88,9 @@ def paper_settings(split: str, model: str = "syntactic_attention", **changes) ->
 
 def tutorial_settings(**changes) -> Settings:
     """A small network that learns SCAN in about a minute on one core; its accuracy on jump depends on its seed."""
-    small = {"lr": 4e-3, "epochs": 5, "batch_size": 16, "validation": "none"}
-    options = {"syntax": 64, "semantics": 38} | changes.pop("options", {})
-    return Settings.make(
-        {"split": "add_jump", "model": "syntactic_attention", "options": options} | small, changes
-    )
+    plan = {"split": "add_jump", "model": "syntactic_attention", "lr": 4e-3, "epochs": 5, "batch_size": 16}
+    plan |= {"validation": "none", "options": {"syntax": 64, "semantics": 38} | changes.pop("options", {})}
+    return Settings.make(plan, changes)
 
 
 # Syntactic Attention: whole epochs until 200,000 iterations are passed, as the released code does, and a check every
@@ -125,15 +115,12 @@ SCHEDULES_OF_SPLITS = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ one run
-
-
 class Parts(NamedTuple):
-    """The examples of a run: for training, for choosing among its checkpoints, and for the test."""
+    """The examples of a run."""
 
-    train: Examples  #: to learn from.
-    validation: Examples | None  #: to choose among checkpoints, or None.
-    test: Examples  #: for the test.
+    train: Examples
+    validation: Examples | None  #: to choose among checkpoints.
+    test: Examples
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
@@ -170,12 +157,9 @@ def build(settings: Settings, seed: int) -> TrainingRun:
 
 def make_parts(settings: Settings, seed: int) -> Parts:
     """Training, validation and test examples of a run."""
+    train, test = get_split(settings.split)
     if settings.source == "released":
-        train, test = (
-            [command for command, _ in scan_lines(settings.split, part)] for part in ("train", "test")
-        )
-    else:
-        train, test = get_split(settings.split)
+        train, test = ([text for text, _ in scan_lines(settings.split, part)] for part in ("train", "test"))
     examples, kept = encode(train), int(VALIDATIONS[settings.validation] * len(train))
     if settings.validation == "none":
         return Parts(examples, None, encode(test))
@@ -189,17 +173,14 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
 
-# ------------------------------------------------------------------------------------------------ evaluation
-
-
 def answers(model: nn.Module, examples: Examples) -> Int[Tensor, "N L"]:
     """The network's actions for every command, for as many steps as are right; on the CPU."""
     device = next(model.parameters()).device
     predicted = torch.full_like(examples.actions, NO_ACTION)
     for part in examples.length_buckets():
-        words, lengths, actions = examples[part].trimmed().tensors
+        words, lengths, actions = examples[part].trimmed().to(device).tensors
         steps = actions.shape[1]
-        predicted[part, :steps] = model.predict(words.to(device), lengths.to(device), steps).cpu()
+        predicted[part, :steps] = model.predict(words, lengths, steps).cpu()
     return predicted
 
 
@@ -218,11 +199,6 @@ def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
 
 def best_and_last(checks: list[dict]) -> dict[str, float]:
     """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
-    last = checks[-1]
     best = max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))
-    return {
-        "test_accuracy": best["test_accuracy"],
-        "last_test_accuracy": last["test_accuracy"],
-        "best_epoch": best["epoch"],
-        **{name: best[name] for name in ("validation_accuracy",) if name in best},
-    }
+    accuracies = {name: value for name, value in best.items() if name != "epoch"}
+    return accuracies | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": best["epoch"]}

@@ -1,8 +1,6 @@
 """Syntactic Attention: one stream decides where to attend, the other what to output (Russin et al. 2020, "Model").
 
-Symbols: x_j is word j of a command, m_j its meaning, h_j its role; s_i is the query of step i, alpha_ij its
-attention weight on word j, d_i the meaning that it retrieves. B commands, T words, N steps, A actions, M features of
-a meaning, K features of a role.
+B commands, T words, N steps, A actions, M features of a word's meaning, K features of its role.
 """
 
 from typing import NamedTuple
@@ -69,12 +67,9 @@ class SyntacticAttention(Module):
         >>> optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
-        >>> for _ in range(2):
-        ...     logits = network(words, lengths, actions)
-        ...     loss = torch.nn.functional.cross_entropy(logits.mT, actions)
-        ...     optimizer.zero_grad()
-        ...     loss.backward()
-        ...     optimizer.step()
+        >>> logits = network(words, lengths, actions)
+        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
+        >>> optimizer.step()
         >>> network.eval().predict(words, lengths, steps=6).shape
         torch.Size([4, 6])
         >>> network.trace(words, lengths, steps=6).attention.shape
@@ -166,20 +161,18 @@ class SyntacticAttention(Module):
         left = F.pad(before[:, :-1], (0, 0, 1, 0))  # zeros at the first word
         right = F.pad(after[:, 1:], (0, 0, 0, 1))
         if self.at_ends == "neighbour":
-            right = right.masked_fill(is_last, 0)
+            return torch.cat([left, right.masked_fill(is_last, 0)], dim=-1)
         around = torch.cat([left, right], dim=-1)  # [B, T, 2H]  # Eq. 2
         if self.at_ends == "zero":
-            around = around.masked_fill(is_first | is_last, 0)
-        if self.at_ends == "learned":
-            around = torch.where(is_first, self.ends[0], torch.where(is_last, self.ends[1], around))
-        return around
+            return around.masked_fill(is_first | is_last, 0)
+        return torch.where(is_first, self.ends[0], torch.where(is_last, self.ends[1], around))
 
     def attend(
         self, roles: Float[Tensor, "B T K"], query: Float[Tensor, "B K"], lengths: Lengths, steps: int
     ) -> Float[Tensor, "B N T"]:
         """Where to attend: alpha_ij of every step, from h_j and s_1."""
         padding = torch.arange(roles.shape[1], device=roles.device) >= lengths[:, None]  # [B, T]
-        if fast.applies(roles, query, self.decoder.weight_hh):
+        if steps > 1 and fast.applies(roles, query, self.decoder.weight_hh):
             return fast.attend(roles, query, self.decoder, padding, steps)
         s, state, alphas = query, self.decoder.initial_state(query), []
         for _ in range(steps):
@@ -204,7 +197,7 @@ class SyntacticAttention(Module):
             d = torch.cat([d, attention @ roles], dim=-1)
         return self.action(d)
 
-    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator) -> Noise:
+    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of both embeddings of a word, 0 or 1 / (1 - p)."""
         sizes = {"meaning": (batch, words, self.meaning.embedding_dim)}
         if self.word.weight.requires_grad:
@@ -213,9 +206,6 @@ class SyntacticAttention(Module):
 
 
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
-    """Cross-entropy, averaged over each command's actions and <EOS>, and then over commands.
-
-    So a larger batch is the average of the paper's batches of one: a long command does not outweigh a short one.
-    """
+    """Cross-entropy, averaged over each command's actions, then over commands: as the paper's batches of one."""
     each = F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="none").sum(dim=1)
     return (each / (actions != NO_ACTION).sum(dim=1)).mean()

@@ -5,6 +5,7 @@ stored. Ids of words and actions are those of the code that the authors released
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -44,15 +45,9 @@ Actions = Int[Tensor, "B L"]
 Logits = Float[Tensor, "B L A"]
 
 
-# ------------------------------------------------------------------------------------------------ examples
-
-
 @dataclass(frozen=True, eq=False)
 class Examples:
     """N commands and their actions as ids; a data set for `torch.utils.data.DataLoader`.
-
-    `examples[3]` is the tuple (words, length, actions) of one command, `examples[2:5]` or a tensor of indices
-    or booleans makes other `Examples`.
 
     Example:
         >>> words, lengths, actions = encode(["jump", "walk left twice"]).tensors
@@ -123,11 +118,8 @@ def decode(actions: Int[Tensor, " L"]) -> list[str]:
     numbers, names = torch.as_tensor(actions).tolist(), list(ACTION_IDS)
     if END in numbers:
         numbers = numbers[: numbers.index(END)]
-    for number in numbers:
-        if number not in range(len(names)):
-            raise UsageError(
-                f"{number} is no action; give the ids of one command, from 0 to {len(names) - 1}"
-            )
+    if not set(numbers) <= set(range(len(names))):
+        raise UsageError(f"actions have ids from 0 to {len(names) - 1}, got {numbers}")
     return [names[number] for number in numbers]
 
 
@@ -144,29 +136,25 @@ def check_batch(
 ) -> None:
     """UsageError unless these are words, lengths and actions of B commands, within the network's `vocabulary`.
 
-    Shapes and types are always checked. Values are read on a CPU, and on a GPU only where no gradient is recorded.
+    Values are read on a CPU, and on a GPU where no gradient is recorded, but not in compilation.
     """
     check_positive_int(steps=steps)
-    known_words, known_actions = network.vocabulary
-    given = {"words": (words, 2, 0, known_words - 1), "lengths": (lengths, 1, 2, 0)}
-    if actions is not None:
-        given["actions"] = (actions, 2, 0, known_actions - 1)
-    for name, (x, dims, *_) in given.items():
+    most_word, most_action = (count - 1 for count in network.vocabulary)
+    given = [("words", words, 2, 0, most_word), ("lengths", lengths, 1, 2, 0)]
+    given += [("actions", actions, 2, 0, most_action)] if actions is not None else []
+    readable = not torch.compiler.is_compiling()
+    for name, x, dims, least, most in given:
         if not isinstance(x, Tensor) or x.dtype != torch.int64 or x.dim() != dims or 0 in x.shape:
             got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            form = "[B]" if dims == 1 else "[B, T]" if name == "words" else "[B, L]"
-            raise UsageError(f"{name} have to be a tensor of torch.int64 {form}, got {got}; see `encode`")
+            raise UsageError(f"{name} have to be a tensor of torch.int64 with {dims} axes, got {got}")
         if len(x) != len(words):
             raise UsageError(f"words of {len(words)} commands and {name} of {len(x)}; give one batch")
-    reads = not torch.compiler.is_compiling() and (words.is_cpu or not torch.is_grad_enabled())
-    for name, (x, _, least, most) in given.items() if reads else ():
-        most = words.shape[1] if name == "lengths" else most
-        try:
-            found = [int(each) for each in x.aminmax()]
-        except RuntimeError:  # in a stack of networks values cannot be read
-            return
-        if found[0] < least or found[1] > most:
-            raise UsageError(f"{name} have to be from {least} to {most}, got {found[0]} to {found[1]}")
+        if readable and (x.is_cpu or not torch.is_grad_enabled()):
+            with suppress(RuntimeError):  # in a stack of networks values cannot be read
+                low, high = (int(each) for each in x.aminmax())
+                most = words.shape[1] if name == "lengths" else most
+                if low < least or high > most:
+                    raise UsageError(f"{name} have to be from {least} to {most}, got {low} to {high}")
 
 
 def apply_mask(x: Float[Tensor, "B T D"], noise: Noise, name: str) -> Float[Tensor, "B T D"]:
@@ -180,8 +168,8 @@ def apply_mask(x: Float[Tensor, "B T D"], noise: Noise, name: str) -> Float[Tens
 class Split(NamedTuple):
     """Training and test commands; a training command may be there many times."""
 
-    train: tuple[str, ...]  #: commands to learn from.
-    test: tuple[str, ...]  #: commands to be tested on.
+    train: tuple[str, ...]
+    test: tuple[str, ...]
 
 
 def action_count(command: str) -> int:

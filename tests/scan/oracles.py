@@ -229,7 +229,7 @@ def li_representation(p, name, words, noise):
     return [row + noise[name][j + 1] for j, row in enumerate(clean)]
 
 
-def li(p, words, actions, noise, swapped=True):
+def li(p, words, actions, noise):
     half = p["encoder_kernel"].shape[1] // 4
     primitives = li_representation(p, "primitive", words, noise)
     functions = li_representation(p, "function", words, noise)
@@ -241,9 +241,7 @@ def li(p, words, actions, noise, swapped=True):
             states[copy, j] = h
         last[copy] = h, c
     memory = [np.concatenate([states[0, j], states[1, j]]) for j in range(places)]
-    h, c = (np.concatenate([last[0][k], last[1][k]]) for k in (0, 1))
-    if swapped:
-        h, c = c, h
+    c, h = (np.concatenate([last[0][k], last[1][k]]) for k in (0, 1))  # exchanged
     attended, logits = np.zeros(2 * half), []
     for _ in range(len(actions)):
         given = np.concatenate([np.zeros(1), attended])
@@ -320,10 +318,9 @@ def cnn(p, words, actions, noise):
 # ----------------------------------------------------------------------------------------------------- Lake
 
 
-def meta_encode(p, name, symbols, noise, noise_name):
-    xs = [times(p[f"{name}.symbol.weight"][s], noise, noise_name, j) for j, s in enumerate(symbols)]
-    lower = zip(*bilstm(p, f"{name}.lower", xs, xs)[:2], strict=True)
-    xs = [times(np.concatenate(both), noise, f"{noise_name}_between", j) for j, both in enumerate(lower)]
+def meta_encode(p, name, symbols):
+    xs = [p[f"{name}.symbol.weight"][s] for s in symbols]
+    xs = [np.concatenate(both) for both in zip(*bilstm(p, f"{name}.lower", xs, xs)[:2], strict=True)]
     ahead, back, last = bilstm(p, f"{name}.upper", xs, xs)
     return [a + b for a, b in zip(ahead, back, strict=True)], sum(np.split(last, 2))
 
@@ -333,23 +330,20 @@ def look_up(query, keys, values):
     return sum(a * value for a, value in zip(alpha, values, strict=True))
 
 
-def meta(p, support, words, actions, noise, support_noise):
-    """`support`: pairs (words, actions), `support_noise`: the masks of each."""
-    keys, values = [], []
-    for (shown, answer), mask in zip(support, support_noise, strict=True):
-        keys.append(meta_encode(p, "commands", shown[1:], mask, "support_words")[1])
-        values.append(meta_encode(p, "answers", answer, mask, "support_actions")[1])
-    states, _ = meta_encode(p, "commands", words[1:], noise, "query_words")
+def meta(p, support, words, actions):
+    """`support`: pairs (words, actions)."""
+    keys = [meta_encode(p, "commands", shown[1:])[1] for shown, _ in support]
+    values = [meta_encode(p, "answers", answer)[1] for _, answer in support]
     contexts = []
-    for s in states:
+    for s in meta_encode(p, "commands", words[1:])[0]:
         both = np.concatenate([s, look_up(s, keys, values)])
         contexts.append(np.tanh(p["context.weight"] @ both + p["context.bias"]))
     layers, logits = [(contexts[-1], contexts[-1])] * 2, []
     for i in range(len(actions)):
-        x = times(p["action.weight"][actions[i - 1] if i else START], noise, "actions", i)
+        x = p["action.weight"][actions[i - 1] if i else START]
         layers[0] = lstm_cell(p, "decoder.0", x, *layers[0])
-        layers[1] = lstm_cell(p, "decoder.1", times(layers[0][0], noise, "actions_between", i), *layers[1])
+        layers[1] = lstm_cell(p, "decoder.1", layers[0][0], *layers[1])
         both = np.concatenate([layers[1][0], look_up(layers[1][0], contexts, contexts)])
         hidden = np.tanh(p["joined.weight"] @ both + p["joined.bias"])
         logits.append(p["logits.weight"] @ hidden + p["logits.bias"])
-    return (np.array(logits),)
+    return np.array(logits)

@@ -1,10 +1,9 @@
 """Off the CPU without a GPU: networks alone. Updates of all networks: see `tests/test_gpu_ready.py`."""
 
 import pytest
-import torch
 from other_device import OTHER, OtherDevice
 
-from mini_lib.scan import cnn, tasks
+from mini_lib.scan import cnn
 from mini_lib.scan.meta_seq2seq import MetaSeq2Seq
 from mini_lib.scan.tasks import encode
 from scan.networks import COMMANDS, NETWORKS
@@ -22,9 +21,7 @@ def test_an_episode_of_meta_seq2seq_stays_on_its_device():
     with OtherDevice():
         network = MetaSeq2Seq(size=6).to(OTHER)
         support, query = encode(COMMANDS[:3]).to(OTHER), encode(COMMANDS).to(OTHER)
-        drawn = network.draw_noise(3, 4, tasks.MAX_WORDS, tasks.MAX_ACTIONS, torch.Generator())
-        noise = {name: each.to(OTHER) for name, each in drawn.items()}
     with OtherDevice(waits=False):
-        cnn.loss(network(support, query, noise), query.actions).backward()
+        cnn.loss(network(support, query), query.actions).backward()
     with OtherDevice():
         assert {each.grad.device for each in network.parameters()} == {OTHER}

@@ -56,16 +56,16 @@ def test_schedules(model, per_epoch, factors):
 @pytest.mark.parametrize(
     ("model", "kind", "options"),
     [
-        ("syntactic_attention", "Adam", {"lr": 0.3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}),
-        ("li", "Adam", {"lr": 0.3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}),
-        ("gru_attention", "SGD", {"lr": 0.3, "momentum": 0, "weight_decay": 1e-8, "nesterov": False}),
-        ("cnn", "SGD", {"lr": 0.3, "momentum": 0.99, "weight_decay": 0, "nesterov": True}),
+        ("syntactic_attention", torch.optim.Adam, {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}),
+        ("li", torch.optim.Adam, {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}),
+        ("gru_attention", torch.optim.SGD, {"momentum": 0, "weight_decay": 1e-8, "nesterov": False}),
+        ("cnn", torch.optim.SGD, {"momentum": 0.99, "weight_decay": 0, "nesterov": True}),
     ],
 )
 def test_optimizers(model, kind, options):
     optimizer = RECIPES[model].optimizer([nn.Parameter(torch.zeros(1))], lr=0.3)
-    assert type(optimizer).__name__ == kind
-    assert {name: optimizer.defaults[name] for name in options} == options
+    assert isinstance(optimizer, kind)
+    assert optimizer.defaults.items() >= (options | {"lr": 0.3}).items()
 
 
 def test_bastings_hold_out_a_tenth_in_which_the_primitive_stands_once():

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mini_lib.layers import LSTMCell
 from mini_lib.scan import attention_fast as fast
-from mini_lib.scan.recurrent import BiLSTM, reversal
+from mini_lib.scan.recurrent import BiLSTM
 from mini_lib.scan.syntactic_attention import SyntacticAttention
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
@@ -105,20 +105,6 @@ def test_bidirectional_lstm_is_pytorchs_on_packed_sequences(lengths):
         torch.testing.assert_close(part, torch.stack([forward, reverse]), **CLOSE)
 
 
-def test_each_direction_reads_an_input_of_its_own():
-    ours, lengths = BiLSTM(4, 3), torch.tensor([5, 2])
-    one, other = leaf(2, 5, 4), leaf(2, 5, 4)
-    ahead, back, final = ours(one, other, lengths)
-    torch.testing.assert_close(ahead, ours(one, one, lengths)[0], **CLOSE)
-    torch.testing.assert_close(back, ours(other, other, lengths)[1], **CLOSE)
-    last = torch.stack([ahead[0, 4], ahead[1, 1]])
-    torch.testing.assert_close(final, torch.cat([last, back[:, 0]], dim=-1), **CLOSE)
-
-
-def test_reversal_turns_each_sequence_within_its_length():
-    assert reversal(torch.tensor([3, 1, 4]), 4).tolist() == [[2, 1, 0, 3], [0, 1, 2, 3], [3, 2, 1, 0]]
-
-
 def test_weights_start_uniform_up_to_one_over_the_root_of_the_width():
     for name, value in BiLSTM(30, 100).named_parameters():
         assert 0.095 < value.abs().max() <= 0.1, name
@@ -160,7 +146,7 @@ def test_attention_is_equations_4_to_6_step_by_step(steps, lengths, form):
     assert not ours[(mask < 0)[:, None].expand(ours.shape)].any()
 
 
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("steps", [2, 3])
 def test_the_fast_forms_have_second_derivatives(steps):
     h, query, _ = given((5, 2))
     cell, padding = LSTMCell(3, 3), torch.arange(5) >= torch.tensor([[5], [2]])
@@ -177,20 +163,3 @@ def test_the_fast_form_runs_where_it_applies_and_nowhere_else():
         assert not fast.applies(x)
     with torch.autograd.forward_ad.dual_level():
         assert not fast.applies(x, torch.autograd.forward_ad.make_dual(x, x))
-
-
-@pytest.mark.parametrize("steps", [1, 5])
-def test_attention_can_be_stacked(steps):
-    h, query, _ = given((5, 2, 4))
-    cell, lengths = LSTMCell(3, 3), torch.tensor([[5, 2, 4], [4, 5, 2]])
-    stacks = [torch.stack([each.detach(), each.detach().flip(0)]) for each in (h, query)]
-
-    def loss(h, query, lengths):
-        value = SyntacticAttention.attend(SimpleNamespace(decoder=cell), h, query, lengths, steps)
-        return (value * torch.linspace(-1, 2, value.numel()).view(value.shape)).sum()
-
-    stacked = torch.vmap(torch.func.grad(loss, argnums=(0, 1)))(*stacks, lengths)
-    for place in range(2):
-        own = [each[place].clone().requires_grad_() for each in stacks]
-        alone = torch.autograd.grad(loss(*own, lengths[place]), own)
-        torch.testing.assert_close(tuple(each[place] for each in stacked), alone, **CLOSE)

@@ -20,7 +20,7 @@ from mini_lib.scan.runs import (
     paper_settings,
     tutorial_settings,
 )
-from mini_lib.scan.tasks import MAX_ACTIONS, MAX_WORDS, NO_ACTION, encode, get_split, simple_order
+from mini_lib.scan.tasks import MAX_WORDS, NO_ACTION, encode, get_split, simple_order
 from mini_lib.settings import settings_hash
 from mini_lib.training import TrainingStack, train
 from scan.networks import count
@@ -53,49 +53,33 @@ def test_a_run_has_one_name_however_its_settings_are_written():
     assert settings_hash(Settings.from_dict(turned).to_dict()) == settings_hash(settings) == "4d871cf4c7c5"
 
 
-def test_settings_describe_what_is_not_the_papers():
-    assert paper_settings("add_jump").describe() == "syntactic_attention, add_jump"
-    changed = paper_settings("length", validation="random", clip=5.0)
-    assert changed.describe() == "syntactic_attention, length, clip 5.0, validation random"
-
-
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"split": "addjump"}, "unknown split 'addjump'; did you mean 'add_jump'"),
-        ({"model": "syntactic_atention"}, "unknown model 'syntactic_atention'; did you mean 'syntactic_att"),
-        ({"validation": "tails"}, "unknown validation 'tails'; did you mean 'tail'"),
-        ({"source": "relesed"}, "unknown source of commands 'relesed'; did you mean 'released'"),
-        ({"split": "add_dax", "source": "released"}, "unknown split with released files 'add_dax'"),
-        ({"epochs": 0}, "epochs has to be a positive integer, got 0"),
-        ({"batch_size": -1}, "batch_size has to be a positive integer, got -1"),
-        ({"lr": 0.0}, "lr has to be above 0"),
-        ({"clip": -1.0}, "clip has to be above 0"),
-        ({"checks": [0]}, "checks are epochs from 1 to 3, got 0"),
-        ({"checks": [4]}, "checks are epochs from 1 to 3, got 4"),
-        ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
+        {"split": "addjump"},
+        {"model": "syntactic_atention"},
+        {"validation": "tails"},
+        {"source": "relesed"},
+        {"split": "add_dax", "source": "released"},
+        {"batch_size": -1},
+        {"lr": 0.0},
+        {"clip": -1.0},
+        {"checks": [4]},
+        {"epoch": 3},
+        {"options": {"end": "zero"}},
     ],
 )
-def test_settings_that_make_no_run_are_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
+def test_settings_that_make_no_run_are_refused(changes):
+    with pytest.raises(UsageError, match=next(iter(changes)).removesuffix("s")):
         Settings.from_dict(small().to_dict() | changes)
-
-
-def test_a_wrong_split_or_option_is_refused_where_settings_are_made():
-    with pytest.raises(UsageError, match="did you mean 'add_jump'"):
-        paper_settings("ad_jump")
-    with pytest.raises(UsageError, match="unknown ends 'zeros'; did you mean 'zero'"):
-        build(small(options={"ends": "zeros"}), 1)
 
 
 def test_tutorial_settings_are_small_and_can_be_changed():
     settings = tutorial_settings()
     assert (settings.split, settings.batch_size, settings.lr) == ("add_jump", 16, 4e-3)
     assert count(settings.network()) == 233_624  # facts, section 8
-    assert tutorial_settings(epochs=1, options={"syntax": 8}).to_dict()["options"] == {
-        "syntax": 8,
-        "semantics": 38,
-    }
+    changed = tutorial_settings(epochs=1, options={"syntax": 8})
+    assert changed.to_dict()["options"] == {"syntax": 8, "semantics": 38}
 
 
 # ----------------------------------------------------------------------------------------- commands
@@ -139,13 +123,6 @@ def test_validation_at_random_is_a_fifth_of_the_commands_and_the_seeds(few):
     assert not parts[1].validation.words.equal(make_parts(small(), 1).validation.words)
 
 
-def test_without_validation_all_is_for_training(few):
-    parts = make_parts(small(validation="none"), 1)
-    assert parts.validation is None
-    assert rows(parts.train) == rows(encode(few.train))
-    assert make_parts(small(validation="none"), 2).train.words.equal(parts.train.words)
-
-
 def test_released_files_take_the_place_of_the_generated(monkeypatch):
     if not os.environ.get("MINI_LIB_DATA"):
         pytest.skip("MINI_LIB_DATA is not set: no run is made of the released files")
@@ -161,7 +138,7 @@ def test_released_files_take_the_place_of_the_generated(monkeypatch):
 
 def test_a_run_is_a_function_of_settings_and_seed(few):
     """Another form of the network meets the same commands in the same order, under the same noise."""
-    state = torch.get_rng_state()
+    state, (train, _, _) = torch.get_rng_state(), make_parts(small(), 1)
     one, same, other = (build(small(), seed) for seed in (1, 1, 2))
     assert torch.get_rng_state().equal(state)
     for run, equal in ((same, True), (other, False)):
@@ -170,6 +147,8 @@ def test_a_run_is_a_function_of_settings_and_seed(few):
         pairs += [(mask, run.noise(5, of_size(4))[name]) for name, mask in one.noise(5, of_size(4)).items()]
         assert all(a.equal(b) is equal for a, b in pairs)
         assert (one.key == run.key) is equal
+    assert rows(examples_of(one.epoch(0))) == rows(examples_of(one.epoch(1))) == rows(train)
+    assert not one.epoch(0)["words"].equal(one.epoch(1)["words"])
     form = build(small(options={"syntax_action": True}), 1)
     assert one.epoch(2)["words"].equal(form.epoch(2)["words"])
     masks, later = (one.noise(update, of_size(2)) for update in (3, 4))
@@ -177,15 +156,6 @@ def test_a_run_is_a_function_of_settings_and_seed(few):
         assert mask.shape[:2] == (2, MAX_WORDS)
         assert mask.equal(masks[name])
         assert not mask.equal(later[name])
-
-
-def test_an_epoch_shows_every_command_once_in_an_order_of_its_own(few):
-    run, train = build(small(), 1), make_parts(small(), 1).train
-    first, second = (examples_of(run.epoch(e)) for e in (0, 1))
-    assert first.words.shape == (40, MAX_WORDS)
-    assert first.actions.shape == (40, MAX_ACTIONS)
-    assert rows(first) == rows(second) == rows(train)
-    assert not first.words.equal(second.words)
 
 
 # ----------------------------------------------------------------------------------------- what is measured

@@ -17,12 +17,10 @@ from mini_lib.scan.grammar import commands, interpret
 from mini_lib.scan.tasks import (
     ACTION_COUNT,
     ACTION_IDS,
-    EOS,
     MAX_ACTIONS,
     MAX_WORDS,
     NO_ACTION,
     PAD,
-    SOS,
     SPLITS,
     WORD_COUNT,
     WORD_IDS,
@@ -69,16 +67,13 @@ def beside(command, *words):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_splits_have_their_sizes_and_no_command_in_both_parts(name):
+    assert SIZES.keys() == SPLITS.keys()
     train, test = get_split(name)
     assert (len(train), len(test)) == SIZES[name]
     assert not set(train) & set(test)
     assert len(set(test)) == len(test)
     copies = {command: n for command, n in Counter(train).items() if n > 1}
     assert copies == SHOWN.get(name, {})
-
-
-def test_every_split_that_is_declared_has_been_checked():
-    assert SIZES.keys() == SPLITS.keys()
 
 
 def test_simple_order_is_the_stored_one_of_all_commands():
@@ -158,25 +153,11 @@ def test_splits_are_those_of_the_released_files(monkeypatch):
 
 
 def test_numbers_are_those_of_the_released_code():
-    words = [
-        SOS,
-        "jump",
-        "opposite",
-        "right",
-        "twice",
-        "and",
-        "turn",
-        "thrice",
-        EOS,
-        "run",
-        "left",
-        "after",
-        "walk",
-    ]
-    words += ["around", "look", PAD, "dax"]
-    assert {word: number for number, word in enumerate(words)} == WORD_IDS
-    actions = [SOS, "RIGHT", "JUMP", EOS, "WALK", "LEFT", "RUN", "LOOK", "DAX"]
-    assert {action: number for number, action in enumerate(actions)} == ACTION_IDS
+    words = "<SOS> jump opposite right twice and turn thrice <EOS> run left after walk around look <NULL> dax"
+    assert list(WORD_IDS) == words.split()
+    assert list(WORD_IDS.values()) == list(range(17))
+    actions = "<SOS> RIGHT JUMP <EOS> WALK LEFT RUN LOOK DAX"
+    assert {action: number for number, action in enumerate(actions.split())} == ACTION_IDS
     assert (WORD_COUNT, ACTION_COUNT, NO_ACTION) == (16, 8, 0)
 
 
@@ -188,18 +169,8 @@ def test_encoding_by_hand():
 
 
 def test_the_longest_command_has_the_greatest_size():
-    some = [*simple_order()[::20], "jump around left thrice and walk opposite right twice"]
-    some += ["jump around left thrice after walk around right thrice"]
     assert max(map(action_count, simple_order())) == MAX_ACTIONS - 1
-    words, _, actions = encode(some).tensors
-    assert words.shape == (len(some), MAX_WORDS)
-    assert actions.shape == (len(some), MAX_ACTIONS)
-    for row, command in enumerate(some):
-        tagged_words = [SOS, *command.split(), EOS]
-        pads = MAX_WORDS - len(tagged_words)
-        assert words[row].tolist() == [WORD_IDS[word] for word in tagged_words] + [15] * pads
-        expected = [ACTION_IDS[action] for action in actions_of(command)] + [3]
-        assert actions[row].tolist() == expected + [0] * (MAX_ACTIONS - len(expected))
+    assert max(len(command.split()) for command in simple_order()) == MAX_WORDS - 2
 
 
 SOME = st.lists(st.sampled_from(commands()), min_size=1, max_size=4)
@@ -223,37 +194,23 @@ def test_decoding_undoes_encoding_and_padding_is_undone(texts):
         assert one.equal(other)
 
 
-def test_decoding_without_an_end():
+def test_decoding_ends_at_the_end():
     assert decode(torch.tensor([2, 1, 7])) == ["JUMP", "RIGHT", "LOOK"]
     assert decode(torch.tensor([3, 2])) == []
-    assert decode(torch.tensor([5, 3, 0, 0])) == ["LEFT"]
-
-    assert decode(torch.tensor([2, 3, 100])) == ["JUMP"]  # what stands after the end is not read
-    assert [decode(torch.tensor([each])) for each in (0, 8)] == [[SOS], ["DAX"]]
+    assert decode(torch.tensor([2, 3, 100])) == ["JUMP"]  # what comes after the end is not read
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *(
-            (
-                lambda number=number: decode(torch.tensor([2, number, 3])),
-                f"^{number} is no action; give .* 0 to 8$",
-            )
-            for number in (-1, -9, len(ACTION_IDS), 100)
-        ),
+        (lambda: decode(torch.tensor([2, -1, 3])), "from 0 to 8"),
+        (lambda: decode(torch.tensor([2, len(ACTION_IDS), 3])), "from 0 to 8"),
         (lambda: encode(["jump", "twice"]), "'twice' is not a phrase of SCAN"),
-        (lambda: encode(["jump", "hop"]), "unknown word 'hop'"),
-        (lambda: encode([]), "there is no command to encode"),
-        (lambda: encode("jump twice"), r"give a list of commands, such as .* got 'jump twice'"),
-        (
-            lambda: unwrap(encode)([["walk", "left"]]),
-            r"give a list of commands, .* got \[\['walk', 'left'\]\]",
-        ),
-        (lambda: get_split("addjump"), "unknown split 'addjump'; did you mean 'add_jump'"),
-        (lambda: unwrap(get_split)(None), "unknown split 'None'"),
+        (lambda: encode([]), "no command"),
+        (lambda: encode("jump twice"), "list of commands"),
+        (lambda: unwrap(encode)([["walk", "left"]]), "list of commands"),
+        (lambda: get_split("addjump"), "did you mean 'add_jump'"),
         (lambda: unwrap(get_split)(["simple"]), "unknown split"),
-        (lambda: get_split(""), "unknown split ''"),
     ],
 )
 def test_what_is_no_command_action_or_split_is_refused(call, message):
@@ -263,15 +220,11 @@ def test_what_is_no_command_action_or_split_is_refused(call, message):
 
 def test_examples_are_a_data_set_of_commands():
     examples = encode(["jump", "walk left twice", "run", "look and run"])
-    assert (len(examples), len(examples[1:3]), len(examples[torch.tensor([True, False, False, True])])) == (
-        4,
-        2,
-        2,
-    )
+    some = torch.tensor([True, False, False, True])
+    assert (len(examples), len(examples[1:3]), len(examples[some])) == (4, 2, 2)
     words, length, actions = examples[1]
     assert (words.tolist(), int(length), decode(actions)) == ([0, 12, 10, 4, 8], 5, ["LEFT", "WALK"] * 2)
     batches = list(DataLoader(examples, batch_size=3))
-    assert [each.shape[0] for each in batches[0]] == [3, 3, 3]
     for part, whole in zip(zip(*batches, strict=True), examples.tensors, strict=True):
         assert torch.cat(part).equal(whole)
 
@@ -280,13 +233,3 @@ def test_exactly_right_by_hand():
     actions = torch.tensor([[2, 3, 0, 0]] * 5)
     predicted = torch.tensor([[2, 3, 7, 7], [2, 3, 0, 0], [2, 2, 3, 0], [4, 3, 0, 0], [3, 2, 0, 0]])
     assert exactly_right(predicted, actions).tolist() == [True, True, False, False, False]
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.sampled_from(commands()), st.data())
-def test_any_wrong_action_makes_a_command_wrong_and_none_after_its_end(command, data):
-    right = encode([command]).padded().actions
-    place = data.draw(st.integers(0, MAX_ACTIONS - 1))
-    predicted = right.clone()
-    predicted[0, place] = data.draw(st.integers(0, 7).filter(lambda action: action != right[0, place]))
-    assert exactly_right(predicted, right).tolist() == [place > len(actions_of(command))]
