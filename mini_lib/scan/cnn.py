@@ -19,10 +19,10 @@ Encoded = tuple[Float[Tensor, "B W D"], Float[Tensor, "B W D"], Bool[Tensor, "B 
 
 
 class Normed(nn.Module):
-    """A linear layer with weight normalization (Salimans and Kingma 2016): W_o = g_o v_o over the norm of v_o, then W x + b.
+    """A linear layer with weight normalization (Salimans and Kingma 2016): W_o = g_o v_o / norm(v_o).
 
     Also a convolution: its input is then a window of positions, all features of the first one first. v starts with
-    the variance spread / inputs, g = |v| and b = 0. PyTorch's parametrization of this name cannot be pickled.
+    the variance spread / inputs, g as its norm and b = 0. PyTorch's parametrization of this name cannot be pickled.
     """
 
     def __init__(self, inputs: int, outputs: int, spread: float = 1.0):
