@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.esbn.relational_baselines import Transformer
-from mini_lib.layers import attention, check_sequences, glorot_linear, linear
+from mini_lib.layers import attention, check_sequences, linear
 from mini_lib.module import Module
 
 RELATIONS = ("fixed", "tied", "learned")
@@ -83,7 +83,7 @@ def relation_maps(
     """
     if relation == "fixed":
         return nn.Identity(), None
-    maps = [glorot_linear(features, size, bias=False) for _ in range(1 if relation == "tied" else 2)]
+    maps = [linear(features, size, "glorot", bias=False) for _ in range(1 if relation == "tied" else 2)]
     if identity:
         for each in maps:
             nn.init.eye_(each.weight)
@@ -140,12 +140,12 @@ class Abstractor(Module):
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")
         self.heads, self.content, self.length, self.features = heads, content, length, features
         self.symbols = nn.Parameter(torch.randn(length, size))
-        self.value = glorot_linear(size, size, bias=False)
-        self.out = glorot_linear(size, size, bias=False)
+        self.value = linear(size, size, "glorot", bias=False)
+        self.out = linear(size, size, "glorot", bias=False)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.expand, self.contract = glorot_linear(size, hidden), glorot_linear(hidden, size)
-        self.hidden = glorot_linear(length * size, answer_hidden)
-        self.answer = glorot_linear(answer_hidden, classes)
+        self.expand, self.contract = linear(size, hidden, "glorot"), linear(hidden, size, "glorot")
+        self.hidden = linear(length * size, answer_hidden, "glorot")
+        self.answer = linear(answer_hidden, classes, "glorot")
         # What twins do not share is drawn last, so that one seed gives them the same of all the rest.
         self.query, self.key = relation_maps(relation, features, heads * head_size, from_identity)
 

@@ -230,7 +230,7 @@ def test_to_fixed_relations_all_commands_of_different_words_are_alike(name):
     network = Settings("commands", name, 1e-3, 1).network().eval()
     words, lengths, actions = encode(
         ["jump opposite left and walk", "look around right after run", "run twice and jump left"]
-    )
+    ).tensors
     looks = network.trace(words, lengths, actions.shape[1]).attention
     torch.testing.assert_close(looks[0], looks[1], rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(looks[0], looks[2], rtol=1e-4, atol=1e-6)
