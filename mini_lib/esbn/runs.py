@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -127,6 +127,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     images = glyphs(settings.images)
+    kind = (settings.task, settings.model, settings.options, settings.tcn, settings.encoder, settings.images)
     return settings.training_run(
         seed,
         model,
@@ -136,15 +137,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},
         dedupe_batch=dedupe_batch,
-        stack=(
-            PAPER,
-            settings.task,
-            settings.model,
-            settings.options,
-            settings.tcn,
-            settings.encoder,
-            settings.images,
-        ),
+        stack=(PAPER, *kind),
     )
 
 
@@ -157,8 +150,13 @@ def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
 def loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
     logits, extra = model.forward_with_loss(batch["images"], batch["ids"])
-    accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
-    return F.cross_entropy(logits, batch["answers"]) + extra, accuracy
+    cross_entropy, accuracy = loss_and_accuracy(logits, batch["answers"])
+    return cross_entropy + extra, accuracy
+
+
+def loss_and_accuracy(logits: Float[Tensor, "B C"], answers: Int[Tensor, "B"]) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy, and accuracy in percent."""
+    return F.cross_entropy(logits, answers), 100 * (logits.argmax(dim=-1) == answers).float().mean()
 
 
 def dedupe_batch(batch: Batch) -> Batch:

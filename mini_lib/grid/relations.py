@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.errors import UsageError, check_names
+from mini_lib.esbn.network import SequenceNetwork
 from mini_lib.esbn.relational_baselines import Transformer
-from mini_lib.layers import attention, check_sequences, linear
-from mini_lib.module import Module
+from mini_lib.layers import attention, linear
 
 RELATIONS = ("fixed", "tied", "learned")
 
 
-class CoRelNet(Module):
+class CoRelNet(SequenceNetwork):
     """R = softmax(Z Z'), row by row over the vectors up to each one's own; then two linear layers.
 
     R_tj, for j <= t, is the similarity of z_t and z_j, not scaled. The T (T + 1) / 2 numbers below and on the
@@ -40,10 +40,9 @@ class CoRelNet(Module):
         relation: str = "fixed",
         content: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, hidden=hidden)
+        super().__init__(features, length, classes=classes, hidden=hidden)
         check_names("relation", [relation], RELATIONS)
-        self.content, self.length, self.features = content, length, features
+        self.content = content
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
         self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
         # Initial weights are PyTorch's own, as theirs.
@@ -65,9 +64,7 @@ class CoRelNet(Module):
         relations = self.relate(z)
         return torch.cat([relations, z], dim=-1) if self.content else relations
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         hidden = self.hidden(self.relate(z)[:, self.places[0], self.places[1]])  # of [B, T (T + 1) / 2]
         if self.content:
             hidden = hidden + self.from_content(z.flatten(1))
@@ -90,7 +87,7 @@ def relation_maps(
     return maps[0], maps[1] if len(maps) > 1 else None
 
 
-class Abstractor(Module):
+class Abstractor(SequenceNetwork):
     """Relations between objects pass messages between symbols of their places (Altabaa et al. 2024, section 3).
 
     S' = norm(S + concat_h(R_h S W_v) W_o), then norm(S' + MLP(S')), with R_h = softmax(Z W_q (Z W_k)' / sqrt(d)).
@@ -126,9 +123,8 @@ class Abstractor(Module):
         content: bool = False,
         from_identity: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, size=size, heads=heads)
-        check_positive_int(head_size=head_size, hidden=hidden, answer_hidden=answer_hidden)
+        sizes = {"heads": heads, "head_size": head_size, "hidden": hidden, "answer_hidden": answer_hidden}
+        super().__init__(features, length, classes=classes, size=size, **sizes)
         check_names("relation", [relation], RELATIONS)
         if size % heads:
             raise UsageError(f"{heads} heads cannot share symbols of {size} numbers evenly")
@@ -138,7 +134,7 @@ class Abstractor(Module):
             )
         if content and size != features:
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")
-        self.heads, self.content, self.length, self.features = heads, content, length, features
+        self.heads, self.content = heads, content
         self.symbols = nn.Parameter(torch.randn(length, size))
         self.value = linear(size, size, "glorot", bias=False)
         self.out = linear(size, size, "glorot", bias=False)
@@ -168,13 +164,11 @@ class Abstractor(Module):
         symbols = self.norm1(self.symbols + self.out(messages))
         return self.norm2(symbols + self.contract(torch.relu(self.expand(symbols))))
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))
 
 
-class Differences(Module):
+class Differences(SequenceNetwork):
     """A transformer over the pairs i < j of a sequence, whose input is W (z_j - z_i) and the pair's place alone.
 
     So it is a bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors;
@@ -196,11 +190,9 @@ class Differences(Module):
         answer_hidden: int = 256,
         content: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, size=size)
+        super().__init__(features, length, classes=classes, size=size)
         if length < 2:
             raise UsageError("a sequence needs two vectors or more for a difference, got length=1")
-        self.length, self.features = length, features
         pairs = torch.tril_indices(length, length, -1)
         self.register_buffer("pairs", pairs, persistent=False)  # j, the later one, and i
         member = torch.zeros(length, pairs.shape[1])
@@ -220,7 +212,5 @@ class Differences(Module):
         """The mean state of the pairs that each vector is part of."""
         return self.member @ self.transformer.states(self.inputs(z))
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.transformer(self.inputs(z))

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
 from mini_lib.esbn.network import ConvEncoder, TemporalContextNorm
-from mini_lib.esbn.runs import shuffled
+from mini_lib.esbn.runs import loss_and_accuracy, shuffled
 from mini_lib.esbn.tasks import Problems, check_regime, get_task
 from mini_lib.functions.tasks import STEPS, sample_curves
 from mini_lib.grid import analysis, tasks
@@ -119,8 +119,8 @@ class Settings(RunSettings):
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
     def _core(self, classes: int, length: int) -> nn.Module:
-        shape = {"features": self.features, "classes": classes, "length": length}
-        return build_core(self.model, self.task, **shape, places=PLACES.get(self.task, ()), **self.options)
+        shape = {"classes": classes, "length": length, "places": PLACES.get(self.task, ())}
+        return build_core(self.model, self.task, features=self.features, **shape, **self.options)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
@@ -138,10 +138,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
-    shared = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
-    return settings.training_run(
-        seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *shared), **parts
-    )
+    kind = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
+    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *kind), **parts)
 
 
 # For each kind of task: the scores, the exchanges, and further arguments of `TrainingRun`.
@@ -199,9 +197,7 @@ def shown_once(batch: Batch) -> Batch:
 
 def answer_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and the batch's accuracy in percent."""
-    logits = model(batch["ids"], *([batch["shown"]] if "shown" in batch else []))
-    accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
-    return F.cross_entropy(logits, batch["answers"]), accuracy
+    return loss_and_accuracy(model(batch["ids"], batch.get("shown")), batch["answers"])
 
 
 def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -221,10 +217,9 @@ def evaluate(
     untrained: nn.Module,
 ) -> dict[str, float]:
     """The metrics of a run: scores by part, and what exchanges leave of the signal, untrained and trained."""
-    before = {
-        f"untrained_{name}": value for name, value in analysis.dissociation(untrained, exchanges).items()
-    }
-    return scores(model) | analysis.dissociation(model, exchanges) | before
+    before = analysis.dissociation(untrained, exchanges)
+    after = analysis.dissociation(model, exchanges)
+    return scores(model) | after | {f"untrained_{name}": value for name, value in before.items()}
 
 
 @torch.no_grad()
@@ -263,10 +258,9 @@ def extrapolation_errors(model: nn.Module, parts: Mapping[str, tasks.Transformed
 @torch.no_grad()
 def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, float]:
     """Exact matches in percent of each part by name, and of familiar commands the loss."""
-    device, familiar = next(model.parameters()).device, parts["familiar"]
-    losses = []
+    device, familiar, total = next(model.parameters()).device, parts["familiar"], 0.0
     for part in familiar.length_buckets():
         words, lengths, actions = familiar[part].trimmed().to(device).tensors
-        losses.append(len(part) * command_loss(model(words, lengths, actions), actions).item())
+        total += len(part) * command_loss(model(words, lengths, actions), actions).item()
     found = {name: accuracy(model, part) for name, part in parts.items()}
-    return found | {"familiar_loss": sum(losses) / len(familiar)}
+    return found | {"familiar_loss": total / len(familiar)}
