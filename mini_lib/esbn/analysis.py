@@ -109,8 +109,7 @@ def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
 def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:
     """Distribution-of-three problems whose first row shows the objects `row`, such as (0, 0, 1) for A A B.
 
-    The second row is the first in another order, its last object the answer; the choices are four distinct
-    objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
+    The second row is the first in another order, its last object the answer; A, B and C are among the choices.
     """
     check_positive_int(size=size)
     if len(row) != ROW1 or not set(row) <= {0, 1, 2} or len(pool) < 4:

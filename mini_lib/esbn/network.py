@@ -127,10 +127,8 @@ def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], lea
 
 def is_known(condition: Tensor) -> bool:
     """Whether a condition on values holds; False where it cannot be seen: on a GPU, under vmap or torch.compile."""
-    if condition.device.type != "cpu" or torch.compiler.is_compiling():
-        return False
     try:
-        return bool(condition)
+        return condition.device.type == "cpu" and not torch.compiler.is_compiling() and bool(condition)
     except RuntimeError:  # PyTorch's own error under vmap
         return False
 

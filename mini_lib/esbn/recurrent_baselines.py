@@ -51,8 +51,7 @@ class Head(nn.Module):
     """The address of one of the NTM's heads: weights over the N rows of memory M.
 
     w = softmax(b cos(k, M_n)), by content; w <- g w + (1 - g) w_last; w_n <- s_0 w_{n+1} + s_1 w_n + s_2 w_{n-1},
-    around the ends; w <- w^y / sum w^y. The key k, strength b, gate g, shift s and sharpening y come from the hidden
-    state. The sharpening is the authors' code's.
+    around the ends; w <- w^y / sum w^y. Key k, strength b, gate g, shift s and sharpening y come from the state h.
     """
 
     def __init__(self, hidden: int, row_size: int):
@@ -82,9 +81,8 @@ class Head(nn.Module):
 class NTM(SequenceNetwork):
     """An LSTM with a memory matrix that two heads read and write, each at its own address (Graves et al. 2014).
 
-    A step reads r = sum_n w_n M_n, which is input to the controller at the next step, then writes
-    M_n <- M_n (1 - w_n e) + w_n a. The answer is read after one more step without an image. As in the authors' code
-    nothing is read at step 0.
+    A step reads r = sum_n w_n M_n, the controller's next input, then writes M_n <- M_n (1 - w_n e) + w_n a.
+    At step 0 nothing is read. The answer is read after one more step without an image.
 
     >>> NTM(features=8, classes=2)(torch.randn(5, 9, 8)).shape
     torch.Size([5, 2])
@@ -115,8 +113,8 @@ class NTM(SequenceNetwork):
             erase, add = torch.sigmoid(self.erase(h)), torch.tanh(self.add(h))  # e, a: [B, V]
             w = w_write[:, :, None]  # [B, N, 1]
             memory = memory * (1 - w * erase[:, None]) + w * add[:, None]
-        no_image = torch.zeros_like(z[:, 0])
-        return self.answer(self.controller(torch.cat([no_image, read], dim=1), state)[0])
+        last_input = torch.cat([torch.zeros_like(z[:, 0]), read], dim=1)
+        return self.answer(self.controller(last_input, state)[0])
 
 
 class MNM(SequenceNetwork):

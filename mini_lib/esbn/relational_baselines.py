@@ -18,8 +18,8 @@ KEY, RELATIONS = 16, 16  # numbers in PrediNet's keys and in a relation
 
 def with_tags(z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T E"]:
     """Append to each embedding its position, the plain integer 0..T-1, as one more feature (E = D + 1)."""
-    tags = torch.arange(z.shape[1], dtype=z.dtype, device=z.device)
-    return torch.cat([z, tags.expand(z.shape[0], -1)[..., None]], dim=-1)
+    tags = torch.arange(z.shape[1], dtype=z.dtype, device=z.device).expand(len(z), -1)
+    return torch.cat([z, tags[..., None]], dim=-1)
 
 
 class RelationNet(SequenceNetwork):
@@ -53,8 +53,8 @@ class TemporalRelationNet(SequenceNetwork):
     """Shared MLPs for all pairs and all triples of objects in their temporal order (Zhou et al. 2018).
 
     y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t]; pairs alone where T = 2.
-    g2 and g3 have `hidden` units H; their outputs and f's have `relation_size` numbers R. With `paper_form` each of
-    the two sums passes through a layer of its own, as A.3.8 describes; the authors' code does not use these layers.
+    g2 and g3 have `hidden` units; their outputs and f's have `relation_size` numbers R. With `paper_form` each sum
+    passes through a layer of its own, which A.3.8 describes and the authors' code does not use.
 
     >>> TemporalRelationNet(features=8, classes=2, length=9)(torch.randn(5, 9, 8)).shape
     torch.Size([5, 2])
@@ -137,16 +137,12 @@ class Transformer(SequenceNetwork):
         self.hidden = linear(features, answer_hidden)
         self.answer = linear(answer_hidden, classes, "xavier")
 
-    def attention(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B 8 T T"]]:
-        """Self-attention's output, and its weights from each step (row) to each step."""
-        q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)  # [B, 8, T, D / 8] each
-        mixed, weights = attention(q, k, v)
-        return self.out_proj(mixed.transpose(1, 2).flatten(2)), weights
-
     def states(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """The encoder layer's output at each step."""
         x = z + self.positions
-        x = self.norm1(x + self.attention(x)[0])
+        q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)  # [B, 8, T, D / 8] each
+        mixed = attention(q, k, v)[0].transpose(1, 2).flatten(2)  # [B, T, D]
+        x = self.norm1(x + self.out_proj(mixed))
         x = self.norm2(x + self.contract(F.relu(self.expand(x))))
         return self.final_norm(x)
 
@@ -175,16 +171,11 @@ class PrediNet(SequenceNetwork):
         self.hidden = linear(heads * (RELATIONS + 2), 8)
         self.answer = linear(8, classes, "xavier")
 
-    def attention(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "2 B heads T"]:
-        """Attention of each head's first and its second query to each step."""
-        u = with_tags(z)
-        queries = torch.stack([self.query1(u.flatten(1)), self.query2(u.flatten(1))])  # [2, B, heads * KEY]
-        scores = queries.unflatten(2, (self.heads, KEY)) @ self.key(u).transpose(1, 2)
-        return scores.softmax(dim=-1)
-
     def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         u = with_tags(z)  # [B, T, D + 1]
-        first, second = self.attention(z)  # a_1, a_2: [B, heads, T] each
+        queries = torch.stack([self.query1(u.flatten(1)), self.query2(u.flatten(1))])  # [2, B, heads * KEY]
+        scores = queries.unflatten(2, (self.heads, KEY)) @ self.key(u).transpose(1, 2)
+        first, second = scores.softmax(dim=-1)  # a_1, a_2: [B, heads, T] each
         difference = (first - second) @ self.relation(u)  # [B, heads, RELATIONS]
         tags = first @ u[:, :, -1:], second @ u[:, :, -1:]  # [B, heads, 1] each
         return self.answer(F.relu(self.hidden(torch.cat([difference, *tags], dim=-1).flatten(1))))

@@ -64,11 +64,9 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         check_regime(get_task(self.task), self.m)
+        self.check_known(("model", "model", MODELS), ("encoder", "encoder", ENCODERS))
         self.check_known(
-            ("model", "model", MODELS),
-            ("encoder", "encoder", ENCODERS),
-            ("image source", "images", ("rendered", "released")),
-            ("balance", "balance", BALANCES),
+            ("image source", "images", ("rendered", "released")), ("balance", "balance", BALANCES)
         )
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
@@ -90,9 +88,8 @@ class Settings(RunSettings):
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
     """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
     check_names("model", [model], MODELS)
-    own = {"task": task, "m": m, "model": model, "tcn": tcn}
     schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
-    return Settings.make(own | schedule, changes)
+    return Settings.make({"task": task, "m": m, "model": model, "tcn": tcn} | schedule, changes)
 
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
@@ -117,10 +114,7 @@ def epochs(task: str, m: int, model: str) -> int:
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """A run's problems, network, loss and test, ready to be trained.
-
-    The problems depend on task, m and seed alone, so that all networks of a seed are trained on the same ones.
-    """
+    """A run's problems, network, loss and test; the problems depend on task, m and seed alone."""
     Settings.check_is(settings)
     sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
     data = make_problems(settings.task, settings.m, seed, balance=settings.balance, **sizes)
@@ -170,10 +164,8 @@ def evaluate(model: nn.Module, images: Float[Tensor, "P ..."], problems: Problem
     logits, answers = predict(model, images, problems), problems.answers.cpu()
     right = 100 * (logits.argmax(dim=-1) == answers).float()
     batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
-    return {
-        "test_accuracy": sum(batches) / len(batches),
-        "test_loss": F.cross_entropy(logits, answers).item(),
-    }
+    test_loss = F.cross_entropy(logits, answers).item()
+    return {"test_accuracy": sum(batches) / len(batches), "test_loss": test_loss}
 
 
 @torch.no_grad()

@@ -92,15 +92,12 @@ def make_problems(
     Of the 100 images m are withheld from training and used in the test; with m = 0 both use all of them. Where fewer
     problems exist than are wanted, all are taken. Same/different with m = 0 always has the paper's 18,810 and 990.
 
-    `balance` is that of RMTS training problems with few images. "released": as the authors' code at the paper's m,
-    where one problem in twelve has a 'same' source at m = 85; "paper": half of them, as A.2.2 says.
+    `balance` is that of RMTS training problems with few images: half of them have a 'same' source ("paper", A.2.2),
+    or as in the authors' code one in twelve at m = 85 ("released").
 
     >>> data = make_problems("distribution_of_three", m=95, seed=1)
     >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()
     (torch.Size([360, 9]), torch.Size([360]), [25, 39, 52, 65, 77])
-    >>> images, loader = torch.rand(100, 32, 32), torch.utils.data.DataLoader(data.train, batch_size=40)
-    >>> [(images[ids].shape, answers.shape) for ids, answers in loader][0]
-    (torch.Size([40, 9, 32, 32]), torch.Size([40]))
     """
     check_regime(get_task(task), m)
     check_names("balance", [balance], BALANCES)
@@ -147,8 +144,7 @@ def unrank_permutation(rank: np.ndarray, n: int, k: int) -> np.ndarray:
 
 
 # A function for each task draws `size` problems of n images from the whole space of them, the authors' "subsample":
-# rows of image numbers below n, the answer last, [N, T + 1]. With `few`, both or all three kinds of a task are drawn
-# as often as they exist, the authors' way with few images.
+# rows of image numbers below n, the answer last, [N, T + 1]. With `few` every kind is drawn as often as it exists.
 Rng = np.random.Generator
 
 
@@ -253,5 +249,5 @@ SAMPLE = {
     "distribution_of_three": _distribution_of_three,
     "identity_rules": _identity_rules,
 }
-# How training problems are drawn from fewer than `ENUMERATE_BELOW` images, where that is another way.
+# The same from fewer than `ENUMERATE_BELOW` images, where that is another way.
 OF_FEW = {"rmts": partial(_rmts, few=True), "identity_rules": partial(_identity_rules, few=True)}

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import NO_ACTION, contains_phrase, encode, get_split
+from mini_lib.scan.tasks import NO_ACTION, encode, get_split
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
@@ -38,13 +38,13 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     >>> kept(place, place.flip(0)) < 0.5
     True
 
-    A signal is taken to be computed from numbers of size 1, or of its own size if that is more. Where such numbers
-    cancel, the rest is rounding, however small it is: ConstantSignal if the signal varies by no more than that.
-    ValueError for other signals that cannot be compared.
+    ConstantSignal if the signal varies by no more than the rounding of numbers of size 1, or of its own size if that
+    is more; ValueError for other signals that cannot be compared.
     """
     if before.shape != after.shape or len(before) < 2:
-        shapes = f"{[*before.shape]} and {[*after.shape]}"
-        raise ValueError(f"signals of 2 or more problems, of one shape, are compared, got {shapes}")
+        raise ValueError(
+            f"signals are of 2 problems or more, of one shape, got {before.shape} and {after.shape}"
+        )
     precision = torch.finfo(before.dtype).eps
     before, after = (signal.detach().cpu().double().flatten(1) for signal in (before, after))
     if not (before.isfinite().all() and after.isfinite().all()):
@@ -53,8 +53,8 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     size = max(before.square().mean().sqrt().item(), 1.0)
     if not spread > ROUNDING * precision * size:
         raise ConstantSignal(
-            f"the signal does not depend on the problem: its standard deviation over problems, {spread:.1e}, is "
-            f"rounding for numbers of size {size:.1e}; measure another signal"
+            f"the signal does not depend on the problem: its standard deviation, {spread:.1e}, is rounding for "
+            f"numbers of size {size:.1e}; measure another signal"
         )
 
     def distance(other: Tensor) -> Tensor:
@@ -101,12 +101,8 @@ def curves_exchanged() -> Exchanges:
 
 def commands_exchanged() -> Exchanges:
     """Content: *look* for *run*, both trained in every construction. Structure: *after* for *and*."""
-    known = get_split("add_jump_and_dax").train
-    known = [
-        c
-        for c in known
-        if contains_phrase(c, "run") and contains_phrase(c, "and") and not contains_phrase(c, "look")
-    ]
+    known = [command.split() for command in get_split("add_jump_and_dax").train]
+    known = [" ".join(words) for words in known if {"run", "and"} <= {*words} and "look" not in words]
     drawn = torch.randperm(len(known), generator=torch_rng(0, "commands to exchange"))[:MEASURED]
     before = [known[number] for number in drawn.tolist()]
     content = [c.replace("run", "look") for c in before]

@@ -20,9 +20,8 @@ LEAST_NOISE = 0.05
 class Pointer(SequenceNetwork):
     """alpha = softmax_j(s . h_j): a bidirectional LSTM computes h_j and, from its last states, the query s.
 
-    Where the answer is one of the sequence's own steps, `places`, the network points at it: the logits are s . h_j
-    of those steps. Otherwise they are a linear function of sum_j alpha_j m_j, with m_j = W z_j of each vector by
-    itself, so that order affects the answer through alpha alone, as in equations 1 to 6 of Russin et al. (2020).
+    Where the answer is one of the sequence's own steps, `places`, the logits are s . h_j of those steps. Otherwise
+    they are linear functions of sum_j alpha_j m_j, with m_j = W z_j, as in Russin et al. (2020, equations 1 to 6).
     `syntax` are the states of each direction of h_j, `semantics` the features of m_j.
 
     >>> network, z = Pointer(features=8, classes=2, length=5, places=(3, 4), syntax=6), torch.randn(16, 5, 8)
@@ -78,9 +77,9 @@ class KanervaReader(SequenceNetwork):
     """One Kanerva Machine in which each vector of a sequence is first looked up, and then written.
 
     Before z_t is written, three numbers are read: the squared error of the memory's answer and its squared length,
-    both relative to that of z_t, and the variance that it expects. The numbers of all steps go through one rectified
-    layer of `hidden` units to the answer; the vectors themselves do not. The machine has `columns`; its prior means
-    and its noise are learned (Wu et al. 2018; Marblestone et al. 2020 with k = 1).
+    both relative to that of z_t, and the variance that it expects. Those of all steps go through one rectified layer
+    of `hidden` units to the answer. The prior means, of `columns`, and the noise are learned (Wu et al. 2018;
+    Marblestone et al. 2020 with k = 1).
 
     >>> network, z = KanervaReader(features=8, classes=2, length=5, columns=12, hidden=16), torch.randn(16, 5, 8)
     >>> z[:, 4] = z[:, 1]  # written at step 1, so at step 4 less variance is expected

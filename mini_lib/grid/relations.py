@@ -21,10 +21,8 @@ class CoRelNet(SequenceNetwork):
     R_tj, for j <= t, is the similarity of z_t and z_j, not scaled. The T (T + 1) / 2 numbers below and on the
     diagonal go through one rectified layer of `hidden` units (Kerg et al. 2022).
 
-    Args:
-        relation: "fixed" compares the vectors themselves, as the paper does; "learned" compares W_q z with W_k z,
-            its asymmetric variant; "tied" has one map for both, so that equal vectors are the most similar at first.
-        content: the answer depends on the vectors too: the same network without its wall.
+    The `relation` is "fixed", of the vectors themselves, as in the paper; "learned", of W_q z with W_k z, its
+    asymmetric variant; or "tied", W_q = W_k. With `content` the answer depends on the vectors too: no wall.
 
     >>> network, z = CoRelNet(features=8, classes=2, length=5), torch.randn(16, 5, 8)
     >>> network(z).shape, network.relate(z).shape
@@ -91,15 +89,11 @@ class Abstractor(SequenceNetwork):
     """Relations between objects pass messages between symbols of their places (Altabaa et al. 2024, section 3).
 
     S' = norm(S + concat_h(R_h S W_v) W_o), then norm(S' + MLP(S')), with R_h = softmax(Z W_q (Z W_k)' / sqrt(d)).
-    S are learned symbols, one for each place; Z are the objects. So an object affects the answer through its
-    relations to the others alone. The states of all places, side by side, go through one rectified layer of
-    `answer_hidden` units to the answer. Weights start Glorot-uniform, biases zero.
+    S are learned symbols, one for each place; Z are the objects. The states of all places, side by side, go through
+    one rectified layer of `answer_hidden` units to the answer.
 
     Args:
-        size: of a symbol.
-        heads: relations, each with an equal part of the values.
-        head_size: d, of W_q z and W_k z.
-        hidden: units of the MLP.
+        size, heads, head_size, hidden: numbers of a symbol, relations, d, and units of the MLP.
         relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of whole objects.
         content: the values are S + Z in place of S: the same network without its wall. It needs size = features.
         from_identity: W_q and W_k start as the identity, for one relation of whole objects.
@@ -171,9 +165,9 @@ class Abstractor(SequenceNetwork):
 class Differences(SequenceNetwork):
     """A transformer over the pairs i < j of a sequence, whose input is W (z_j - z_i) and the pair's place alone.
 
-    So it is a bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors;
-    the place is a sinusoidal code of the pair's number. `size`, a multiple of 8, is that of a pair's state. With
-    `content` the input is W (z_j - z_i) + W' z_i: the same network without its wall.
+    A bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors; a place is
+    a sinusoidal code of the pair's number. `size`, a multiple of 8, is that of a pair's state. With `content` the
+    input is W (z_j - z_i) + W' z_i: no wall.
 
     >>> network, z = Differences(features=8, classes=2, length=5, size=16), torch.randn(16, 5, 8)
     >>> torch.allclose(network(z), network(z + 3), atol=1e-5)  # what all vectors share makes no difference

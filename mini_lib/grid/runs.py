@@ -112,8 +112,8 @@ class Settings(RunSettings):
         encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
         norm = nn.Identity()
         if self.normalised:
-            # The ESBN paper normalizes each pair of RMTS by itself, which alone tells whether its objects are equal;
-            # so here the window is the problem. To learn gain and shift would be to learn the relation.
+            # To normalize each pair of RMTS by itself, as the ESBN paper does, would alone tell whether its objects
+            # are equal; so the window is the problem. To learn gain and shift would be to learn the relation.
             norm = TemporalContextNorm(FEATURES, (spec.length,)).requires_grad_(False)
         core = self._core(spec.classes, spec.length)
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
@@ -126,8 +126,7 @@ class Settings(RunSettings):
 def build(settings: Settings, seed: int) -> TrainingRun:
     """One run: its problems, its network, its loss and its test.
 
-    All mechanisms of a seed have the same problems, and the same codes of glyphs; twins begin with the same weights,
-    but for those that only one of them has.
+    All mechanisms of a seed have the same problems and codes of glyphs; twins share all initial weights they can.
     """
     Settings.check_is(settings)
     drawn = seed + settings.seeds_after
@@ -238,8 +237,7 @@ def accuracies(model: nn.Module, parts: Mapping[str, Problems]) -> dict[str, flo
 def extrapolation_errors(model: nn.Module, parts: Mapping[str, tasks.Transformed]) -> dict[str, float]:
     """Mean squared error over ten steps, by part and class of curves; and each part's geometric mean over classes.
 
-    The context slides: each prediction becomes the last observation, and the first one is dropped, so that the input
-    always has as many points as in training.
+    Each prediction becomes the last observation and the first one is dropped: the input is as long as in training.
     """
     device, metrics = next(model.parameters()).device, {}
     for name, part in parts.items():

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from esbn import oracles
@@ -66,18 +65,6 @@ def batch(length=9, size=3, seed=0, images=5, dtype=torch.float64):
     return pool, torch.randint(images, (size, length), generator=rng)
 
 
-class WithLoss(torch.nn.Module):
-    """The loss of a network, as `functional_call` wants it."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, pool, ids, answers):
-        logits, extra = self.network.forward_with_loss(pool, ids)
-        return F.cross_entropy(logits, answers) + extra
-
-
 @every_model
 def test_parameter_counts_are_those_of_the_facts(model):
     made = (network(model, length, full=True) for length in WINDOWS)
@@ -98,14 +85,15 @@ def test_other_parts_change_the_count(options, change):
 @every_model
 def test_gradient_reaches_every_parameter_within_five_updates(model, length):
     made = network(model, length).double()
-    loss, optimizer = WithLoss(made), torch.optim.Adam(made.parameters(), 5e-4)
+    optimizer = torch.optim.Adam(made.parameters(), 5e-4)
     largest = dict.fromkeys(dict(made.named_parameters()), 0.0)
     for update in range(5):
         pool, ids = batch(length, 16, seed=update, images=12)
         ids[::2, -1] = ids[::2, 0]  # some repetition, as every task has
         answers = torch.randint(CLASSES[length], (16,), generator=torch.Generator().manual_seed(update))
         optimizer.zero_grad()
-        loss(pool, ids, answers).backward()
+        logits, extra = made.forward_with_loss(pool, ids)
+        (F.cross_entropy(logits, answers) + extra).backward()
         optimizer.step()
         for name, parameter in made.named_parameters():
             size = 0.0 if parameter.grad is None else parameter.grad.abs().max().item()
@@ -123,23 +111,6 @@ def test_a_pool_with_ids_is_the_same_as_images(model):
     torch.testing.assert_close(together, made(pool[ids]))
     for row in range(4):  # and no problem depends on the others of the batch
         torch.testing.assert_close(made(pool, ids[row : row + 1]), together[row : row + 1])
-
-
-@every_model
-def test_stacked_networks_equal_each_alone(model):
-    networks = [network(model, seed=seed).double() for seed in range(3)]
-    pools, ids = torch.stack([batch(seed=seed)[0] for seed in range(3)]), batch()[1]
-    answers, skeleton = torch.tensor([0, 3, 1]), WithLoss(network(model).double())
-
-    def loss(parameters, buffers, pool):
-        return functional_call(skeleton, (parameters, buffers), (pool, ids, answers))
-
-    parameters, buffers = stack_module_state([WithLoss(each) for each in networks])
-    stacked = vmap(grad(loss))(parameters, buffers, pools)
-    for i, each in enumerate(networks):
-        WithLoss(each)(pools[i], ids, answers).backward()
-        for name, parameter in each.named_parameters():
-            torch.testing.assert_close(stacked[f"network.{name}"][i], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -327,15 +298,6 @@ def test_trace_is_what_the_network_does(model):
         torch.testing.assert_close(trace.keys_retrieved[..., -1], confidence)
     else:
         assert not trace.confidences.any()
-
-
-def test_attention_of_predinet_and_transformer_are_weights():
-    pool, ids = batch()
-    for model in ("predinet", "transformer"):
-        made = busy(model)
-        attended = made.core.attention(made.embed(pool, ids))
-        weights = attended[1] if isinstance(attended, tuple) else attended
-        torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
 
 
 # One's own images and encoders.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import (
     HIDDEN,
@@ -96,8 +95,6 @@ def test_a_slower_curve_is_the_same_function_of_a_slower_place(kind):
         )
     else:
         torch.testing.assert_close(slow[:, 1::2], own[:, :10])
-    with pytest.raises(UsageError, match="time_scale has to be a finite number above 0"):
-        sample_curves(1, 5, torch_rng(1, "slow"), time_scale=0.0)
 
 
 def test_two_verbs_are_shown_alone_and_asked_about_in_everything_else():
