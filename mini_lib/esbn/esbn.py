@@ -22,16 +22,14 @@ Edit = Callable[[int, list[Tensor]], list[Tensor]]
 
 
 class ESBNTrace(NamedTuple):
-    """Record of all T + 1 steps; the last is the extra step without an image (A.3.3).
-
-    In a shorter sequence the extra step is step `lengths`, and later ones have no meaning.
-    """
+    """Record of all T + 1 steps; step T, or `lengths`, is the extra step without an image (A.3.3)."""
 
     logits: Tensor  #: y. [B, C]
     hidden: Tensor  #: h, from which keys, gates and logits are computed. [B, T+1, H]
     keys_written: Tensor  #: k_w. [B, T+1, K]
-    #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
-    keys_retrieved: Tensor
+    keys_retrieved: (
+        Tensor  #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
+    )
     gates: Tensor  #: the gate g. [B, T+1]
     #: w, row t over the entries written before t (and the default entry first, if any), else 0. [B, T+1, N]
     weights: Tensor
@@ -94,6 +92,7 @@ class ESBN(SequenceNetwork):
         `edit` changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default one
         first, if it is there), it returns as many keys, which are in memory from then on.
         """
+        # Algorithm 1
         check_sequences(z, None, self)
         if lengths is not None:
             check_integers("lengths", lengths, (len(z),), 1, z.shape[1])

@@ -155,7 +155,6 @@ class PrediNet(SequenceNetwork):
 
     a_n = softmax_t(q_n . W_k u_t) for n = 1, 2, with q_n = W_qn [u_1; ...; u_T] and u_t = [z_t, t];
     e_n = sum_t a_n,t u_t; a head outputs [W_s e_1 - W_s e_2, tag of e_1, tag of e_2]; y = MLP(all heads).
-    Since W_s is linear it is applied to the T objects once, before the heads mix them.
 
     >>> PrediNet(features=8, classes=2, length=9)(torch.randn(5, 9, 8)).shape
     torch.Size([5, 2])

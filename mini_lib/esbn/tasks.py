@@ -52,7 +52,7 @@ class TaskData:
 class Task:
     """What is fixed about a task."""
 
-    name: str  #: as in code.
+    name: str
     title: str  #: as in prose.
     length: int  #: T, images in a problem.
     classes: int  #: C, possible answers.

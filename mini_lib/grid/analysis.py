@@ -1,7 +1,6 @@
 """How far an inner signal of a mechanism moves when content, or structure, is exchanged: a double dissociation.
 
 The signal is the input of the last layer; of a network that points, and of one that reads commands, its attention.
-The question is the same for all: is it kept when content is exchanged, and not when structure is?
 """
 
 import math
@@ -57,19 +56,16 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
             f"numbers of size {size:.1e}; measure another signal"
         )
 
-    def distance(other: Tensor) -> Tensor:
-        return (other - before).square().sum(dim=1).mean()
-
     draws = torch_rng(1, "pairs")
-    pairs = [torch.randperm(len(after), generator=draws) for _ in range(DRAWS)]
-    apart = torch.stack([distance(after[pair]) for pair in pairs]).mean()
-    return (1 - distance(after) / apart).item()
+    pairs = [torch.arange(len(after)), *(torch.randperm(len(after), generator=draws) for _ in range(DRAWS))]
+    own, *others = [(after[pair] - before).square().sum(dim=1).mean() for pair in pairs]
+    return (1 - own / torch.stack(others).mean()).item()
 
 
 class Exchanges(NamedTuple):
-    """Input of a network, as its `forward` takes it: problems as they are, and two exchanges."""
+    """Input of a network, as its `forward` takes it."""
 
-    before: tuple[Tensor, ...]  #: as they are.
+    before: tuple[Tensor, ...]  #: problems as they are.
     content: tuple[Tensor, ...]  #: other content, the same structure.
     structure: tuple[Tensor, ...]  #: the same content, another structure.
 
@@ -77,8 +73,7 @@ class Exchanges(NamedTuple):
 def glyphs_exchanged(problems: Problems, familiar: Tensor, new: Tensor) -> Exchanges:
     """Content: every familiar glyph becomes a new one, the same wherever it stands. Structure: steps change places.
 
-    Of a rule the fourth and the fifth step change places, so that in every problem other steps are alike than
-    before. Items to be matched move on by one place, the last to the first.
+    Of a rule the fourth and the fifth step do; items to be matched move on by one place, the last to the first.
     """
     ids = problems.ids[:MEASURED]
     other = torch.arange(HIDDEN + 1)
@@ -132,8 +127,7 @@ def signal(network: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
 def dissociation(network: nn.Module, exchanges: Exchanges) -> dict[str, float]:
     """How much of the signal is kept when content is exchanged, and when structure is, by name.
 
-    1 for a signal that does not depend on the problem. NaN for one that is not finite, for which a record counts the
-    run as diverged.
+    1 for a signal that does not depend on the problem, NaN for one that is not finite.
     """
     network = network.eval()
     before, *after = signals = [signal(network, given) for given in exchanges]

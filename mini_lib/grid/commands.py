@@ -20,9 +20,9 @@ SIZES = {"syntax": 64, "semantics": 38, "words": len(WORD_IDS), "actions": len(A
 class CommandNetwork(SyntacticAttention):
     """Syntactic Attention in which a mechanism takes the place of the syntax stream's two bidirectional LSTMs.
 
-    The mechanism receives the words as fixed orthogonal vectors, so that to a fixed relation two words are the same
-    or different, and nothing else. Commands are padded to the longest. A linear layer maps its state of each word
-    to h_j, and another one their mean to the first query; its own last layers are not used.
+    The mechanism receives fixed orthogonal vectors, so that to a fixed relation two words are the same or
+    different, and nothing else. A linear layer maps its state of each word to h_j, another their mean to the first
+    query; its own last layers are not used. Commands are padded to the longest.
 
     Args:
         make_core: makes the mechanism, with `states`, [B, 11, D] to [B, 11, K]. It is called last, so that one seed

@@ -42,8 +42,7 @@ MODELS = FACTORIAL | {
 # Of commands, the twins whose meanings are shielded from a word's neighbors, or not: both streams are their own.
 STREAMS = {"syntactic attention": False, "sequential semantics": True}
 # Sizes (`syntax` of the pointer, `hidden` of the others) with which a mechanism has about 110,000 numbers to learn,
-# of commands 83,000, as in the syntax stream of Syntactic Attention. Those of the factorial keep the same layers on
-# every task, and the Abstractor of the paper its own.
+# of commands 83,000, as in the syntax stream of Syntactic Attention.
 SIZES: dict[str, dict[str, int]] = {
     "distribution_of_three": {"esbn": 128, "pointer": 58, "kanerva": 3309, "lstm": 112, "transformer": 35},
     "rmts": {"esbn": 128, "pointer": 58, "kanerva": 5042, "lstm": 112, "transformer": 37},
@@ -82,8 +81,8 @@ def build_core(
 class GlyphNetwork(nn.Module):
     """Codes of P glyphs side by side in each step; normalization over the steps; the mechanism `core`.
 
-    The encoder is not trained, so that the mechanisms alone differ; its codes of the 100 glyphs are computed once,
-    standardized over all of them, and kept as `codes`. With `trained` it learns with the rest, as in the ESBN paper.
+    The encoder is not trained: its codes of the 100 glyphs are computed once, standardized over all of them. With
+    `trained` it learns with the rest, as in the ESBN paper.
 
     >>> from mini_lib.esbn.network import ConvEncoder
     >>> network = GlyphNetwork(ConvEncoder(8), nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5))
@@ -119,9 +118,8 @@ class GlyphNetwork(nn.Module):
 class CurveNetwork(nn.Module):
     """Each value of a curve times one vector, plus another; then the mechanism, whose output is one number.
 
-    It predicts the step from the last value to the next. So what is common to all values is the same in every
-    vector, and differences of vectors are differences of values. With `normalize` the input is the curve less its
-    mean over its standard deviation, and the output is scaled back.
+    It predicts the step from the last value to the next. With `normalize` the input is the standardized curve, and
+    the output is scaled back.
 
     >>> network = CurveNetwork(nn.Linear(1, 8), LSTM(features=8, classes=1, hidden=5))
     >>> network(torch.randn(4, 12)).shape  # the next step of four curves

@@ -46,8 +46,7 @@ class CoRelNet(SequenceNetwork):
         # Initial weights are PyTorch's own, as theirs.
         self.hidden = nn.Linear(length * (length + 1) // 2, hidden)
         self.answer = nn.Linear(hidden, classes)
-        # What twins do not share is drawn last, so that one seed gives them the same of all the rest; these weights
-        # are drawn for a network without them, too.
+        # What twins do not share is drawn last; these weights are drawn for a network without them, too.
         from_content = nn.Linear(length * features, hidden, bias=False)
         self.from_content = from_content if content else None
         self.query, self.key = relation_maps(relation, features, features)
@@ -136,7 +135,7 @@ class Abstractor(SequenceNetwork):
         self.expand, self.contract = linear(size, hidden, "glorot"), linear(hidden, size, "glorot")
         self.hidden = linear(length * size, answer_hidden, "glorot")
         self.answer = linear(answer_hidden, classes, "glorot")
-        # What twins do not share is drawn last, so that one seed gives them the same of all the rest.
+        # What twins do not share is drawn last.
         self.query, self.key = relation_maps(relation, features, heads * head_size, from_identity)
 
     def attention(

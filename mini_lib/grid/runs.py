@@ -60,11 +60,11 @@ class Settings(RunSettings):
     updates: int  #: at least; an epoch that was begun is ended.
     m: int = 0  #: glyphs kept for the test; of rules only.
     batch_size: int = 32  #: problems in a batch, B.
-    #: of rules: whether steps are normalized over a problem; of curves: over a curve.
-    normalised: bool = True
+    normalised: bool = True  #: of rules and curves: whether steps are normalized, over a problem or a curve.
     trained_encoder: bool = False  #: learn the encoder of glyphs with the rest; of rules only.
-    #: added to the seed: runs that choose a learning rate share no seed with those that count.
-    seeds_after: int = 0
+    seeds_after: int = (
+        0  #: added to the seed, so that runs that choose a learning rate share none with the others.
+    )
     options: dict = field(default_factory=dict)  #: of the mechanism.
 
     def __post_init__(self) -> None:
@@ -84,13 +84,6 @@ class Settings(RunSettings):
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))
 
-    @property
-    def features(self) -> int:
-        """D, of each vector that is input to the mechanism."""
-        if self.task == "commands":
-            return WORD_FEATURES
-        return 3 * ITEM_FEATURES if self.task in ITEM_TASKS else FEATURES
-
     def headline(self) -> str:
         """The mechanism and the task."""
         return f"{self.model}, {self.task}{f', m={self.m}' if self.m else ''}"
@@ -100,27 +93,27 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(lambda: self._core(1, MAX_WORDS))
+            return CommandNetwork(lambda: self._core(WORD_FEATURES, 1, MAX_WORDS))
         # What all mechanisms share is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
-            read = nn.Linear(1, FEATURES)
-            return CurveNetwork(read, self._core(1, OBSERVED), self.normalised)
+            return CurveNetwork(nn.Linear(1, FEATURES), self._core(FEATURES, 1, OBSERVED), self.normalised)
         if self.task in ITEM_TASKS:
-            encoder = ConvEncoder(ITEM_FEATURES)
-            answers = ITEMS if self.task == "match" else tasks.ITEM_GLYPHS
-            return GlyphNetwork(encoder, nn.Identity(), self._core(answers, ITEMS + 1))
-        encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
-        norm = nn.Identity()
+            encoder, answers = (
+                ConvEncoder(ITEM_FEATURES),
+                ITEMS if self.task == "match" else tasks.ITEM_GLYPHS,
+            )
+            return GlyphNetwork(encoder, nn.Identity(), self._core(3 * ITEM_FEATURES, answers, ITEMS + 1))
+        encoder, norm, spec = ConvEncoder(FEATURES), nn.Identity(), get_task(self.task)
         if self.normalised:
             # To normalize each pair of RMTS by itself, as the ESBN paper does, would alone tell whether its objects
             # are equal; so the window is the problem. To learn gain and shift would be to learn the relation.
             norm = TemporalContextNorm(FEATURES, (spec.length,)).requires_grad_(False)
-        core = self._core(spec.classes, spec.length)
+        core = self._core(FEATURES, spec.classes, spec.length)
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
-    def _core(self, classes: int, length: int) -> nn.Module:
-        shape = {"classes": classes, "length": length, "places": PLACES.get(self.task, ())}
-        return build_core(self.model, self.task, features=self.features, **shape, **self.options)
+    def _core(self, features: int, classes: int, length: int) -> nn.Module:
+        shape = {"features": features, "classes": classes, "length": length}
+        return build_core(self.model, self.task, **shape, places=PLACES.get(self.task, ()), **self.options)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
@@ -204,9 +197,6 @@ def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     y = batch["y"]
     error = (model(y[:, :-1]) - (y[:, -1] - y[:, -2])).square().mean()
     return error, error
-
-
-# ------------------------------------------------------------------------------------------------ tests
 
 
 def evaluate(

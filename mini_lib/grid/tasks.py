@@ -1,7 +1,6 @@
 """The tasks of the study: rules, items to be matched or named, curves, commands; with familiar and new content.
 
-Rules are the ESBN's own problems, curves and commands those of the other papers. Content is *familiar* where a
-network has met it in training, though not this problem, and *new* where it has not.
+Content is *familiar* where a network has met it in training, though not this problem, and *new* where it has not.
 """
 
 from typing import NamedTuple
@@ -121,8 +120,9 @@ class CommandData(NamedTuple):
     """Commands of SCAN to learn from, and those to be asked, by name."""
 
     train: Examples  #: *jump* and *dax* among them, alone.
-    #: "familiar": with other verbs; "jump" and "dax": with one of the two; "training": some of those learned from.
-    tests: dict[str, Examples]
+    tests: dict[
+        str, Examples
+    ]  #: "familiar", of other verbs; "jump", "dax"; "training", some of those learned from.
 
 
 def command_data(seed: int) -> CommandData:

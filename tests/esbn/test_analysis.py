@@ -125,18 +125,11 @@ def test_the_plane_is_that_of_the_singular_vectors(retrieved: bool):
     np.testing.assert_allclose(points, expected, atol=1e-5)
 
 
-def first_return(row: list[int], place: int) -> int:
-    for step in range(3, 9):
-        if row[step] == row[place]:
-            return step
-    raise AssertionError("never")
-
-
 @pytest.mark.parametrize("m", [0, 95])
 def test_reappearances_are_those_found_by_walking_through_each_problem(m: int):
     problems = make_problems("distribution_of_three", m, 2, train_size=400, test_size=400)
     for part in (problems.train, problems.test):
-        expected = [[first_return(row, place) for place in range(3)] for row in part.ids.tolist()]
+        expected = [[row.index(image, 3) for image in row[:3]] for row in part.ids.tolist()]
         assert analysis.reappearances(part).tolist() == expected
 
 

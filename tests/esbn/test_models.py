@@ -147,30 +147,24 @@ def test_lstm_rows_start_in_three_blocks(inputs):
     assert not cell.bias_hh.any()
 
 
-def kaiming(outputs, inputs):
-    return math.sqrt(2 / inputs)
-
-
-def xavier(outputs, inputs):
-    return math.sqrt(2 / (inputs + outputs))
-
-
-def xavier_tanh(outputs, inputs):
-    return 5 / 3 * xavier(outputs, inputs)
+def spread(rule, outputs, inputs):
+    """Standard deviation of initial weights."""
+    xavier = math.sqrt(2 / (inputs + outputs))
+    return {"kaiming": math.sqrt(2 / inputs), "xavier": xavier, "xavier_tanh": 5 / 3 * xavier}[rule]
 
 
 SPREAD = {
-    **{model: {kaiming: "key", xavier: "gate answer"} for model in MODELS if model.startswith("esbn")},
-    "lstm": {xavier: "answer"},
+    **{model: {"kaiming": "key", "xavier": "gate answer"} for model in MODELS if model.startswith("esbn")},
+    "lstm": {"xavier": "answer"},
     "ntm": {
-        xavier_tanh: "read_head.key write_head.key add",
-        kaiming: "read_head.strength read_head.sharpen write_head.strength write_head.sharpen",
-        xavier: "read_head.gate read_head.shift write_head.gate write_head.shift erase answer",
+        "xavier_tanh": "read_head.key write_head.key add",
+        "kaiming": "read_head.strength read_head.sharpen write_head.strength write_head.sharpen",
+        "xavier": "read_head.gate read_head.shift write_head.gate write_head.shift erase answer",
     },
-    "rn": {kaiming: "pair_hidden pair_out hidden", xavier: "answer"},
-    "trn": {kaiming: "pairs.hidden pairs.out triples.hidden triples.out hidden", xavier: "answer"},
-    "transformer": {kaiming: "expand contract hidden", xavier: "qkv out_proj answer"},
-    "predinet": {kaiming: "hidden", xavier: "key query1 query2 relation answer"},
+    "rn": {"kaiming": "pair_hidden pair_out hidden", "xavier": "answer"},
+    "trn": {"kaiming": "pairs.hidden pairs.out triples.hidden triples.out hidden", "xavier": "answer"},
+    "transformer": {"kaiming": "expand contract hidden", "xavier": "qkv out_proj answer"},
+    "predinet": {"kaiming": "hidden", "xavier": "key query1 query2 relation answer"},
 }
 
 
@@ -182,9 +176,9 @@ def test_layers_start_with_their_spread_and_zero_biases(model):
     for name, rule in rules.items():
         weight, bias = core.get_submodule(name).weight, core.get_submodule(name).bias
         tolerance = max(0.02, 4 / math.sqrt(2 * weight.numel()))
-        assert weight.std().item() == pytest.approx(rule(*weight.shape), rel=tolerance)
+        assert weight.std().item() == pytest.approx(spread(rule, *weight.shape), rel=tolerance)
         assert bias is None or not bias.any()
-    assert model != "ntm" or core.memory.std().item() == pytest.approx(xavier(10, 256), rel=0.05)
+    assert model != "ntm" or core.memory.std().item() == pytest.approx(spread("xavier", 10, 256), rel=0.05)
 
 
 @pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
