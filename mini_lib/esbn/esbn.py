@@ -39,6 +39,9 @@ class ESBNTrace(NamedTuple):
 class ESBN(SequenceNetwork):
     """An LSTM that receives only keys, bound in memory to embeddings that it never receives (Algorithm 1).
 
+    At each step the embedding z_t is compared with the values in memory; the keys bound to similar values, with a
+    confidence, are the controller's input at the next step; it outputs a new key for z_t.
+
     Without `confidence` none is appended to retrieved keys (the ablation of Table 19). With `default_memory`, which
     goes with confidence=False as in the paper, each problem starts with one learned key and value (Table 20).
 

@@ -51,16 +51,6 @@ def test_updates_are_those_of_the_authors_code(task, m, model, updates):
     assert build(paper_settings(task, m, model, options=options(model)), 1).updates == updates
 
 
-def test_settings_keep_only_what_is_not_default():
-    plain = paper_settings("rmts", 95, "lstm").to_dict()
-    own = {"task": "rmts", "m": 95, "model": "lstm", "tcn": True, "lr": 5e-4, "epochs": 200}
-    assert plain == {"paper": "esbn"} | own
-    changed = paper_settings("rmts", 95, "transformer", batch_size=8, options={"final_norm": False}).to_dict()
-    assert changed == plain | {"model": "transformer", "batch_size": 8, "options": {"final_norm": False}}
-    assert Settings.from_dict(changed).to_dict() == changed
-    assert paper_settings("rmts", 95, "lstm", batch_size=8).describe() == "lstm, rmts, m=95, batch_size 8"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -125,19 +115,6 @@ def test_accuracy_is_the_mean_over_batches_of_100():
     problems = Problems(ids, torch.cat([torch.ones(80), torch.zeros(20), torch.ones(50)]).long())
     metrics = evaluate(Parity(), torch.zeros(100, 32, 32), problems)
     assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
-
-
-@pytest.mark.slow
-def test_killed_and_resumed_equals_uninterrupted(tmp_path):
-    small = {"epochs": 2, "train_size": 90, "test_size": 50}
-    settings = paper_settings("distribution_of_three", 95, "mnm", **small)
-    (whole,) = train([build(settings, 1)])
-    (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 3)
-    assert not halted.finished
-    assert halted.updates == 4
-    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
-    assert whole.curve == resumed.curve
-    assert whole.metrics == resumed.metrics
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,6 @@ def test_familiar_problems_are_of_the_glyphs_of_training_and_are_no_training_pro
     assert set(data.new.ids.flatten().tolist()) <= other
 
 
-def test_pairs_of_rmts_are_the_same_as_often_as_different():
-    data = rules("rmts", 95, seed=1)
-    ids = torch.cat([data.train.ids, data.familiar.ids])[..., 0]
-    assert (ids[:, 0] == ids[:, 1]).float().mean() == 0.5
-
-
 def test_the_item_to_be_matched_has_both_parts_and_no_other_item_has_them():
     pool, others = item_pools(seed=2)
     assert sorted([*pool.tolist(), *others.tolist()]) == list(range(100))
