@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.esbn.network import SequenceNetwork, check_integers
+from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
 from mini_lib.layers import LSTMCell, check_sequences, linear
 
 Edit = Callable[[int, list[Tensor]], list[Tensor]]
@@ -77,9 +77,7 @@ class ESBN(SequenceNetwork):
             self.default_key = nn.Parameter(torch.zeros(key_size))
             self.default_value = nn.Parameter(torch.zeros(features))
 
-    def forward(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, z: Float[Tensor, "B T D"], lengths: Lengths = None) -> Float[Tensor, "B C"]:
         """Logits of each problem, of which only the first `lengths` steps count, if given."""
         return self.trace(z, lengths).logits
 
@@ -88,7 +86,7 @@ class ESBN(SequenceNetwork):
         return self.trace(z).keys_retrieved[:, :-1]
 
     def trace(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None, edit: Edit | None = None
+        self, z: Float[Tensor, "B T D"], lengths: Lengths = None, edit: Edit | None = None
     ) -> ESBNTrace:
         """Algorithm 1, line by line: what the network computes, and all that happens inside.
 

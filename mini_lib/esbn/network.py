@@ -17,6 +17,7 @@ from mini_lib.module import Module
 
 EPSILON = 1e-8
 Shape = tuple[int, int, int]
+Lengths = Int[Tensor, "B"] | None
 IMAGE = (1, 32, 32)  # colors, height and width of the paper's images
 INPUT = "a Network takes a tensor of problems [B, T, *image] or, with ids, of a pool of images [P, *image]"
 

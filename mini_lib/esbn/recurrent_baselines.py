@@ -4,11 +4,11 @@ In shapes B are problems, T steps, D features, H hidden units, C classes; N rows
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.esbn.network import SequenceNetwork, check_integers
+from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
 from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear
 
 ROWS = 10  # N, of the NTM's memory matrix
@@ -36,9 +36,7 @@ class LSTM(SequenceNetwork):
             hidden.append(state[0])
         return torch.stack(hidden, dim=1)
 
-    def forward(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, z: Float[Tensor, "B T D"], lengths: Lengths = None) -> Float[Tensor, "B C"]:
         """Logits of each problem, of which only the first `lengths` steps count, if given."""
         hidden = self.states(z)
         if lengths is None:

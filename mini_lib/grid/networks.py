@@ -20,6 +20,7 @@ from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.others import KanervaReader, Pointer
 from mini_lib.grid.relations import RELATIONS, Abstractor, CoRelNet, Differences
 
+Glyphs = Int[Tensor, "B T P"]
 GIVEN = {"features", "classes", "length", "places"}  # arguments that the task sets
 _WHOLE = partial(Abstractor, heads=1, hidden=128, answer_hidden=32)  # one relation, of whole objects
 FACTORIAL: dict[str, Callable[..., nn.Module]] = {
@@ -99,18 +100,14 @@ class GlyphNetwork(nn.Module):
             codes = None if trained else with_hidden(standardized(encoder(glyphs("rendered")), dim=0))
         self.register_buffer("codes", codes)
 
-    def embed(
-        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
-    ) -> Float[Tensor, "B T PD"]:
+    def embed(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B T PD"]:
         """The mechanism's input. With `shown`, ids count these glyphs, so that each is encoded once."""
         codes = self.codes
         if self.encoder is not None:
             codes = with_hidden(self.encoder(self.images if shown is None else self.images[shown]))
         return self.norm(codes[ids].flatten(2))
 
-    def forward(
-        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B C"]:
         """Logits of each problem; the arguments are those of `embed`."""
         return self.core(self.embed(ids, shown))
 
