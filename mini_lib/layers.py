@@ -15,7 +15,8 @@ from mini_lib.module import check_floats
 def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) -> nn.Linear:
     """Make a linear layer with zero bias and the named weight initialization.
 
-    "kaiming" is normal by fan in, for ReLU; "xavier" normal with gain 1; "xavier_tanh" the same with gain 5/3.
+    "kaiming" is normal by fan in, for ReLU; "xavier" normal with gain 1; "xavier_tanh" the same with gain 5/3;
+    "glorot" is that of `glorot_uniform`.
 
     >>> linear(3, 2, "xavier").bias.tolist()
     [0.0, 0.0]
@@ -31,6 +32,8 @@ def initialize_(weight: Tensor, init: str) -> None:
     """Fill `weight` in place; the names are those of `linear`."""
     if init == "kaiming":
         nn.init.kaiming_normal_(weight, nonlinearity="relu")
+    elif init == "glorot":
+        weight.data = glorot_uniform(*weight.shape).data
     else:
         nn.init.xavier_normal_(weight, gain={"xavier": 1.0, "xavier_tanh": 5 / 3}[init])
 
@@ -39,15 +42,6 @@ def glorot_uniform(*shape: int) -> nn.Parameter:
     """Matrices [..., outputs, inputs], uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010)."""
     bound = math.sqrt(6 / sum(shape[-2:]))
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
-
-def glorot_linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-    """A linear layer with Glorot-uniform weights and zero biases."""
-    layer = nn.Linear(inputs, outputs, bias=bias)
-    layer.weight = glorot_uniform(outputs, inputs)
-    if bias:
-        nn.init.zeros_(layer.bias)
-    return layer
 
 
 def rnn_uniform_(module: nn.Module, hidden: int) -> None:

@@ -22,18 +22,17 @@ CHUNK = 500  # problems that are run at once
 class Keys(NamedTuple):
     """The keys of every problem at every step."""
 
-    #: k_w, at steps 1..T+1 of the paper (the last is the extra one). [N, T+1, K]
-    written: Float[Tensor, "N S K"]
+    written: Float[Tensor, "N S K"]  #: k_w, at steps 1..T+1 of the paper; the last is the extra one.
     retrieved: Float[Tensor, "N T K"]  #: k_r without its confidence, gated, at steps 1..T; zero at the first.
     confidence: Float[Tensor, "N T"]  #: the gated confidence in k_r; zeros where the variant has none.
 
 
 @torch.no_grad()
 def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | None = None) -> Keys:
-    """Keys, on the CPU, that an ESBN writes and retrieves on problems of any task; it runs on its own device.
+    """Keys, on the CPU, that an ESBN, in a `Network` or bare, writes and retrieves on problems of any task.
 
-    `network` is an ESBN behind an encoder, in a `Network`, or bare. `images` are the images, or for a bare ESBN the
-    embeddings, of all problems, [N, T, *image]; or with `problems` a pool, [P, *image], that their ids refer to.
+    `images` are the images, or for a bare ESBN the embeddings, of all problems, [N, T, ...]; or with `problems` a
+    pool, [P, ...], that their ids refer to.
 
     >>> collect_keys(ESBN(features=8, key_size=16), torch.randn(20, 5, 8)).written.shape
     torch.Size([20, 6, 16])
@@ -58,8 +57,7 @@ def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | N
 def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
     """The first two principal components of the keys written at steps 1..T (Figure 9).
 
-    The figure has the keys of training and test problems. The authors' code fits written keys only; with `retrieved`
-    those are added, as in the paper's text.
+    The authors' code fits written keys only; with `retrieved` those are added, as in the paper's text.
     """
     if not keys or not all(isinstance(each, Keys) for each in keys):
         raise UsageError("a plane is fitted to Keys, as `collect_keys` returns them")
@@ -75,8 +73,7 @@ def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"
 
 def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
     """The step (from 0) at which each object of row 1 is first seen again, in row 2 or among the choices."""
-    first, later = problems.ids[:, :ROW1], problems.ids[:, ROW1:]
-    again = later[:, None, :] == first[:, :, None]
+    again = problems.ids[:, None, ROW1:] == problems.ids[:, :ROW1, None]
     if not again.any(dim=-1).all():
         raise UsageError("an object of the first row never reappears; this is for distribution-of-three")
     return ROW1 + again.int().argmax(dim=-1)
@@ -93,7 +90,6 @@ def decode_steps(
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
     """Nearest-centroid decoding of the step at which a key was written.
 
-    Each test key is assigned to the step whose mean training key is nearest; `test` may also be retrieved keys.
     Returns the accuracy at each step, and the confusion matrix (rows: true step).
     """
     if train.shape[1:] != test.shape[1:]:
@@ -113,8 +109,7 @@ def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
 def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:
     """Distribution-of-three problems whose first row shows the objects `row`, such as (0, 0, 1) for A A B.
 
-    The second row is the first in another order, its last object the answer; the choices are four distinct
-    objects, A, B and C among them. A paper problem has (0, 1, 2); the others are outside the task.
+    The second row is the first in another order, its last object the answer; A, B and C are among the choices.
     """
     check_positive_int(size=size)
     if len(row) != ROW1 or not set(row) <= {0, 1, 2} or len(pool) < 4:

@@ -10,36 +10,33 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_positive_int
-from mini_lib.esbn.recurrent_baselines import check_lengths
+from mini_lib.errors import UsageError
+from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
 from mini_lib.layers import LSTMCell, check_sequences, linear
-from mini_lib.module import Module
 
 Edit = Callable[[int, list[Tensor]], list[Tensor]]
 
 
 class ESBNTrace(NamedTuple):
-    """Record of all T + 1 steps; the last is the extra step without an image (A.3.3).
-
-    In a shorter sequence the extra step is step `lengths`, and later ones have no meaning.
-    """
+    """Record of all T + 1 steps; step T, or `lengths`, is the extra step without an image (A.3.3)."""
 
     logits: Tensor  #: y. [B, C]
     hidden: Tensor  #: h, from which keys, gates and logits are computed. [B, T+1, H]
     keys_written: Tensor  #: k_w. [B, T+1, K]
-    #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
-    keys_retrieved: Tensor
+    keys_retrieved: (
+        Tensor  #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
+    )
     gates: Tensor  #: the gate g. [B, T+1]
     #: w, row t over the entries written before t (and the default entry first, if any), else 0. [B, T+1, N]
     weights: Tensor
     confidences: Tensor  #: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]
 
 
-class ESBN(Module):
+class ESBN(SequenceNetwork):
     """An LSTM that receives only keys, bound in memory to embeddings that it never receives (Algorithm 1).
 
     At each step the embedding z_t is compared with the values in memory; the keys bound to similar values, with a
@@ -65,11 +62,10 @@ class ESBN(Module):
         confidence: bool = True,
         default_memory: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, hidden=hidden, key_size=key_size)
+        super().__init__(features, classes=classes, hidden=hidden, key_size=key_size)
         if (confidence, default_memory) not in ((True, False), (False, False), (False, True)):
             raise UsageError("confidence and default_memory are True or False, and not both are True")
-        self.features, self.confidence, self.default_memory = features, confidence, default_memory
+        self.confidence, self.default_memory = confidence, default_memory
         self.controller = LSTMCell(key_size + confidence, hidden)
         self.key = linear(hidden, key_size, "kaiming")
         self.gate = linear(hidden, 1, "xavier")
@@ -81,9 +77,7 @@ class ESBN(Module):
             self.default_key = nn.Parameter(torch.zeros(key_size))
             self.default_value = nn.Parameter(torch.zeros(features))
 
-    def forward(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, z: Float[Tensor, "B T D"], lengths: Lengths = None) -> Float[Tensor, "B C"]:
         """Logits of each problem, of which only the first `lengths` steps count, if given."""
         return self.trace(z, lengths).logits
 
@@ -92,9 +86,9 @@ class ESBN(Module):
         return self.trace(z).keys_retrieved[:, :-1]
 
     def trace(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None, edit: Edit | None = None
+        self, z: Float[Tensor, "B T D"], lengths: Lengths = None, edit: Edit | None = None
     ) -> ESBNTrace:
-        """Algorithm 1, line by line.
+        """Algorithm 1, line by line: what the network computes, and all that happens inside.
 
         `edit` changes the keys in memory. Given the step t, from 0 to T, and the keys, [B, K] each (the default one
         first, if it is there), it returns as many keys, which are in memory from then on.
@@ -102,7 +96,7 @@ class ESBN(Module):
         # Algorithm 1
         check_sequences(z, None, self)
         if lengths is not None:
-            check_lengths(lengths, z)
+            check_integers("lengths", lengths, (len(z),), 1, z.shape[1])
             ended = torch.arange(z.shape[1], device=z.device) >= lengths[:, None]
             z = z.masked_fill(ended[..., None], 0)  # so that the extra step follows a sequence's own end
         batch, entries, steps = len(z), z.shape[1] + self.default_memory, []
@@ -135,7 +129,7 @@ class ESBN(Module):
 
 
 def _edited(edit: Edit, t: int, keys: list[Tensor]) -> list[Tensor]:
-    """What an edit makes of the keys; UsageError unless it returns as many, of the same shape."""
+    """Keys as edited; UsageError unless they are as many, of the same shape."""
     new = edit(t, keys)
     shapes = [getattr(key, "shape", None) for key in new] if isinstance(new, list | tuple) else type(new)
     if shapes != [key.shape for key in keys]:

@@ -4,6 +4,7 @@ In shapes P are images, B problems, T steps, D features, C classes.
 """
 
 import math
+from itertools import chain
 
 import torch
 from jaxtyping import Float, Int
@@ -16,24 +17,53 @@ from mini_lib.module import Module
 
 EPSILON = 1e-8
 Shape = tuple[int, int, int]
+Lengths = Int[Tensor, "B"] | None
 IMAGE = (1, 32, 32)  # colors, height and width of the paper's images
-INPUT = "a Network takes a tensor of problems [B, T, *image] or, with ids, of a pool of images [P, *image]"
+INPUT = "a Network takes a tensor of problems [B, T, ...] or, with ids, of a pool of images [P, ...]"
 
 
-class ConvEncoder(Module):
+class Encoder(Module):
+    """Base class: images [P, colors, height, width] with values from 0 to 1, gray ones also [P, height, width]."""
+
+    def __init__(self, image: Shape, least: int = 1, **sizes: int):
+        super().__init__()
+        check_positive_int(**sizes)
+        known = isinstance(image, tuple | list) and len(image) == 3 and all(map(is_int, image))
+        if not known or image[0] < 1 or min(image[1:]) < least:
+            raise UsageError(
+                f"image is (colors, height, width), of {least} pixels or more a side; got {image!r}"
+            )
+        self.image = tuple(image)
+
+    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
+        """Embed each image."""
+        if not isinstance(images, Tensor) or not images.is_floating_point():
+            raise UsageError(
+                "images are floats from 0 to 1; of bytes use torch.as_tensor(images).float() / 255"
+            )
+        if images.shape[1:] != self.image and (self.image[0] > 1 or images.shape[1:] != self.image[1:]):
+            raise UsageError(
+                f"the encoder was built for images {self.image}, got {(*images.shape[1:],)}; {INPUT}"
+            )
+        dtype = next(chain(self.parameters(), self.buffers())).dtype
+        if images.dtype != dtype and not torch.is_autocast_enabled(images.device.type):
+            raise UsageError(f"images are {images.dtype}, the encoder computes in {dtype}")
+        if is_known((images.detach() > 1).any() | (images.detach() < 0).any()):
+            raise UsageError("images have values from 0 to 1; divide bytes by 255")
+        return self._embed(images.flatten(1))
+
+
+class ConvEncoder(Encoder):
     """Three 4x4 convolutions of stride 2, then two linear layers, ReLU after each (A.3.1).
 
-    `image` is the shape of an image: colors, height and width. Values are from 0 to 1; gray images may lack the axis
-    of colors. Each convolution halves a side, since it pads by 1 as in the authors' code.
+    Each convolution halves a side, since it pads by 1 as in the authors' code.
 
     >>> ConvEncoder(features=16, image=(3, 28, 28))(torch.rand(2, 3, 28, 28)).shape
     torch.Size([2, 16])
     """
 
     def __init__(self, features: int = 128, channels: int = 32, hidden: int = 256, image: Shape = IMAGE):
-        super().__init__()
-        check_positive_int(features=features, channels=channels, hidden=hidden)
-        self.image = check_image(image, least=8)
+        super().__init__(image, least=8, features=features, channels=channels, hidden=hidden)
         self.conv1 = nn.Conv2d(image[0], channels, 4, stride=2, padding=1)
         self.conv2 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
         self.conv3 = nn.Conv2d(channels, channels, 4, stride=2, padding=1)
@@ -43,97 +73,86 @@ class ConvEncoder(Module):
             nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
             nn.init.zeros_(conv.bias)
 
-    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
-        """Embed each image."""
-        x = pixels(images, self.image, self.fc1.weight).unflatten(1, self.image)  # [P, colors, height, width]
+    def _embed(self, pixels: Float[Tensor, "P pixels"]) -> Float[Tensor, "P D"]:
+        x = pixels.unflatten(1, self.image)  # [P, colors, height, width]
         for conv in (self.conv1, self.conv2, self.conv3):
             x = F.relu(conv(x))
         return F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
 
 
-class MLPEncoder(Module):
-    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4); images as in `ConvEncoder`.
+class MLPEncoder(Encoder):
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4).
 
     >>> MLPEncoder(features=16)(torch.rand(2, 32, 32)).shape
     torch.Size([2, 16])
     """
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256, image: Shape = IMAGE):
-        super().__init__()
-        check_positive_int(features=features, hidden=hidden, hidden2=hidden2)
-        self.image = check_image(image)
+        super().__init__(image, features=features, hidden=hidden, hidden2=hidden2)
         self.fc1 = linear(math.prod(image), hidden)
         self.fc2 = linear(hidden, hidden2)
         self.fc3 = linear(hidden2, features)
 
-    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
-        """Embed each image."""
-        x = pixels(images, self.image, self.fc1.weight)
-        for layer in (self.fc1, self.fc2, self.fc3):
-            x = F.relu(layer(x))
-        return x
+    def _embed(self, pixels: Float[Tensor, "P pixels"]) -> Float[Tensor, "P D"]:
+        return F.relu(self.fc3(F.relu(self.fc2(F.relu(self.fc1(pixels))))))
 
 
-class RandomEncoder(Module):
-    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers, images as in `ConvEncoder`.
+class RandomEncoder(Encoder):
+    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers.
 
     >>> list(RandomEncoder(features=16).parameters())
     []
     """
 
     def __init__(self, features: int = 128, image: Shape = IMAGE):
-        super().__init__()
-        check_positive_int(features=features)
-        self.image = check_image(image)
-        layer = linear(math.prod(image), features)
-        self.register_buffer("weight", layer.weight.detach().clone())
-        self.register_buffer("bias", layer.bias.detach().clone())
+        super().__init__(image, features=features)
+        for name, value in linear(math.prod(image), features).named_parameters():  # weight and bias
+            self.register_buffer(name, value.detach().clone())
 
-    def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
-        """Embed each image."""
-        return torch.relu(F.linear(pixels(images, self.image, self.weight), self.weight, self.bias))
+    def _embed(self, pixels: Float[Tensor, "P pixels"]) -> Float[Tensor, "P D"]:
+        return F.relu(F.linear(pixels, self.weight, self.bias))
 
 
 ENCODERS = {"conv": ConvEncoder, "mlp": MLPEncoder, "rand": RandomEncoder}
 
 
-def check_image(image: Shape, least: int = 1) -> Shape:
-    """The shape itself, a tuple; UsageError unless it has colors, height and width, of `least` pixels or more."""
-    known = isinstance(image, tuple | list) and len(image) == 3 and all(map(is_int, image))
-    if not known or image[0] < 1 or min(image[1:]) < least:
-        raise UsageError(f"image is (colors, height, width), of {least} pixels or more a side; got {image!r}")
-    return tuple(image)
-
-
-def pixels(images: Tensor, image: Shape, weight: Tensor) -> Float[Tensor, "P pixels"]:
-    """The pixels of images as vectors; UsageError unless they fit an encoder of this image and weight."""
-    if not isinstance(images, Tensor) or not images.is_floating_point():
-        raise UsageError("images are floats from 0 to 1; of bytes use torch.as_tensor(images).float() / 255")
-    if images.shape[1:] != image and (image[0] > 1 or images.shape[1:] != image[1:]):
-        raise UsageError(f"the encoder was built for images {image}, got {tuple(images.shape[1:])}; {INPUT}")
-    if images.dtype != weight.dtype and not torch.is_autocast_enabled(images.device.type):
-        raise UsageError(f"images are {images.dtype}, the encoder computes in {weight.dtype}")
-    if is_known((images.detach() > 1).any() | (images.detach() < 0).any()):
-        raise UsageError("images have values from 0 to 1; divide bytes by 255")
-    return images.flatten(1)
+def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], least: int, most: int) -> None:
+    """UsageError unless values are a tensor of integers from `least` to `most`; None in `shape` is any size."""
+    is_tensor = isinstance(values, Tensor) and not values.is_floating_point() and values.dim() == len(shape)
+    if not is_tensor or any(size not in (None, own) for size, own in zip(shape, values.shape, strict=True)):
+        form = ["any" if size is None else size for size in shape]
+        raise UsageError(f"{what} are a tensor of integers, of sizes {form}")
+    if is_known((values < least).any() | (values > most).any()):
+        raise UsageError(f"{what} are from {least} to {most}, got {values.min()} to {values.max()}")
 
 
 def is_known(condition: Tensor) -> bool:
     """Whether a condition on values holds; False where it cannot be seen: on a GPU, under vmap or torch.compile."""
-    if condition.device.type != "cpu" or torch.compiler.is_compiling():
-        return False
     try:
-        return bool(condition)
+        return condition.device.type == "cpu" and not torch.compiler.is_compiling() and bool(condition)
     except RuntimeError:  # PyTorch's own error under vmap
         return False
+
+
+class SequenceNetwork(Module):
+    """Base class: embeddings [B, T, D] -> logits [B, C], for sequences of any length or of one `length`."""
+
+    def __init__(self, features: int, length: int | None = None, **sizes: int):
+        super().__init__()
+        check_positive_int(features=features, length=1 if length is None else length, **sizes)
+        self.features, self.length = features, length
+
+    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """Logits of each problem."""
+        check_sequences(z, self.length, self)
+        return self._logits(z)
 
 
 class TemporalContextNorm(Module):
     """Normalize each feature over the time steps of a window (Webb et al. 2020; section 3.1).
 
     z'_t = gain (z_t - mean_W z) / sqrt(var_W z + 1e-8) + shift, with the unbiased variance over the window W that
-    contains t. The lengths of the windows add up to T. All windows share the learned `gain` and `shift`, one per
-    feature, which the authors' code calls gamma and beta.
+    contains t. The lengths of the windows add up to T, and all share the learned `gain` and `shift` of each feature.
 
     >>> norm = TemporalContextNorm(features=3, windows=(2, 2))
     >>> norm(torch.rand(1, 4, 3)).abs().round(decimals=2).unique().item()  # of two steps only the order is left
@@ -153,18 +172,17 @@ class TemporalContextNorm(Module):
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Normalize z."""
         check_sequences(z, sum(self.windows), self)
-        return torch.cat([self._normalize(part) for part in z.split(self.windows, dim=1)], dim=1)
-
-    def _normalize(self, z: Float[Tensor, "B W D"]) -> Float[Tensor, "B W D"]:
-        variance, mean = torch.var_mean(z, dim=1, keepdim=True)
-        epsilon = max(EPSILON, torch.finfo(z.dtype).tiny)  # half precision has no 1e-8
-        return (z - mean) / torch.sqrt(variance + epsilon) * self.gain + self.shift
+        epsilon, parts = max(EPSILON, torch.finfo(z.dtype).tiny), []  # half precision has no 1e-8
+        for part in z.split(self.windows, dim=1):  # [B, W, D]
+            variance, mean = torch.var_mean(part, dim=1, keepdim=True)
+            parts.append((part - mean) / torch.sqrt(variance + epsilon))
+        return torch.cat(parts, dim=1) * self.gain + self.shift
 
 
 class Network(Module):
     """images -> encoder f_e -> normalization over the problem's own steps -> sequence model f_s -> logits.
 
-    Any modules will do that map images [P, *image] to embeddings [P, D], embeddings [B, T, D] to the same shape
+    Any modules will do that map images [P, ...] to embeddings [P, D], embeddings [B, T, D] to the same shape
     (`nn.Identity()` leaves them raw), and those to logits [B, C]:
 
     >>> from mini_lib.esbn.esbn import ESBN
@@ -186,14 +204,13 @@ class Network(Module):
             raise UsageError(INPUT)
         if ids is None:
             return self.norm(self.encoder(images.flatten(0, 1)).unflatten(0, images.shape[:2]))
-        check_ids(ids, len(images))
+        check_integers("ids", ids, (None, None), 0, len(images) - 1)
         return self.norm(self.encoder(images)[ids])
 
     def forward(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B C"]:
-        """Logits of problems [B, T, *image].
+        """Logits of problems [B, T, ...].
 
-        With `ids`, the number of the image at each step, `images` is a pool [P, *image] of distinct images. That is
-        the same function, but each image is encoded once instead of once per appearance.
+        With `ids`, the number of the image at each step, `images` is a pool [P, ...], each encoded only once.
         """
         return self.core(self.embed(images, ids))
 
@@ -205,11 +222,3 @@ class Network(Module):
         if hasattr(self.core, "forward_with_loss"):
             return self.core.forward_with_loss(z)
         return self.core(z), z.new_zeros(())
-
-
-def check_ids(ids: Tensor, images: int) -> None:
-    """UsageError unless these are integers [B, T] that name images of a pool of this size."""
-    if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.is_floating_point():
-        raise UsageError("ids are a tensor of integers [B, T], such as `problems.ids`")
-    if is_known((ids < 0).any() | (ids >= images).any()):
-        raise UsageError(f"ids of {images} images are from 0 to {images - 1}, got {ids.min()} to {ids.max()}")

@@ -4,20 +4,18 @@ In shapes B are problems, T steps, D features, H hidden units, C classes; N rows
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_positive_int
-from mini_lib.esbn.network import is_known
+from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
 from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear
-from mini_lib.module import Module
 
 ROWS = 10  # N, of the NTM's memory matrix
 EPSILON = 1e-8  # in its cosine
 
 
-class LSTM(Module):
+class LSTM(SequenceNetwork):
     """An LSTM over the T embeddings; the answer is read from its last hidden state.
 
     >>> LSTM(features=8, classes=2)(torch.randn(5, 9, 8), lengths=torch.tensor([9, 1, 2, 3, 4])).shape
@@ -25,9 +23,7 @@ class LSTM(Module):
     """
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, hidden=hidden)
-        self.features = features
+        super().__init__(features, classes=classes, hidden=hidden)
         self.lstm = LSTMCell(features, hidden)
         self.answer = linear(hidden, classes, "xavier")
 
@@ -40,31 +36,20 @@ class LSTM(Module):
             hidden.append(state[0])
         return torch.stack(hidden, dim=1)
 
-    def forward(
-        self, z: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, z: Float[Tensor, "B T D"], lengths: Lengths = None) -> Float[Tensor, "B C"]:
         """Logits of each problem, of which only the first `lengths` steps count, if given."""
         hidden = self.states(z)
         if lengths is None:
             return self.answer(hidden[:, -1])
-        check_lengths(lengths, z)
+        check_integers("lengths", lengths, (len(z),), 1, z.shape[1])
         return self.answer(hidden[torch.arange(len(z), device=z.device), lengths - 1])
-
-
-def check_lengths(lengths: Int[Tensor, "B"], z: Float[Tensor, "B T D"]) -> None:
-    """UsageError unless these are lengths of a batch of sequences, from 1 to T."""
-    if not isinstance(lengths, Tensor) or lengths.shape != z.shape[:1] or lengths.is_floating_point():
-        raise UsageError(f"lengths are a tensor of {len(z)} integers, one for each sequence")
-    if is_known((lengths < 1).any() | (lengths > z.shape[1]).any()):
-        raise UsageError(f"lengths are from 1 to {z.shape[1]}, got {lengths.tolist()}")
 
 
 class Head(nn.Module):
     """The address of one of the NTM's heads: weights over the N rows of memory M.
 
     w = softmax(b cos(k, M_n)), by content; w <- g w + (1 - g) w_last; w_n <- s_0 w_{n+1} + s_1 w_n + s_2 w_{n-1},
-    around the ends; w <- w^y / sum w^y. The key k, strength b, gate g, shift s and sharpening y come from the hidden
-    state. The sharpening is the authors' code's.
+    around the ends; w <- w^y / sum w^y. Key k, strength b, gate g, shift s and sharpening y come from the state h.
     """
 
     def __init__(self, hidden: int, row_size: int):
@@ -91,21 +76,18 @@ class Head(nn.Module):
         return w / w.sum(dim=1, keepdim=True)
 
 
-class NTM(Module):
+class NTM(SequenceNetwork):
     """An LSTM with a memory matrix that two heads read and write, each at its own address (Graves et al. 2014).
 
-    A step reads r = sum_n w_n M_n, which is input to the controller at the next step, then writes
-    M_n <- M_n (1 - w_n e) + w_n a. The answer is read after one more step without an image. As in the authors' code
-    nothing is read at step 0.
+    A step reads r = sum_n w_n M_n, the controller's next input, then writes M_n <- M_n (1 - w_n e) + w_n a.
+    At step 0 nothing is read. The answer is read after one more step without an image.
 
     >>> NTM(features=8, classes=2)(torch.randn(5, 9, 8)).shape
     torch.Size([5, 2])
     """
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, hidden=hidden, row_size=row_size)
-        self.features = features
+        super().__init__(features, classes=classes, hidden=hidden, row_size=row_size)
         self.controller = LSTMCell(features + row_size, hidden)
         self.read_head = Head(hidden, row_size)
         self.write_head = Head(hidden, row_size)
@@ -115,9 +97,7 @@ class NTM(Module):
         self.memory = nn.Parameter(torch.empty(ROWS, row_size))
         initialize_(self.memory, "xavier")
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, None, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         memory = self.memory.expand(len(z), -1, -1)  # M: [B, N, V]
         state, read = self.controller.initial_state(z), z.new_zeros(len(z), memory.shape[2])
         w_read = w_write = None
@@ -131,23 +111,20 @@ class NTM(Module):
             erase, add = torch.sigmoid(self.erase(h)), torch.tanh(self.add(h))  # e, a: [B, V]
             w = w_write[:, :, None]  # [B, N, 1]
             memory = memory * (1 - w * erase[:, None]) + w * add[:, None]
-        no_image = torch.zeros_like(z[:, 0])
-        return self.answer(self.controller(torch.cat([no_image, read], dim=1), state)[0])
+        last_input = torch.cat([torch.zeros_like(z[:, 0]), read], dim=1)
+        return self.answer(self.controller(last_input, state)[0])
 
 
-class MNM(Module):
+class MNM(SequenceNetwork):
     """An LSTM whose memory is a network m, rewritten at each step by a learned local rule (Munkhdalai et al. 2019).
 
     m(k) = W_3 tanh(W_2 tanh(W_1 k)). A step outputs a key k_w, a value v_w and a rate b, and moves every layer to a
     target, e = split(A v_w): W_l <- W_l - b (2/D) (a_l - e_l) x_l', with x_l the layer's input and a_l its output
     (after the tanh) for k_w. It then reads v = m(k_r). The answer is read after one more step without an image.
-    Every problem starts from the same W_l, drawn at construction and never trained.
+    Every problem starts from the same W_l, never trained. The rewritten matrices are never formed, which makes an
+    update 2.8 times faster: W_l x = W_l,start x + sum_j u_j (x_j . x), one term per write.
 
-    The rewritten matrices are never formed, which makes an update 2.8 times faster: W_l x = W_l,start x +
-    sum_j u_j (x_j . x), one term per write.
-
-    All sizes are D; initial weights are U(+-1/sqrt(fan in)). The meta loss, mean square of m(k_w) - v_w after a
-    write, is added to the task's:
+    All sizes are D. The meta loss, mean square of m(k_w) - v_w after a write, is added to the task's:
 
     >>> network, z = MNM(features=8, classes=2), torch.randn(5, 9, 8)
     >>> logits, meta_loss = network.forward_with_loss(z)
@@ -157,9 +134,7 @@ class MNM(Module):
     """
 
     def __init__(self, features: int = 128, classes: int = 4):
-        super().__init__()
-        check_positive_int(features=features, classes=classes)
-        self.features = features
+        super().__init__(features, classes=classes)
         self.controller = LSTMCell(2 * features, features)
         for parameter in self.controller.parameters():
             nn.init.uniform_(parameter, -(features**-0.5), features**-0.5)
@@ -185,37 +160,32 @@ class MNM(Module):
         images = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)  # and a step without one: [B, T + 1, D]
         images = F.linear(images, from_image, bias)  # their part of the LSTM's gates: [B, T + 1, 4D]
         state, read = self.controller.initial_state(z), z.new_zeros(batch, size)
-        writes, losses = [None] * 3, []  # of each layer all u_j and x_j, [B, J, D] each
+        nothing = z.new_zeros(batch, 0, size)
+        writes, losses = [(nothing, nothing)] * 3, []  # of each layer all u_j and x_j: [B, J, D] each
         for image in images.unbind(dim=1):
             state = self.controller.step(image + F.linear(read, from_read), state)  # h and cell: [B, D] each
             heads = torch.tanh(self.heads(state[0]))  # [B, 4D]
             rate_features, key, value, read_key = heads.chunk(4, dim=-1)  # [B, D] each
-            rate = torch.sigmoid(self.rate(rate_features))  # b: [B, 1]
-            writes = self._rewrite(writes, key, value, rate)  # W_l <- W_l - b (2/D) (a_l - e_l) x_l'
+            step = (-2 / size) * torch.sigmoid(self.rate(rate_features))[:, None]  # -b (2/D): [B, 1, 1]
+            layers, targets = (
+                self._recall(key[:, None], writes),
+                self.targets(value)[:, None].chunk(3, dim=-1),
+            )
+            writes = [  # W_l <- W_l - b (2/D) (a_l - e_l) x_l', as one more term
+                (torch.cat([u, step * (a - e)], dim=1), torch.cat([inputs, x], dim=1))
+                for (u, inputs), (x, a), e in zip(writes, layers, targets, strict=True)
+            ]
             keys = torch.stack([key, read_key], dim=1)  # [B, 2, D]
-            written, read = self._recall(keys, writes)[-1].unbind(dim=1)  # m(k_w), to be v_w; v = m(k_r)
+            written, read = self._recall(keys, writes)[-1][1].unbind(dim=1)  # m(k_w), to be v_w; v = m(k_r)
             losses.append((written - value).square().mean())
         output = self.output(torch.cat([state[0], read], dim=-1))
         return self.answer(output), torch.stack(losses).sum() / length
 
-    def _recall(self, x: Float[Tensor, "B keys D"], writes: list) -> list[Float[Tensor, "B keys D"]]:
-        """Outputs of the memory's three layers for the keys x, after the writes so far."""
-        outputs = []
-        for start, write in zip((self.memory1, self.memory2, self.memory3), writes, strict=True):
-            x = torch.tanh(x) if outputs else x
-            out = F.linear(x, start)
-            outputs.append(x := out if write is None else out + (x @ write[1].mT) @ write[0])
-        return outputs
-
-    def _rewrite(self, writes: list, key: Tensor, value: Tensor, rate: Float[Tensor, "B 1"]) -> list:
-        """Add one term u_j, x_j to each layer: a change, and the input that it applies to."""
-        first, second, third = (each[:, 0] for each in self._recall(key[:, None], writes))
-        first, second = torch.tanh(first), torch.tanh(second)
-        steps = (key, first), (first, second), (second, third)  # input and output of each layer
-        added = []
-        for write, (x, a), e in zip(writes, steps, self.targets(value).chunk(3, dim=-1), strict=True):
-            new = ((-2 / key.shape[-1]) * rate * (a - e))[:, None], x[:, None]
-            added.append(
-                new if write is None else [torch.cat(pair, 1) for pair in zip(write, new, strict=True)]
-            )
-        return added
+    def _recall(self, x: Float[Tensor, "B keys D"], writes: list) -> list[tuple[Tensor, Tensor]]:
+        """Input x_l and output a_l of the memory's three layers for the keys x, after the writes so far."""
+        layers = []
+        for start, (u, inputs) in zip((self.memory1, self.memory2, self.memory3), writes, strict=True):
+            a = F.linear(x, start) + (x @ inputs.mT) @ u
+            layers.append((x, a if len(layers) == 2 else torch.tanh(a)))
+            x = layers[-1][1]
+        return layers

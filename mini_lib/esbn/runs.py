@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -64,11 +64,9 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         check_regime(get_task(self.task), self.m)
+        self.check_known(("model", "model", MODELS), ("encoder", "encoder", ENCODERS))
         self.check_known(
-            ("model", "model", MODELS),
-            ("encoder", "encoder", ENCODERS),
-            ("image source", "images", ("rendered", "released")),
-            ("balance", "balance", BALANCES),
+            ("image source", "images", ("rendered", "released")), ("balance", "balance", BALANCES)
         )
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
@@ -90,9 +88,8 @@ class Settings(RunSettings):
 def paper_settings(task: str, m: int, model: str, tcn: bool = True, **changes) -> Settings:
     """The paper's settings of a run (Tables 5-8); `changes` set further fields of `Settings`."""
     check_names("model", [model], MODELS)
-    own = {"task": task, "m": m, "model": model, "tcn": tcn}
     schedule = {"lr": learning_rate(task, model, tcn), "epochs": epochs(task, m, model)}
-    return Settings.make(own | schedule, changes)
+    return Settings.make({"task": task, "m": m, "model": model, "tcn": tcn} | schedule, changes)
 
 
 def learning_rate(task: str, model: str, tcn: bool) -> float:
@@ -117,16 +114,14 @@ def epochs(task: str, m: int, model: str) -> int:
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
-    """A run's problems, network, loss and test, ready to be trained.
-
-    The problems depend on task, m and seed alone, so that all networks of a seed are trained on the same ones.
-    """
+    """A run's problems, network, loss and test; the problems depend on task, m and seed alone."""
     Settings.check_is(settings)
     sizes = {"train_size": settings.train_size, "test_size": settings.test_size}
     data = make_problems(settings.task, settings.m, seed, balance=settings.balance, **sizes)
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     images = glyphs(settings.images)
+    kind = (settings.task, settings.model, settings.options, settings.tcn, settings.encoder, settings.images)
     return settings.training_run(
         seed,
         model,
@@ -136,15 +131,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         evaluate=partial(evaluate, images=images, problems=data.test),
         constants={"images": images},
         dedupe_batch=dedupe_batch,
-        stack=(
-            PAPER,
-            settings.task,
-            settings.model,
-            settings.options,
-            settings.tcn,
-            settings.encoder,
-            settings.images,
-        ),
+        stack=(PAPER, *kind),
     )
 
 
@@ -157,8 +144,13 @@ def shuffled(problems: Problems, seed: int, epoch: int) -> Batch:
 def loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, with the network's own extra loss if it has one; and the batch's accuracy in percent."""
     logits, extra = model.forward_with_loss(batch["images"], batch["ids"])
-    accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
-    return F.cross_entropy(logits, batch["answers"]) + extra, accuracy
+    cross_entropy, accuracy = loss_and_accuracy(logits, batch["answers"])
+    return cross_entropy + extra, accuracy
+
+
+def loss_and_accuracy(logits: Float[Tensor, "B C"], answers: Int[Tensor, "B"]) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy, and accuracy in percent."""
+    return F.cross_entropy(logits, answers), 100 * (logits.argmax(dim=-1) == answers).float().mean()
 
 
 def dedupe_batch(batch: Batch) -> Batch:
@@ -172,10 +164,8 @@ def evaluate(model: nn.Module, images: Float[Tensor, "P ..."], problems: Problem
     logits, answers = predict(model, images, problems), problems.answers.cpu()
     right = 100 * (logits.argmax(dim=-1) == answers).float()
     batches = [batch.mean().item() for batch in right.split(TEST_BATCH)]
-    return {
-        "test_accuracy": sum(batches) / len(batches),
-        "test_loss": F.cross_entropy(logits, answers).item(),
-    }
+    test_loss = F.cross_entropy(logits, answers).item()
+    return {"test_accuracy": sum(batches) / len(batches), "test_loss": test_loss}
 
 
 @torch.no_grad()

@@ -1,12 +1,12 @@
 """The four tasks of the ESBN paper (section 2, A.2): problems are rows of image ids and an answer.
 
-Every task's problems are counted, so a problem is drawn by drawing its number: `unrank_permutation` turns it into an
-ordered choice of distinct images, and the rest of the number is the rest of the problem (the side of the match, the
-permutation of a row).
+A problem is drawn by drawing its number: `unrank_permutation` turns it into an ordered choice of distinct images,
+and the rest of the number is the rest of the problem (the side of the match, the permutation of a row).
 """
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -52,7 +52,7 @@ class TaskData:
 class Task:
     """What is fixed about a task."""
 
-    name: str  #: as in code.
+    name: str
     title: str  #: as in prose.
     length: int  #: T, images in a problem.
     classes: int  #: C, possible answers.
@@ -92,15 +92,12 @@ def make_problems(
     Of the 100 images m are withheld from training and used in the test; with m = 0 both use all of them. Where fewer
     problems exist than are wanted, all are taken. Same/different with m = 0 always has the paper's 18,810 and 990.
 
-    `balance` is that of RMTS training problems with few images. "released": as the authors' code at the paper's m,
-    where one problem in twelve has a 'same' source at m = 85; "paper": half of them, as A.2.2 says.
+    `balance` is that of RMTS training problems with few images: half of them have a 'same' source ("paper", A.2.2),
+    or as in the authors' code one in twelve at m = 85 ("released").
 
     >>> data = make_problems("distribution_of_three", m=95, seed=1)
     >>> data.train.ids.shape, data.train.answers.shape, data.train_images.tolist()
     (torch.Size([360, 9]), torch.Size([360]), [25, 39, 52, 65, 77])
-    >>> images, loader = torch.rand(100, 32, 32), torch.utils.data.DataLoader(data.train, batch_size=40)
-    >>> [(images[ids].shape, answers.shape) for ids, answers in loader][0]
-    (torch.Size([40, 9, 32, 32]), torch.Size([40]))
     """
     check_regime(get_task(task), m)
     check_names("balance", [balance], BALANCES)
@@ -146,11 +143,8 @@ def unrank_permutation(rank: np.ndarray, n: int, k: int) -> np.ndarray:
     return chosen
 
 
-# ------------------------------------------------------------------------------------------------ drawing
-#
 # A function for each task draws `size` problems of n images from the whole space of them, the authors' "subsample":
-# rows of image numbers below n, the answer last, [N, T + 1].
-
+# rows of image numbers below n, the answer last, [N, T + 1]. With `few` every kind is drawn as often as it exists.
 Rng = np.random.Generator
 
 
@@ -191,29 +185,20 @@ def _balanced(rng: Rng, same: np.ndarray, different: np.ndarray) -> np.ndarray:
     return np.column_stack([np.concatenate([repeated, different]), np.repeat([0, 1], len(different))])
 
 
-def _rmts(rng: Rng, n: int, size: int) -> np.ndarray:
-    per_kind = -(-size // 2)
-    same = _draw(rng, 2 * math.perm(n, 4), per_kind)
-    different = _draw(rng, 2 * math.perm(n, 5), per_kind)
-    return _shuffle(rng, _rmts_problems(same, different, n), size)
-
-
-def _rmts_of_few(rng: Rng, n: int, size: int) -> np.ndarray:
-    """Both kinds as often as they exist: there are many more with a 'different' source."""
+def _rmts(rng: Rng, n: int, size: int, few: bool = False) -> np.ndarray:
+    """A number stands for an ordered choice of images and, in its last bit, the side of the matching pair."""
     same_space, space = 2 * math.perm(n, 4), 2 * math.perm(n, 5)
-    number = _draw(rng, same_space + space, size)
-    same, different = number[number < same_space], number[number >= same_space] - same_space
-    return _shuffle(rng, _rmts_problems(same, different, n))
-
-
-def _rmts_problems(same: np.ndarray, different: np.ndarray, n: int) -> np.ndarray:
-    """Problems by their numbers: an ordered choice of images and, in the last bit, the side of the matching pair."""
+    if few:  # there are many more with a 'different' source
+        number = _draw(rng, same_space + space, size)
+        same, different = number[number < same_space], number[number >= same_space] - same_space
+    else:
+        same, different = (_draw(rng, each, -(-size // 2)) for each in (same_space, space))
     a, b, c, d = unrank_permutation(same // 2, n, 4).T
     v, w, x, y, z = unrank_permutation(different // 2, n, 5).T
     source_match_other = np.column_stack([np.stack([a, a, b, b, c, d]), np.stack([v, w, x, y, z, z])]).T
     side = np.concatenate([same % 2, different % 2])[:, None]
     rows = np.where(side == 0, source_match_other, source_match_other[:, [0, 1, 4, 5, 2, 3]])
-    return np.column_stack([rows, side])
+    return _shuffle(rng, np.column_stack([rows, side]), size)
 
 
 def _distribution_of_three(rng: Rng, n: int, size: int) -> np.ndarray:
@@ -230,40 +215,32 @@ def _distribution_of_three(rng: Rng, n: int, size: int) -> np.ndarray:
     return np.column_stack([row1, row2[:, :2], choices, answers])
 
 
-PATTERNS = {"AAA": [0, 0, 0], "ABA": [0, 1, 0], "ABB": [0, 1, 1]}  # A is 0, B is 1
-SLOTS = {"AAA": 2, "ABA": 4, "ABB": 4}  # A and, if there is one, B, in both rows
+def _identity_rules(rng: Rng, n: int, size: int, few: bool = False) -> np.ndarray:
+    """As many problems of each rule. With `few` AAA, which has no B and so fewer problems, is filled with repeats.
 
-
-def _identity_rules(rng: Rng, n: int, size: int) -> np.ndarray:
-    """As many problems of each rule, by their numbers."""
-    parts = [_rule_problems(rule, _draw(rng, _rule_space(rule, n), -(-size // 3)), n) for rule in PATTERNS]
+    A problem's number stands for its four choices, in order, and for which of them fill the slots A1, B1, A2, B2.
+    """
+    patterns = ([0, 0, 0], [0, 1, 0], [0, 1, 1])  # AAA, ABA, ABB
+    slots = [2 * len({*pattern}) for pattern in patterns]
+    aaa, full, _ = spaces = [math.perm(n, 4) * math.perm(4, each) for each in slots]
+    if few:
+        rule, number = np.divmod(_draw(rng, 3 * full, size), full)
+        extra = (rule == 0) & (number >= aaa)
+        number[extra] = rng.integers(aaa, size=extra.sum())
+        numbers = [number[rule == i] for i in range(3)]
+    else:
+        numbers = [_draw(rng, space, -(-size // 3)) for space in spaces]
+    parts = []
+    for pattern, count, number in zip(patterns, slots, numbers, strict=True):
+        four, assignment = np.divmod(number, math.perm(4, count))
+        choices = unrank_permutation(four, n, 4)  # images: [N, 4]
+        first, second = np.hsplit(
+            unrank_permutation(assignment, 4, count), 2
+        )  # choices that are A1 (B1), A2 (B2)
+        row1, row2 = first[:, pattern], second[:, pattern]  # the choice at each step: [N, 3]
+        matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
+        parts.append(np.hstack([matrix, choices, row2[:, 2:]]))
     return _shuffle(rng, np.concatenate(parts), size)
-
-
-def _identity_rules_of_few(rng: Rng, n: int, size: int) -> np.ndarray:
-    """The whole space, where AAA, which has no B and so fewer problems, is filled up with repeats."""
-    full, aaa = _rule_space("ABA", n), _rule_space("AAA", n)
-    rule, number = np.divmod(_draw(rng, 3 * full, size), full)
-    extra = (rule == 0) & (number >= aaa)
-    number[extra] = rng.integers(aaa, size=extra.sum())
-    parts = [_rule_problems(name, number[rule == i], n) for i, name in enumerate(PATTERNS)]
-    return _shuffle(rng, np.concatenate(parts))
-
-
-def _rule_space(rule: str, n: int) -> int:
-    return math.perm(n, 4) * math.perm(4, SLOTS[rule])
-
-
-def _rule_problems(rule: str, number: np.ndarray, n: int) -> np.ndarray:
-    """A number stands for the four choices, in order, and for which of them fill the slots A1, B1, A2, B2."""
-    four, assignment = np.divmod(number, math.perm(4, SLOTS[rule]))
-    choices = unrank_permutation(four, n, 4)  # images: [N, 4]
-    first, second = np.hsplit(
-        unrank_permutation(assignment, 4, SLOTS[rule]), 2
-    )  # choices that are A1 (B1), A2 (B2)
-    row1, row2 = first[:, PATTERNS[rule]], second[:, PATTERNS[rule]]  # the choice at each step: [N, 3]
-    matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
-    return np.hstack([matrix, choices, row2[:, 2:]])
 
 
 SAMPLE = {
@@ -272,5 +249,5 @@ SAMPLE = {
     "distribution_of_three": _distribution_of_three,
     "identity_rules": _identity_rules,
 }
-# How training problems are drawn from fewer than `ENUMERATE_BELOW` images, where that is another way.
-OF_FEW = {"rmts": _rmts_of_few, "identity_rules": _identity_rules_of_few}
+# The same from fewer than `ENUMERATE_BELOW` images, where that is another way.
+OF_FEW = {"rmts": partial(_rmts, few=True), "identity_rules": partial(_identity_rules, few=True)}

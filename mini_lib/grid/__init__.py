@@ -1,7 +1,7 @@
 """One grid: the mechanisms of four papers, and two more, on the tasks of all of them.
 
 The study asks whether generalization comes from the wall, which keeps content from the answer, or from the relation
-behind it. It is built on the four papers' packages; none of them imports it.
+behind it.
 """
 
 import lazy_loader

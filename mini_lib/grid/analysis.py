@@ -1,7 +1,6 @@
 """How far an inner signal of a mechanism moves when content, or structure, is exchanged: a double dissociation.
 
 The signal is the input of the last layer; of a network that points, and of one that reads commands, its attention.
-The question is the same for all: is it kept when content is exchanged, and not when structure is?
 """
 
 import math
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import HIDDEN, OBSERVED, Problems
-from mini_lib.scan.tasks import NO_ACTION, contains_phrase, encode, get_split
+from mini_lib.scan.tasks import NO_ACTION, encode, get_split
 from mini_lib.seeding import torch_rng
 
 MEASURED = 200  # problems
@@ -38,13 +37,13 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     >>> kept(place, place.flip(0)) < 0.5
     True
 
-    A signal is taken to be computed from numbers of size 1, or of its own size if that is more. Where such numbers
-    cancel, the rest is rounding, however small it is: ConstantSignal if the signal varies by no more than that.
-    ValueError for other signals that cannot be compared.
+    ConstantSignal if the signal varies by no more than the rounding of numbers of size 1, or of its own size if that
+    is more; ValueError for other signals that cannot be compared.
     """
     if before.shape != after.shape or len(before) < 2:
-        shapes = f"{[*before.shape]} and {[*after.shape]}"
-        raise ValueError(f"signals of 2 or more problems, of one shape, are compared, got {shapes}")
+        raise ValueError(
+            f"signals are of 2 problems or more, of one shape, got {before.shape} and {after.shape}"
+        )
     precision = torch.finfo(before.dtype).eps
     before, after = (signal.detach().cpu().double().flatten(1) for signal in (before, after))
     if not (before.isfinite().all() and after.isfinite().all()):
@@ -53,23 +52,20 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     size = max(before.square().mean().sqrt().item(), 1.0)
     if not spread > ROUNDING * precision * size:
         raise ConstantSignal(
-            f"the signal does not depend on the problem: its standard deviation over problems, {spread:.1e}, is "
-            f"rounding for numbers of size {size:.1e}; measure another signal"
+            f"the signal does not depend on the problem: its standard deviation, {spread:.1e}, is rounding for "
+            f"numbers of size {size:.1e}; measure another signal"
         )
 
-    def distance(other: Tensor) -> Tensor:
-        return (other - before).square().sum(dim=1).mean()
-
     draws = torch_rng(1, "pairs")
-    pairs = [torch.randperm(len(after), generator=draws) for _ in range(DRAWS)]
-    apart = torch.stack([distance(after[pair]) for pair in pairs]).mean()
-    return (1 - distance(after) / apart).item()
+    pairs = [torch.arange(len(after)), *(torch.randperm(len(after), generator=draws) for _ in range(DRAWS))]
+    own, *others = [(after[pair] - before).square().sum(dim=1).mean() for pair in pairs]
+    return (1 - own / torch.stack(others).mean()).item()
 
 
 class Exchanges(NamedTuple):
-    """Input of a network, as its `forward` takes it: problems as they are, and two exchanges."""
+    """Input of a network, as its `forward` takes it."""
 
-    before: tuple[Tensor, ...]  #: as they are.
+    before: tuple[Tensor, ...]  #: problems as they are.
     content: tuple[Tensor, ...]  #: other content, the same structure.
     structure: tuple[Tensor, ...]  #: the same content, another structure.
 
@@ -77,8 +73,7 @@ class Exchanges(NamedTuple):
 def glyphs_exchanged(problems: Problems, familiar: Tensor, new: Tensor) -> Exchanges:
     """Content: every familiar glyph becomes a new one, the same wherever it stands. Structure: steps change places.
 
-    Of a rule the fourth and the fifth step change places, so that in every problem other steps are alike than
-    before. Items to be matched move on by one place, the last to the first.
+    Of a rule the fourth and the fifth step do; items to be matched move on by one place, the last to the first.
     """
     ids = problems.ids[:MEASURED]
     other = torch.arange(HIDDEN + 1)
@@ -101,12 +96,8 @@ def curves_exchanged() -> Exchanges:
 
 def commands_exchanged() -> Exchanges:
     """Content: *look* for *run*, both trained in every construction. Structure: *after* for *and*."""
-    known = get_split("add_jump_and_dax").train
-    known = [
-        c
-        for c in known
-        if contains_phrase(c, "run") and contains_phrase(c, "and") and not contains_phrase(c, "look")
-    ]
+    known = [command.split() for command in get_split("add_jump_and_dax").train]
+    known = [" ".join(words) for words in known if {"run", "and"} <= {*words} and "look" not in words]
     drawn = torch.randperm(len(known), generator=torch_rng(0, "commands to exchange"))[:MEASURED]
     before = [known[number] for number in drawn.tolist()]
     content = [c.replace("run", "look") for c in before]
@@ -136,8 +127,7 @@ def signal(network: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
 def dissociation(network: nn.Module, exchanges: Exchanges) -> dict[str, float]:
     """How much of the signal is kept when content is exchanged, and when structure is, by name.
 
-    1 for a signal that does not depend on the problem. NaN for one that is not finite, for which a record counts the
-    run as diverged.
+    1 for a signal that does not depend on the problem, NaN for one that is not finite.
     """
     network = network.eval()
     before, *after = signals = [signal(network, given) for given in exchanges]

@@ -3,35 +3,26 @@
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
-from mini_lib.module import Noise, noise_or_draw
-from mini_lib.scan.syntactic_attention import StreamsTrace, SyntacticAttention
-from mini_lib.scan.tasks import (
-    ACTION_IDS,
-    MAX_WORDS,
-    PAD,
-    WORD_IDS,
-    Actions,
-    Lengths,
-    Logits,
-    Words,
-    apply_mask,
-)
+from mini_lib.module import Noise
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.scan.tasks import ACTION_IDS, MAX_WORDS, PAD, WORD_IDS, Lengths, Words
 
-SYNTAX, SEMANTICS = 64, 38  # the sizes of `scan.runs.tutorial_settings`
 WORD_FEATURES = 32  # of the vectors that a mechanism receives
-VOCABULARY = {"words": len(WORD_IDS), "actions": len(ACTION_IDS)}
+# The sizes of `scan.runs.tutorial_settings`.
+SIZES = {"syntax": 64, "semantics": 38, "words": len(WORD_IDS), "actions": len(ACTION_IDS)}
 
 
-class CommandNetwork(nn.Module):
-    """A mechanism that reads a command, with the decoder and the stream of meaning of Syntactic Attention.
+class CommandNetwork(SyntacticAttention):
+    """Syntactic Attention in which a mechanism takes the place of the syntax stream's two bidirectional LSTMs.
 
-    The mechanism receives the words as fixed orthogonal vectors, so that to a fixed relation two words are the same
-    or different, and nothing else. Commands are padded to the longest. A linear layer maps its state of each word
-    to h_j, and another one their mean to the first query; its own last layers are not used.
+    The mechanism receives fixed orthogonal vectors, so that to a fixed relation two words are the same or
+    different, and nothing else. A linear layer maps its state of each word to h_j, another their mean to the first
+    query; its own last layers are not used. Commands are padded to the longest.
 
     Args:
         make_core: makes the mechanism, with `states`, [B, 11, D] to [B, 11, K]. It is called last, so that one seed
@@ -47,43 +38,26 @@ class CommandNetwork(nn.Module):
     """
 
     def __init__(self, make_core: Callable[[], nn.Module], features: int = WORD_FEATURES):
-        super().__init__()
-        if features < VOCABULARY["words"]:
-            raise UsageError(f"{VOCABULARY['words']} words need as many features, got {features}")
-        self.streams = syntactic_attention()
-        for unused in ("word", "neighbors", "roles", "ends"):  # of its syntax stream
-            setattr(self.streams, unused, None)
-        orthogonal = torch.eye(VOCABULARY["words"], features) * features**0.5  # of the size of normal numbers
-        self.streams.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
+        super().__init__(**SIZES)
+        if features < SIZES["words"]:
+            raise UsageError(f"{SIZES['words']} words need as many features, got {features}")
+        self.neighbors = self.roles = self.ends = None  # of the stream that the mechanism replaces
+        orthogonal = torch.eye(SIZES["words"], features) * features**0.5  # of the size of normal numbers
+        self.word = nn.Embedding.from_pretrained(orthogonal, freeze=True)
         with torch.device("meta"):  # where nothing is drawn
             size = make_core().states(torch.zeros(1, MAX_WORDS, features)).shape[-1]
-        self.role = nn.Linear(size, 2 * SYNTAX)
+        self.role = nn.Linear(size, 2 * SIZES["syntax"])
         self.core = make_core()
 
-    def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
-        """Logits; of `actions` only the number of steps counts."""
-        noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
-        return self.trace(words, lengths, actions.shape[1], noise).logits
-
-    @torch.no_grad()
-    def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
-        """The most probable actions."""
-        return self.trace(words, lengths, steps).logits.argmax(dim=-1)
-
-    def trace(self, words: Words, lengths: Lengths, steps: int, noise: Noise | None = None) -> StreamsTrace:
-        """Record of all steps; noise is of meanings alone."""
-        meanings = apply_mask(self.streams.meaning(words), noise or {}, "meaning")  # m_j [B, T, M]
+    def roles_and_query(
+        self, words: Words, lengths: Lengths, noise: Noise | None = None
+    ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B K"]]:
+        """What the mechanism makes of the words: h_j and s_1; there is no noise in it."""
         padded = F.pad(words, (0, MAX_WORDS - words.shape[1]), value=WORD_IDS[PAD])
-        roles = self.role(self.core.states(self.streams.word(padded)))[:, : words.shape[1]]  # h_j [B, T, K]
+        roles = self.role(self.core.states(self.word(padded)))[:, : words.shape[1]]
         inside = (torch.arange(words.shape[1], device=words.device) < lengths[:, None]).to(roles.dtype)
         mean = (roles * inside[..., None]).sum(dim=1) / lengths[:, None]
-        query = torch.relu(self.streams.first_query(mean))  # s_1 [B, K]
-        attention = self.streams.attend(roles, query, lengths, steps)  # alpha_ij [B, N, T]
-        return StreamsTrace(meanings, roles, attention, self.streams.logits(attention, meanings))
-
-    def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
-        """Dropout masks of a word's meaning."""
-        return self.streams.draw_noise(batch, words, steps, generator)
+        return roles, torch.relu(self.first_query(mean))
 
 
 def syntactic_attention(sequential_semantics: bool = False) -> SyntacticAttention:
@@ -91,12 +65,11 @@ def syntactic_attention(sequential_semantics: bool = False) -> SyntacticAttentio
 
     One state of PyTorch's generator gives both the same of all that they share.
     """
-    sizes = {"syntax": SYNTAX, "semantics": SEMANTICS} | VOCABULARY
     if not sequential_semantics:
-        return SyntacticAttention(**sizes)
+        return SyntacticAttention(**SIZES)
     before = torch.get_rng_state()
-    shared = SyntacticAttention(**sizes).state_dict()
+    shared = SyntacticAttention(**SIZES).state_dict()
     torch.set_rng_state(before)
-    network = SyntacticAttention(sequential_semantics=True, **sizes)
+    network = SyntacticAttention(sequential_semantics=True, **SIZES)
     network.load_state_dict(shared, strict=False)
     return network

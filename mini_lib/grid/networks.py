@@ -1,9 +1,7 @@
 """The mechanisms of the study by name, their sizes, and the networks around them.
 
-A mechanism maps any sequence of vectors [B, T, D] to logits [B, C]. Those of the four papers are their own networks
-where these take vectors; CoRelNet and the Abstractor are added. A name says what was done to a mechanism: "fixed",
-"tied" or "learned", of the relation; "open", of the same network without its wall. The factorial has all of these in
-two architectures.
+A mechanism maps any sequence of vectors [B, T, D] to logits [B, C]. Its name has what was done to it: "fixed",
+"tied" or "learned", of the relation; "open", of the same network without its wall.
 """
 
 import inspect
@@ -22,7 +20,8 @@ from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.others import KanervaReader, Pointer
 from mini_lib.grid.relations import RELATIONS, Abstractor, CoRelNet, Differences
 
-GIVEN = ("features", "classes", "length", "places")  # arguments that the task sets
+Glyphs = Int[Tensor, "B T P"]
+GIVEN = {"features", "classes", "length", "places"}  # arguments that the task sets
 _WHOLE = partial(Abstractor, heads=1, hidden=128, answer_hidden=32)  # one relation, of whole objects
 FACTORIAL: dict[str, Callable[..., nn.Module]] = {
     f"{name} {relation}{wall}": partial(make, relation=relation, **content)
@@ -44,8 +43,7 @@ MODELS = FACTORIAL | {
 # Of commands, the twins whose meanings are shielded from a word's neighbors, or not: both streams are their own.
 STREAMS = {"syntactic attention": False, "sequential semantics": True}
 # Sizes (`syntax` of the pointer, `hidden` of the others) with which a mechanism has about 110,000 numbers to learn,
-# of commands 83,000, as in the syntax stream of Syntactic Attention. Those of the factorial keep the same layers on
-# every task, and the Abstractor of the paper its own.
+# of commands 83,000, as in the syntax stream of Syntactic Attention.
 SIZES: dict[str, dict[str, int]] = {
     "distribution_of_three": {"esbn": 128, "pointer": 58, "kanerva": 3309, "lstm": 112, "transformer": 35},
     "rmts": {"esbn": 128, "pointer": 58, "kanerva": 5042, "lstm": 112, "transformer": 37},
@@ -57,14 +55,7 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 def build_core(
-    model: str,
-    task: str,
-    *,
-    features: int,
-    classes: int,
-    length: int,
-    places: tuple[int, ...] = (),
-    **options,
+    model: str, task: str, *, features: int, classes: int, length: int, places: tuple = (), **options
 ) -> nn.Module:
     """A mechanism by its name, of its size on a task, with weights from torch's global generator.
 
@@ -77,25 +68,22 @@ def build_core(
     check_names("model", [model], MODELS)
     check_names("task", [task], SIZES)
     known = inspect.signature(MODELS[model]).parameters
-    check_names(f"option of {model}", options, [name for name in known if name not in GIVEN])
-    sizes = {
-        "syntax" if model == "pointer" else "hidden": size
-        for name, size in SIZES[task].items()
-        if name == model
-    }
+    check_names(f"option of {model}", options, sorted(known.keys() - GIVEN))
+    own = {"length": length, "places": places}
+    if model in SIZES[task]:
+        own["syntax" if model == "pointer" else "hidden"] = SIZES[task][model]
     if model.startswith("abstractor "):
-        sizes = {"size": features, "head_size": features}
-        sizes |= {"hidden": 1200} if task == "commands" else {}  # whose vectors are short
-    given = {"length": length, "places": places}
-    own = {name: value for name, value in given.items() if name in known}
-    return MODELS[model](features=features, classes=classes, **own, **sizes | options)
+        own |= {"size": features, "head_size": features}
+        own |= {"hidden": 1200} if task == "commands" else {}  # whose vectors are short
+    own = {name: value for name, value in own.items() if name in known}
+    return MODELS[model](features=features, classes=classes, **own | options)
 
 
 class GlyphNetwork(nn.Module):
     """Codes of P glyphs side by side in each step; normalization over the steps; the mechanism `core`.
 
-    The encoder is not trained, so that the mechanisms alone differ; its codes of the 100 glyphs are computed once,
-    standardized over all of them, and kept as `codes`. With `trained` it learns with the rest, as in the ESBN paper.
+    The encoder is not trained: its codes of the 100 glyphs are computed once, standardized over all of them. With
+    `trained` it learns with the rest, as in the ESBN paper.
 
     >>> from mini_lib.esbn.network import ConvEncoder
     >>> network = GlyphNetwork(ConvEncoder(8), nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5))
@@ -109,21 +97,17 @@ class GlyphNetwork(nn.Module):
         self.encoder = encoder if trained else None
         self.register_buffer("images", glyphs("rendered") if trained else None, persistent=False)
         with torch.no_grad():
-            codes = None if trained else with_hidden(standardized(encoder(glyphs("rendered"))))
+            codes = None if trained else with_hidden(standardized(encoder(glyphs("rendered")), dim=0))
         self.register_buffer("codes", codes)
 
-    def embed(
-        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
-    ) -> Float[Tensor, "B T PD"]:
+    def embed(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B T PD"]:
         """The mechanism's input. With `shown`, ids count these glyphs, so that each is encoded once."""
-        if self.encoder is None:
-            return self.norm(self.codes[ids].flatten(2))
-        images = self.images if shown is None else self.images[shown]
-        return self.norm(with_hidden(self.encoder(images))[ids].flatten(2))
+        codes = self.codes
+        if self.encoder is not None:
+            codes = with_hidden(self.encoder(self.images if shown is None else self.images[shown]))
+        return self.norm(codes[ids].flatten(2))
 
-    def forward(
-        self, ids: Int[Tensor, "B T P"], shown: Int[Tensor, "S"] | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B C"]:
         """Logits of each problem; the arguments are those of `embed`."""
         return self.core(self.embed(ids, shown))
 
@@ -131,9 +115,8 @@ class GlyphNetwork(nn.Module):
 class CurveNetwork(nn.Module):
     """Each value of a curve times one vector, plus another; then the mechanism, whose output is one number.
 
-    It predicts the step from the last value to the next. So what is common to all values is the same in every
-    vector, and differences of vectors are differences of values. With `normalize` the input is the curve less its
-    mean over its standard deviation, and the output is scaled back.
+    It predicts the step from the last value to the next. With `normalize` the input is the standardized curve, and
+    the output is scaled back.
 
     >>> network = CurveNetwork(nn.Linear(1, 8), LSTM(features=8, classes=1, hidden=5))
     >>> network(torch.randn(4, 12)).shape  # the next step of four curves
@@ -146,10 +129,7 @@ class CurveNetwork(nn.Module):
 
     def embed(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B N D"]:
         """The mechanism's input."""
-        if self.normalize:
-            variance, mean = torch.var_mean(y, dim=1, keepdim=True)
-            y = (y - mean) / (variance + 1e-8).sqrt()
-        return self.read(y[..., None])
+        return self.read((standardized(y, dim=1) if self.normalize else y)[..., None])
 
     def forward(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B"]:
         """y_{N+1} - y_N as predicted."""
@@ -157,10 +137,10 @@ class CurveNetwork(nn.Module):
         return step * (y.var(dim=1) + 1e-8).sqrt() if self.normalize else step
 
 
-def standardized(codes: Float[Tensor, "P D"]) -> Float[Tensor, "P D"]:
-    """Codes with mean 0 and variance 1 in every feature that differs between glyphs at all."""
-    variance, mean = torch.var_mean(codes, dim=0)
-    return (codes - mean) / (variance + 1e-8).sqrt()
+def standardized(x: Float[Tensor, "P D"], dim: int) -> Float[Tensor, "P D"]:
+    """Values with mean 0 and variance 1 along one dimension, where they differ at all."""
+    variance, mean = torch.var_mean(x, dim=dim, keepdim=True)
+    return (x - mean) / (variance + 1e-8).sqrt()
 
 
 def with_hidden(codes: Float[Tensor, "P D"]) -> Float[Tensor, "Q D"]:

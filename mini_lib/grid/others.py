@@ -8,21 +8,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.errors import UsageError
+from mini_lib.esbn.network import SequenceNetwork
 from mini_lib.kanerva.memory import MachineWeights, Prior, address, initial_means, predictive, write_item
-from mini_lib.layers import check_sequences, linear
-from mini_lib.module import Module
+from mini_lib.layers import linear
 from mini_lib.scan.recurrent import BiLSTM
 
 LEAST_NOISE = 0.05
 
 
-class Pointer(Module):
+class Pointer(SequenceNetwork):
     """alpha = softmax_j(s . h_j): a bidirectional LSTM computes h_j and, from its last states, the query s.
 
-    Where the answer is one of the sequence's own steps, `places`, the network points at it: the logits are s . h_j
-    of those steps. Otherwise they are a linear function of sum_j alpha_j m_j, with m_j = W z_j of each vector by
-    itself, so that order affects the answer through alpha alone, as in equations 1 to 6 of Russin et al. (2020).
+    Where the answer is one of the sequence's own steps, `places`, the logits are s . h_j of those steps. Otherwise
+    they are linear functions of sum_j alpha_j m_j, with m_j = W z_j, as in Russin et al. (2020, equations 1 to 6).
     `syntax` are the states of each direction of h_j, `semantics` the features of m_j.
 
     >>> network, z = Pointer(features=8, classes=2, length=5, places=(3, 4), syntax=6), torch.randn(16, 5, 8)
@@ -39,13 +38,10 @@ class Pointer(Module):
         syntax: int = 64,
         semantics: int = 64,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length)
-        check_positive_int(syntax=syntax, semantics=semantics)
+        super().__init__(features, length, classes=classes, syntax=syntax, semantics=semantics)
         if places and (len(places) != classes or not all(0 <= place < length for place in places)):
             raise UsageError(f"{classes} classes need as many places among {length} steps, got {places}")
         self.register_buffer("places", torch.tensor(places, dtype=torch.long), persistent=False)
-        self.length, self.features = length, features
         self.roles = BiLSTM(features, syntax)
         self.first_query = nn.Linear(2 * syntax, 2 * syntax)
         self.points = bool(places)
@@ -66,9 +62,7 @@ class Pointer(Module):
         """alpha, the attention to each step."""
         return self.scores(z).softmax(dim=-1)
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         if self.points:
             return self.scores(z)[:, self.places]
         return self.answer((self.attention(z)[:, None] @ self.meaning(z))[:, 0])
@@ -79,13 +73,13 @@ class Pointer(Module):
         return torch.cat([before, after], dim=-1), torch.relu(self.first_query(final))
 
 
-class KanervaReader(Module):
+class KanervaReader(SequenceNetwork):
     """One Kanerva Machine in which each vector of a sequence is first looked up, and then written.
 
     Before z_t is written, three numbers are read: the squared error of the memory's answer and its squared length,
-    both relative to that of z_t, and the variance that it expects. The numbers of all steps go through one rectified
-    layer of `hidden` units to the answer; the vectors themselves do not. The machine has `columns`; its prior means
-    and its noise are learned (Wu et al. 2018; Marblestone et al. 2020 with k = 1).
+    both relative to that of z_t, and the variance that it expects. Those of all steps go through one rectified layer
+    of `hidden` units to the answer. The prior means, of `columns`, and the noise are learned (Wu et al. 2018;
+    Marblestone et al. 2020 with k = 1).
 
     >>> network, z = KanervaReader(features=8, classes=2, length=5, columns=12, hidden=16), torch.randn(16, 5, 8)
     >>> z[:, 4] = z[:, 1]  # written at step 1, so at step 4 less variance is expected
@@ -96,9 +90,7 @@ class KanervaReader(Module):
     def __init__(
         self, features: int = 128, classes: int = 4, length: int = 9, columns: int = 32, hidden: int = 256
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, columns=columns, hidden=hidden)
-        self.length, self.features = length, features
+        super().__init__(features, length, classes=classes, columns=columns, hidden=hidden)
         self.means = nn.Parameter(initial_means(1, features, columns))
         self.noise = nn.Parameter(torch.zeros(1))  # softplus(0) = .69
         self.hidden = linear(3 * length, hidden)
@@ -119,7 +111,5 @@ class KanervaReader(Module):
             state, _ = write_item(state, code, w, weights)
         return torch.stack(read, dim=1)
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

@@ -7,24 +7,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.errors import UsageError, check_names
+from mini_lib.esbn.network import SequenceNetwork
 from mini_lib.esbn.relational_baselines import Transformer
-from mini_lib.layers import attention, check_sequences, glorot_linear, linear
-from mini_lib.module import Module
+from mini_lib.layers import attention, linear
 
 RELATIONS = ("fixed", "tied", "learned")
 
 
-class CoRelNet(Module):
+class CoRelNet(SequenceNetwork):
     """R = softmax(Z Z'), row by row over the vectors up to each one's own; then two linear layers.
 
     R_tj, for j <= t, is the similarity of z_t and z_j, not scaled. The T (T + 1) / 2 numbers below and on the
     diagonal go through one rectified layer of `hidden` units (Kerg et al. 2022).
 
-    Args:
-        relation: "fixed" compares the vectors themselves, as the paper does; "learned" compares W_q z with W_k z,
-            its asymmetric variant; "tied" has one map for both, so that equal vectors are the most similar at first.
-        content: the answer depends on the vectors too: the same network without its wall.
+    The `relation` is "fixed", of the vectors themselves, as in the paper; "learned", of W_q z with W_k z, its
+    asymmetric variant; or "tied", W_q = W_k. With `content` the answer depends on the vectors too: no wall.
 
     >>> network, z = CoRelNet(features=8, classes=2, length=5), torch.randn(16, 5, 8)
     >>> network(z).shape, network.relate(z).shape
@@ -40,17 +38,15 @@ class CoRelNet(Module):
         relation: str = "fixed",
         content: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, hidden=hidden)
+        super().__init__(features, length, classes=classes, hidden=hidden)
         check_names("relation", [relation], RELATIONS)
-        self.content, self.length, self.features = content, length, features
+        self.content = content
         self.register_buffer("places", torch.tril_indices(length, length), persistent=False)  # j <= t
         self.register_buffer("later", torch.ones(length, length).triu(1) > 0, persistent=False)  # j > t
         # Initial weights are PyTorch's own, as theirs.
         self.hidden = nn.Linear(length * (length + 1) // 2, hidden)
         self.answer = nn.Linear(hidden, classes)
-        # What twins do not share is drawn last, so that one seed gives them the same of all the rest; these weights
-        # are drawn for a network without them, too.
+        # What twins do not share is drawn last; these weights are drawn for a network without them, too.
         from_content = nn.Linear(length * features, hidden, bias=False)
         self.from_content = from_content if content else None
         self.query, self.key = relation_maps(relation, features, features)
@@ -65,9 +61,7 @@ class CoRelNet(Module):
         relations = self.relate(z)
         return torch.cat([relations, z], dim=-1) if self.content else relations
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         hidden = self.hidden(self.relate(z)[:, self.places[0], self.places[1]])  # of [B, T (T + 1) / 2]
         if self.content:
             hidden = hidden + self.from_content(z.flatten(1))
@@ -83,26 +77,22 @@ def relation_maps(
     """
     if relation == "fixed":
         return nn.Identity(), None
-    maps = [glorot_linear(features, size, bias=False) for _ in range(1 if relation == "tied" else 2)]
+    maps = [linear(features, size, "glorot", bias=False) for _ in range(1 if relation == "tied" else 2)]
     if identity:
         for each in maps:
             nn.init.eye_(each.weight)
     return maps[0], maps[1] if len(maps) > 1 else None
 
 
-class Abstractor(Module):
+class Abstractor(SequenceNetwork):
     """Relations between objects pass messages between symbols of their places (Altabaa et al. 2024, section 3).
 
     S' = norm(S + concat_h(R_h S W_v) W_o), then norm(S' + MLP(S')), with R_h = softmax(Z W_q (Z W_k)' / sqrt(d)).
-    S are learned symbols, one for each place; Z are the objects. So an object affects the answer through its
-    relations to the others alone. The states of all places, side by side, go through one rectified layer of
-    `answer_hidden` units to the answer. Weights start Glorot-uniform, biases zero.
+    S are learned symbols, one for each place; Z are the objects. The states of all places, side by side, go through
+    one rectified layer of `answer_hidden` units to the answer.
 
     Args:
-        size: of a symbol.
-        heads: relations, each with an equal part of the values.
-        head_size: d, of W_q z and W_k z.
-        hidden: units of the MLP.
+        size, heads, head_size, hidden: numbers of a symbol, relations, d, and units of the MLP.
         relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of whole objects.
         content: the values are S + Z in place of S: the same network without its wall. It needs size = features.
         from_identity: W_q and W_k start as the identity, for one relation of whole objects.
@@ -126,9 +116,8 @@ class Abstractor(Module):
         content: bool = False,
         from_identity: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, size=size, heads=heads)
-        check_positive_int(head_size=head_size, hidden=hidden, answer_hidden=answer_hidden)
+        sizes = {"heads": heads, "head_size": head_size, "hidden": hidden, "answer_hidden": answer_hidden}
+        super().__init__(features, length, classes=classes, size=size, **sizes)
         check_names("relation", [relation], RELATIONS)
         if size % heads:
             raise UsageError(f"{heads} heads cannot share symbols of {size} numbers evenly")
@@ -138,15 +127,15 @@ class Abstractor(Module):
             )
         if content and size != features:
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")
-        self.heads, self.content, self.length, self.features = heads, content, length, features
+        self.heads, self.content = heads, content
         self.symbols = nn.Parameter(torch.randn(length, size))
-        self.value = glorot_linear(size, size, bias=False)
-        self.out = glorot_linear(size, size, bias=False)
+        self.value = linear(size, size, "glorot", bias=False)
+        self.out = linear(size, size, "glorot", bias=False)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.expand, self.contract = glorot_linear(size, hidden), glorot_linear(hidden, size)
-        self.hidden = glorot_linear(length * size, answer_hidden)
-        self.answer = glorot_linear(answer_hidden, classes)
-        # What twins do not share is drawn last, so that one seed gives them the same of all the rest.
+        self.expand, self.contract = linear(size, hidden, "glorot"), linear(hidden, size, "glorot")
+        self.hidden = linear(length * size, answer_hidden, "glorot")
+        self.answer = linear(answer_hidden, classes, "glorot")
+        # What twins do not share is drawn last.
         self.query, self.key = relation_maps(relation, features, heads * head_size, from_identity)
 
     def attention(
@@ -168,18 +157,16 @@ class Abstractor(Module):
         symbols = self.norm1(self.symbols + self.out(messages))
         return self.norm2(symbols + self.contract(torch.relu(self.expand(symbols))))
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))
 
 
-class Differences(Module):
+class Differences(SequenceNetwork):
     """A transformer over the pairs i < j of a sequence, whose input is W (z_j - z_i) and the pair's place alone.
 
-    So it is a bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors;
-    the place is a sinusoidal code of the pair's number. `size`, a multiple of 8, is that of a pair's state. With
-    `content` the input is W (z_j - z_i) + W' z_i: the same network without its wall.
+    A bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors; a place is
+    a sinusoidal code of the pair's number. `size`, a multiple of 8, is that of a pair's state. With `content` the
+    input is W (z_j - z_i) + W' z_i: no wall.
 
     >>> network, z = Differences(features=8, classes=2, length=5, size=16), torch.randn(16, 5, 8)
     >>> torch.allclose(network(z), network(z + 3), atol=1e-5)  # what all vectors share makes no difference
@@ -196,11 +183,9 @@ class Differences(Module):
         answer_hidden: int = 256,
         content: bool = False,
     ):
-        super().__init__()
-        check_positive_int(features=features, classes=classes, length=length, size=size)
+        super().__init__(features, length, classes=classes, size=size)
         if length < 2:
             raise UsageError("a sequence needs two vectors or more for a difference, got length=1")
-        self.length, self.features = length, features
         pairs = torch.tril_indices(length, length, -1)
         self.register_buffer("pairs", pairs, persistent=False)  # j, the later one, and i
         member = torch.zeros(length, pairs.shape[1])
@@ -220,7 +205,5 @@ class Differences(Module):
         """The mean state of the pairs that each vector is part of."""
         return self.member @ self.transformer.states(self.inputs(z))
 
-    def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
-        """Logits of each problem."""
-        check_sequences(z, self.length, self)
+    def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.transformer(self.inputs(z))

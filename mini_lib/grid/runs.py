@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
 from mini_lib.esbn.network import ConvEncoder, TemporalContextNorm
-from mini_lib.esbn.runs import shuffled
+from mini_lib.esbn.runs import loss_and_accuracy, shuffled
 from mini_lib.esbn.tasks import Problems, check_regime, get_task
 from mini_lib.functions.tasks import STEPS, sample_curves
 from mini_lib.grid import analysis, tasks
@@ -60,11 +60,11 @@ class Settings(RunSettings):
     updates: int  #: at least; an epoch that was begun is ended.
     m: int = 0  #: glyphs kept for the test; of rules only.
     batch_size: int = 32  #: problems in a batch, B.
-    #: of rules: whether steps are normalized over a problem; of curves: over a curve.
-    normalised: bool = True
+    normalised: bool = True  #: of rules and curves: whether steps are normalized, over a problem or a curve.
     trained_encoder: bool = False  #: learn the encoder of glyphs with the rest; of rules only.
-    #: added to the seed: runs that choose a learning rate share no seed with those that count.
-    seeds_after: int = 0
+    seeds_after: int = (
+        0  #: added to the seed, so that runs that choose a learning rate share none with the others.
+    )
     options: dict = field(default_factory=dict)  #: of the mechanism.
 
     def __post_init__(self) -> None:
@@ -84,13 +84,6 @@ class Settings(RunSettings):
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))
 
-    @property
-    def features(self) -> int:
-        """D, of each vector that is input to the mechanism."""
-        if self.task == "commands":
-            return WORD_FEATURES
-        return 3 * ITEM_FEATURES if self.task in ITEM_TASKS else FEATURES
-
     def headline(self) -> str:
         """The mechanism and the task."""
         return f"{self.model}, {self.task}{f', m={self.m}' if self.m else ''}"
@@ -100,34 +93,33 @@ class Settings(RunSettings):
         if self.model in STREAMS:
             return syntactic_attention(sequential_semantics=STREAMS[self.model])
         if self.task == "commands":
-            return CommandNetwork(lambda: self._core(1, MAX_WORDS))
+            return CommandNetwork(lambda: self._core(WORD_FEATURES, 1, MAX_WORDS))
         # What all mechanisms share is drawn first, so that one seed gives them the same of it.
         if self.task == "curves":
-            read = nn.Linear(1, FEATURES)
-            return CurveNetwork(read, self._core(1, OBSERVED), self.normalised)
+            return CurveNetwork(nn.Linear(1, FEATURES), self._core(FEATURES, 1, OBSERVED), self.normalised)
         if self.task in ITEM_TASKS:
-            encoder = ConvEncoder(ITEM_FEATURES)
-            answers = ITEMS if self.task == "match" else tasks.ITEM_GLYPHS
-            return GlyphNetwork(encoder, nn.Identity(), self._core(answers, ITEMS + 1))
-        encoder, spec = ConvEncoder(FEATURES), get_task(self.task)
-        norm = nn.Identity()
+            encoder, answers = (
+                ConvEncoder(ITEM_FEATURES),
+                ITEMS if self.task == "match" else tasks.ITEM_GLYPHS,
+            )
+            return GlyphNetwork(encoder, nn.Identity(), self._core(3 * ITEM_FEATURES, answers, ITEMS + 1))
+        encoder, norm, spec = ConvEncoder(FEATURES), nn.Identity(), get_task(self.task)
         if self.normalised:
-            # The ESBN paper normalizes each pair of RMTS by itself, which alone tells whether its objects are equal;
-            # so here the window is the problem. To learn gain and shift would be to learn the relation.
+            # To normalize each pair of RMTS by itself, as the ESBN paper does, would alone tell whether its objects
+            # are equal; so the window is the problem. To learn gain and shift would be to learn the relation.
             norm = TemporalContextNorm(FEATURES, (spec.length,)).requires_grad_(False)
-        core = self._core(spec.classes, spec.length)
+        core = self._core(FEATURES, spec.classes, spec.length)
         return GlyphNetwork(encoder, norm, core, self.trained_encoder)
 
-    def _core(self, classes: int, length: int) -> nn.Module:
-        shape = {"features": self.features, "classes": classes, "length": length}
+    def _core(self, features: int, classes: int, length: int) -> nn.Module:
+        shape = {"features": features, "classes": classes, "length": length}
         return build_core(self.model, self.task, **shape, places=PLACES.get(self.task, ()), **self.options)
 
 
 def build(settings: Settings, seed: int) -> TrainingRun:
     """One run: its problems, its network, its loss and its test.
 
-    All mechanisms of a seed have the same problems, and the same codes of glyphs; twins begin with the same weights,
-    but for those that only one of them has.
+    All mechanisms of a seed have the same problems and codes of glyphs; twins share all initial weights they can.
     """
     Settings.check_is(settings)
     drawn = seed + settings.seeds_after
@@ -138,10 +130,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
-    shared = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
-    return settings.training_run(
-        seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *shared), **parts
-    )
+    kind = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
+    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *kind), **parts)
 
 
 # For each kind of task: the scores, the exchanges, and further arguments of `TrainingRun`.
@@ -199,9 +189,7 @@ def shown_once(batch: Batch) -> Batch:
 
 def answer_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and the batch's accuracy in percent."""
-    logits = model(batch["ids"], *([batch["shown"]] if "shown" in batch else []))
-    accuracy = 100 * (logits.argmax(dim=-1) == batch["answers"]).float().mean()
-    return F.cross_entropy(logits, batch["answers"]), accuracy
+    return loss_and_accuracy(model(batch["ids"], batch.get("shown")), batch["answers"])
 
 
 def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -211,9 +199,6 @@ def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     return error, error
 
 
-# ------------------------------------------------------------------------------------------------ tests
-
-
 def evaluate(
     model: nn.Module,
     scores: Callable[[nn.Module], dict[str, float]],
@@ -221,10 +206,9 @@ def evaluate(
     untrained: nn.Module,
 ) -> dict[str, float]:
     """The metrics of a run: scores by part, and what exchanges leave of the signal, untrained and trained."""
-    before = {
-        f"untrained_{name}": value for name, value in analysis.dissociation(untrained, exchanges).items()
-    }
-    return scores(model) | analysis.dissociation(model, exchanges) | before
+    before = analysis.dissociation(untrained, exchanges)
+    after = analysis.dissociation(model, exchanges)
+    return scores(model) | after | {f"untrained_{name}": value for name, value in before.items()}
 
 
 @torch.no_grad()
@@ -243,8 +227,7 @@ def accuracies(model: nn.Module, parts: Mapping[str, Problems]) -> dict[str, flo
 def extrapolation_errors(model: nn.Module, parts: Mapping[str, tasks.Transformed]) -> dict[str, float]:
     """Mean squared error over ten steps, by part and class of curves; and each part's geometric mean over classes.
 
-    The context slides: each prediction becomes the last observation, and the first one is dropped, so that the input
-    always has as many points as in training.
+    Each prediction becomes the last observation and the first one is dropped: the input is as long as in training.
     """
     device, metrics = next(model.parameters()).device, {}
     for name, part in parts.items():
@@ -263,10 +246,9 @@ def extrapolation_errors(model: nn.Module, parts: Mapping[str, tasks.Transformed
 @torch.no_grad()
 def exact_matches(model: nn.Module, parts: Mapping[str, Examples]) -> dict[str, float]:
     """Exact matches in percent of each part by name, and of familiar commands the loss."""
-    device, familiar = next(model.parameters()).device, parts["familiar"]
-    losses = []
+    device, familiar, total = next(model.parameters()).device, parts["familiar"], 0.0
     for part in familiar.length_buckets():
         words, lengths, actions = familiar[part].trimmed().to(device).tensors
-        losses.append(len(part) * command_loss(model(words, lengths, actions), actions).item())
+        total += len(part) * command_loss(model(words, lengths, actions), actions).item()
     found = {name: accuracy(model, part) for name, part in parts.items()}
-    return found | {"familiar_loss": sum(losses) / len(familiar)}
+    return found | {"familiar_loss": total / len(familiar)}

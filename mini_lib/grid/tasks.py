@@ -1,7 +1,6 @@
 """The tasks of the study: rules, items to be matched or named, curves, commands; with familiar and new content.
 
-Rules are the ESBN's own problems, curves and commands those of the other papers. Content is *familiar* where a
-network has met it in training, though not this problem, and *new* where it has not.
+Content is *familiar* where a network has met it in training, though not this problem, and *new* where it has not.
 """
 
 from typing import NamedTuple
@@ -39,8 +38,7 @@ class TaskData(NamedTuple):
 def rules(task: str, m: int, seed: int) -> TaskData:
     """Problems of the ESBN paper, "distribution_of_three" or "rmts", with m of the 100 glyphs kept for the test.
 
-    A fifth of the paper's training problems is kept from training, to ask about familiar glyphs. With RMTS as many
-    problems are *same* as are *different*.
+    A fifth of the paper's training problems is kept from training, to ask about familiar glyphs.
 
     >>> data = rules("distribution_of_three", m=95, seed=1)
     >>> len(data.train.answers), len(data.familiar.answers), data.new.ids.shape
@@ -57,9 +55,8 @@ def rules(task: str, m: int, seed: int) -> TaskData:
 def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bool = False) -> Problems:
     """Eight items of three glyphs, (a, b, c), and then one of them without c: which of the eight is it?
 
-    Glyphs are drawn from the pool. Of two items of a problem a and b are never both the same, so that a part says
-    which item it is of; a alone, or b alone, need not. With `name` the question is another: which glyph of the pool
-    is c?
+    Glyphs are drawn from the pool; no two items of a problem have the same a and b. With `name` the question is:
+    which glyph of the pool is c?
 
     >>> problems = items(4, torch.arange(15), np.random.default_rng(0))
     >>> problems.ids.shape, problems.ids[0, 8, 2].item() == HIDDEN
@@ -101,8 +98,7 @@ class Transformed(NamedTuple):
 def transformed_curves(count: int) -> dict[str, Transformed]:
     """The test curves of the function paper as they are ("familiar"), "lifted", "stretched" and "slowed".
 
-    Lifted: 2 is added to all values. Stretched: all values are doubled, their noise with them. Slowed: f(x / 1.5),
-    which a network has to take from the points themselves, since it sees as many as ever.
+    Lifted: 2 is added to all values. Stretched: all values are doubled, noise included. Slowed: f(x / 1.5).
 
     >>> parts = transformed_curves(9)
     >>> (parts["stretched"].y / parts["familiar"].y).unique().tolist(), parts["slowed"].truth.shape
@@ -116,17 +112,17 @@ def transformed_curves(count: int) -> dict[str, Transformed]:
         "stretched": (own.y * STRETCH, own.truth * STRETCH),
         "slowed": (slow.y, slow.truth),
     }
-    return {
-        name: Transformed(y[:, :OBSERVED], truth[:, OBSERVED:], kinds) for name, (y, truth) in changed.items()
-    }
+    cut = {name: (y[:, :OBSERVED], truth[:, OBSERVED:]) for name, (y, truth) in changed.items()}
+    return {name: Transformed(*part, kinds) for name, part in cut.items()}
 
 
 class CommandData(NamedTuple):
     """Commands of SCAN to learn from, and those to be asked, by name."""
 
     train: Examples  #: *jump* and *dax* among them, alone.
-    #: "familiar": with other verbs; "jump" and "dax": with one of the two; "training": some of those learned from.
-    tests: dict[str, Examples]
+    tests: dict[
+        str, Examples
+    ]  #: "familiar", of other verbs; "jump", "dax"; "training", some of those learned from.
 
 
 def command_data(seed: int) -> CommandData:
@@ -140,9 +136,8 @@ def command_data(seed: int) -> CommandData:
     known = sorted({command for command in train if command not in ("jump", NEW_VERB)})
     drawn = numpy_rng(seed, "familiar commands").choice(len(known), len(known) // 10, replace=False)
     kept = {known[number] for number in drawn}
-    tests = {"familiar": sorted(kept)} | {
-        verb: [command for command in test if contains_phrase(command, verb)] for verb in ("jump", NEW_VERB)
-    }
+    tests = {verb: [c for c in test if contains_phrase(c, verb)] for verb in ("jump", NEW_VERB)}
+    tests = {"familiar": sorted(kept)} | tests
     shown = [command for command in train if command not in kept]
     tests["training"] = sorted({*shown})[:: len({*shown}) // len(kept)][: len(kept)]
     return CommandData(encode(shown), {name: encode(part) for name, part in tests.items()})

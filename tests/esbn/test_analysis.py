@@ -33,8 +33,6 @@ every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if mode
 IMAGES = torch.rand(100, 32, 32)
 RMTS = make_problems("rmts", 95, 1, test_size=50).test
 
-# ------------------------------------------------------------------------------------------ keys
-
 
 @every_esbn
 def test_collected_keys_are_those_of_the_trace(model, three: Problems):
@@ -42,21 +40,11 @@ def test_collected_keys_are_those_of_the_trace(model, three: Problems):
     keys = analysis.collect_keys(network, IMAGES, few)
     with torch.no_grad():
         trace = network.core.trace(network.embed(IMAGES, few.ids))
-    size, default = network.core.key.out_features, network.core.default_memory
-    assert keys.written.shape == (7, 10, size)
-    assert keys.retrieved.shape == (7, 9, size)
+    size = network.core.key.out_features
     torch.testing.assert_close(keys.written, trace.keys_written)
-    bound = trace.keys_written
-    if default:
-        bound = torch.cat([network.core.default_key.expand(7, 1, -1), bound], dim=1).detach()
-    for step in range(1, 9):
-        held = step + default
-        mixed = (trace.weights[:, step, :held, None] * bound[:, :held]).sum(dim=1)
-        torch.testing.assert_close(keys.retrieved[:, step], trace.gates[:, step, None] * mixed)
-        expected = (trace.weights[:, step] * trace.confidences[:, step]).sum(dim=-1)
-        torch.testing.assert_close(keys.confidence[:, step], trace.gates[:, step] * expected)
-    assert keys.retrieved[:, 0].abs().max() == 0
-    assert keys.retrieved[:, 1:].abs().max() > 0
+    torch.testing.assert_close(keys.retrieved, trace.keys_retrieved[:, :-1, :size])
+    expected = trace.gates * (trace.weights * trace.confidences).sum(dim=-1)
+    torch.testing.assert_close(keys.confidence, expected[:, :-1])
     assert keys.confidence.any() == (model == "esbn")
 
 
@@ -76,17 +64,17 @@ def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
 def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems):
     network, pool = small(), torch.arange(20)
     keys = analysis.collect_keys(network, IMAGES, three)
-    measures = {
-        "plane": lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
-        "decoding": lambda k, p: np.concatenate([*analysis.decode_steps(k.written, k.written)], axis=None),
-        "share": lambda k, p: analysis.first_component_share(k.written[:, 2]),
-        "doubled": lambda k, p: analysis.doubled_problems(p, (0, 0, 1), size=5, seed=1).ids.numpy(),
-    }
+    measures = (
+        lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
+        lambda k, p: analysis.decode_steps(k.written, k.written)[1],
+        lambda k, p: analysis.first_component_share(k.written[:, 2]),
+        lambda k, p: analysis.doubled_problems(p, (0, 0, 1), size=5, seed=1).ids.numpy(),
+    )
     with OtherDevice():
         moved = Keys(*(part.to(OTHER) for part in keys)), pool.to(OTHER)
         assert moved[0].written.device == OTHER
-        for name, measure in measures.items():
-            np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5, err_msg=name)
+        for measure in measures:
+            np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5)
         network.to(OTHER)
         for pictures in (IMAGES, IMAGES.to(OTHER)):  # keys are collected on the CPU
             for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
@@ -113,9 +101,6 @@ def test_one_s_own_network_on_any_task_has_keys_and_a_plane():
     assert analysis.project(plane, written).shape == (50, 7, 2)
 
 
-# ------------------------------------------------------------------------------------------ plane
-
-
 def plane_by_svd(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Projector onto the first two components, and their shares of the variance."""
     _, values, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
@@ -140,21 +125,11 @@ def test_the_plane_is_that_of_the_singular_vectors(retrieved: bool):
     np.testing.assert_allclose(points, expected, atol=1e-5)
 
 
-# ------------------------------------------------------------------------------------------ reappearances
-
-
-def first_return(row: list[int], place: int) -> int:
-    for step in range(3, 9):
-        if row[step] == row[place]:
-            return step
-    raise AssertionError("never")
-
-
 @pytest.mark.parametrize("m", [0, 95])
 def test_reappearances_are_those_found_by_walking_through_each_problem(m: int):
     problems = make_problems("distribution_of_three", m, 2, train_size=400, test_size=400)
     for part in (problems.train, problems.test):
-        expected = [[first_return(row, place) for place in range(3)] for row in part.ids.tolist()]
+        expected = [[row.index(image, 3) for image in row[:3]] for row in part.ids.tolist()]
         assert analysis.reappearances(part).tolist() == expected
 
 
@@ -165,9 +140,6 @@ def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
     collected = analysis.keys_at_reappearance(keys_of(torch.zeros(len(three.ids), 10, 2), retrieved), three)
     assert collected[..., 0].tolist() == analysis.reappearances(three).tolist()
     assert ((collected[..., 1] - collected[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
-
-
-# ------------------------------------------------------------------------------------------ decoding
 
 
 def test_steps_are_decoded_by_the_nearest_training_mean():
@@ -191,20 +163,6 @@ def test_a_straight_line_has_all_its_variance_on_one_axis():
     assert analysis.first_component_share(square) == pytest.approx(0.5)
 
 
-def test_noise_replaces_every_parameter_and_leaves_the_generator_alone():
-    one, two = (network("esbn", 2, seed=seed) for seed in range(2))
-    before = torch.random.get_rng_state()
-    analysis.randomize(one, seed=1)
-    analysis.randomize(two, seed=1)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    for name, value in one.state_dict().items():
-        assert torch.equal(value, two.state_dict()[name]), name
-        assert value.abs().min() > 0, name
-
-
-# ------------------------------------------------------------------------------------------ doubled objects
-
-
 @pytest.mark.parametrize("row", [(0, 1, 2), (0, 0, 1), (1, 0, 0), (0, 0, 0)])
 def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
     pool = torch.arange(40, 60)
@@ -223,22 +181,19 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call",
     [
-        (lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS), "only an ESBN has keys"),
-        (lambda: analysis.reappearances(RMTS), "never reappears; this is for distribution-of-three"),
-        (lambda: analysis.fit_plane(), "a plane is fitted to Keys"),
-        (lambda: analysis.doubled_problems(torch.arange(9), (0, 0, 1), -1, 0), "size has to be a positive"),
-        (lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0), "a row is three of 0, 1 and 2"),
-        (lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0), "got \\(0, 0, 1\\), 3 images"),
+        lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS),
+        lambda: analysis.reappearances(RMTS),
+        lambda: analysis.fit_plane(),
+        lambda: analysis.doubled_problems(torch.arange(9), (0, 0, 1), -1, 0),
+        lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0),
+        lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0),
     ],
 )
-def test_what_cannot_be_measured_is_named(call, message):
-    with pytest.raises(UsageError, match=message):
+def test_what_cannot_be_measured_is_named(call):
+    with pytest.raises(UsageError):
         call()
-
-
-# ------------------------------------------------------------------------------------------ what the chapter says
 
 
 def test_without_confidence_every_same_different_problem_gets_the_same_answer():

@@ -4,19 +4,17 @@ That each is its slow numpy twin stands in `tests/reproduction/esbn/test_authors
 """
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
 
 from esbn import oracles
 from esbn.networks import CLASSES, WINDOWS, network, options
 from mini_lib.errors import UsageError
 from mini_lib.esbn.esbn import ESBN
-from mini_lib.esbn.network import ENCODERS, ConvEncoder, Network, TemporalContextNorm, check_ids, pixels
+from mini_lib.esbn.network import ENCODERS, ConvEncoder, Network, TemporalContextNorm
 from mini_lib.esbn.recurrent_baselines import LSTM
 from mini_lib.esbn.relational_baselines import TemporalRelationNet, Transformer
 from mini_lib.esbn.runs import MODELS
@@ -67,18 +65,6 @@ def batch(length=9, size=3, seed=0, images=5, dtype=torch.float64):
     return pool, torch.randint(images, (size, length), generator=rng)
 
 
-class WithLoss(torch.nn.Module):
-    """The loss of a network, as `functional_call` wants it."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, pool, ids, answers):
-        logits, extra = self.network.forward_with_loss(pool, ids)
-        return F.cross_entropy(logits, answers) + extra
-
-
 @every_model
 def test_parameter_counts_are_those_of_the_facts(model):
     made = (network(model, length, full=True) for length in WINDOWS)
@@ -99,14 +85,15 @@ def test_other_parts_change_the_count(options, change):
 @every_model
 def test_gradient_reaches_every_parameter_within_five_updates(model, length):
     made = network(model, length).double()
-    loss, optimizer = WithLoss(made), torch.optim.Adam(made.parameters(), 5e-4)
+    optimizer = torch.optim.Adam(made.parameters(), 5e-4)
     largest = dict.fromkeys(dict(made.named_parameters()), 0.0)
     for update in range(5):
         pool, ids = batch(length, 16, seed=update, images=12)
         ids[::2, -1] = ids[::2, 0]  # some repetition, as every task has
         answers = torch.randint(CLASSES[length], (16,), generator=torch.Generator().manual_seed(update))
         optimizer.zero_grad()
-        loss(pool, ids, answers).backward()
+        logits, extra = made.forward_with_loss(pool, ids)
+        (F.cross_entropy(logits, answers) + extra).backward()
         optimizer.step()
         for name, parameter in made.named_parameters():
             size = 0.0 if parameter.grad is None else parameter.grad.abs().max().item()
@@ -124,23 +111,6 @@ def test_a_pool_with_ids_is_the_same_as_images(model):
     torch.testing.assert_close(together, made(pool[ids]))
     for row in range(4):  # and no problem depends on the others of the batch
         torch.testing.assert_close(made(pool, ids[row : row + 1]), together[row : row + 1])
-
-
-@every_model
-def test_stacked_networks_equal_each_alone(model):
-    networks = [network(model, seed=seed).double() for seed in range(3)]
-    pools, ids = torch.stack([batch(seed=seed)[0] for seed in range(3)]), batch()[1]
-    answers, skeleton = torch.tensor([0, 3, 1]), WithLoss(network(model).double())
-
-    def loss(parameters, buffers, pool):
-        return functional_call(skeleton, (parameters, buffers), (pool, ids, answers))
-
-    parameters, buffers = stack_module_state([WithLoss(each) for each in networks])
-    stacked = vmap(grad(loss))(parameters, buffers, pools)
-    for i, each in enumerate(networks):
-        WithLoss(each)(pools[i], ids, answers).backward()
-        for name, parameter in each.named_parameters():
-            torch.testing.assert_close(stacked[f"network.{name}"][i], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -177,30 +147,24 @@ def test_lstm_rows_start_in_three_blocks(inputs):
     assert not cell.bias_hh.any()
 
 
-def kaiming(outputs, inputs):
-    return math.sqrt(2 / inputs)
-
-
-def xavier(outputs, inputs):
-    return math.sqrt(2 / (inputs + outputs))
-
-
-def xavier_tanh(outputs, inputs):
-    return 5 / 3 * xavier(outputs, inputs)
+def spread(rule, outputs, inputs):
+    """Standard deviation of initial weights."""
+    xavier = math.sqrt(2 / (inputs + outputs))
+    return {"kaiming": math.sqrt(2 / inputs), "xavier": xavier, "xavier_tanh": 5 / 3 * xavier}[rule]
 
 
 SPREAD = {
-    **{model: {kaiming: "key", xavier: "gate answer"} for model in MODELS if model.startswith("esbn")},
-    "lstm": {xavier: "answer"},
+    **{model: {"kaiming": "key", "xavier": "gate answer"} for model in MODELS if model.startswith("esbn")},
+    "lstm": {"xavier": "answer"},
     "ntm": {
-        xavier_tanh: "read_head.key write_head.key add",
-        kaiming: "read_head.strength read_head.sharpen write_head.strength write_head.sharpen",
-        xavier: "read_head.gate read_head.shift write_head.gate write_head.shift erase answer",
+        "xavier_tanh": "read_head.key write_head.key add",
+        "kaiming": "read_head.strength read_head.sharpen write_head.strength write_head.sharpen",
+        "xavier": "read_head.gate read_head.shift write_head.gate write_head.shift erase answer",
     },
-    "rn": {kaiming: "pair_hidden pair_out hidden", xavier: "answer"},
-    "trn": {kaiming: "pairs.hidden pairs.out triples.hidden triples.out hidden", xavier: "answer"},
-    "transformer": {kaiming: "expand contract hidden", xavier: "qkv out_proj answer"},
-    "predinet": {kaiming: "hidden", xavier: "key query1 query2 relation answer"},
+    "rn": {"kaiming": "pair_hidden pair_out hidden", "xavier": "answer"},
+    "trn": {"kaiming": "pairs.hidden pairs.out triples.hidden triples.out hidden", "xavier": "answer"},
+    "transformer": {"kaiming": "expand contract hidden", "xavier": "qkv out_proj answer"},
+    "predinet": {"kaiming": "hidden", "xavier": "key query1 query2 relation answer"},
 }
 
 
@@ -212,9 +176,9 @@ def test_layers_start_with_their_spread_and_zero_biases(model):
     for name, rule in rules.items():
         weight, bias = core.get_submodule(name).weight, core.get_submodule(name).bias
         tolerance = max(0.02, 4 / math.sqrt(2 * weight.numel()))
-        assert weight.std().item() == pytest.approx(rule(*weight.shape), rel=tolerance)
+        assert weight.std().item() == pytest.approx(spread(rule, *weight.shape), rel=tolerance)
         assert bias is None or not bias.any()
-    assert model != "ntm" or core.memory.std().item() == pytest.approx(xavier(10, 256), rel=0.05)
+    assert model != "ntm" or core.memory.std().item() == pytest.approx(spread("xavier", 10, 256), rel=0.05)
 
 
 @pytest.mark.parametrize("encoder", ["conv", "mlp", "rand"])
@@ -298,7 +262,7 @@ def test_edits_see_the_keys_written_before_and_reach_the_answer(model):
     zeroed = core.trace(z, edit=lambda t, keys: [0 * key for key in keys]).logits
     assert (zeroed - core(z)).abs().max() > 1e-3
     for bad in (lambda t, keys: [*keys, z], lambda t, keys: None, lambda t, keys: [z for _ in keys] or [z]):
-        with pytest.raises(UsageError, match=r"step 0: an edit returns a list of \d keys, each \[B, K\]"):
+        with pytest.raises(UsageError):
             core.trace(z, edit=bad)
 
 
@@ -330,15 +294,6 @@ def test_trace_is_what_the_network_does(model):
         assert not trace.confidences.any()
 
 
-def test_attention_of_predinet_and_transformer_are_weights():
-    pool, ids = batch()
-    for model in ("predinet", "transformer"):
-        made = busy(model)
-        attended = made.core.attention(made.embed(pool, ids))
-        weights = attended[1] if isinstance(attended, tuple) else attended
-        torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
-
-
 # One's own images and encoders.
 
 
@@ -354,80 +309,59 @@ def test_images_have_any_size_and_colors(kind, image):
         torch.testing.assert_close(encoder(pool[:, 0]), encoder(pool))
 
 
-@pytest.mark.parametrize(
-    ("images", "message"),
-    [
-        (torch.rand(5, 28, 28), r"built for images (1, 32, 32), got (28, 28)"),
-        (torch.rand(5, 3, 32, 32), "got (3, 32, 32)"),
-        (torch.rand(5, 32, 32).double(), "images are torch.float64, the encoder computes in torch.float32"),
-        (torch.rand(5, 32, 32).numpy(), "images are floats from 0 to 1"),
-        (torch.ones(5, 32, 32, dtype=torch.uint8), "torch.as_tensor(images).float() / 255"),
-        (255 * torch.rand(5, 32, 32), "images have values from 0 to 1; divide bytes by 255"),
-        (torch.rand(5, 32, 32) - 0.5, "images have values from 0 to 1"),
-        (None, "images are floats"),
-    ],
-)
-def test_images_that_do_not_fit_are_named(images, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        call(pixels, images, (1, 32, 32), torch.ones(1))
+POOL, IDS = torch.rand(5, 32, 32), torch.randint(5, (2, 9))
 
 
 @pytest.mark.parametrize(
-    ("ids", "message"),
+    "call",
     [
-        (torch.tensor([[0, -1]]), "ids of 5 images are from 0 to 4, got -1 to 0"),
-        (torch.tensor([[0, 5]]), "ids of 5 images are from 0 to 4, got 0 to 5"),
-        (torch.rand(2, 9), "ids are a tensor of integers [B, T]"),
-        (torch.arange(5), "ids are a tensor of integers [B, T]"),
-        ([[0, 1]], "such as `problems.ids`"),
-    ],
-)
-def test_ids_that_do_not_fit_are_named(ids, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        call(check_ids, ids, 5)
-
-
-def call(function, *arguments):
-    """Without the types that tests check, by which such arguments would not come so far."""
-    return getattr(function, "__wrapped__", function)(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ESBN(default_memory=True), "not both are True"),
-        (lambda: TemporalContextNorm(4, (8, 1)), "2 steps or more"),
-        (lambda: TemporalContextNorm(4, ()), "windows are lengths"),
-        (lambda: TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4)), "sequences of 6 vectors of 4"),
-        (lambda: TemporalContextNorm(3, (4,))(torch.zeros(1, 4, 1)), "vectors of 3 features"),
-        (lambda: Transformer(features=12), "multiple of the 8 attention heads, got 12"),
-        (lambda: TemporalRelationNet(length=1), "two objects or more"),
-        (lambda: ConvEncoder(image=(1, 7, 9)), "8 pixels or more a side; got (1, 7, 9)"),
-        (lambda: LSTM(4)(torch.ones(2, 3, 4), torch.tensor([1, 4])), "lengths are from 1 to 3, got [1, 4]"),
-        (lambda: LSTM(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])), "lengths are from 1 to 3"),
-        (lambda: ESBN(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])), "lengths are from 1 to 3"),
-        (
-            lambda: Network(*[torch.nn.Identity()] * 3).embed(torch.ones(5, 32)),
-            "a tensor of problems [B, T, *image]",
+        *(
+            lambda images=images: network("lstm")(images, IDS)
+            for images in (
+                torch.rand(5, 28, 28),
+                torch.rand(5, 3, 32, 32),
+                POOL.double(),
+                torch.ones(5, 32, 32, dtype=torch.uint8),
+                255 * POOL,
+                POOL - 0.5,
+            )
         ),
-        (lambda: network("esbn")(torch.rand(5, 32, 32)), "built for images (1, 32, 32), got (32,)"),
+        lambda: network("lstm", encoder="rand")(POOL.double(), IDS),
+        *(
+            lambda ids=ids: network("lstm")(POOL, ids)
+            for ids in (torch.tensor([[0, -1]]), torch.tensor([[0, 5]]))
+        ),
+        lambda: ESBN(default_memory=True),
+        lambda: TemporalContextNorm(4, (8, 1)),
+        lambda: TemporalContextNorm(4, ()),
+        lambda: TemporalContextNorm(4, (2, 2, 2))(torch.zeros(1, 9, 4)),
+        lambda: TemporalContextNorm(3, (4,))(torch.zeros(1, 4, 1)),
+        lambda: Transformer(features=12),
+        lambda: TemporalRelationNet(length=1),
+        lambda: ConvEncoder(image=(1, 7, 9)),
+        *(
+            lambda make=make, lengths=lengths: make(4)(torch.ones(2, 3, 4), torch.tensor(lengths))
+            for make in (LSTM, ESBN)
+            for lengths in ([1, 4], [0, 3])
+        ),
+        lambda: network("esbn")(POOL),  # without ids these are no problems
     ],
 )
-def test_bad_input_is_named(make, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        make()
+def test_bad_input_is_named(call):
+    with pytest.raises(UsageError):
+        call()
 
 
 @every_model
 def test_sizes_are_positive_integers_and_vectors_of_the_network_s_size_and_type(model):
     for size in ("features", "classes", *options(model)):
         for value in (0, -1, True):
-            with pytest.raises(UsageError, match=f"{size} has to be a positive integer, got {value}"):
+            with pytest.raises(UsageError, match=size):
                 MODELS[model](**{size: value})
     made = MODELS[model](features=16, classes=2)
     assert made(torch.randn(4, 9, 16)).shape == (4, 2)
     for shape in ((4, 9, 17), (4, 0, 16)):
-        with pytest.raises(UsageError, match=r"vectors of 16 features, \[B, \w, 16\]; got"):
+        with pytest.raises(UsageError):
             made(torch.randn(shape))
-    with pytest.raises(UsageError, match=r"torch\.float64, the network computes in float32"):
+    with pytest.raises(UsageError):
         made(torch.randn(4, 9, 16).double())

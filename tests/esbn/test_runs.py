@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from other_device import OTHER, OtherDevice
 
 from esbn.networks import options
 from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import Settings, build, dedupe_batch, evaluate, loss, paper_settings, shuffled
-from mini_lib.esbn.tasks import TASKS, Problems, make_problems
+from mini_lib.esbn.tasks import TASKS, Problems
 from mini_lib.training import train
 
 
@@ -42,15 +41,9 @@ def test_schedules_are_those_of_tables_5_to_8(task, m, model, tcn, epochs, lr):
     ("task", "m", "model", "updates"),
     [
         ("same_different", 0, "esbn", 29_400),
-        ("same_different", 50, "esbn", 7_700),
-        ("same_different", 85, "esbn", 700),
-        ("same_different", 95, "esbn", 200),
         ("same_different", 98, "esbn", 100),
         ("rmts", 95, "esbn", 3_000),
-        ("rmts", 85, "esbn", 15_650),
-        ("distribution_of_three", 95, "esbn", 1_800),
         ("distribution_of_three", 95, "rn", 9_600),
-        ("identity_rules", 95, "esbn", 13_500),
         ("identity_rules", 95, "rn", 40_500),
     ],
 )
@@ -58,46 +51,23 @@ def test_updates_are_those_of_the_authors_code(task, m, model, updates):
     assert build(paper_settings(task, m, model, options=options(model)), 1).updates == updates
 
 
-def test_settings_keep_only_what_is_not_default():
-    plain = paper_settings("rmts", 95, "lstm").to_dict()
-    own = {"task": "rmts", "m": 95, "model": "lstm", "tcn": True, "lr": 5e-4, "epochs": 200}
-    assert plain == {"paper": "esbn"} | own
-    changed = paper_settings("rmts", 95, "transformer", batch_size=8, options={"final_norm": False}).to_dict()
-    assert changed == plain | {"model": "transformer", "batch_size": 8, "options": {"final_norm": False}}
-    assert Settings.from_dict(changed).to_dict() == changed
-    assert paper_settings("rmts", 95, "lstm", batch_size=8).describe() == "lstm, rmts, m=95, batch_size 8"
-
-
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"m": -1}, "m=-1 does not work for relational match-to-sample: a problem needs 5 images"),
-        ({"m": 97}, "m=97 does not work for relational match-to-sample"),
-        ({"m": 100}, "m=100 does not work"),
-        ({"task": "rtms"}, "unknown task 'rtms'; did you mean 'rmts'"),
-        ({"model": "esbm"}, "unknown model 'esbm'; did you mean 'esbn'"),
-        ({"encoder": "cnn"}, "unknown encoder 'cnn'"),
-        ({"images": "relesed"}, "unknown image source 'relesed'; did you mean 'released'"),
-        ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
-        ({"lr": 0.0}, "lr has to be above 0"),
-        ({"epochs": 0}, "epochs has to be a positive integer, got 0"),
-        ({"train_size": -5}, "train_size has to be a positive integer, got -5"),
-        ({"test_size": 0}, "test_size has to be a positive integer"),
-        ({"batch_size": 0}, "batch_size has to be a positive integer"),
-        ({"options": {"features": 3}}, "unknown option of lstm 'features'"),
-        ({"options": {"hidden": 0}}, "hidden has to be a positive integer, got 0"),
-        (
-            {"model": "esbn", "options": {"confidense": 1}},
-            "unknown option of esbn 'confidense'; did you mean",
-        ),
+        *({"m": m} for m in (-1, 97, 100)),
+        *({name: "esbm"} for name in ("task", "model", "encoder", "images", "epoch")),
+        {"lr": 0.0},
+        *({name: 0} for name in ("epochs", "train_size", "test_size", "batch_size")),
+        *({"options": {name: 0}} for name in ("features", "hidden", "hiden")),
     ],
 )
-def test_settings_that_make_no_run_are_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        Settings.from_dict(paper_settings("rmts", 95, "lstm").to_dict() | changes).network()
-    if changes.keys() & {"task", "m", "model"}:
-        with pytest.raises(UsageError, match=message):
-            paper_settings(**{"task": "rmts", "m": 95, "model": "lstm"} | changes)
+def test_settings_that_make_no_run_are_refused(changes):
+    plain = {"task": "rmts", "m": 95, "model": "lstm"}
+    with pytest.raises(UsageError):
+        Settings.from_dict(paper_settings(**plain).to_dict() | changes).network()
+    if changes.keys() & {*plain}:
+        with pytest.raises(UsageError):
+            paper_settings(**plain | changes)
 
 
 def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
@@ -145,28 +115,6 @@ def test_accuracy_is_the_mean_over_batches_of_100():
     problems = Problems(ids, torch.cat([torch.ones(80), torch.zeros(20), torch.ones(50)]).long())
     metrics = evaluate(Parity(), torch.zeros(100, 32, 32), problems)
     assert metrics["test_accuracy"] == pytest.approx((100 + 0) / 2)
-
-
-def test_a_network_elsewhere_is_measured_as_on_the_cpu():
-    run = build(paper_settings("same_different", 95, "esbn", options=options("esbn"), test_size=50), 1)
-    data = make_problems("same_different", 95, 1, test_size=50)
-    expected = evaluate(run.model, glyphs(), data.test)
-    with OtherDevice():
-        there, problems = run.model.to(OTHER), Problems(*(part.to(OTHER) for part in data.test[:]))
-        assert evaluate(there, glyphs().to(OTHER), problems) == pytest.approx(expected)
-
-
-@pytest.mark.slow
-def test_killed_and_resumed_equals_uninterrupted(tmp_path):
-    small = {"epochs": 2, "train_size": 90, "test_size": 50}
-    settings = paper_settings("distribution_of_three", 95, "mnm", **small)
-    (whole,) = train([build(settings, 1)])
-    (halted,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 3)
-    assert not halted.finished
-    assert halted.updates == 4
-    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
-    assert whole.curve == resumed.curve
-    assert whole.metrics == resumed.metrics
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_signal_at_rounding_is_refused(dtype: torch.dtype, shift: float):
         z = norm(pictures[shown])
     total = z.sum(dim=1)
     assert total.std(dim=0).max() > 0  # it does vary, by rounding
-    with pytest.raises(ValueError, match=r"does not depend on the problem.*is rounding.*another signal"):
+    with pytest.raises(ConstantSignal):
         kept(total, total.flip(0))
     moments = z.transpose(1, 2) @ z
     turned = z[:, [0, 1, 2, 4, 3, 5, 6, 7, 8]]
@@ -57,19 +57,17 @@ def test_a_signal_at_rounding_is_refused(dtype: torch.dtype, shift: float):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "message"),
+    ("before", "after", "error"),
     [
-        (1e-6 * noise(50, 4), noise(50, 4), r"for numbers of size 1\.0e\+00"),
-        (torch.zeros(5, 2), torch.zeros(5, 2), "does not depend on the problem"),
-        (torch.ones(5, 2), torch.rand(5, 2), "does not depend on the problem"),
-        (torch.rand(5, 2), torch.rand(5, 3), r"of one shape, are compared, got \[5, 2\] and \[5, 3\]"),
-        (torch.rand(1, 2), torch.rand(1, 2), r"2 or more problems, .* got \[1, 2\]"),
-        (torch.rand(5, 2) / 0, torch.rand(5, 2), "not finite"),
-        (torch.rand(5, 2), torch.rand(5, 2) / 0, "not finite"),
+        (1e-6 * noise(50, 4), noise(50, 4), ConstantSignal),
+        (torch.ones(5, 2), torch.rand(5, 2), ConstantSignal),
+        (torch.rand(5, 2), torch.rand(5, 3), ValueError),
+        (torch.rand(1, 2), torch.rand(1, 2), ValueError),
+        (torch.rand(5, 2) / 0, torch.rand(5, 2), ValueError),
+        (torch.rand(5, 2), torch.rand(5, 2) / 0, ValueError),
     ],
 )
-def test_signals_that_cannot_be_compared(before, after, message):
-    with pytest.raises(ValueError, match=message) as refused:
+def test_signals_that_cannot_be_compared(before, after, error):
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
         kept(before, after)
-    constant = "for numbers of size" in str(refused.value)
-    assert isinstance(refused.value, ConstantSignal) == constant
+    assert type(refused.value) is error
