@@ -23,8 +23,6 @@ from mini_lib.kanerva.objective import nats
 BINS = 8  # of positions along an axis, and of orientations
 SLACK = 1.5  # how much more alike one sprite has to be than the other
 
-# ------------------------------------------------------------------------------------------------ classes
-
 
 def class_means(
     values: Float[Tensor, "N F"], labels: Int[Tensor, "N A"]
@@ -34,10 +32,8 @@ def class_means(
     With the red, green and blue digit as labels, 0 to 9, and gamma as values this is Figure 5, S[r, g, b]; with one
     label, Figure 4A and B. The means have A axes of 10 before F. Combinations that do not occur are NaN.
     """
-    if len(values) != len(labels) or not len(values):
-        raise UsageError(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
-    if labels.min() < 0 or labels.max() >= CLASSES:
-        raise UsageError("labels are digits from 0 to 9")
+    if len(values) != len(labels) or not ((labels >= 0) & (labels < CLASSES)).all():
+        raise UsageError(f"each of the {len(values)} items needs its labels, digits from 0 to 9")
     shape = (CLASSES,) * labels.shape[1]
     place = torch.zeros_like(labels[:, 0])
     for axis in labels.unbind(1):
@@ -60,9 +56,6 @@ def eta_squared(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> floa
     means, number = class_means(whole, labels[:, None])
     between = (number[:, None] * means.nan_to_num().square()).sum()
     return (between / total).item()
-
-
-# ------------------------------------------------------------------------------------------------ machines
 
 
 def usage(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
@@ -112,9 +105,6 @@ def single_machine(
         "dominant_nll": nats(shown, images).mean().item(),
         "idle_variance": (variance(False) / variance(True)).item(),
     }
-
-
-# ------------------------------------------------------------------------------------------------ sprites
 
 
 class Factor(NamedTuple):
@@ -203,10 +193,8 @@ def modulation(similarity: Float[Tensor, "B T K S"], factor: Factor) -> float:
     for part in (slice(0, None, 2), slice(1, None, 2)):
         which = F.one_hot(factor.bins[part], factor.number).to(similarity)
         halves.append(torch.einsum("btks,btsj->kj", similarity[part], which) / which.sum(dim=(0, 1, 2)))
-    first, second = (_apart(half[:, ~torch.stack(halves).isnan().any(dim=(0, 1))]) for half in halves)
-    return (first * second).mean().item()
-
-
-def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
-    """Without what all machines, and all bins, have in common."""
-    return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
+    means = torch.stack(halves)  # [2, K, J]
+    means = means[:, :, ~means.isnan().any(dim=(0, 1))]
+    means = means - means.mean(1, keepdim=True)  # without what all machines have in common,
+    means = means - means.mean(2, keepdim=True)  # and all bins
+    return means.prod(0).mean().item()

@@ -43,10 +43,6 @@ class DigitEpisodes(NamedTuple):
     images: Float[Tensor, "B T 1 H W"]  #: 0 or 1.
     labels: Int[Tensor, "B T"]  #: 0 to 9.
 
-    def to(self, device: torch.device | str) -> "DigitEpisodes":
-        """The same episodes on another device."""
-        return self._make(part.to(device) for part in self)
-
 
 def pool(source: str = "digits", split: str = "train") -> Pool:
     """The digits of a split, "train" or "test", that episodes are drawn from; a copy.
@@ -55,21 +51,13 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
     pixels, from `mini_lib.datasets.mnist`; FileNotFoundError where these cannot be downloaded. Distorted digits have
     no pool; see `pictures`.
     """
-    return Pool(*(part.clone() for part in _pool(source, split)))
-
-
-@cache
-def _pool(source: str, split: str) -> Pool:
     check_names("source of whole pools", [source], FULL)
-    check_names("split", [split], SPLITS)
-    images, labels = _small(split) if source == "digits" else _mnist(split)
-    return Pool(2 * images.int() > FULL[source], labels.long())
+    return Pool(_grey(source, split)[0] > FULL[source] // 2, labels_of(source, split))
 
 
 def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
     """The labels of the digits that episodes are drawn from; those of distorted digits are those of "digits"."""
-    check_names("source of digits", [source], SIZES)
-    return _pool("digits" if source == "distorted" else source, split).labels.clone()
+    return _grey(source, split)[1].long().clone()
 
 
 def pictures(
@@ -79,12 +67,10 @@ def pictures(
 
     Distortions are drawn from the generator, for each anew.
     """
+    grey = _grey(source, split)[0][chosen]
     if source in FULL:
-        return _pool(source, split).images[chosen].float()
-    check_names("source of digits", [source], SIZES)
-    check_names("split", [split], SPLITS)
-    grey = _small(split)[0].float() / FULL["digits"]
-    images = distort(grey[chosen.flatten()], generator)
+        return (grey > FULL[source] // 2).float()
+    images = distort(grey.float().flatten(0, -3) / FULL["digits"], generator)
     return images.reshape(*chosen.shape, *images.shape[1:])
 
 
@@ -108,21 +94,17 @@ def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[T
 
 
 @cache
-def _small(split: str) -> tuple[Tensor, Tensor]:
-    """Grey levels 0 to 16 and labels."""
+def _grey(source: str, split: str) -> tuple[Tensor, Tensor]:
+    """Grey levels from 0, and labels."""
+    check_names("source of digits", [source], SIZES)
+    check_names("split", [split], SPLITS)
+    if source == "mnist":
+        return datasets.mnist(split)
     from sklearn.datasets import load_digits  # slow to import, and MNIST needs none of it
 
     loaded = load_digits()
     part = slice(-HELD_OUT) if split == "train" else slice(-HELD_OUT, None)
     return torch.from_numpy(loaded.images[part]), torch.from_numpy(loaded.target[part])
-
-
-def _mnist(split: str) -> tuple[Tensor, Tensor]:
-    """Grey levels 0 to 255 and labels."""
-    try:
-        return datasets.mnist(split)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error}; or use source='digits', which needs no data") from error
 
 
 def sample(

@@ -30,6 +30,7 @@ OBJECTS = 2  # sprites in an image
 CHANNELS = 1
 SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, then averaged in blocks of so many
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
+Index = Int[Tensor, "*#batch"]
 HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; the centre's y, upwards
 
 
@@ -41,16 +42,7 @@ class SpriteEpisodes(NamedTuple):
     shape: Int[Tensor, "B S"]  #: an index into `SHAPES`.
     scale: Int[Tensor, "B S"]  #: an index into `SCALES`.
     orientation: Int[Tensor, "B S"]  #: 0 to 39, of 2 pi / 39 radians each.
-    position: Int[Tensor, "B T S 2"]  #: x and y, 0 to 31; see `place`.
-
-    def to(self, device: torch.device | str) -> "SpriteEpisodes":
-        """The same episodes on another device."""
-        return self._make(part.to(device) for part in self)
-
-    @property
-    def place(self) -> Float[Tensor, "B T S 2"]:
-        """Positions as x and y between 0 (left, top) and 1 (right, bottom)."""
-        return self.position / (POSITIONS - 1)
+    position: Int[Tensor, "B T S 2"]  #: x from the left and y from the top, 0 to 31.
 
 
 def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:
@@ -97,19 +89,14 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
 
 
 def draw(
-    shape: Int[Tensor, "*#batch"],
-    scale: Int[Tensor, "*#batch"],
-    orientation: Int[Tensor, "*#batch"],
-    position: Int[Tensor, "*#batch 2"],
-    size: int = 28,
+    shape: Index, scale: Index, orientation: Index, position: Int[Tensor, "*#batch 2"], size: int = 28
 ) -> Float[Tensor, "*batch size size"]:
     """Pictures of single sprites, 0 or 1, of 28, 64 (as released) or 14 pixels each way.
 
     Numbers are those of `SpriteEpisodes`; they are broadcast together.
     """
     if size not in SIZES:
-        known = ", ".join(map(str, SIZES))
-        raise UsageError(f"sprites are drawn with {known} pixels a side, got size={size!r}")
+        raise UsageError(f"sprites are drawn with {[*SIZES]} pixels a side, got size={size!r}")
     for values, name, end in (
         (shape, "shape", len(SHAPES)),
         (scale, "scale", len(SCALES)),

@@ -3,17 +3,17 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import analysis, generation, tasks
 from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
 from mini_lib.kanerva.assignment import GIVEN
-from mini_lib.kanerva.memory import State
-from mini_lib.kanerva.network import EpisodeMemory, Kanerva, ProductKanerva
+from mini_lib.kanerva.memory import EpisodeMemory, State
+from mini_lib.kanerva.network import Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.rgb import COLORS, HIDDEN, route
+from mini_lib.kanerva.rgb import COLORS, HIDDEN, routes
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.seeding import torch_rng
 
@@ -32,9 +32,7 @@ class EpisodeOutputs(NamedTuple):
     machines: Float[Tensor, "B T K C H W"]  #: of each machine's part alone.
     gamma: Float[Tensor, "B T K"]  #: when writing.
     gamma_read: Float[Tensor, "B T K"]  #: when reading.
-    forgotten: Float[
-        Tensor, "B F T C H W"
-    ]  #: with one of F machines reset to its prior; F = 0 unless requested.
+    forgotten: Float[Tensor, "B F T C H W"]  #: with one of F machines at its prior; F = 0 unless requested.
     parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`.
 
 
@@ -74,11 +72,6 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
     *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
-
-
-def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
-    """What a network whose assignment is given gets beside its noise, for writing and for reading."""
-    return {GIVEN + end: route(labels, machines) for end in ("", "_read")}
 
 
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:

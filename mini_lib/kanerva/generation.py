@@ -8,8 +8,8 @@ from torch import Tensor, einsum
 
 from mini_lib.errors import UsageError, check_positive_int, is_int
 from mini_lib.kanerva.assignment import Shapes, check_noise, draw_all
-from mini_lib.kanerva.memory import MachineWeights, draw_machines, read, write_episode
-from mini_lib.kanerva.network import EpisodeMemory, Kanerva
+from mini_lib.kanerva.memory import EpisodeMemory, MachineWeights, draw_machines, read, write_episode
+from mini_lib.kanerva.network import Kanerva
 from mini_lib.module import Noise
 
 SETTLE = 12  # readings of an image, as in the paper
@@ -18,9 +18,7 @@ SETTLE = 12  # readings of an image, as in the paper
 class Imagined(NamedTuple):
     """N images for each of B memories, or an episode of N images."""
 
-    path: Float[
-        Tensor, "B N P C H W"
-    ]  #: each image, 0 or 1, from the first to the last settling, P = S + 1 times.
+    path: Float[Tensor, "B N P C H W"]  #: each image, 0 or 1, from the first to the last of P = S + 1.
     logits: Float[Tensor, "B N C H W"]  #: of the pixels of the last.
     codes: Float[Tensor, "B N D"]  #: what was read last.
     eta: Float[Tensor, "B N K"]  #: noise of each machine at the last reading.
@@ -130,8 +128,8 @@ def imagine_episode(
     for t in range(noise["address"].shape[1]):
         own = {name: each[:, t : t + 1] for name, each in noise.items()}
         new = imagine(network, memory, own, settle=settle, draw=draw)
-        weights, options = MachineWeights(new.eta, new.gamma), {"coupling": network.coupling}
-        written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi, **options)
+        weights = MachineWeights(new.eta, new.gamma)
+        written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi)
         omega = network.history.add(memory.omega, new.codes[:, 0], new.gamma[:, 0], memory.items)
         memory = EpisodeMemory(written.state, omega, memory.items + 1)
         images.append(new)

@@ -38,7 +38,6 @@ NOISE_FLOOR = 64  # least noise variance, in rounding errors of the prior's vari
 Means = Float[Tensor, "B K D M"]
 Codes = Float[Tensor, "B N D"]
 Addresses = Float[Tensor, "B N K M"]
-PerMachine = Float[Tensor, "B K"]
 
 
 class State(NamedTuple):
@@ -69,14 +68,26 @@ class MachineWeights(NamedTuple):
     gamma: Float[Tensor, "*B K"]  #: weight of a machine in the joint read-out; sums to 1.
 
 
+class EpisodeMemory(NamedTuple):
+    """What a network remembers of the items written."""
+
+    state: State  #: the machines.
+    omega: Float[Tensor, "B Q"]  #: the mean that the history is drawn from.
+    items: int  #: how many there were.
+
+
 class WriteResult(NamedTuple):
-    """An episode of T items, step by step."""
+    """The writing of T items, step by step; the last four fields are of a network."""
 
     states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
-    w: Float[Tensor, "B T K M"]  #: addresses.
+    w: Float[Tensor, "B T K M"]  #: addresses; of a network those by least squares, without noise.
     eta: Float[Tensor, "B T K"]  #: noise of each machine.
     gamma: Float[Tensor, "B T K"]  #: weight of each machine.
     item_kl: Float[Tensor, "B T K"]  #: KL of the memory after each item from the memory before it, in nats.
+    memory: EpisodeMemory | None = None  #: after the last item.
+    h: Float[Tensor, "B T L"] | None = None  #: history variable of each item.
+    shares: Float[Tensor, "B T K"] | None = None  #: gamma, or the probabilities of a mixture.
+    kl: dict[str, Tensor] | None = None  #: see `KanervaTrace.kl`.
 
     @property
     def state(self) -> State:
@@ -143,9 +154,6 @@ def full_precision(function: Callable) -> Callable:
     return in_full_precision
 
 
-# ------------------------------------------------------------------------------------------------ addressing
-
-
 @full_precision
 def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     """W = (R^T R + lambda I)^-1 R^T z, the weights of the columns that come nearest to each of N codes (A.1.2).
@@ -153,8 +161,6 @@ def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     Every machine is fitted to the whole code, not to what the others leave of it. lambda is raised by the rounding
     error of R^T R, its trace times the machine epsilon.
     """
-    if not 0 < ridge < math.inf:
-        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
     gram = R.mT @ R  # R^T R [B, K, M, M]
     rounding = torch.finfo(R.dtype).eps * gram.diagonal(dim1=-2, dim2=-1).sum(-1)  # [B, K]
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
@@ -175,9 +181,6 @@ def weights_from_eta(eta: Float[Tensor, "*B K"]) -> MachineWeights:
     Computed from logarithms, since 1 / eta^2 may overflow. An eta of 0 or below gives NaN.
     """
     return MachineWeights(eta, torch.softmax(-2 * eta.log(), dim=-1))  # Eq. 1, Eq. 51; # Eq. 45, Eq. 52
-
-
-# ------------------------------------------------------------------------------------------------ writing
 
 
 @full_precision
@@ -254,9 +257,6 @@ def noise_variance(
     return torch.maximum(eta.square(), floor * w.square().sum(-1))
 
 
-# ------------------------------------------------------------------------------------------------ reading
-
-
 @full_precision
 def read_at(R: Means, w: Addresses, gamma: Float[Tensor, "B N K"]) -> tuple[Codes, Float[Tensor, "B N K D"]]:
     """mu_z = sum_i gamma_i R_i w_i at N addresses, and R_i w_i of each machine."""
@@ -314,9 +314,6 @@ def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Ten
     return state.R + noise @ torch.linalg.cholesky_ex(state.V + jitter).L.mT
 
 
-# ------------------------------------------------------------------------------------------------ divergences
-
-
 @full_precision
 def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
     """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine.
@@ -353,13 +350,3 @@ def gaussian_kl(
     """KL(N(mean, sd^2) || N(prior_mean, prior_sd^2)) of each feature; the prior is N(0, 1) unless given."""
     ratio = sd / prior_sd
     return 0.5 * (ratio.square() + ((mean - prior_mean) / prior_sd).square() - 1) - ratio.log()
-
-
-def address_kl(w: Float[Tensor, "*B K M"], chi: Float[Tensor, "K"]) -> Float[Tensor, "*B K"]:
-    """KL(N(w_i, chi_i^2 I) || N(0, I)) of the address in each machine; w is that of least squares."""
-    return gaussian_kl(w, chi[:, None]).sum(-1)  # Eq. 23
-
-
-def history_kl(mean: Float[Tensor, "*B F"], sd: Float[Tensor, "*B F"]) -> Float[Tensor, "*B"]:
-    """KL(N(mean, sd^2) || N(0, I)) of the history variable h, over all its features."""
-    return gaussian_kl(mean, sd).sum(-1)  # Eq. 25

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.network import KanervaTrace
 from mini_lib.kanerva.rgb import hide
+from mini_lib.settings import is_finite
 from mini_lib.training import Batch
 
 KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")
@@ -65,7 +66,7 @@ class Loss:
         check_names("experiment", [self.experiment], WEIGHTS)
         check_names("divergence", dict(self.changed), KL_TERMS)
         for name, weight in (("ae_weight", self.ae_weight), ("balance", self.balance), *self.changed):
-            if not 0 <= weight < math.inf:
+            if not is_finite(weight) or weight < 0:
                 raise UsageError(f"the weight of {name} has to be at least 0, got {weight!r}")
 
     @property
@@ -83,23 +84,21 @@ class Loss:
         options = {"tau": batch.get("tau"), "autoencode": self.ae_weight > 0}
         trace = model.trace(images, queries, batch.get("noise"), **options)
         parts = terms(trace, images)
+        if missing := self.weights.keys() - parts:
+            raise UsageError(
+                f"this network has no divergence {min(missing)!r}; a mixture has experiment='mixture'"
+            )
+        divergence = sum(
+            (weight * parts[name] for name, weight in self.weights.items()), images.new_zeros(())
+        )
         score = parts["reconstruction"].mean()
-        loss = score + (batch.get("kl_weight", 1.0) * self.divergence(parts)).mean()  # Eq. 5 and Eq. 7
+        loss = score + (batch.get("kl_weight", 1.0) * divergence).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:
             loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
         if self.balance:
             factor = torch.as_tensor(batch.get("balance", 1.0)).mean()
             loss = loss + self.balance * factor * usage_kl(trace.shares)
         return loss, score
-
-    def divergence(self, parts: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
-        """The weighted sum of the divergences among `terms`."""
-        if missing := [name for name in self.weights if name not in parts]:
-            raise UsageError(
-                f"this network has no divergence {missing[0]!r}; a mixture is trained with experiment='mixture'"
-            )
-        zero = torch.zeros_like(parts["reconstruction"])
-        return sum((weight * parts[name] for name, weight in self.weights.items()), zero)
 
 
 def usage_kl(shares: Float[Tensor, "B N K"]) -> Float[Tensor, ""]:

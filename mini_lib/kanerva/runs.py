@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import torch
 
 from mini_lib.errors import UsageError, check_names
-from mini_lib.kanerva import digits, dsprites, tasks
+from mini_lib.kanerva import digits, tasks
 from mini_lib.kanerva.assignment import GIVEN
-from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
+from mini_lib.kanerva.evaluation import evaluate, run_episodes
 from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.network import MODELS, Kanerva
 from mini_lib.kanerva.objective import WEIGHTS, Loss, fade, temperature
+from mini_lib.kanerva.rgb import routes
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.module import Noise
 from mini_lib.seeding import seeded, torch_rng
@@ -24,11 +25,6 @@ PAPER = "kanerva"
 LEARNED = ("learned", "unit prior")  # assignments of which a network learns the weights of machines
 UPDATES = 10  # in an "epoch"; episodes are always fresh
 GIVEN_BY_FIELDS = ("encoder", "decoder", "dim", "machines", "columns", "sample")  # not among the options
-
-
-def _require(right: object, message: str) -> None:
-    if not right:
-        raise UsageError(message)
 
 
 @dataclass(frozen=True)
@@ -73,9 +69,7 @@ class Settings(RunSettings):
             ("encoder", "encoder", ENCODERS),
             ("decoder", "decoder", DECODERS),
         )
-        self.check_positive_int(
-            "machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes"
-        )
+        self.check_positive_int("items", "dim", "size", "epochs", "batch_size", "test_episodes")
         self.check_positive("lr", "clip", "kl_weight")
         self.check_checks()
         columns_of(self.total, self.machines)
@@ -83,17 +77,24 @@ class Settings(RunSettings):
         plain = WEIGHTS[self.experiment]
         check_names("divergence", self.kl, plain)
         learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
-        sprites, sizes = self.task == "dsprites", ", ".join(map(str, dsprites.SIZES))
+        balanced, fades = self.machines > 1 and learned, self.balance_until
         mixture = self.experiment == "mixture"
-        _require(mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'")
-        _require(self.balance_until >= 0, "balance_until has to be an integer from 0")
-        _require(self.balance or not self.balance_until, "balance_until needs balance, the weight that fades")
-        balanced = self.machines > 1 and learned
-        _require(balanced or not self.balance, "balance is for 2 or more machines that learn their weights")
-        _require(not sprites or self.size in dsprites.SIZES, f"sprites have {sizes} pixels a side: size")
-        _require(not sprites or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2")
-        _require(not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only")
-        _require(all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers")
+        for right, message in (
+            (mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'"),
+            (
+                fades == 0 or (fades > 0 and self.balance),
+                "balance_until, from 0, is of the balance that fades",
+            ),
+            (balanced or not self.balance, "balance is for 2 or more machines that learn their weights"),
+            (
+                self.task != "dsprites" or self.test_episodes > 1,
+                "sprites are tested in halves: test_episodes from 2",
+            ),
+            (all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers"),
+            (not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only"),
+        ):
+            if not right:
+                raise UsageError(message)
         self.keep(kl=FrozenDict({n: float(weight) for n, weight in self.kl.items() if weight != plain[n]}))
         self.loss()
 
@@ -196,6 +197,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     Settings.check_is(settings)
     with seeded(seed, "weights", settings.model, settings.machines):
         model = settings.network()
+    kind = settings.task, settings.model, settings.options, settings.encoder, settings.decoder
     return settings.training_run(
         seed,
         model,
@@ -206,10 +208,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         noise=partial(_noise, model, seed),
         evaluate=partial(_test, settings),
         checks=settings.checks,
-        stack=(
-            *(PAPER, settings.task, settings.model, settings.options, settings.encoder, settings.decoder),
-            settings.loss(),
-        ),
+        stack=(PAPER, *kind, settings.loss()),
     )
 
 

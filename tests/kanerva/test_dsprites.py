@@ -114,8 +114,6 @@ def test_factors_are_those_of_the_released_set():
     assert SHAPES == ("square", "ellipse", "heart")
     assert SCALES == (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     assert math.prod(boxes().shape[:3]) * POSITIONS**2 == 737_280
-    drawn = episodes()._replace(position=torch.tensor([[[[0, 31]]]]))
-    assert drawn.place.flatten().tolist() == [0, 1]
 
 
 def test_areas_are_those_of_the_released_set():

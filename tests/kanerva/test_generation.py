@@ -7,7 +7,7 @@ import torch
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
 from mini_lib.kanerva.generation import SETTLE, draw_noise, imagine, imagine_episode
-from mini_lib.kanerva.network import EpisodeMemory
+from mini_lib.kanerva.memory import EpisodeMemory
 from mini_lib.seeding import torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}

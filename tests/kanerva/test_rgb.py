@@ -54,7 +54,7 @@ def test_channels_are_drawn_independently():
 )
 def test_a_route_follows_the_red_digit_alone(machines, expected):
     labels = torch.stack([torch.arange(10), torch.arange(10).flip(0), torch.full((10,), 3)], dim=1)
-    chosen = rgb.route(labels, machines)
+    chosen = rgb.routes(labels, machines)["given_read"]
     assert chosen.argmax(1).tolist() == expected
     assert (chosen.sum(1) == 1).all()
     assert set(chosen.unique().tolist()) == {0.0, 1.0}
