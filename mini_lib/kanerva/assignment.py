@@ -29,6 +29,7 @@ GUMBEL, GIVEN = "gumbel", "given"
 Shapes = Mapping[str, tuple[int, ...]]
 Features = Weights = Draw = Float[Tensor, "*B K"]
 Hidden = Float[Tensor, "*B L"]
+Omega = Float[Tensor, "*B Q"]
 
 
 class Normal(NamedTuple):
@@ -96,22 +97,16 @@ class History(nn.Module):
         """q(h | z_1..t), of the mean Omega_t."""
         return Normal(self.mean(omega), positive(self.sd(omega)))
 
-    def add(
-        self, omega: Float[Tensor, "B Q"], code: Float[Tensor, "B D"], gamma: Float[Tensor, "B K"], items: int
-    ) -> Float[Tensor, "B Q"]:
+    def add(self, omega: Omega, code: Float[Tensor, "B D"], gamma: Weights, items: int) -> Omega:
         """The mean with one more item, after `items` others."""
         new = self.psi(torch.cat([code, gamma.to(code.dtype)], dim=-1))  # Psi([z_t, gamma_t]) [B, Q]
         return new / (items + 1) + omega * (items / (items + 1))
 
 
 class Assignment(nn.Module):
-    """Base of all that gives machines their weights.
+    """Base of all that gives K machines their weights, from codes of D features and L of the history.
 
-    Args:
-        dim: D.
-        machines: K.
-        history: L.
-        stop_grad: nothing learns through r, the ablation of Figure 2C; the divergence is 0 then.
+    With `stop_grad` nothing learns through r, the ablation of Figure 2C; the divergence is 0 then.
     """
 
     noise_name: ClassVar[str] = "assignment"
@@ -185,10 +180,9 @@ class AssignmentNetwork(Assignment):
 
 
 class GivenAssignment(Assignment):
-    """Weights that the caller chooses, a control: what a memory does if it knows which machine an item belongs to.
+    """Weights that the caller chooses, a control: the noise "given" and "given_read" are shares [B, T, K].
 
-    The noise of the network holds "given" and "given_read", the share of each machine in each item and each query
-    [B, T, K]. What is learned is one number, the noise of a machine that has an item.
+    What is learned is one number, the noise of a machine that has an item.
     """
 
     noise_name = GIVEN
@@ -204,21 +198,16 @@ class GivenAssignment(Assignment):
     def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """eta, 40 times as large for a machine with a share of 0 as for one with all of the item."""
         if noise is None:
-            raise UsageError(
-                f"the machines of this network are given: pass noise with {GIVEN!r} and '{GIVEN}_read', the share of"
-                " each machine in each item and query [B, T, K]"
-            )
+            raise UsageError("machines are given: pass noise with 'given' and 'given_read', shares [B, T, K]")
         return weights_from_eta(positive(self.u, MIN_ETA) * (noise + IDLE * (1 - noise)))
 
 
 class EvenAssignment(GivenAssignment):
-    """The weight 1 / K for every machine and every item, a control: r is fixed, and no machine can take over.
+    """The weight 1 / K for every machine and every item, a control: r is fixed, and no machine can take over."""
 
-    Its noise has the name of the assignment network's, so that a run has all other noise in common with the run of
-    the same seed that learns r.
-    """
-
-    noise_name = AssignmentNetwork.noise_name
+    noise_name = (
+        AssignmentNetwork.noise_name
+    )  # so that other noise is that of a run with this seed that learns r
 
     def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """The noise that all machines share, and 1 / K."""
@@ -244,8 +233,8 @@ class Choice(Assignment):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise (A.5).
 
     gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
-    of a machine is 1. The paper names Gumbel-softmax sampling; the hard choice and the logits are interpretations.
-    With `stop_grad` no gradient reaches the logits: the paper's control.
+    of a machine is 1. The paper names Gumbel-softmax sampling. With `stop_grad`, the paper's control, no gradient
+    reaches the logits.
     """
 
     noise_name = GUMBEL

@@ -1,11 +1,8 @@
 """Episodes of handwritten digits in black and white (Marblestone, Wu and Wayne 2020, sections 3.2 and A.5).
 
-A pixel is on where it is darker than half of the full grey. A grey level g of scikit-learn's small digits, 0 to 16,
-counts the inked ones of 16 pixels of the scan, so that g > 8 is ink on more than half of the place. The nearest of
-the other training digits names 94.3 % of them rightly, against 94.7 % for g > 6 and 98.7 % with all grey levels.
-
-There are only 1,437 small digits to train on, and a network trained for long overfits. So they also come distorted:
-turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
+A pixel is on where it is darker than half of full grey. The nearest of the other training digits names 94.3 % of
+scikit-learn's small digits rightly, against 98.7 % with all grey levels. There are 1,437 of them to train on, so
+they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
 """
 
 import math
@@ -48,8 +45,7 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
     """The digits of a split, "train" or "test", that episodes are drawn from; a copy.
 
     The source is "digits", scikit-learn's of 8 x 8 pixels (1,437 to train and 360 to test), or "mnist", 28 x 28
-    pixels, from `mini_lib.datasets.mnist`; FileNotFoundError where these cannot be downloaded. Distorted digits have
-    no pool; see `pictures`.
+    pixels; FileNotFoundError where these cannot be downloaded.
     """
     check_names("source of whole pools", [source], FULL)
     return Pool(_grey(source, split)[0] > FULL[source] // 2, labels_of(source, split))
@@ -77,8 +73,7 @@ def pictures(
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
-    Angles up to 15 degrees, shears up to .2, sides from 1/1.15 to 1.15 times as long, moves up to a pixel of 14
-    along either axis of the digit itself; all evenly distributed (lengths in their logarithm). Grey is from 0 to 1.
+    Amounts are evenly distributed up to `TURN`, `SHEAR`, `STRETCH` (a logarithm) and `MOVE`. Grey is from 0 to 1.
     """
     turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn

@@ -38,6 +38,9 @@ NOISE_FLOOR = 64  # least noise variance, in rounding errors of the prior's vari
 Means = Float[Tensor, "B K D M"]
 Codes = Float[Tensor, "B N D"]
 Addresses = Float[Tensor, "B N K M"]
+Gamma = Float[Tensor, "B N K"]
+Psi = Float[Tensor, "K"] | None
+Spread = Float[Tensor, "*#B #F"]
 
 
 class State(NamedTuple):
@@ -224,12 +227,11 @@ def write_episode(
     coupling: str = "product",
     ridge: float = RIDGE,
     w: Float[Tensor, "B T K M"] | None = None,
-    psi: Float[Tensor, "K"] | None = None,
+    psi: Psi = None,
 ) -> WriteResult:
     """Write T codes, one after the other, with eta and gamma of each item and machine, [B, T, K] each.
 
-    `w` replaces the addresses by least squares. Without psi, the variance of the prior, the state is taken for one
-    into which nothing has been written.
+    `w` replaces the addresses by least squares; psi, the variance of the prior, is by default that of the state.
     """
     psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
     states, found, item_kl = [state], [], []
@@ -248,8 +250,7 @@ def noise_variance(
 ) -> Float[Tensor, "*B K"]:
     """eta^2, but at least ``64 eps psi |w|^2``, where eps is the machine epsilon; without psi, no least value.
 
-    V would lose its positive eigenvalues if an item left less variance than rounding does: a memory cannot be surer
-    than its numbers are exact. The factor is 8e-6 in float32, 1e-14 in float64. gamma is not affected.
+    V would lose its positive eigenvalues if an item left less variance than rounding does.
     """
     if psi is None:
         return eta.square()
@@ -258,13 +259,13 @@ def noise_variance(
 
 
 @full_precision
-def read_at(R: Means, w: Addresses, gamma: Float[Tensor, "B N K"]) -> tuple[Codes, Float[Tensor, "B N K D"]]:
+def read_at(R: Means, w: Addresses, gamma: Gamma) -> tuple[Codes, Float[Tensor, "B N K D"]]:
     """mu_z = sum_i gamma_i R_i w_i at N addresses, and R_i w_i of each machine."""
     parts = einsum("bkdm,bnkm->bnkd", R, w)
     return einsum("bnk,bnkd->bnd", gamma, parts), parts  # Eq. 44; Eq. 53, Eq. 58
 
 
-def read(state: State, queries: Codes, gamma: Float[Tensor, "B N K"], *, ridge: float = RIDGE) -> ReadResult:
+def read(state: State, queries: Codes, gamma: Gamma, *, ridge: float = RIDGE) -> ReadResult:
     """Read a memory at N queries at once; the answer to one does not depend on the others (Eq. 60 in a mixture)."""
     w = addresses(state.R, queries, ridge)
     return ReadResult(*read_at(state.R, w, gamma), w)
@@ -272,14 +273,13 @@ def read(state: State, queries: Codes, gamma: Float[Tensor, "B N K"], *, ridge: 
 
 @full_precision
 def predictive(
-    state: State, w: Addresses, weights: MachineWeights, psi: Float[Tensor, "K"] | None = None
+    state: State, w: Addresses, weights: MachineWeights, psi: Psi = None
 ) -> tuple[Codes, Float[Tensor, "B N"]]:
     """Mean and variance of the code expected at N addresses; all features have the same variance.
 
     Machine i expects N(R_i w_i, s_i I) with s_i = w_i . V_i w_i + eta_i^2 (Eq. 29), and the code is the average of
     these: N(sum_i gamma_i R_i w_i, sum_i gamma_i^2 s_i I). That is exact for one machine, for one-hot gamma, and if
-    all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3. The marginal of Eq. 37
-    is another one; its mean is not the read-out. psi as in `write_item`.
+    all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3.
     """
     mean, _ = read_at(state.R, w, weights.gamma)
     columns = w.permute(0, 2, 3, 1)  # [B, K, M, N]
@@ -290,17 +290,9 @@ def predictive(
 
 
 def log_likelihood(
-    state: State,
-    codes: Codes,
-    weights: MachineWeights,
-    psi: Float[Tensor, "K"] | None = None,
-    *,
-    ridge: float = RIDGE,
+    state: State, codes: Codes, weights: MachineWeights, psi: Psi = None, *, ridge: float = RIDGE
 ) -> Float[Tensor, "B N"]:
-    """Log density, in nats, of each code under `predictive` at its own address: low for novel codes.
-
-    The address is fitted to the code, so this is not a density over codes: it does not integrate to 1.
-    """
+    """Log density, in nats, of each code under `predictive` at the address fitted to it: low for novel codes."""
     mean, variance = predictive(state, addresses(state.R, codes, ridge), weights, psi)
     squares = (codes - mean).square().sum(-1) / variance
     return -0.5 * (squares + codes.shape[-1] * (2 * math.pi * variance).log())
@@ -316,10 +308,7 @@ def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Ten
 
 @full_precision
 def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
-    """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine.
-
-    ``1/2 [D tr(V) / psi + |R - R_0|^2 / psi - D M + D (ln det V_0 - ln det V)]``
-    """
+    """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine."""
     dim, columns = prior.R.shape[-2:]
     trace = state.V.diagonal(dim1=-2, dim2=-1).sum(-1)
     moved = (state.R - prior.R).square().sum((-2, -1))
@@ -327,11 +316,10 @@ def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
 
 
 def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
-    """KL that a written episode costs each machine.
+    """KL that an episode, written from the prior on, costs each machine.
 
-    The memory is one latent variable of the whole episode, so one divergence bounds the evidence: "final", that of
-    the last state from the prior. "sum" adds up those of all states from the prior, as Eq. 22 is printed; "steps"
-    those of every state from the one before. Writing has to begin at the prior.
+    The memory is one latent variable, so one divergence bounds the evidence: "final", of the last state from the
+    prior. "sum" adds up those of all states, as Eq. 22 is printed; "steps" those of every state from the one before.
     """
     check_names("kl_memory", [kl_memory], KL_MEMORY)
     if kl_memory == "steps":
@@ -342,10 +330,7 @@ def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> 
 
 @full_precision
 def gaussian_kl(
-    mean: Float[Tensor, "*B F"],
-    sd: Float[Tensor, "*#B #F"],
-    prior_mean: Float[Tensor, "*#B F"] | float = 0.0,
-    prior_sd: Float[Tensor, "*#B F"] | float = 1.0,
+    mean: Float[Tensor, "*B F"], sd: Spread, prior_mean: Spread | float = 0.0, prior_sd: Spread | float = 1.0
 ) -> Float[Tensor, "*B F"]:
     """KL(N(mean, sd^2) || N(prior_mean, prior_sd^2)) of each feature; the prior is N(0, 1) unless given."""
     ratio = sd / prior_sd

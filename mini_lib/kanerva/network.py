@@ -27,6 +27,7 @@ from mini_lib.module import Module, Noise, check_floats, noise_or_draw
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses
 Tau = float | Float[Tensor, "..."] | None
+Given = Noise | None
 Images = Float[Tensor, "B T C H W"]
 Codes = Float[Tensor, "B T D"]
 
@@ -118,10 +119,7 @@ class Kanerva(Module):
         check_positive_int(dim=dim, machines=machines, columns=columns)
         for name, network in (("encoder", encoder), ("decoder", decoder)):
             if not isinstance(network, nn.Module) or getattr(network, "dim", dim) != dim:
-                kind = type(network).__name__
-                raise UsageError(
-                    f"{name} has to be a torch.nn.Module with codes of {dim} features, got {kind}"
-                )
+                raise UsageError(f"{name} has to be a torch.nn.Module with codes of {dim} features")
         self.dim, self.machines, self.columns, self.sample = dim, machines, columns, sample
         self.encoder, self.decoder = encoder, decoder
         self.history = History(dim, machines)
@@ -173,7 +171,7 @@ class Kanerva(Module):
         self,
         images: Images,
         queries: Images | None = None,
-        noise: Noise | None = None,
+        noise: Given = None,
         *,
         tau: Tau = None,
         autoencode: bool = False,
@@ -197,12 +195,7 @@ class Kanerva(Module):
         return KanervaTrace(logits[:, :items], logits[:, items:], codes, query_codes, written, reading)
 
     def write(
-        self,
-        codes: Codes,
-        noise: Noise | None = None,
-        memory: EpisodeMemory | None = None,
-        *,
-        tau: Tau = None,
+        self, codes: Codes, noise: Given = None, memory: EpisodeMemory | None = None, *, tau: Tau = None
     ) -> WriteResult:
         """Write T codes, into an empty memory unless one is given."""
         noise, options = self._prepare(codes, noise, tau, reading=False)
@@ -300,15 +293,9 @@ class ProductKanerva(Kanerva):
     >>> encoder = nn.Sequential(nn.Flatten(2), nn.Linear(25, 6))  # images [B, T, 1, 5, 5] to codes [B, T, 6]
     >>> decoder = nn.Sequential(nn.Linear(6, 25), nn.Unflatten(2, (1, 5, 5)))
     >>> model = ProductKanerva(encoder, decoder, dim=6, machines=2, columns=4)
-    >>> optimizer = torch.optim.Adam(model.parameters())
-    >>> for _ in range(2):
-    ...     images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
-    ...     trace = model.trace(images)
-    ...     kl = sum(each.mean() for each in trace.kl.values())
-    ...     loss = nats(trace.logits, images).mean() + kl / 8
-    ...     optimizer.zero_grad()
-    ...     loss.backward()
-    ...     optimizer.step()
+    >>> images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
+    >>> trace = model.trace(images)
+    >>> loss = nats(trace.logits, images).mean() + sum(each.mean() for each in trace.kl.values()) / 8
     >>> model(images).shape, trace.reading.gamma.shape
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
     """
@@ -322,12 +309,6 @@ class MixtureKanerva(Kanerva):
     As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
     that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
     divergence.
-
-    >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
-    >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
-    >>> trace = model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
-    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
-    (torch.Size([2, 7]), 1.0)
     """
 
     coupling = "mixture"

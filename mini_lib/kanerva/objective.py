@@ -21,8 +21,6 @@ from mini_lib.settings import is_finite
 from mini_lib.training import Batch
 
 KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")
-
-
 # The note after Equation 25 says what is left out. With "mean addresses" they are not drawn either.
 WEIGHTS: dict[str, dict[str, float]] = {
     "mean addresses": dict.fromkeys(KL_TERMS, 1.0) | {"address": 0.0},  # Figures 1, 2 and 5
@@ -38,10 +36,7 @@ def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -
 
 
 def terms(trace: KanervaTrace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
-    """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`.
-
-    Divergences of items are averaged; those of a whole episode are divided by T.
-    """
+    """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`."""
     kl = {name: each.flatten(1).sum(1) if each.dim() > 1 else each for name, each in trace.kl.items()}
     kl = {name: kl[name] / images.shape[1] for name in KL_TERMS if name in kl}
     return {"reconstruction": nats(trace.logits, images).mean(1)} | kl
@@ -102,10 +97,7 @@ class Loss:
 
 
 def usage_kl(shares: Float[Tensor, "B N K"]) -> Float[Tensor, ""]:
-    """KL(mean share || 1 / K) over all items of all episodes, in nats: 0 where machines are used equally.
-
-    Of the mean alone: every item may be shared, or belong to one machine.
-    """
+    """KL(mean share || 1 / K) over all items of all episodes, in nats: 0 where machines are used equally."""
     mean = shares.mean(dim=(0, 1))  # [K]
     return math.log(len(mean)) + (mean * mean.clamp(min=torch.finfo(mean.dtype).tiny).log()).sum()
 

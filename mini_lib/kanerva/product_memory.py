@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.devices import pick_device
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.kanerva import memory as functions
 from mini_lib.kanerva.memory import MachineWeights, Prior, ReadResult, State, holds
@@ -27,8 +26,8 @@ class ProductMemory(Module):
     Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. A memory made with
     `episodes` holds B memories; then everything below has a first axis B.
 
-    In the paper a network infers the noise eta and the weight gamma of each machine. Here they are arguments: one
-    number, [K], or [T, K] item by item. By default gamma follows from eta, in proportion to 1 / eta_i^2.
+    The noise eta and the weight gamma of each machine are one number, [K], or [T, K] item by item. By default gamma
+    is in proportion to 1 / eta_i^2.
 
     >>> codes = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))  # T = 20, D = 8
     >>> memory = ProductMemory(dim=8, machines=2, columns=10)
@@ -38,18 +37,8 @@ class ProductMemory(Module):
     >>> bool((answers - codes[:3]).norm() < 0.5 * codes[:3].norm())
     True
 
-    Gradients flow from what is read to what was written, and to eta and gamma. So an encoder can learn to write:
-
-    >>> encoder, decoder = torch.nn.Linear(12, 8), torch.nn.Linear(8, 12)
-    >>> optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
-    >>> for _ in range(3):
-    ...     x = torch.randn(20, 12)
-    ...     memory.reset()  # forgets the last episode, and its graph
-    ...     kl = memory.write(encoder(x), eta=0.1)
-    ...     loss = (decoder(memory.read(encoder(x)).codes) - x).square().mean()
-    ...     optimizer.zero_grad()
-    ...     loss.backward()
-    ...     optimizer.step()
+    Gradients flow from what is read to what was written, and to eta and gamma: an encoder can learn to write. Call
+    `reset` between its updates; it forgets the last episode and its graph.
 
     The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph). In a
     function under `torch.vmap`, call `reset` first, and again outside before the memory is used further; values
@@ -61,14 +50,11 @@ class ProductMemory(Module):
         columns: M, of each machine.
         total: K M, all columns together, in place of `columns`.
         episodes: B; None for one memory without that axis.
-        coupling: "product", "independent" or "mixture"; see `memory`. In a mixture gamma is the choice of a machine,
-            one-hot, and has to be given.
+        coupling: "product", "independent" or "mixture", where gamma is one-hot and has to be given; see `memory`.
         ridge: lambda of the addressing.
         psi: variance of the prior.
-        means: of the prior, [K, D, M], copied; drawn where they are not given.
-        seed: of the means that are drawn.
-        dtype: torch.float32, or torch.float64 where exactness counts more than speed.
-        device: by default that of `means`, or the CPU.
+        means: of the prior, [K, D, M], copied; by default drawn with the seed.
+        dtype: torch.float32 or torch.float64.
     """
 
     def __init__(
@@ -85,7 +71,6 @@ class ProductMemory(Module):
         means: Array | None = None,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
     ):
         super().__init__()
         if (columns is None) == (total is None):
@@ -102,8 +87,7 @@ class ProductMemory(Module):
         shape = machines, dim, columns
         if means is None:
             means = functions.initial_means(*shape, generator=torch_rng(seed, "memory"))
-        device = None if device is None else pick_device(str(device))
-        means = _finite("means", means, dtype, device).detach().clone()
+        means = _finite("means", means, dtype).detach().clone()
         if tuple(means.shape) != shape:
             raise UsageError(f"means have to be [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
@@ -171,10 +155,7 @@ class ProductMemory(Module):
         return ReadResult(*map(self._without_batch, found))
 
     def log_likelihood(self, codes: Array, eta: Numbers = 1.0, gamma: Gamma = None) -> Float[Tensor, "*B T"]:
-        """Log density of each code, [T, D], under what the memory expects at its address, in nats; see `memory`.
-
-        The lower, the more novel. An empty memory answers from its prior.
-        """
+        """Log density of each code, [T, D], in nats, under what is expected at its address; see `memory`."""
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
         found = functions.log_likelihood(self.state, codes, weights, self.prior_psi, ridge=self.ridge)
@@ -222,7 +203,7 @@ class ProductMemory(Module):
             raise UsageError(f"{name} has to be {kinds}, got {[*numbers.shape]}") from None
 
 
-def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None) -> Tensor:
+def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     """Finite numbers of a type on a device; lists through NumPy, which keeps their digits."""
     try:
         given = given if isinstance(given, Tensor) else np.asarray(given)

@@ -61,14 +61,9 @@ class Settings(RunSettings):
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
-        self.check_known(
-            ("task", "task", TASKS),
-            ("model", "model", MODELS),
-            ("experiment", "experiment", WEIGHTS),
-            ("source of digits", "source", digits.SIZES),
-            ("encoder", "encoder", ENCODERS),
-            ("decoder", "decoder", DECODERS),
-        )
+        known = {"task": TASKS, "model": MODELS, "experiment": WEIGHTS}
+        known |= {"source": digits.SIZES, "encoder": ENCODERS, "decoder": DECODERS}
+        self.check_known(*((name, name, names) for name, names in known.items()))
         self.check_positive_int("items", "dim", "size", "epochs", "batch_size", "test_episodes")
         self.check_positive("lr", "clip", "kl_weight")
         self.check_checks()
@@ -77,19 +72,12 @@ class Settings(RunSettings):
         plain = WEIGHTS[self.experiment]
         check_names("divergence", self.kl, plain)
         learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
-        balanced, fades = self.machines > 1 and learned, self.balance_until
-        mixture = self.experiment == "mixture"
+        mixture, fades, halves = self.experiment == "mixture", self.balance_until, self.task == "dsprites"
         for right, message in (
             (mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'"),
-            (
-                fades == 0 or (fades > 0 and self.balance),
-                "balance_until, from 0, is of the balance that fades",
-            ),
-            (balanced or not self.balance, "balance is for 2 or more machines that learn their weights"),
-            (
-                self.task != "dsprites" or self.test_episodes > 1,
-                "sprites are tested in halves: test_episodes from 2",
-            ),
+            (not fades or (fades > 0 and self.balance), "balance_until, from 0, needs a balance that fades"),
+            (not self.balance or (learned and self.machines > 1), "balance needs 2 machines that learn"),
+            (not halves or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2"),
             (all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers"),
             (not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only"),
         ):
@@ -210,11 +198,6 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         checks=settings.checks,
         stack=(PAPER, *kind, settings.loss()),
     )
-
-
-def data_source(settings: Settings) -> str:
-    """The digits that episodes are made of, or "rendered" sprites."""
-    return "rendered" if settings.task == "dsprites" else settings.source
 
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:

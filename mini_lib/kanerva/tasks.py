@@ -1,10 +1,8 @@
 """The problems of the paper by name, as episodes of images [B, T, C, H, W] with values 0 and 1.
 
-- "digits": handwritten digits; each is its own query. Options: source, split.
-- "rgb": three digits in three colors; a query lacks the green one. Options: source, split.
-- "dsprites": two sprites that move. Option: size.
-
-Each is a module of this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first.
+"digits" are handwritten digits, each its own query; in "rgb" three have three colors, and a query lacks the green
+one; options of both are source and split. "dsprites" are two sprites that move; option: size. Each is a module of
+this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first.
 """
 
 from types import ModuleType

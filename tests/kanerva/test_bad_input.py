@@ -20,7 +20,7 @@ from mini_lib.kanerva.memory import Prior, columns_of, episode_kl, write_episode
 from mini_lib.kanerva.network import ProductKanerva
 from mini_lib.kanerva.objective import Loss
 from mini_lib.kanerva.product_memory import ProductMemory
-from mini_lib.kanerva.runs import Settings, build as build_run, paper_settings, tutorial_settings
+from mini_lib.kanerva.runs import Settings, build as build_run, paper_settings
 from mini_lib.kanerva.tasks import digits, evaluation, sample
 from mini_lib.seeding import torch_rng
 
@@ -54,7 +54,6 @@ def run(**settings):
 
 # A word of the message, and the call.
 CALLS = [
-    ("total", lambda: columns_of(0, 1)),
     ("machines", lambda: columns_of(30, True)),
     ("coupling", lambda: write_episode(CASE.state, CASE.codes, CASE.weights, coupling="products")),
     ("kl_memory", lambda: episode_kl(CASE.write(), Prior(CASE.state.R[0], CASE.state.R[0, :, 0, 0]), "last")),
@@ -63,11 +62,9 @@ CALLS = [
     ("either columns", memory(columns=None)),
     ("dim", memory(dim=0)),
     ("episodes", memory(episodes=0)),
-    ("coupling", memory(coupling="prodct")),
     ("ridge", memory(ridge=0.0)),
     ("psi", memory(psi=math.nan)),
     ("dtype", memory(dtype=torch.float16)),
-    ("device", memory(device="gpu")),
     ("means", memory(means=torch.zeros(2, 5, 4))),
     ("means", memory(means=torch.full((2, 4, 5), torch.nan))),
     ("means", memory(means=[["a"]])),
@@ -78,7 +75,6 @@ CALLS = [
     ("B = 3", lambda: memory(episodes=3)().write(torch.zeros(2, 6, 4))),
     ("assignment", network(assignment="givn")),
     ("assignment", network("mixture", assignment="given")),
-    ("sample", network(sample="none")),
     ("'history'", lambda: NETWORK(IMAGES, noise={n: x for n, x in NOISE.items() if n != "history"})),
     ("'assignment'", lambda: NETWORK(IMAGES, QUERIES, NOISE | {"assignment": NOISE["assignment"][:, :3]})),
     ("codes", lambda: NETWORK.write(torch.zeros(2, 3, 4).double())),
@@ -101,7 +97,6 @@ CALLS = [
     ("'address'", lambda: imagine_episode(NETWORK, {})),
     ("machines 0 to 1", lambda: forget(NETWORK, NETWORK.empty(1), -1)),
     ("machines 0 to 1", lambda: forget(NETWORK, NETWORK.empty(1), 2)),
-    ("experiment", lambda: Loss("ful")),
     ("ae_weight", lambda: Loss(ae_weight=-1.0)),
     ("divergence", lambda: Loss(changed=(("memry", 1.0),))),
     ("memory", lambda: Loss(changed=(("memory", math.nan),))),
@@ -117,22 +112,16 @@ CALLS = [
     ("shape", lambda: draw(ZERO + 3, ZERO, ZERO, MIDDLE)),
     ("position", lambda: draw(ZERO, ZERO, ZERO, MIDDLE + 23)),
     ("task", run(task="digit")),
-    ("model", run(model="produkt")),
-    ("experiment", run(experiment="mean address")),
-    ("source", run(source="mnst")),
-    ("encoder", run(encoder="resid")),
-    ("decoder", run(decoder="cnv")),
     ("1, 2, 3, 5", run(machines=4)),
-    ("items", run(items=0)),
     ("given", run(options={"assignment": "given"})),
     ("test_episodes", run(task="dsprites", test_episodes=1)),
     ("kl_weight", run(kl_weight=-1.0)),
     ("ae_weight", run(ae_weight=-0.1)),
     ("balance_until", run(balance=1.0, balance_until=-1)),
     ("balance_until", run(balance_until=10)),
-    ("2 or more", run(balance=1.0, machines=1)),
-    ("2 or more", run(balance=1.0, options={"assignment": "even"})),
-    ("2 or more", run(balance=1.0, options={"stop_grad_r": True})),
+    ("2 machines", run(balance=1.0, machines=1)),
+    ("2 machines", run(balance=1.0, options={"assignment": "even"})),
+    ("2 machines", run(balance=1.0, options={"stop_grad_r": True})),
     ("kl", run(kl={"memory": "1"})),
     ("memory", run(kl={"memory": -1})),
     ("divergence", run(kl={"memry": 1.0})),
@@ -142,7 +131,6 @@ CALLS = [
     ("21 pixels", lambda: build_run(paper_settings("digits", 3, source="digits", encoder="valid"), 1)),
     ("setting", lambda: Settings.from_dict({"task": "digits", "machine": 3})),
     ("memory", lambda: paper_settings("bindng", 2)),
-    ("memory", lambda: tutorial_settings("bindng", 2)),
 ]
 
 

@@ -122,21 +122,6 @@ def test_episodes_hold_digits_of_the_split_with_their_labels():
             assert label in all_of_it.labels[row]
 
 
-def numbered(images):
-    """A number for each image, alike for twins alone."""
-    marks = torch.randint(2**62, (8, 8), generator=torch_rng(0, "marks"))
-    return (images.long() * marks).sum((-2, -1)).flatten()
-
-
-def test_every_digit_is_drawn_as_often():
-    drawn, counts = numbered(draw(400, 100).images).unique(return_counts=True)
-    known, twins = numbered(pool().images).unique(return_counts=True)
-    assert drawn.equal(known)
-    expected = 40_000 / 1437 * twins
-    chi2 = ((counts - expected) ** 2 / expected).sum().item()
-    assert chi2 == pytest.approx(len(known), abs=5 * (2 * len(known)) ** 0.5)
-
-
 # ----------------------------------------------------------------------------------------------------- by name
 
 

@@ -198,25 +198,6 @@ def test_gradients_of_each_sample_under_vmap(coupling):
     assert all(each.any() for each in together)
 
 
-def test_an_encoder_learns_through_it():
-    """The way that needs it: what is read has to show a feature that single codes do not hold together."""
-    torch.manual_seed(0)
-    encoder, memory, x = nn.Linear(6, 4), make(dtype=torch.float32), torch.randn(5, 6)
-    before = encoder.weight.clone()
-    optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
-    losses = []
-    for _ in range(30):
-        memory.reset()
-        memory.write(encoder(x), eta=0.1)
-        loss = (memory.read(encoder(x)).codes - x[:, :4]).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
-    assert not torch.allclose(before, encoder.weight, atol=0.1)
-
-
 # ------------------------------------------------------------------------------------------------- a module
 
 
