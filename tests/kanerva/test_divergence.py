@@ -63,14 +63,6 @@ def test_divergence_of_each_item(coupling):
 
 
 @every_rule
-def test_running_sum_is_the_log_determinant(coupling):
-    _, written = make(coupling)
-    first = torch.linalg.slogdet(written.states[0].V).logabsdet
-    for state in written.states:
-        assert same(state.logdet_drop, first - torch.linalg.slogdet(state.V).logabsdet)
-
-
-@every_rule
 def test_three_ways_to_count_the_memory(coupling):
     prior, written = make(coupling)
     start = prior.state(2)

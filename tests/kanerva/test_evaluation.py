@@ -20,7 +20,7 @@ from mini_lib.kanerva.analysis import (
     single_machine,
     usage,
 )
-from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, nearest, run_episodes
+from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, run_episodes
 from mini_lib.kanerva.objective import KL_TERMS
 from mini_lib.kanerva.tasks import TASKS, DigitEpisodes, evaluation
 from mini_lib.seeding import seeded, torch_rng
@@ -229,17 +229,6 @@ def like_one(a, b):
     a, b = a.flatten().double().numpy(), b.flatten().double().numpy()
     size = np.sqrt(a @ a) * np.sqrt(b @ b)
     return a @ b / size if size else 0.0
-
-
-def test_the_nearest_is_that_of_a_loop():
-    new, stored = ((torch.rand(2, n, 1, 3, 3, generator=torch_rng(n, "x")) > 0.6).float() for n in (5, 4))
-    new[0, 0] = stored[0, 2]
-    new[1, 1], stored[1, 3] = 0, 0
-    found = nearest(new, stored)
-    for b, n in itertools.product(range(2), range(5)):
-        assert found[b, n] == pytest.approx(max(like_one(new[b, n], each) for each in stored[b]), abs=1e-6)
-    assert found[0, 0] == pytest.approx(1.0)
-    assert found[1, 1] == 0.0
 
 
 def test_retrieved_and_new_are_counted_by_cosine(monkeypatch):

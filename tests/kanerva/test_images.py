@@ -144,19 +144,6 @@ def test_decoders_reach_the_papers_sizes():
 # ---------------------------------------------------------------------------------------- axes, gradients, stacks
 
 
-@pytest.mark.parametrize("name", [*ENCODERS, "decoder conv", "decoder mlp"])
-def test_leading_axes_are_folded(name):
-    network, x = (
-        (decoder(name.split()[1]), codes(2, 3, 3))
-        if " " in name
-        else (encoder(name), pictures(2, 3, 2, SIZE[name], SIZE[name]))
-    )
-    with torch.no_grad():
-        y = network(x)
-        assert y[1, 2].allclose(network(x[1, 2]), rtol=1e-12)
-        assert y[1].allclose(network(x[1]), rtol=1e-12)
-
-
 def loss(network, parameters, x):
     y = functional_call(network, parameters, (x,))
     return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).view(y.shape)).sum() + y.square().sum()

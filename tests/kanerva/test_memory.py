@@ -139,14 +139,6 @@ def test_numbers_may_come_in_any_form():
         assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
 
 
-def test_a_mixture_needs_a_choice():
-    memory = make(coupling="mixture")
-    memory.write(torch.ones(1, 4), gamma=[0, 1])
-    idle, chosen = functions.memory_kl(memory.state, memory.prior)[0]
-    assert idle == 0 < chosen
-    make(coupling="mixture", machines=1).write(torch.zeros(1, 4))
-
-
 # ------------------------------------------------------------------------------------------------- gradients
 
 
@@ -165,18 +157,6 @@ def test_gradients_of_what_is_read_are_slopes(coupling):
         return found.codes, found.parts, kl, memory.log_likelihood(queries, eta[:2], gamma[:2])
 
     assert torch.autograd.gradcheck(read, [each.clone().requires_grad_() for each in given])
-
-
-def test_gamma_follows_from_eta_in_gradients_too():
-    codes, eta = randn(5, 4, seed=1), torch.tensor([0.5, 1.5]).double().requires_grad_()
-    memory = make()
-
-    def read(eta):
-        memory.reset()
-        memory.write(codes, eta)
-        return memory.read(codes, eta).codes
-
-    assert torch.autograd.gradcheck(read, eta)
 
 
 @every_rule
