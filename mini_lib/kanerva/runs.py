@@ -120,27 +120,14 @@ PAPERS = {
     "digits": {"task": "digits"},
     "mixture": {"task": "digits", "model": "mixture", "experiment": "mixture"},
     "binding": {"task": "rgb", "total": 60, "dim": 100, "lr": 1e-3},
-    "sprites": {
-        "task": "dsprites",
-        "experiment": "full",
-        "total": 20,
-        "items": 15,
-        "encoder": "residual",
-        "epochs": 25_000,
-        "checks": (10_000, 15_000, 20_000),
-        "test_episodes": 200,
-    },
+    "sprites": {"task": "dsprites", "experiment": "full", "total": 20, "items": 15, "encoder": "residual"}
+    | {"epochs": 25_000, "checks": (10_000, 15_000, 20_000), "test_episodes": 200},
 }
 # Half an hour of a core: the paper's numbers of columns, items and features, on smaller digits, with small networks
 # for images and fewer episodes an update. Digits have a quarter of the paper's pixels: divergences weigh a quarter.
 SMALL = {"batch_size": 8, "lr": 1e-3}
-SMALL_DIGITS = SMALL | {
-    "source": "distorted",
-    "encoder": "mlp",
-    "decoder": "mlp",
-    "kl_weight": 14**2 / 28**2,
-    "epochs": 1000,
-}
+SMALL_DIGITS = SMALL | {"source": "distorted", "encoder": "mlp", "decoder": "mlp", "epochs": 1000}
+SMALL_DIGITS |= {"kl_weight": 14**2 / 28**2}
 TUTORIALS = {
     "digits": SMALL_DIGITS,
     "mixture": SMALL_DIGITS,
@@ -150,15 +137,8 @@ TUTORIALS = {
 
 # Binding on 8 x 8 pixels, with fewer items and columns and 5,000 updates: it trains in seven minutes of a core.
 # Changes of `tutorial_settings("binding", k)`.
-SMALL_TASK = {
-    "source": "digits",
-    "items": 12,
-    "total": 16,
-    "dim": 40,
-    "kl_weight": 8**2 / 28**2,
-    "ae_weight": 0.0,
-    "epochs": 500,
-}
+SMALL_TASK = {"source": "digits", "items": 12, "total": 16, "dim": 40, "ae_weight": 0.0, "epochs": 500}
+SMALL_TASK |= {"kl_weight": 8**2 / 28**2}
 
 
 def paper_settings(name: str, machines: int, **changes) -> Settings:
