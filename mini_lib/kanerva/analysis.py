@@ -23,21 +23,16 @@ from mini_lib.kanerva.objective import nats
 BINS = 8  # of positions along an axis, and of orientations
 SLACK = 1.5  # how much more alike one sprite has to be than the other
 
-# ------------------------------------------------------------------------------------------------ classes
-
 
 def class_means(
     values: Float[Tensor, "N F"], labels: Int[Tensor, "N A"]
 ) -> tuple[Float[Tensor, "..."], Int[Tensor, "..."]]:
-    """Means of N items' values over all combinations of A labels, and how many items each combination has.
+    """Means of N items' values over all combinations of A labels, 0 to 9, and how many items each combination has.
 
-    With the red, green and blue digit as labels, 0 to 9, and gamma as values this is Figure 5, S[r, g, b]; with one
-    label, Figure 4A and B. The means have A axes of 10 before F. Combinations that do not occur are NaN.
+    Of gamma and three labels this is Figure 5, S[r, g, b]; of one label, Figure 4A and B. NaN where no item is.
     """
-    if len(values) != len(labels) or not len(values):
-        raise UsageError(f"each item needs its labels; got {len(values)} items and labels of {len(labels)}")
-    if labels.min() < 0 or labels.max() >= CLASSES:
-        raise UsageError("labels are digits from 0 to 9")
+    if len(values) != len(labels) or not ((labels >= 0) & (labels < CLASSES)).all():
+        raise UsageError(f"each of the {len(values)} items needs its labels, digits from 0 to 9")
     shape = (CLASSES,) * labels.shape[1]
     place = torch.zeros_like(labels[:, 0])
     for axis in labels.unbind(1):
@@ -48,11 +43,7 @@ def class_means(
 
 
 def eta_squared(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
-    """Share of the variance of N items' values that their classes account for, from 0 to 1.
-
-    Sums of squares between classes over all sums of squares, of all F numbers of an item together. 0 where nothing
-    varies, NaN where a value is NaN.
-    """
+    """Share of the variance of N items' values, all F together, that their classes explain; 0 if nothing varies."""
     whole = values.double() - values.double().mean(0)
     total = whole.square().sum()
     if total <= 1e-12 * len(values):
@@ -62,17 +53,12 @@ def eta_squared(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> floa
     return (between / total).item()
 
 
-# ------------------------------------------------------------------------------------------------ machines
-
-
 def usage(gamma: Float[Tensor, "B T K"]) -> dict[str, float]:
     """How gamma spreads over machines and items.
 
-    Returns:
-        ``largest``: the mean of each item's largest gamma, 1 where one machine does everything (1/K at least).
-        ``least_used``: the smallest machine's mean gamma, 1/K where machines share evenly.
-        ``changes``: standard deviations over items, of all machines together; 0 where gamma is fixed (since the
-        means add up to 1, this is the standard deviation in parts of the mean, weighted by use).
+    ``largest``: the mean of each item's largest gamma, 1 where one machine does everything; ``least_used``: the
+    smallest machine's mean gamma, 1/K where machines share evenly; ``changes``: standard deviations over items, of
+    all machines together, 0 where gamma is fixed.
     """
     items = gamma.flatten(0, 1).double()
     return {
@@ -87,14 +73,9 @@ def single_machine(
 ) -> dict[str, float]:
     """Images of single machines, the dominant one of an item and the others (Figure 2B).
 
-    Pictures are logits of each machine's own image (see `Kanerva.machine_logits`), gamma is its weight at reading,
-    and images are what was written.
-
-    Returns:
-        ``dominant_nll``: of the image of the machine with the largest gamma, in nats.
-        ``idle_variance``: variance over items of the other machines' images over that of the dominant ones: of each
-        pixel's probability, within each machine; 0 for a fixed pattern. NaN for one machine, or where no machine was
-        idle, or none was dominant, for two items.
+    Pictures are those of `Kanerva.machine_logits`, gamma is of reading. ``dominant_nll``: of the machine with the
+    largest gamma, in nats; ``idle_variance``: variance over items, within each machine, of the others' pixels
+    over that of the dominant ones, 0 for a fixed pattern, NaN where one of them has no two items.
     """
     top = gamma.argmax(dim=2)
     index = top[..., None, None, None, None].expand(*top.shape, 1, *pictures.shape[3:])
@@ -102,7 +83,6 @@ def single_machine(
     probabilities = torch.sigmoid(pictures).flatten(3)
 
     def variance(dominant: bool) -> Tensor:
-        """The mean variance of images whose machine was dominant, or idle, within each machine."""
         groups = [probabilities[:, :, i][(top == i) == dominant].double() for i in range(gamma.shape[2])]
         groups = [group for group in groups if len(group) > 1]
         total = sum(group.var(0).mean() * len(group) for group in groups)
@@ -112,9 +92,6 @@ def single_machine(
         "dominant_nll": nats(shown, images).mean().item(),
         "idle_variance": (variance(False) / variance(True)).item(),
     }
-
-
-# ------------------------------------------------------------------------------------------------ sprites
 
 
 class Factor(NamedTuple):
@@ -128,11 +105,7 @@ class Factor(NamedTuple):
 def cosines(
     pictures: Float[Tensor, "*B K H W"], templates: Float[Tensor, "*B S H W"]
 ) -> Float[Tensor, "*B K S"]:
-    """C[i, j], the similarity of image i and template j: the cosine of the angle between their pixels.
-
-    Pictures are probabilities of each machine's own image, templates sprites alone where they were in the stored.
-    The cosine with an empty image is 0.
-    """
+    """C[i, j], the cosine of the pixels of image i, in probabilities, and of template j; 0 for an empty one."""
     a, b = pictures.flatten(-2), templates.flatten(-2).to(pictures)
     sizes = a.norm(dim=-1)[..., None] * b.norm(dim=-1)[..., None, :]  # [*B, K, S]
     return a @ b.mT / sizes.clamp(min=1e-12)
@@ -143,11 +116,9 @@ def separation(
 ) -> dict[str, float]:
     """Whether single machines show single sprites (Figure 3B).
 
-    Returns:
-        ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items.
-        ``one_sprite``: share of machines' images that are 1.5 times more alike to one sprite than to the other.
-        Both with ``_shuffled``: with the templates of another episode; of one episode, of the same. Both with
-        ``_fixed``: each machine shows its mean image always.
+    ``contrast``: the mean of ``|C[i, 1] - C[i, 2]|`` over machines and items; ``one_sprite``: share of machines'
+    images that are 1.5 times more alike to one sprite than to the other. Both with ``_shuffled``, the templates of
+    another episode, and with ``_fixed``, each machine's mean image.
     """
     kinds = {
         "": cosines(pictures, templates),
@@ -184,10 +155,7 @@ def factors(episodes: SpriteEpisodes) -> list[Factor]:
 
 
 def tuning(similarity: Float[Tensor, "B T K S"], factor: Factor) -> Float[Tensor, "K J S"]:
-    """Mean cosine of each machine's image and each sprite where the sprite's property is in bin J (Figures 3D, 7).
-
-    Bins without a sprite are NaN.
-    """
+    """Mean cosine of each machine's image and each sprite in bin J (Figures 3D, 7); NaN without a sprite."""
     which = F.one_hot(factor.bins, factor.number).to(similarity)
     number = which.sum(dim=(0, 1))
     return torch.einsum("btks,btsj->kjs", similarity, which) / number.T
@@ -203,10 +171,8 @@ def modulation(similarity: Float[Tensor, "B T K S"], factor: Factor) -> float:
     for part in (slice(0, None, 2), slice(1, None, 2)):
         which = F.one_hot(factor.bins[part], factor.number).to(similarity)
         halves.append(torch.einsum("btks,btsj->kj", similarity[part], which) / which.sum(dim=(0, 1, 2)))
-    first, second = (_apart(half[:, ~torch.stack(halves).isnan().any(dim=(0, 1))]) for half in halves)
-    return (first * second).mean().item()
-
-
-def _apart(mean: Float[Tensor, "K J"]) -> Float[Tensor, "K J"]:
-    """Without what all machines, and all bins, have in common."""
-    return mean - mean.mean(0) - mean.mean(1, keepdim=True) + mean.mean()
+    means = torch.stack(halves)  # [2, K, J]
+    means = means[:, :, ~means.isnan().any(dim=(0, 1))]
+    means = means - means.mean(1, keepdim=True)  # without what all machines have in common,
+    means = means - means.mean(2, keepdim=True)  # and all bins
+    return means.prod(0).mean().item()

@@ -6,9 +6,10 @@ with "gumbel". Names that begin with "given" are not drawn; they hold weights of
 Letters: D features of a code z, K machines, L features of the history variable h, Q of the running mean Omega.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -28,6 +29,7 @@ GUMBEL, GIVEN = "gumbel", "given"
 Shapes = Mapping[str, tuple[int, ...]]
 Features = Weights = Draw = Float[Tensor, "*B K"]
 Hidden = Float[Tensor, "*B L"]
+Omega = Float[Tensor, "*B Q"]
 
 
 class Normal(NamedTuple):
@@ -69,9 +71,9 @@ def perceptron(*sizes: int) -> nn.Sequential:
     return nn.Sequential(*layers[1:])
 
 
-def positive(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
-    """A standard deviation from any number: softplus(x) + .0001."""
-    return F.softplus(x) + MIN_SD
+def positive(x: Float[Tensor, "*B"], least: float = MIN_SD) -> Float[Tensor, "*B"]:
+    """A standard deviation from any number: softplus(x) + .0001, or another least value."""
+    return F.softplus(x) + least
 
 
 class History(nn.Module):
@@ -95,46 +97,56 @@ class History(nn.Module):
         """q(h | z_1..t), of the mean Omega_t."""
         return Normal(self.mean(omega), positive(self.sd(omega)))
 
-    def add(
-        self, omega: Float[Tensor, "B Q"], code: Float[Tensor, "B D"], gamma: Float[Tensor, "B K"], items: int
-    ) -> Float[Tensor, "B Q"]:
+    def add(self, omega: Omega, code: Float[Tensor, "B D"], gamma: Weights, items: int) -> Omega:
         """The mean with one more item, after `items` others."""
         new = self.psi(torch.cat([code, gamma.to(code.dtype)], dim=-1))  # Psi([z_t, gamma_t]) [B, Q]
         return new / (items + 1) + omega * (items / (items + 1))
 
 
-class AssignmentNetwork(nn.Module):
+class Assignment(nn.Module):
+    """Base of all that gives K machines their weights, from codes of D features and L of the history.
+
+    With `stop_grad` nothing learns through r, the ablation of Figure 2C; the divergence is 0 then.
+    """
+
+    noise_name: ClassVar[str] = "assignment"
+
+    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
+        super().__init__()
+        self.machines, self.stop_grad = machines, stop_grad
+
+    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
+        """MLP_1(z), which needs no history."""
+        return self.mlp(codes)
+
+    def shares(self, gamma: Weights, features: Features, h: Hidden) -> Weights:
+        """Share of each machine in each item, on which their balance is measured."""
+        return gamma
+
+    def divergence(self, features: Features, h: Hidden) -> Features | None:
+        """The divergence of r for each machine; None where there is none."""
+
+
+class AssignmentNetwork(Assignment):
     """q(r | z, h) and p(r | h), as normal distributions of a variable u that stands for r.
 
     q: mu_r = Linear_1([MLP_1(z), h]), sigma_r = softplus(Linear_2([MLP_1(z), h])) + .0001, when writing and reading.
-    p: the same with Linear_3(h) and Linear_4(h), when generating. eta = softplus(u) + .001 stands for
-    sigma_i / sqrt(r_i), and gamma_i = eta_i^-2 / sum_j eta_j^-2. A larger u is a smaller r.
-
-    Args:
-        dim: D.
-        machines: K.
-        history: L.
-        stop_grad: nothing learns through r, the ablation of Figure 2C; the divergence is 0 then.
-        prior: "learned", or "unit": p is N(0, 1) whatever h is, without Linear_3 and Linear_4.
+    p: the same with Linear_3(h) and Linear_4(h), when generating; with the prior "unit" N(0, 1) whatever h is.
+    eta = softplus(u) + .001 stands for sigma_i / sqrt(r_i), and gamma_i = eta_i^-2 / sum_j eta_j^-2. A larger u is a
+    smaller r.
     """
-
-    noise_name = "assignment"
 
     def __init__(
         self, dim: int, machines: int, history: int, stop_grad: bool = False, *, prior: str = "learned"
     ):
         check_names("prior of u", [prior], PRIORS)
-        super().__init__()
-        self.stop_grad, self.learns_prior = stop_grad, prior == "learned"
+        super().__init__(dim, machines, history, stop_grad)
+        self.learns_prior = prior == "learned"
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.mean, self.sd = (nn.Linear(machines + history, machines) for _ in range(2))  # Linear_1, Linear_2
         if self.learns_prior:
             self.prior_mean = nn.Linear(history, machines)  # Linear_3
             self.prior_sd = nn.Linear(history, machines)  # Linear_4
-
-    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
-        """MLP_1(z), which needs no history."""
-        return self.mlp(codes)
 
     def posterior(self, features: Features, h: Hidden) -> Normal:
         """q(r | z, h), of u."""
@@ -145,7 +157,7 @@ class AssignmentNetwork(nn.Module):
         """p(r | h), of u."""
         if self.learns_prior:
             return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
-        zeros = h.new_zeros(*h.shape[:-1], self.mean.out_features)
+        zeros = h.new_zeros(*h.shape[:-1], self.machines)
         return Normal(zeros, torch.ones_like(zeros))
 
     def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
@@ -158,8 +170,7 @@ class AssignmentNetwork(nn.Module):
 
     def weights_at(self, u: Float[Tensor, "*B K"]) -> MachineWeights:
         """Noise eta and weight gamma at u."""
-        u = u.detach() if self.stop_grad else u
-        return weights_from_eta(F.softplus(u) + MIN_ETA)
+        return weights_from_eta(positive(u.detach() if self.stop_grad else u, MIN_ETA))
 
     def divergence(self, features: Features, h: Hidden) -> Features:
         """KL(q(r | z, h) || p(r | h)) of each machine, that of u: a bijection does not change it."""
@@ -168,51 +179,39 @@ class AssignmentNetwork(nn.Module):
         return gaussian_kl(*self.posterior(features, h), *self.prior(h))  # Eq. 24
 
 
-class GivenAssignment(nn.Module):
-    """Weights that the caller chooses, a control: what a memory does if it knows which machine an item belongs to.
+class GivenAssignment(Assignment):
+    """Weights that the caller chooses, a control: the noise "given" and "given_read" are shares [B, T, K].
 
-    The noise of the network holds "given" and "given_read", the share of each machine in each item and each query
-    [B, T, K]. What is learned is one number, the noise of a machine that has an item.
+    What is learned is one number, the noise of a machine that has an item.
     """
 
     noise_name = GIVEN
 
-    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
-        super().__init__()
-        self.machines = machines
+    def __init__(self, *sizes: int):
+        super().__init__(*sizes)
         self.u = nn.Parameter(torch.zeros(()))
 
-    @property
-    def eta(self) -> Float[Tensor, ""]:
-        """The noise of a machine that has an item."""
-        return F.softplus(self.u) + MIN_ETA
-
     def features(self, codes: Float[Tensor, "*B D"]) -> Features:
-        """Zeros: weights do not depend on codes."""
+        """Zeros, as weights do not depend on codes."""
         return codes.new_zeros(*codes.shape[:-1], self.machines)
 
     def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """eta, 40 times as large for a machine with a share of 0 as for one with all of the item."""
         if noise is None:
-            raise UsageError(
-                f"the machines of this network are given: pass noise with {GIVEN!r} and '{GIVEN}_read', the share of"
-                " each machine in each item and query [B, T, K]"
-            )
-        return weights_from_eta(self.eta * (noise + IDLE * (1 - noise)))
+            raise UsageError("machines are given: pass noise with 'given' and 'given_read', shares [B, T, K]")
+        return weights_from_eta(positive(self.u, MIN_ETA) * (noise + IDLE * (1 - noise)))
 
 
 class EvenAssignment(GivenAssignment):
-    """The weight 1 / K for every machine and every item, a control: r is fixed, and no machine can take over.
+    """The weight 1 / K for every machine and every item, a control: r is fixed, and no machine can take over."""
 
-    Its noise has the name of the assignment network's, so that a run has all other noise in common with the run of
-    the same seed that learns r.
-    """
-
-    noise_name = AssignmentNetwork.noise_name
+    noise_name = (
+        AssignmentNetwork.noise_name
+    )  # so that other noise is that of a run with this seed that learns r
 
     def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
         """The noise that all machines share, and 1 / K."""
-        return weights_from_eta(self.eta.expand_as(features))
+        return weights_from_eta(positive(self.u, MIN_ETA).expand_as(features))
 
     def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
         """The same, when generating."""
@@ -230,37 +229,28 @@ def straight_through(soft: Float[Tensor, "*B K"]) -> Features:
     return hard + (soft - soft.detach())
 
 
-class Choice(nn.Module):
+class Choice(Assignment):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise (A.5).
 
     gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
-    of a machine is 1. The paper names Gumbel-softmax sampling; the hard choice and the logits are interpretations.
-    With `stop_grad` no gradient reaches the logits: the paper's control.
+    of a machine is 1. The paper names Gumbel-softmax sampling. With `stop_grad`, the paper's control, no gradient
+    reaches the logits.
     """
 
     noise_name = GUMBEL
 
     def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
-        super().__init__()
-        self.stop_grad = stop_grad
+        super().__init__(dim, machines, history, stop_grad)
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.logits = nn.Linear(machines + history, machines)
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
-        """MLP_1(z), which needs no history."""
-        return self.mlp(codes)
-
-    def probabilities(self, features: Features, h: Hidden) -> Features:
-        """Of each machine to be chosen, whatever the temperature; without a gradient with `stop_grad`."""
+    def shares(self, gamma: Weights, features: Features, h: Hidden) -> Weights:
+        """The probabilities, which have a gradient also where a machine is never chosen, whatever tau is."""
         soft = torch.softmax(self.logits(torch.cat([features, h], dim=-1)), dim=-1)
         return soft.detach() if self.stop_grad else soft
 
     def weights(
-        self,
-        features: Features,
-        h: Hidden,
-        noise: Draw | None = None,
-        tau: float | Float[Tensor, "..."] = 1.0,
+        self, features: Features, h: Hidden, noise: Draw | None = None, tau: float | Tensor = 1.0
     ) -> MachineWeights:
         """sigma, and the choice for standard Gumbel noise; without noise, the most probable machine.
 
@@ -273,3 +263,15 @@ class Choice(nn.Module):
         chosen = straight_through(torch.softmax(logits / tau, dim=-1))
         chosen = chosen.detach() if self.stop_grad else chosen
         return MachineWeights(torch.ones_like(chosen), chosen)
+
+
+# By coupling: what the option "assignment" of a network may be.
+ASSIGNMENTS: dict[str, dict[str, Callable[..., Assignment]]] = {
+    "product": {
+        "learned": AssignmentNetwork,
+        "unit prior": partial(AssignmentNetwork, prior="unit"),
+        "given": GivenAssignment,
+        "even": EvenAssignment,
+    },
+    "mixture": {"learned": Choice},
+}

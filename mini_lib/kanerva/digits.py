@@ -1,11 +1,8 @@
 """Episodes of handwritten digits in black and white (Marblestone, Wu and Wayne 2020, sections 3.2 and A.5).
 
-A pixel is on where it is darker than half of the full grey. A grey level g of scikit-learn's small digits, 0 to 16,
-counts the inked ones of 16 pixels of the scan, so that g > 8 is ink on more than half of the place. The nearest of
-the other training digits names 94.3 % of them rightly, against 94.7 % for g > 6 and 98.7 % with all grey levels.
-
-There are only 1,437 small digits to train on, and a network trained for long overfits. So they also come distorted:
-turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
+A pixel is on where it is darker than half of full grey. The nearest of the other training digits names 94.3 % of
+scikit-learn's small digits rightly, against 98.7 % with all grey levels. There are 1,437 of them to train on, so
+they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
 """
 
 import math
@@ -43,33 +40,20 @@ class DigitEpisodes(NamedTuple):
     images: Float[Tensor, "B T 1 H W"]  #: 0 or 1.
     labels: Int[Tensor, "B T"]  #: 0 to 9.
 
-    def to(self, device: torch.device | str) -> "DigitEpisodes":
-        """The same episodes on another device."""
-        return self._make(part.to(device) for part in self)
-
 
 def pool(source: str = "digits", split: str = "train") -> Pool:
     """The digits of a split, "train" or "test", that episodes are drawn from; a copy.
 
     The source is "digits", scikit-learn's of 8 x 8 pixels (1,437 to train and 360 to test), or "mnist", 28 x 28
-    pixels, from `mini_lib.datasets.mnist`; FileNotFoundError where these cannot be downloaded. Distorted digits have
-    no pool; see `pictures`.
+    pixels; FileNotFoundError where these cannot be downloaded.
     """
-    return Pool(*(part.clone() for part in _pool(source, split)))
-
-
-@cache
-def _pool(source: str, split: str) -> Pool:
     check_names("source of whole pools", [source], FULL)
-    check_names("split", [split], SPLITS)
-    images, labels = _small(split) if source == "digits" else _mnist(split)
-    return Pool(2 * images.int() > FULL[source], labels.long())
+    return Pool(_grey(source, split)[0] > FULL[source] // 2, labels_of(source, split))
 
 
 def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
     """The labels of the digits that episodes are drawn from; those of distorted digits are those of "digits"."""
-    check_names("source of digits", [source], SIZES)
-    return _pool("digits" if source == "distorted" else source, split).labels.clone()
+    return _grey(source, split)[1].long().clone()
 
 
 def pictures(
@@ -79,20 +63,17 @@ def pictures(
 
     Distortions are drawn from the generator, for each anew.
     """
+    grey = _grey(source, split)[0][chosen]
     if source in FULL:
-        return _pool(source, split).images[chosen].float()
-    check_names("source of digits", [source], SIZES)
-    check_names("split", [split], SPLITS)
-    grey = _small(split)[0].float() / FULL["digits"]
-    images = distort(grey[chosen.flatten()], generator)
+        return (grey > FULL[source] // 2).float()
+    images = distort(grey.float().flatten(0, -3) / FULL["digits"], generator)
     return images.reshape(*chosen.shape, *images.shape[1:])
 
 
 def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
-    Angles up to 15 degrees, shears up to .2, sides from 1/1.15 to 1.15 times as long, moves up to a pixel of 14
-    along either axis of the digit itself; all evenly distributed (lengths in their logarithm). Grey is from 0 to 1.
+    Amounts are evenly distributed up to `TURN`, `SHEAR`, `STRETCH` (a logarithm) and `MOVE`. Grey is from 0 to 1.
     """
     turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn
@@ -108,21 +89,17 @@ def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[T
 
 
 @cache
-def _small(split: str) -> tuple[Tensor, Tensor]:
-    """Grey levels 0 to 16 and labels."""
+def _grey(source: str, split: str) -> tuple[Tensor, Tensor]:
+    """Grey levels from 0, and labels."""
+    check_names("source of digits", [source], SIZES)
+    check_names("split", [split], SPLITS)
+    if source == "mnist":
+        return datasets.mnist(split)
     from sklearn.datasets import load_digits  # slow to import, and MNIST needs none of it
 
     loaded = load_digits()
     part = slice(-HELD_OUT) if split == "train" else slice(-HELD_OUT, None)
     return torch.from_numpy(loaded.images[part]), torch.from_numpy(loaded.target[part])
-
-
-def _mnist(split: str) -> tuple[Tensor, Tensor]:
-    """Grey levels 0 to 255 and labels."""
-    try:
-        return datasets.mnist(split)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error}; or use source='digits', which needs no data") from error
 
 
 def sample(

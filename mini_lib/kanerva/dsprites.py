@@ -1,11 +1,10 @@
 """Dancing dSprites: an episode has the same two sprites, at another position in every image (section 3.4).
 
-Sprites are drawn, not read, in the measures of the released set (Matthey et al. 2017), whose images have 64 x 64
-pixels: a pixel is on if its centre lies within the outline. Position i of 0 to 31 puts the centre i pixels further
-than 16 from the edge, so that a sprite at another position is the same sprite moved by whole pixels. At scale s the
-square has sides of 20 s, the ellipse half axes of 13 s and 7 s, the heart an area of 222 s^2. What the measures
-leave open is ours: the heart's outline, (x^2 + y^2 - 1)^3 = x^2 y^3 about its centre of mass, and that sprites turn
-clockwise from a lying ellipse and an upright heart. Images have x from the left and y from the top.
+Sprites are drawn in the measures of the released set (Matthey et al. 2017), whose images have 64 x 64 pixels: a
+pixel is on if its centre lies within the outline. Position i of 0 to 31 puts the centre i pixels further than 16
+from the edge, x from the left and y from the top. At scale s the square has sides of 20 s, the ellipse half axes of
+13 s and 7 s, the heart an area of 222 s^2. What the measures leave open is ours: the heart's outline, (x^2 + y^2 -
+1)^3 = x^2 y^3 about its centre of mass, and that sprites turn clockwise from a lying ellipse and an upright heart.
 
 The paper's decoder has 28 x 28 pixels: 4 pixels are cut from each side, the rest is averaged in blocks of 2 x 2, and
 a pixel is on where the average is above a half. Sprites lose about a tenth of their area by that.
@@ -26,10 +25,12 @@ SHAPES = ("square", "ellipse", "heart")  # in the order of the released set, as 
 SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 ORIENTATIONS = 40  # angles 2 pi i / 39: the last is the first again
 POSITIONS = 32  # along each axis
+ENDS = len(SHAPES), len(SCALES), ORIENTATIONS, POSITIONS
 OBJECTS = 2  # sprites in an image
 CHANNELS = 1
 SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, then averaged in blocks of so many
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
+Index = Int[Tensor, "*#batch"]
 HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; the centre's y, upwards
 
 
@@ -41,16 +42,7 @@ class SpriteEpisodes(NamedTuple):
     shape: Int[Tensor, "B S"]  #: an index into `SHAPES`.
     scale: Int[Tensor, "B S"]  #: an index into `SCALES`.
     orientation: Int[Tensor, "B S"]  #: 0 to 39, of 2 pi / 39 radians each.
-    position: Int[Tensor, "B T S 2"]  #: x and y, 0 to 31; see `place`.
-
-    def to(self, device: torch.device | str) -> "SpriteEpisodes":
-        """The same episodes on another device."""
-        return self._make(part.to(device) for part in self)
-
-    @property
-    def place(self) -> Float[Tensor, "B T S 2"]:
-        """Positions as x and y between 0 (left, top) and 1 (right, bottom)."""
-        return self.position / (POSITIONS - 1)
+    position: Int[Tensor, "B T S 2"]  #: x from the left and y from the top, 0 to 31.
 
 
 def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:
@@ -77,10 +69,9 @@ def boxes() -> Bool[Tensor, "3 6 40 32 32"]:
 
 @cache
 def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
-    """Pictures of every sprite, a view of an image on which it has room on all sides.
+    """Pictures of every sprite, by the corner of its box: axes 4 and 5 are the pixel of a block, row and column.
 
-    Axes 4 and 5: at which pixel of a block the box's corner lies, row and column; 6 and 7: how many blocks the
-    corner is above and to the left of the lowest and rightmost place.
+    Axes 6 and 7: how many blocks the corner is above and to the left of the lowest and rightmost place.
     """
     margin, block = SIZES[size]
     first, last = -margin // block, (POSITIONS - 1 - margin) // block  # blocks from the edge to the corner
@@ -97,25 +88,13 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
 
 
 def draw(
-    shape: Int[Tensor, "*#batch"],
-    scale: Int[Tensor, "*#batch"],
-    orientation: Int[Tensor, "*#batch"],
-    position: Int[Tensor, "*#batch 2"],
-    size: int = 28,
+    shape: Index, scale: Index, orientation: Index, position: Int[Tensor, "*#batch 2"], size: int = 28
 ) -> Float[Tensor, "*batch size size"]:
-    """Pictures of single sprites, 0 or 1, of 28, 64 (as released) or 14 pixels each way.
-
-    Numbers are those of `SpriteEpisodes`; they are broadcast together.
-    """
+    """Pictures of sprites, 0 or 1, of 28, 64 (as released) or 14 pixels each way; numbers are broadcast."""
     if size not in SIZES:
-        known = ", ".join(map(str, SIZES))
-        raise UsageError(f"sprites are drawn with {known} pixels a side, got size={size!r}")
-    for values, name, end in (
-        (shape, "shape", len(SHAPES)),
-        (scale, "scale", len(SCALES)),
-        (orientation, "orientation", ORIENTATIONS),
-        (position, "position", POSITIONS),
-    ):
+        raise UsageError(f"sprites are drawn with {[*SIZES]} pixels a side, got size={size!r}")
+    numbers = {"shape": shape, "scale": scale, "orientation": orientation, "position": position}
+    for (name, values), end in zip(numbers.items(), ENDS, strict=True):
         if values.numel() and not 0 <= values.min() <= values.max() < end:
             raise UsageError(f"{name} is a number from 0 to {end - 1}, got {values.tolist()}")
     margin, block = SIZES[size]
@@ -129,12 +108,10 @@ def draw(
 def sample(count: int, items: int, generator: torch.Generator, *, size: int = 28) -> SpriteEpisodes:
     """Draw B = `count` episodes of T items, 15 in the paper, with `size` pixels each way (see `draw`).
 
-    Shapes, scales and orientations are drawn for each sprite, positions for each sprite and image, everything evenly
-    and independently; sprites may overlap.
+    Positions are drawn anew for each image, everything evenly and independently; sprites may overlap.
     """
     shape, scale, orientation = (
-        torch.randint(values, (count, OBJECTS), generator=generator)
-        for values in (len(SHAPES), len(SCALES), ORIENTATIONS)
+        torch.randint(end, (count, OBJECTS), generator=generator) for end in ENDS[:3]
     )
     position = torch.randint(POSITIONS, (count, items, OBJECTS, 2), generator=generator)
     templates = draw(shape[:, None], scale[:, None], orientation[:, None], position, size)

@@ -3,17 +3,17 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import analysis, generation, tasks
 from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
 from mini_lib.kanerva.assignment import GIVEN
-from mini_lib.kanerva.memory import State
-from mini_lib.kanerva.network import EpisodeMemory, Kanerva, ProductKanerva
+from mini_lib.kanerva.memory import EpisodeMemory, State
+from mini_lib.kanerva.network import Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.rgb import COLORS, HIDDEN, route
+from mini_lib.kanerva.rgb import COLORS, HIDDEN, routes
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.seeding import torch_rng
 
@@ -32,15 +32,13 @@ class EpisodeOutputs(NamedTuple):
     machines: Float[Tensor, "B T K C H W"]  #: of each machine's part alone.
     gamma: Float[Tensor, "B T K"]  #: when writing.
     gamma_read: Float[Tensor, "B T K"]  #: when reading.
-    forgotten: Float[
-        Tensor, "B F T C H W"
-    ]  #: with one of F machines reset to its prior; F = 0 unless requested.
+    forgotten: Float[Tensor, "B F T C H W"]  #: with one of F machines at its prior; F = 0 unless requested.
     parts: dict[str, Float[Tensor, "B"]]  #: of the bound, in nats per image; see `objective.terms`.
 
 
 @torch.no_grad()
 def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False) -> EpisodeOutputs:
-    """Write and read test episodes with noise as in training, equal for networks with equal noise shapes.
+    """Write and read test episodes, with noise that is equal for networks with equal noise shapes.
 
     With `forgetting` each episode is also read with each machine forgotten. The result is on the CPU.
     """
@@ -59,33 +57,16 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
         if forgetting:
             memories += [forget(model, trace.memory, i) for i in range(model.machines)]
         read = [model.decoder(model.read(each, trace.queries, noise).codes) for each in memories]
-        outputs.append(
-            EpisodeOutputs(
-                logits=trace.logits,
-                empty=read[0],
-                codes=trace.autoencoded,
-                machines=model.machine_logits(trace.reading),
-                gamma=trace.written.gamma,
-                gamma_read=trace.reading.gamma,
-                forgotten=torch.stack(read, dim=1)[:, 1:],
-                parts=terms(trace, images),
-            )
-        )
+        logits = trace.logits, read[0], trace.autoencoded, model.machine_logits(trace.reading)
+        gammas, forgotten = (trace.written.gamma, trace.reading.gamma), torch.stack(read, dim=1)[:, 1:]
+        outputs.append(EpisodeOutputs(*logits, *gammas, forgotten, terms(trace, images)))
     *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
 
 
-def routes(labels: Int[Tensor, "B T 3"], machines: int) -> dict[str, Float[Tensor, "B T K"]]:
-    """What a network whose assignment is given gets beside its noise, for writing and for reading."""
-    return {GIVEN + end: route(labels, machines) for end in ("", "_read")}
-
-
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
-    """The loss, in nats, of the mean training digit as the answer to every query: without memory and query.
-
-    It is measured on as many episodes of training digits as of test digits; for sources see `digits.pictures`.
-    """
+    """The loss, in nats, of the mean training digit as the answer to every query; sources are of `digits`."""
     training = tasks.sample("digits", episodes, items, torch_rng(1, "fixed"), source=source).images
     test = tasks.evaluation("digits", episodes, items, source=source).images
     share = training.mean(dim=(0, 1)).clamp(1e-3, 1 - 1e-3)
@@ -106,28 +87,20 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     """Metrics of test episodes, as a record keeps them; those in nats are means per image.
 
     Returns:
-        ``nll``: -ln p(x | z), the loss of the paper's figures; ``nll_empty``: of a memory that nothing was written
-        into; ``nll_codes``: of the images' own codes, without a memory; ``kl_`` and a name of `KL_TERMS`; those of
-        `usage`, of gamma at writing, and with ``read_`` at reading.
-        Binding: ``nll_red`` and so on, ``nll_empty_green``; with more than one machine `single_machine`,
-        ``nll_green_forgotten`` without the machine that is missed least, and ``classes_red`` and so on, the share
-        of gamma's variance that red digits explain: ``most`` and ``next`` of the three, ``shown`` and
-        ``least_shown`` of the two in the query; with ``read_`` at reading.
+        ``nll``, of a memory with nothing written ``nll_empty``, of the images' own codes ``nll_codes``; ``kl_`` and
+        a name of `KL_TERMS`; `usage` of gamma at writing, with ``read_`` at reading.
+        Binding: ``nll_`` and a color; with more than one machine `single_machine`, ``nll_green_forgotten`` without
+        the machine that is missed least, and ``classes_`` and a color, the share of gamma's variance that its digits
+        explain: ``most`` and ``next`` of the three, ``shown`` and ``least_shown`` of the two in the query.
         Digits in a mixture: ``classes``, that of its choices at reading (Figure 4A and B).
-        Sprites: `separation`; ``tuned_position`` and so on, `modulation`, with ``_fixed`` of mean images, with
-        ``_rest`` without the machine that counts most; and of what a product imagines (Figure 8) ``nearest``, the
-        mean cosine with the nearest stored image, ``retrieved`` and ``new``, the shares from .9 and below .7, and
-        ``blank``, that of empty images, which count as neither.
+        Sprites: `separation`; ``tuned_`` and a factor, `modulation`, with ``_fixed`` of mean images, with ``_rest``
+        without the machine that counts most; of what a product imagines (Figure 8) see `imagination`.
     """
     binding, images = isinstance(episodes, RGBEpisodes), episodes.images
     outputs = run_episodes(model, episodes, forgetting=binding and model.machines > 1)
-    metrics = {
-        "nll": outputs.parts["reconstruction"].mean().item(),
-        "nll_empty": nats(outputs.empty, images).mean().item(),
-        "nll_codes": nats(outputs.codes, images).mean().item(),
-    }
-    parts = {name: part.mean().item() for name, part in outputs.parts.items()}
-    metrics |= {f"kl_{name}": part for name, part in parts.items() if name != "reconstruction"}
+    parts = {f"kl_{name}": part.mean().item() for name, part in outputs.parts.items()}
+    metrics = {"nll": parts.pop("kl_reconstruction"), "nll_empty": nats(outputs.empty, images).mean().item()}
+    metrics |= {"nll_codes": nats(outputs.codes, images).mean().item()} | parts
     metrics |= usage(outputs.gamma)
     metrics |= {f"read_{name}": value for name, value in usage(outputs.gamma_read).items()}
     if binding:
@@ -172,26 +145,9 @@ def _sprites(model: Kanerva, outputs: EpisodeOutputs, episodes: SpriteEpisodes) 
         most = outputs.gamma_read.mean(dim=(0, 1)).argmax().item()
         rest = [i for i in range(model.machines) if i != most]
         metrics["tuned_position_rest"] = modulation(similarity[:, :, rest], position)
-    return metrics | _imagination(model, episodes)
-
-
-@torch.no_grad()
-def imagine_after(
-    model: Kanerva, images: Float[Tensor, "B T C H W"], count: int = IMAGINED
-) -> Float[Tensor, "B N C H W"]:
-    """N images that a network imagines after writing images, each independently of the others (Figure 8).
-
-    Images are 0 or 1, settled as often as in the paper. Noise is equal for networks with equal noise shapes. The
-    result is on the CPU.
-    """
-    generator, device = torch_rng(0, "imagination"), model.prior_means.device
-    noises = (
-        model.draw_noise(*images.shape[:2], generator),
-        generation.draw_noise(model, len(images), count, generator),
-    )
-    written, imagined = ({name: each.to(device) for name, each in noise.items()} for noise in noises)
-    memory = model.trace(images.to(device), noise=written).memory
-    return generation.imagine(model, memory, imagined).images.cpu()
+    if isinstance(model, ProductKanerva):
+        metrics |= imagination(model, episodes.images[:, :STORED])
+    return metrics
 
 
 def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B N"]:
@@ -199,12 +155,22 @@ def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H
     return cosines(imagined.flatten(2, 3), stored.flatten(2, 3)).max(dim=2).values
 
 
-def _imagination(model: Kanerva, episodes: SpriteEpisodes) -> dict[str, float]:
-    if not isinstance(model, ProductKanerva):
-        return {}
-    stored = episodes.images[:, :STORED]
-    imagined = imagine_after(model, stored)
-    best, blank = nearest(imagined, stored), imagined.flatten(2).sum(2) == 0
+@torch.no_grad()
+def imagination(model: Kanerva, images: Float[Tensor, "B T C H W"]) -> dict[str, float]:
+    """Metrics of what a network imagines after writing images, 10 for each episode, each by itself (Figure 8).
+
+    Noise is equal for networks with equal noise shapes. ``nearest``: the mean cosine with the nearest stored image;
+    ``retrieved`` and ``new``: the shares from .9 and below .7; ``blank``: that of empty images, which are neither.
+    """
+    generator, device = torch_rng(0, "imagination"), model.prior_means.device
+    noise = model.draw_noise(*images.shape[:2], generator)
+    imagined = generation.draw_noise(model, len(images), IMAGINED, generator)
+    memory = model.trace(
+        images.to(device), noise={name: each.to(device) for name, each in noise.items()}
+    ).memory
+    imagined = {name: each.to(device) for name, each in imagined.items()}
+    found = generation.imagine(model, memory, imagined).images.cpu()
+    best, blank = nearest(found, images), found.flatten(2).sum(2) == 0
     return {
         "nearest": best.mean().item(),
         "retrieved": (best >= RETRIEVED).double().mean().item(),

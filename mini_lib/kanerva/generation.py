@@ -8,8 +8,8 @@ from torch import Tensor, einsum
 
 from mini_lib.errors import UsageError, check_positive_int, is_int
 from mini_lib.kanerva.assignment import Shapes, check_noise, draw_all
-from mini_lib.kanerva.memory import MachineWeights, draw_machines, read, write_episode
-from mini_lib.kanerva.network import EpisodeMemory, Kanerva
+from mini_lib.kanerva.memory import EpisodeMemory, MachineWeights, draw_machines, read, write_episode
+from mini_lib.kanerva.network import Kanerva
 from mini_lib.module import Noise
 
 SETTLE = 12  # readings of an image, as in the paper
@@ -18,9 +18,7 @@ SETTLE = 12  # readings of an image, as in the paper
 class Imagined(NamedTuple):
     """N images for each of B memories, or an episode of N images."""
 
-    path: Float[
-        Tensor, "B N P C H W"
-    ]  #: each image, 0 or 1, from the first to the last settling, P = S + 1 times.
+    path: Float[Tensor, "B N P C H W"]  #: each image, 0 or 1, from the first to the last of P = S + 1.
     logits: Float[Tensor, "B N C H W"]  #: of the pixels of the last.
     codes: Float[Tensor, "B N D"]  #: what was read last.
     eta: Float[Tensor, "B N K"]  #: noise of each machine at the last reading.
@@ -33,22 +31,16 @@ class Imagined(NamedTuple):
         return self.path[:, :, -1]
 
 
-def _shapes(network: Kanerva, batch: int, images: int, settle: int, draw: bool) -> Shapes:
+def _shapes(network: Kanerva, batch: int, images: int, settle: int = SETTLE, draw: bool = False) -> Shapes:
     """Names and shapes of the noise, in the order in which it is drawn; UsageError for a network of another kind."""
     if not hasattr(network.assignment, "imagined_weights"):
-        raise UsageError(
-            "a mixture, and a network whose machines are given, have no prior of the assignment and cannot imagine;"
-            " use a ProductKanerva whose assignment is learned, has a unit prior, or is even"
-        )
+        raise UsageError("this network has no prior of the assignment and cannot imagine")
     check_positive_int(batch=batch, images=images)
     if not is_int(settle) or settle < 0:
         raise UsageError(f"settle has to be an integer from 0, got {settle!r}")
     lead, machines, columns = (batch, images), network.machines, network.columns
-    shapes = {
-        "history": (*lead, network.history.size),
-        "assignment": (*lead, machines),
-        "address": (*lead, machines, columns),
-    }
+    shapes = {"history": (*lead, network.history.size), "assignment": (*lead, machines)}
+    shapes["address"] = (*lead, machines, columns)
     if settle:
         shapes["settle"] = (*lead, settle, machines)
     if draw:
@@ -57,35 +49,22 @@ def _shapes(network: Kanerva, batch: int, images: int, settle: int, draw: bool) 
 
 
 def draw_noise(
-    network: Kanerva,
-    batch: int,
-    images: int,
-    generator: torch.Generator | None = None,
-    *,
-    settle: int = SETTLE,
-    draw: bool = False,
+    network: Kanerva, batch: int, images: int, generator: torch.Generator | None = None, **options: int
 ) -> Noise:
-    """Draw the noise for N images from each of B memories; `settle` and `draw` as in `imagine`."""
-    return draw_all(_shapes(network, batch, images, settle, draw), generator)
+    """Draw the noise for N images from each of B memories; options are `settle` and `draw` of `imagine`."""
+    return draw_all(_shapes(network, batch, images, **options), generator)
 
 
 @torch.no_grad()
 def imagine(
     network: Kanerva, memory: EpisodeMemory, noise: Noise, *, settle: int = SETTLE, draw: bool = False
 ) -> Imagined:
-    """N images from each memory, independent of each other; nothing is written (Figure 8).
+    """N images from each memory of a product, independent of each other; nothing is written (Figure 8).
 
     First image: w_i ~ N(0, I), h ~ q(h | Omega), or N(0, I) where nothing has been written yet, u ~ p(u | h), and
-    z = sum_i gamma_i R_i w_i is decoded, each pixel rounded to 0 or 1. Then, `settle` times, the image is a query:
-    it is encoded, read with q(u | z, h) and w by least squares, decoded and rounded, which brings it nearer to what
-    is stored. Addresses are at their mean then, whatever the network's `sample`.
-
-    Args:
-        network: a product; a mixture has learned no p(r | h).
-        memory: such as `KanervaTrace.memory`, or `network.empty(B)`.
-        noise: as `draw_noise` draws it.
-        settle: readings; 12 in the paper.
-        draw: the first image is from machines drawn from N(vec(R), V x I), instead of their means.
+    z = sum_i gamma_i R_i w_i is decoded, each pixel rounded to 0 or 1; with `draw` from machines that are drawn from
+    N(vec(R), V x I), instead of their means. Then, `settle` times, 12 in the paper, the image is a query: encoded,
+    read with q(u | z, h) and w by least squares, decoded and rounded, which brings it nearer to what is stored.
     """
     batch, images = len(memory.omega), len(noise["address"][0]) if "address" in noise else 1
     noise = check_noise(noise, _shapes(network, batch, images, settle, draw))
@@ -111,17 +90,12 @@ def imagine(
 
 @torch.no_grad()
 def imagine_episode(
-    network: Kanerva,
-    noise: Noise,
-    memory: EpisodeMemory | None = None,
-    *,
-    settle: int = SETTLE,
-    draw: bool = False,
+    network: Kanerva, noise: Noise, memory: EpisodeMemory | None = None, **options: int
 ) -> tuple[Imagined, EpisodeMemory]:
     """An episode of N images, each written before the next is imagined (A.2.3), and its memory.
 
     What is written is the code that was read last, with the weights that it was read with. The memory to begin with
-    is by default an empty one; other arguments as in `imagine`.
+    is by default an empty one; options are those of `imagine`.
     """
     if "address" not in noise:
         raise UsageError("noise lacks 'address'; generation.draw_noise draws what it needs")
@@ -129,9 +103,9 @@ def imagine_episode(
     images = []
     for t in range(noise["address"].shape[1]):
         own = {name: each[:, t : t + 1] for name, each in noise.items()}
-        new = imagine(network, memory, own, settle=settle, draw=draw)
-        weights, options = MachineWeights(new.eta, new.gamma), {"coupling": network.coupling}
-        written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi, **options)
+        new = imagine(network, memory, own, **options)
+        weights = MachineWeights(new.eta, new.gamma)
+        written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi)
         omega = network.history.add(memory.omega, new.codes[:, 0], new.gamma[:, 0], memory.items)
         memory = EpisodeMemory(written.state, omega, memory.items + 1)
         images.append(new)

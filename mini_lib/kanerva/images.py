@@ -3,6 +3,10 @@
 Images are [..., C, H, W] with values from 0 to 1 and H = W; codes are [..., D], D the paper's c. Any axes may come
 first, so that episodes [B, T, C, H, W] become codes [B, T, D] in one call. Codes pass no activation. The paper gives
 channels, kernels, strides and the decoder's sizes; other numbers are interpretations. Initial weights are PyTorch's.
+
+>>> import torch
+>>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
+torch.Size([2, 45, 50])
 """
 
 import math
@@ -27,7 +31,7 @@ MIN_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can 
 class ImageNetwork(Module):
     """Base of encoders and decoders: images of C x size x size pixels, codes of D = `dim` features.
 
-    Subclasses define `each`, which takes N images, or N codes if it `decodes`.
+    Subclasses define `_each`, which takes N images, or N codes if it `decodes`.
     """
 
     decodes: ClassVar[bool] = False
@@ -44,7 +48,7 @@ class ImageNetwork(Module):
         if tuple(x.shape[len(leading) :]) != reads:
             expected = ", ".join(map(str, reads))
             raise UsageError(f"this {type(self).__name__} reads [..., {expected}]; got {[*x.shape]}")
-        y = self.each(x.reshape(-1, *reads))
+        y = self._each(x.reshape(-1, *reads))
         return y.reshape(*leading, *y.shape[1:])
 
 
@@ -53,10 +57,6 @@ class ConvEncoder(ImageNetwork):
 
     `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), or "stride2", strides of 2 instead of the
     paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
-
-    >>> import torch
-    >>> ConvEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
-    torch.Size([2, 45, 50])
     """
 
     CHANNELS = (16, 32, 64, 128)
@@ -76,8 +76,7 @@ class ConvEncoder(ImageNetwork):
             side = (side + 2 * pad - 6) // stride + 1
         self.code = nn.Linear(self.CHANNELS[-1] * side * side, dim)
 
-    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
-        """The codes of N images."""
+    def _each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         for conv in self.convs:
             x = F.relu(conv(x))
         return self.code(x.flatten(1))
@@ -99,12 +98,7 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualEncoder(ImageNetwork):
-    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites).
-
-    >>> import torch
-    >>> ResidualEncoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 1, 28, 28)).shape
-    torch.Size([2, 45, 50])
-    """
+    """Two residual blocks, then 128 units and the code, leaky ReLU before each (the paper's for dSprites)."""
 
     CHANNELS = (32, 64)
     UNITS = 128
@@ -117,26 +111,19 @@ class ResidualEncoder(ImageNetwork):
         self.hidden = nn.Linear(second * side * side, self.UNITS)
         self.code = nn.Linear(self.UNITS, dim)
 
-    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
-        """The codes of N images."""
+    def _each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         hidden = self.hidden(F.leaky_relu(self.blocks(x).flatten(1), SLOPE))
         return self.code(F.leaky_relu(hidden, SLOPE))
 
 
 class MLPEncoder(ImageNetwork):
-    """All pixels, 256 units with ReLU, the code: for small images, not the paper's.
-
-    >>> import torch
-    >>> MLPEncoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 1, 8, 8)).shape
-    torch.Size([2, 45, 50])
-    """
+    """All pixels, 256 units with ReLU, the code: for small images, not the paper's."""
 
     def __init__(self, channels: int, size: int, dim: int):
         super().__init__(channels, size, dim)
         self.hidden, self.code = nn.Linear(math.prod(self.shape), HIDDEN), nn.Linear(HIDDEN, dim)
 
-    def each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
-        """The codes of N images."""
+    def _each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:
         return self.code(F.relu(self.hidden(x.flatten(1))))
 
 
@@ -145,10 +132,6 @@ class ConvDecoder(ImageNetwork):
 
     Their channels are 32, 16 and C. Where 28 pixels ask for 7 on the way, the last of 8 rows and columns are cut
     off, as TensorFlow's SAME does (4 -> 8, cut to 7 -> 14 -> 28); any size is reached likewise.
-
-    >>> import torch
-    >>> ConvDecoder(channels=1, size=28, dim=50)(torch.zeros(2, 45, 50)).shape
-    torch.Size([2, 45, 1, 28, 28])
     """
 
     decodes = True
@@ -164,8 +147,7 @@ class ConvDecoder(ImageNetwork):
             for inputs, outputs in pairwise((*self.CHANNELS, channels))
         )
 
-    def each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
-        """The logits of N images."""
+    def _each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
         x = self.maps(z).unflatten(1, (self.CHANNELS[0], self.small, self.small))
         for conv, size in zip(self.convs, self.sizes, strict=True):
             x = conv(F.relu(x))[..., :size, :size]
@@ -173,12 +155,7 @@ class ConvDecoder(ImageNetwork):
 
 
 class MLPDecoder(ImageNetwork):
-    """The code, 256 units with ReLU, all pixels: for small images, not the paper's.
-
-    >>> import torch
-    >>> MLPDecoder(channels=1, size=8, dim=50)(torch.zeros(2, 45, 50)).shape
-    torch.Size([2, 45, 1, 8, 8])
-    """
+    """The code, 256 units with ReLU, all pixels: for small images, not the paper's."""
 
     decodes = True
 
@@ -186,8 +163,7 @@ class MLPDecoder(ImageNetwork):
         super().__init__(channels, size, dim)
         self.hidden, self.pixels = nn.Linear(dim, HIDDEN), nn.Linear(HIDDEN, math.prod(self.shape))
 
-    def each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
-        """The logits of N images."""
+    def _each(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N C H W"]:
         return self.pixels(F.relu(self.hidden(z))).unflatten(1, self.shape)
 
 

@@ -38,7 +38,9 @@ NOISE_FLOOR = 64  # least noise variance, in rounding errors of the prior's vari
 Means = Float[Tensor, "B K D M"]
 Codes = Float[Tensor, "B N D"]
 Addresses = Float[Tensor, "B N K M"]
-PerMachine = Float[Tensor, "B K"]
+Gamma = Float[Tensor, "B N K"]
+Psi = Float[Tensor, "K"] | None
+Spread = Float[Tensor, "*#B #F"]
 
 
 class State(NamedTuple):
@@ -69,14 +71,26 @@ class MachineWeights(NamedTuple):
     gamma: Float[Tensor, "*B K"]  #: weight of a machine in the joint read-out; sums to 1.
 
 
+class EpisodeMemory(NamedTuple):
+    """What a network remembers of the items written."""
+
+    state: State  #: the machines.
+    omega: Float[Tensor, "B Q"]  #: the mean that the history is drawn from.
+    items: int  #: how many there were.
+
+
 class WriteResult(NamedTuple):
-    """An episode of T items, step by step."""
+    """The writing of T items, step by step; the last four fields are of a network."""
 
     states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
-    w: Float[Tensor, "B T K M"]  #: addresses.
+    w: Float[Tensor, "B T K M"]  #: addresses; of a network those by least squares, without noise.
     eta: Float[Tensor, "B T K"]  #: noise of each machine.
     gamma: Float[Tensor, "B T K"]  #: weight of each machine.
     item_kl: Float[Tensor, "B T K"]  #: KL of the memory after each item from the memory before it, in nats.
+    memory: EpisodeMemory | None = None  #: after the last item.
+    h: Float[Tensor, "B T L"] | None = None  #: history variable of each item.
+    shares: Float[Tensor, "B T K"] | None = None  #: gamma, or the probabilities of a mixture.
+    kl: dict[str, Tensor] | None = None  #: see `KanervaTrace.kl`.
 
     @property
     def state(self) -> State:
@@ -143,9 +157,6 @@ def full_precision(function: Callable) -> Callable:
     return in_full_precision
 
 
-# ------------------------------------------------------------------------------------------------ addressing
-
-
 @full_precision
 def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     """W = (R^T R + lambda I)^-1 R^T z, the weights of the columns that come nearest to each of N codes (A.1.2).
@@ -153,8 +164,6 @@ def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     Every machine is fitted to the whole code, not to what the others leave of it. lambda is raised by the rounding
     error of R^T R, its trace times the machine epsilon.
     """
-    if not 0 < ridge < math.inf:
-        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}")
     gram = R.mT @ R  # R^T R [B, K, M, M]
     rounding = torch.finfo(R.dtype).eps * gram.diagonal(dim1=-2, dim2=-1).sum(-1)  # [B, K]
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
@@ -175,9 +184,6 @@ def weights_from_eta(eta: Float[Tensor, "*B K"]) -> MachineWeights:
     Computed from logarithms, since 1 / eta^2 may overflow. An eta of 0 or below gives NaN.
     """
     return MachineWeights(eta, torch.softmax(-2 * eta.log(), dim=-1))  # Eq. 1, Eq. 51; # Eq. 45, Eq. 52
-
-
-# ------------------------------------------------------------------------------------------------ writing
 
 
 @full_precision
@@ -221,12 +227,11 @@ def write_episode(
     coupling: str = "product",
     ridge: float = RIDGE,
     w: Float[Tensor, "B T K M"] | None = None,
-    psi: Float[Tensor, "K"] | None = None,
+    psi: Psi = None,
 ) -> WriteResult:
     """Write T codes, one after the other, with eta and gamma of each item and machine, [B, T, K] each.
 
-    `w` replaces the addresses by least squares. Without psi, the variance of the prior, the state is taken for one
-    into which nothing has been written.
+    `w` replaces the addresses by least squares; psi, the variance of the prior, is by default that of the state.
     """
     psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
     states, found, item_kl = [state], [], []
@@ -245,8 +250,7 @@ def noise_variance(
 ) -> Float[Tensor, "*B K"]:
     """eta^2, but at least ``64 eps psi |w|^2``, where eps is the machine epsilon; without psi, no least value.
 
-    V would lose its positive eigenvalues if an item left less variance than rounding does: a memory cannot be surer
-    than its numbers are exact. The factor is 8e-6 in float32, 1e-14 in float64. gamma is not affected.
+    V would lose its positive eigenvalues if an item left less variance than rounding does.
     """
     if psi is None:
         return eta.square()
@@ -254,17 +258,14 @@ def noise_variance(
     return torch.maximum(eta.square(), floor * w.square().sum(-1))
 
 
-# ------------------------------------------------------------------------------------------------ reading
-
-
 @full_precision
-def read_at(R: Means, w: Addresses, gamma: Float[Tensor, "B N K"]) -> tuple[Codes, Float[Tensor, "B N K D"]]:
+def read_at(R: Means, w: Addresses, gamma: Gamma) -> tuple[Codes, Float[Tensor, "B N K D"]]:
     """mu_z = sum_i gamma_i R_i w_i at N addresses, and R_i w_i of each machine."""
     parts = einsum("bkdm,bnkm->bnkd", R, w)
     return einsum("bnk,bnkd->bnd", gamma, parts), parts  # Eq. 44; Eq. 53, Eq. 58
 
 
-def read(state: State, queries: Codes, gamma: Float[Tensor, "B N K"], *, ridge: float = RIDGE) -> ReadResult:
+def read(state: State, queries: Codes, gamma: Gamma, *, ridge: float = RIDGE) -> ReadResult:
     """Read a memory at N queries at once; the answer to one does not depend on the others (Eq. 60 in a mixture)."""
     w = addresses(state.R, queries, ridge)
     return ReadResult(*read_at(state.R, w, gamma), w)
@@ -272,14 +273,13 @@ def read(state: State, queries: Codes, gamma: Float[Tensor, "B N K"], *, ridge: 
 
 @full_precision
 def predictive(
-    state: State, w: Addresses, weights: MachineWeights, psi: Float[Tensor, "K"] | None = None
+    state: State, w: Addresses, weights: MachineWeights, psi: Psi = None
 ) -> tuple[Codes, Float[Tensor, "B N"]]:
     """Mean and variance of the code expected at N addresses; all features have the same variance.
 
     Machine i expects N(R_i w_i, s_i I) with s_i = w_i . V_i w_i + eta_i^2 (Eq. 29), and the code is the average of
     these: N(sum_i gamma_i R_i w_i, sum_i gamma_i^2 s_i I). That is exact for one machine, for one-hot gamma, and if
-    all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3. The marginal of Eq. 37
-    is another one; its mean is not the read-out. psi as in `write_item`.
+    all machines are drawn and z ~ N(sum_i gamma_i M_i w_i, I / sum_i eta_i^-2), as in A.2.3.
     """
     mean, _ = read_at(state.R, w, weights.gamma)
     columns = w.permute(0, 2, 3, 1)  # [B, K, M, N]
@@ -290,17 +290,9 @@ def predictive(
 
 
 def log_likelihood(
-    state: State,
-    codes: Codes,
-    weights: MachineWeights,
-    psi: Float[Tensor, "K"] | None = None,
-    *,
-    ridge: float = RIDGE,
+    state: State, codes: Codes, weights: MachineWeights, psi: Psi = None, *, ridge: float = RIDGE
 ) -> Float[Tensor, "B N"]:
-    """Log density, in nats, of each code under `predictive` at its own address: low for novel codes.
-
-    The address is fitted to the code, so this is not a density over codes: it does not integrate to 1.
-    """
+    """Log density, in nats, of each code under `predictive` at the address fitted to it: low for novel codes."""
     mean, variance = predictive(state, addresses(state.R, codes, ridge), weights, psi)
     squares = (codes - mean).square().sum(-1) / variance
     return -0.5 * (squares + codes.shape[-1] * (2 * math.pi * variance).log())
@@ -314,15 +306,9 @@ def draw_machines(state: State, noise: Float[Tensor, "*S B K D M"]) -> Float[Ten
     return state.R + noise @ torch.linalg.cholesky_ex(state.V + jitter).L.mT
 
 
-# ------------------------------------------------------------------------------------------------ divergences
-
-
 @full_precision
 def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
-    """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine.
-
-    ``1/2 [D tr(V) / psi + |R - R_0|^2 / psi - D M + D (ln det V_0 - ln det V)]``
-    """
+    """KL(N(vec(R), V x I) || N(vec(R_0), psi I)) of each machine."""
     dim, columns = prior.R.shape[-2:]
     trace = state.V.diagonal(dim1=-2, dim2=-1).sum(-1)
     moved = (state.R - prior.R).square().sum((-2, -1))
@@ -330,11 +316,10 @@ def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
 
 
 def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
-    """KL that a written episode costs each machine.
+    """KL that an episode, written from the prior on, costs each machine.
 
-    The memory is one latent variable of the whole episode, so one divergence bounds the evidence: "final", that of
-    the last state from the prior. "sum" adds up those of all states from the prior, as Eq. 22 is printed; "steps"
-    those of every state from the one before. Writing has to begin at the prior.
+    The memory is one latent variable, so one divergence bounds the evidence: "final", of the last state from the
+    prior. "sum" adds up those of all states, as Eq. 22 is printed; "steps" those of every state from the one before.
     """
     check_names("kl_memory", [kl_memory], KL_MEMORY)
     if kl_memory == "steps":
@@ -345,21 +330,8 @@ def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> 
 
 @full_precision
 def gaussian_kl(
-    mean: Float[Tensor, "*B F"],
-    sd: Float[Tensor, "*#B #F"],
-    prior_mean: Float[Tensor, "*#B F"] | float = 0.0,
-    prior_sd: Float[Tensor, "*#B F"] | float = 1.0,
+    mean: Float[Tensor, "*B F"], sd: Spread, prior_mean: Spread | float = 0.0, prior_sd: Spread | float = 1.0
 ) -> Float[Tensor, "*B F"]:
     """KL(N(mean, sd^2) || N(prior_mean, prior_sd^2)) of each feature; the prior is N(0, 1) unless given."""
     ratio = sd / prior_sd
     return 0.5 * (ratio.square() + ((mean - prior_mean) / prior_sd).square() - 1) - ratio.log()
-
-
-def address_kl(w: Float[Tensor, "*B K M"], chi: Float[Tensor, "K"]) -> Float[Tensor, "*B K"]:
-    """KL(N(w_i, chi_i^2 I) || N(0, I)) of the address in each machine; w is that of least squares."""
-    return gaussian_kl(w, chi[:, None]).sum(-1)  # Eq. 23
-
-
-def history_kl(mean: Float[Tensor, "*B F"], sd: Float[Tensor, "*B F"]) -> Float[Tensor, "*B"]:
-    """KL(N(mean, sd^2) || N(0, I)) of the history variable h, over all its features."""
-    return gaussian_kl(mean, sd).sum(-1)  # Eq. 25

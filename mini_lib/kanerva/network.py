@@ -1,7 +1,5 @@
 """The networks: images are encoded, written into a memory, read and decoded."""
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import ClassVar, NamedTuple
 
@@ -10,23 +8,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.kanerva.assignment import (
-    AssignmentNetwork,
-    Choice,
-    EvenAssignment,
-    GivenAssignment,
-    History,
-    Shapes,
-    check_noise,
-    draw_all,
-)
+from mini_lib.kanerva.assignment import ASSIGNMENTS, History, Normal, Shapes, check_noise, draw_all
 from mini_lib.kanerva.memory import (
+    EpisodeMemory,
     Prior,
-    State,
+    WriteResult,
     address,
-    address_kl,
     addresses,
-    history_kl,
+    gaussian_kl,
     holds,
     initial_means,
     memory_kl,
@@ -38,34 +27,13 @@ from mini_lib.module import Module, Noise, check_floats, noise_or_draw
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses
 Tau = float | Float[Tensor, "..."] | None
+Given = Noise | None
 Images = Float[Tensor, "B T C H W"]
 Codes = Float[Tensor, "B T D"]
 
 
-class EpisodeMemory(NamedTuple):
-    """What a network remembers of the items written."""
-
-    state: State  #: the machines.
-    omega: Float[Tensor, "B Q"]  #: the mean that the history is drawn from.
-    items: int  #: how many there were.
-
-
-class EpisodeWrite(NamedTuple):
-    """The writing of T items, step by step."""
-
-    memory: EpisodeMemory  #: after the last item.
-    states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
-    w: Float[Tensor, "B T K M"]  #: addresses by least squares, without noise.
-    eta: Float[Tensor, "B T K"]  #: noise of each machine.
-    gamma: Float[Tensor, "B T K"]  #: weight of each machine.
-    item_kl: Float[Tensor, "B T K"]  #: KL of the memory after each item from the memory before it, in nats.
-    h: Float[Tensor, "B T L"]  #: history variable of each item.
-    shares: Float[Tensor, "B T K"]  #: of each machine in each item: gamma, or the probabilities of a mixture.
-    kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
-
-
 class EpisodeRead(NamedTuple):
-    """The reading of N queries."""
+    """The answers of a network to N queries."""
 
     codes: Float[Tensor, "B N D"]  #: mu_z, the answers.
     parts: Float[Tensor, "B N K D"]  #: R_i w_i, the answer of each machine.
@@ -73,7 +41,7 @@ class EpisodeRead(NamedTuple):
     eta: Float[Tensor, "B N K"]  #: noise of each machine.
     gamma: Float[Tensor, "B N K"]  #: weight of each machine.
     h: Float[Tensor, "B L"]  #: history variable of all queries.
-    shares: Float[Tensor, "B N K"]  #: as in `EpisodeWrite`.
+    shares: Float[Tensor, "B N K"]  #: gamma, or the probabilities of a mixture.
     kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
 
 
@@ -84,7 +52,7 @@ class KanervaTrace(NamedTuple):
     autoencoded: Float[Tensor, "B ... C H W"]  #: logits of the codes themselves; no items unless requested.
     codes: Float[Tensor, "B T D"]  #: z, of the images.
     queries: Float[Tensor, "B T D"]  #: z, of the queries.
-    written: EpisodeWrite
+    written: WriteResult
     reading: EpisodeRead
 
     @property
@@ -132,7 +100,6 @@ class Kanerva(Module):
     """
 
     coupling: ClassVar[str]
-    assignments: ClassVar[dict[str, Callable[..., nn.Module]]]
 
     def __init__(
         self,
@@ -147,21 +114,20 @@ class Kanerva(Module):
         sample: str = "mean",
     ):
         super().__init__()
-        check_names("assignment", [assignment], self.assignments)
+        check_names("assignment", [assignment], ASSIGNMENTS[self.coupling])
         check_names("sample", [sample], SAMPLES)
         check_positive_int(dim=dim, machines=machines, columns=columns)
         for name, network in (("encoder", encoder), ("decoder", decoder)):
-            if not isinstance(network, nn.Module):
-                raise UsageError(f"{name} has to be a torch.nn.Module, got {network!r}")
-            if getattr(network, "dim", dim) != dim:
-                raise UsageError(f"this {name} has codes of {network.dim} features, not {dim}")
+            if not isinstance(network, nn.Module) or getattr(network, "dim", dim) != dim:
+                raise UsageError(f"{name} has to be a torch.nn.Module with codes of {dim} features")
         self.dim, self.machines, self.columns, self.sample = dim, machines, columns, sample
         self.encoder, self.decoder = encoder, decoder
         self.history = History(dim, machines)
         self.prior_means = nn.Parameter(initial_means(machines, dim, columns))  # R_0
         self.log_psi = nn.Parameter(torch.zeros(machines))
         self.log_chi = nn.Parameter(torch.full((machines,), INITIAL_CHI).log())
-        self.assignment = self.assignments[assignment](dim, machines, self.history.size, stop_grad_r)
+        make = ASSIGNMENTS[self.coupling][assignment]
+        self.assignment = make(dim, machines, self.history.size, stop_grad_r)
 
     @property
     def prior(self) -> Prior:
@@ -205,7 +171,7 @@ class Kanerva(Module):
         self,
         images: Images,
         queries: Images | None = None,
-        noise: Noise | None = None,
+        noise: Given = None,
         *,
         tau: Tau = None,
         autoencode: bool = False,
@@ -214,15 +180,11 @@ class Kanerva(Module):
 
         Queries are by default the images themselves. With `autoencode` the codes themselves are decoded too.
         """
-        self._check_images(images, "images")
+        self._check_images("images", images, images)
         if queries is None:
             codes = query_codes = self.encoder(images)  # z [B, T, D]
         else:
-            self._check_images(queries, "queries")
-            if queries.shape != images.shape:
-                raise UsageError(
-                    f"queries {[*queries.shape]} have to be of the shape of images {[*images.shape]}"
-                )
+            self._check_images("queries", queries, images)
             codes, query_codes = self.encoder(torch.cat([images, queries])).tensor_split(2)
         noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
         written = self.write(codes, noise, tau=tau)
@@ -233,13 +195,8 @@ class Kanerva(Module):
         return KanervaTrace(logits[:, :items], logits[:, items:], codes, query_codes, written, reading)
 
     def write(
-        self,
-        codes: Codes,
-        noise: Noise | None = None,
-        memory: EpisodeMemory | None = None,
-        *,
-        tau: Tau = None,
-    ) -> EpisodeWrite:
+        self, codes: Codes, noise: Given = None, memory: EpisodeMemory | None = None, *, tau: Tau = None
+    ) -> WriteResult:
         """Write T codes, into an empty memory unless one is given."""
         noise, options = self._prepare(codes, noise, tau, reading=False)
         (batch, items), prior = codes.shape[:2], self.prior
@@ -257,18 +214,16 @@ class Kanerva(Module):
             h = q.draw(noise_h)  # [B, L]
             weights = self.assignment.weights(f, h, noise_r, **options)  # eta, gamma [B, K]
             w = address(state.R, z)  # least squares [B, K, M]
-            state, item_kl = write_item(
-                state, z, self._sampled(w, noise_w), weights, self.coupling, prior.psi
-            )
+            at = w if noise_w is None else w + self.chi[:, None] * noise_w
+            state, item_kl = write_item(state, z, at, weights, self.coupling, prior.psi)
             omega = self.history.add(omega, z, weights.gamma, before + t)  # Omega_t [B, Q]
             steps.append((state, w, *weights, item_kl, h, *q))
         states, *tensors = zip(*steps, strict=True)
         w, eta, gamma, item_kl, h, *q = (torch.stack(each, dim=1) for each in tensors)
-        kl = {"memory": memory_kl(state, prior).sum(-1), "address": address_kl(w, self.chi).sum(-1)}
-        shares, assignment_kl = self._shares_and_kl("assignment", gamma, features, h)
-        kl |= {"history": history_kl(*q)} | assignment_kl
+        kl = {"memory": memory_kl(state, prior).sum(-1)} | self._kl("", w, Normal(*q), features, h)
         after, states = EpisodeMemory(state, omega, before + items), (memory.state, *states)
-        return EpisodeWrite(after, states, w, eta, gamma, item_kl, h, shares, kl)
+        shares = self.assignment.shares(gamma, features, h)
+        return WriteResult(states, w, eta, gamma, item_kl, after, h, shares, kl)
 
     def read(
         self, memory: EpisodeMemory, queries: Codes, noise: Noise | None = None, *, tau: Tau = None
@@ -283,55 +238,48 @@ class Kanerva(Module):
         noise_r = noise.get(self.assignment.noise_name + "_read")
         eta, gamma = self.assignment.weights(features, shared, noise_r, **options)  # [B, N, K]
         w = addresses(memory.state.R, queries)  # least squares [B, N, K, M]
-        mu, parts = read_at(memory.state.R, self._sampled(w, noise.get("address_read")), gamma)
-        kl = {"address_read": address_kl(w, self.chi).sum(-1), "history_read": history_kl(*q)}
-        shares, assignment_kl = self._shares_and_kl("assignment_read", gamma, features, shared)
+        at = w + self.chi[:, None] * noise["address_read"] if "address_read" in noise else w
+        mu, parts = read_at(memory.state.R, at, gamma)
         mu, parts = mu.to(queries.dtype), parts.to(queries.dtype)
-        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, kl | assignment_kl)
+        shares = self.assignment.shares(gamma, features, shared)
+        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, self._kl("_read", w, q, features, shared))
 
     def machine_logits(self, reading: EpisodeRead) -> Float[Tensor, "B N K C H W"]:
         """The part of each machine decoded alone: gamma_i R_i w_i, all others at 0 (Figures 2B, 3B and 4C)."""
         return self.decoder((reading.gamma[..., None] * reading.parts).to(reading.codes.dtype))
 
-    def _sampled(
-        self, w: Float[Tensor, "*B K M"], noise: Float[Tensor, "*B K M"] | None
-    ) -> Float[Tensor, "*B K M"]:
-        """Addresses with the standard deviation chi, or at their mean."""
-        return w if noise is None else w + self.chi[:, None] * noise
-
-    def _check_images(self, images: Tensor, what: str) -> None:
+    def _check_images(self, what: str, images: Tensor, like: Tensor) -> None:
         """UsageError unless these are episodes of images from 0 to 1; on a GPU values are not checked."""
         check_floats(images, self, what)
-        if images.dim() != 5 or not images.shape[1]:
-            raise UsageError(f"{what} have to be [B, T, C, H, W] with T > 0, got {[*images.shape]}")
+        if images.dim() != 5 or not images.shape[1] or images.shape != like.shape:
+            raise UsageError(
+                f"{what} have to be [B, T, C, H, W] with T > 0, all alike, got {[*images.shape]}"
+            )
         if images.device.type == "cpu" and not holds((images >= 0) & (images <= 1)):
-            low, high = images.min().item(), images.max().item()
-            raise UsageError(f"{what} have to be from 0 to 1, got values from {low:g} to {high:g}")
+            raise UsageError(
+                f"{what} have to be from 0 to 1, got values from {images.min():g} to {images.max():g}"
+            )
 
     def _prepare(self, codes: Tensor, noise: Noise | None, tau: Tau, reading: bool) -> tuple[Noise, dict]:
         """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
         if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
-            raise UsageError(
-                f"codes have to be [B, T, D] with T > 0 and D = {self.dim}, got {[*codes.shape]}"
-            )
+            raise UsageError(f"codes have to be [B, T > 0, D = {self.dim}], got {[*codes.shape]}")
         noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
-        if tau is not None and self.coupling != "mixture":
-            raise UsageError("tau, the temperature of a choice, is for a MixtureKanerva only")
-        if tau is not None and not isinstance(tau, Tensor) and not (isinstance(tau, Real) and tau > 0):
-            raise UsageError(f"tau, a temperature, has to be a number above 0, got {tau!r}")
+        positive = isinstance(tau, Tensor) or (isinstance(tau, Real) and tau > 0)
+        if tau is not None and not (positive and self.coupling == "mixture"):
+            raise UsageError(f"tau, the temperature of a mixture's choice, has to be above 0, got {tau!r}")
         shapes = self.noise_shapes(*codes.shape[:2]).items()
         shapes = {name: shape for name, shape in shapes if name.endswith("_read") == reading}
         return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}
 
-    def _shares_and_kl(
-        self, name: str, gamma: Float[Tensor, "B N K"], features: Float[Tensor, "B N K"], h: Tensor
-    ) -> tuple[Float[Tensor, "B N K"], dict[str, Tensor]]:
-        """Share of each machine, on which their balance is measured, and the divergence of the assignment."""
-        if self.coupling == "mixture":  # probabilities have a gradient also where a machine is never chosen
-            return self.assignment.probabilities(features, h), {}
-        if not hasattr(self.assignment, "divergence"):
-            return gamma, {}
-        return gamma, {name: self.assignment.divergence(features, h).sum(-1)}
+    def _kl(
+        self, end: str, w: Float[Tensor, "B N K M"], q: Normal, features: Float[Tensor, "B N K"], h: Tensor
+    ) -> dict[str, Tensor]:
+        """Divergences of items or queries, and of the history; the end of their names is "" or "_read"."""
+        address = gaussian_kl(w, self.chi[:, None]).sum(-1).sum(-1)  # Eq. 23
+        kl = {f"address{end}": address, f"history{end}": gaussian_kl(*q).sum(-1)}  # Eq. 25
+        assignment = self.assignment.divergence(features, h)
+        return kl if assignment is None else kl | {f"assignment{end}": assignment.sum(-1)}
 
 
 class ProductKanerva(Kanerva):
@@ -345,28 +293,14 @@ class ProductKanerva(Kanerva):
     >>> encoder = nn.Sequential(nn.Flatten(2), nn.Linear(25, 6))  # images [B, T, 1, 5, 5] to codes [B, T, 6]
     >>> decoder = nn.Sequential(nn.Linear(6, 25), nn.Unflatten(2, (1, 5, 5)))
     >>> model = ProductKanerva(encoder, decoder, dim=6, machines=2, columns=4)
-    >>> optimizer = torch.optim.Adam(model.parameters())
-    >>> for _ in range(2):
-    ...     images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
-    ...     trace = model.trace(images)
-    ...     kl = sum(each.mean() for each in trace.kl.values())
-    ...     loss = nats(trace.logits, images).mean() + kl / 8
-    ...     optimizer.zero_grad()
-    ...     loss.backward()
-    ...     optimizer.step()
+    >>> images = (torch.rand(3, 8, 1, 5, 5) > 0.5).float()
+    >>> trace = model.trace(images)
+    >>> loss = nats(trace.logits, images).mean() + sum(each.mean() for each in trace.kl.values()) / 8
     >>> model(images).shape, trace.reading.gamma.shape
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
-
-    Arguments are those of `Kanerva`.
     """
 
     coupling = "product"
-    assignments: ClassVar = {
-        "learned": AssignmentNetwork,
-        "unit prior": partial(AssignmentNetwork, prior="unit"),
-        "given": GivenAssignment,
-        "even": EvenAssignment,
-    }
 
 
 class MixtureKanerva(Kanerva):
@@ -375,18 +309,9 @@ class MixtureKanerva(Kanerva):
     As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
     that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
     divergence.
-
-    >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
-    >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
-    >>> trace = model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
-    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
-    (torch.Size([2, 7]), 1.0)
-
-    Arguments are those of `Kanerva`.
     """
 
     coupling = "mixture"
-    assignments: ClassVar = {"learned": Choice}
 
 
 MODELS: dict[str, type[Kanerva]] = {"product": ProductKanerva, "mixture": MixtureKanerva}

@@ -17,11 +17,10 @@ from torch.nn import functional as F
 from mini_lib.errors import UsageError, check_names
 from mini_lib.kanerva.network import KanervaTrace
 from mini_lib.kanerva.rgb import hide
+from mini_lib.settings import is_finite
 from mini_lib.training import Batch
 
 KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")
-
-
 # The note after Equation 25 says what is left out. With "mean addresses" they are not drawn either.
 WEIGHTS: dict[str, dict[str, float]] = {
     "mean addresses": dict.fromkeys(KL_TERMS, 1.0) | {"address": 0.0},  # Figures 1, 2 and 5
@@ -37,10 +36,7 @@ def nats(logits: Float[Tensor, "*B C H W"], images: Float[Tensor, "*B C H W"]) -
 
 
 def terms(trace: KanervaTrace, images: Float[Tensor, "B T C H W"]) -> dict[str, Float[Tensor, "B"]]:
-    """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`.
-
-    Divergences of items are averaged; those of a whole episode are divided by T.
-    """
+    """All parts of the bound in nats per image, of each episode: "reconstruction" and the network's `KL_TERMS`."""
     kl = {name: each.flatten(1).sum(1) if each.dim() > 1 else each for name, each in trace.kl.items()}
     kl = {name: kl[name] / images.shape[1] for name in KL_TERMS if name in kl}
     return {"reconstruction": nats(trace.logits, images).mean(1)} | kl
@@ -65,7 +61,7 @@ class Loss:
         check_names("experiment", [self.experiment], WEIGHTS)
         check_names("divergence", dict(self.changed), KL_TERMS)
         for name, weight in (("ae_weight", self.ae_weight), ("balance", self.balance), *self.changed):
-            if not 0 <= weight < math.inf:
+            if not is_finite(weight) or weight < 0:
                 raise UsageError(f"the weight of {name} has to be at least 0, got {weight!r}")
 
     @property
@@ -83,8 +79,15 @@ class Loss:
         options = {"tau": batch.get("tau"), "autoencode": self.ae_weight > 0}
         trace = model.trace(images, queries, batch.get("noise"), **options)
         parts = terms(trace, images)
+        if missing := self.weights.keys() - parts:
+            raise UsageError(
+                f"this network has no divergence {min(missing)!r}; a mixture has experiment='mixture'"
+            )
+        divergence = sum(
+            (weight * parts[name] for name, weight in self.weights.items()), images.new_zeros(())
+        )
         score = parts["reconstruction"].mean()
-        loss = score + (batch.get("kl_weight", 1.0) * self.divergence(parts)).mean()  # Eq. 5 and Eq. 7
+        loss = score + (batch.get("kl_weight", 1.0) * divergence).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:
             loss = loss + self.ae_weight * nats(trace.autoencoded, images).mean()
         if self.balance:
@@ -92,21 +95,9 @@ class Loss:
             loss = loss + self.balance * factor * usage_kl(trace.shares)
         return loss, score
 
-    def divergence(self, parts: dict[str, Float[Tensor, "B"]]) -> Float[Tensor, "B"]:
-        """The weighted sum of the divergences among `terms`."""
-        if missing := [name for name in self.weights if name not in parts]:
-            raise UsageError(
-                f"this network has no divergence {missing[0]!r}; a mixture is trained with experiment='mixture'"
-            )
-        zero = torch.zeros_like(parts["reconstruction"])
-        return sum((weight * parts[name] for name, weight in self.weights.items()), zero)
-
 
 def usage_kl(shares: Float[Tensor, "B N K"]) -> Float[Tensor, ""]:
-    """KL(mean share || 1 / K) over all items of all episodes, in nats: 0 where machines are used equally.
-
-    Of the mean alone: every item may be shared, or belong to one machine.
-    """
+    """KL(mean share || 1 / K) over all items of all episodes, in nats: 0 where machines are used equally."""
     mean = shares.mean(dim=(0, 1))  # [K]
     return math.log(len(mean)) + (mean * mean.clamp(min=torch.finfo(mean.dtype).tiny).log()).sum()
 

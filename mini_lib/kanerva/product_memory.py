@@ -9,26 +9,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.devices import pick_device
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import (
-    COUPLINGS,
-    RIDGE,
-    MachineWeights,
-    Prior,
-    ReadResult,
-    State,
-    columns_of,
-    holds,
-    initial_means,
-    weights_from_eta,
-)
+from mini_lib.kanerva.memory import MachineWeights, Prior, ReadResult, State, holds
 from mini_lib.module import Module
 from mini_lib.seeding import torch_rng
 
 Array = Tensor | np.ndarray | Sequence
 Numbers = float | int | Array
+Gamma = Numbers | None
 
 
 class ProductMemory(Module):
@@ -37,8 +26,8 @@ class ProductMemory(Module):
     Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. A memory made with
     `episodes` holds B memories; then everything below has a first axis B.
 
-    In the paper a network infers the noise eta and the weight gamma of each machine. Here they are arguments: one
-    number, [K], or [T, K] item by item. By default gamma follows from eta, in proportion to 1 / eta_i^2.
+    The noise eta and the weight gamma of each machine are one number, [K], or [T, K] item by item. By default gamma
+    is in proportion to 1 / eta_i^2.
 
     >>> codes = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))  # T = 20, D = 8
     >>> memory = ProductMemory(dim=8, machines=2, columns=10)
@@ -48,18 +37,8 @@ class ProductMemory(Module):
     >>> bool((answers - codes[:3]).norm() < 0.5 * codes[:3].norm())
     True
 
-    Gradients flow from what is read to what was written, and to eta and gamma. So an encoder can learn to write:
-
-    >>> encoder, decoder = torch.nn.Linear(12, 8), torch.nn.Linear(8, 12)
-    >>> optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
-    >>> for _ in range(3):
-    ...     x = torch.randn(20, 12)
-    ...     memory.reset()  # forgets the last episode, and its graph
-    ...     kl = memory.write(encoder(x), eta=0.1)
-    ...     loss = (decoder(memory.read(encoder(x)).codes) - x).square().mean()
-    ...     optimizer.zero_grad()
-    ...     loss.backward()
-    ...     optimizer.step()
+    Gradients flow from what is read to what was written, and to eta and gamma: an encoder can learn to write. Call
+    `reset` between its updates; it forgets the last episode and its graph.
 
     The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph). In a
     function under `torch.vmap`, call `reset` first, and again outside before the memory is used further; values
@@ -71,14 +50,11 @@ class ProductMemory(Module):
         columns: M, of each machine.
         total: K M, all columns together, in place of `columns`.
         episodes: B; None for one memory without that axis.
-        coupling: "product", "independent" or "mixture"; see `memory`. In a mixture gamma is the choice of a machine,
-            one-hot, and has to be given.
+        coupling: "product", "independent" or "mixture", where gamma is one-hot and has to be given; see `memory`.
         ridge: lambda of the addressing.
         psi: variance of the prior.
-        means: of the prior, [K, D, M], copied; drawn where they are not given.
-        seed: of the means that are drawn.
-        dtype: torch.float32, or torch.float64 where exactness counts more than speed.
-        device: by default that of `means`, or the CPU.
+        means: of the prior, [K, D, M], copied; by default drawn with the seed.
+        dtype: torch.float32 or torch.float64.
     """
 
     def __init__(
@@ -90,20 +66,19 @@ class ProductMemory(Module):
         total: int | None = None,
         episodes: int | None = None,
         coupling: str = "product",
-        ridge: float = RIDGE,
+        ridge: float = functions.RIDGE,
         psi: float = 1.0,
         means: Array | None = None,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
     ):
         super().__init__()
         if (columns is None) == (total is None):
             raise UsageError("give either columns, of each machine, or total, of all machines together")
-        columns = columns_of(total, machines) if columns is None else columns
+        columns = functions.columns_of(total, machines) if columns is None else columns
         batch = 1 if episodes is None else episodes
         check_positive_int(dim=dim, machines=machines, columns=columns, episodes=batch)
-        check_names("coupling", [coupling], COUPLINGS)
+        check_names("coupling", [coupling], functions.COUPLINGS)
         for name, value in (("ridge", ridge), ("psi", psi)):
             if not isinstance(value, Real) or not 0 < value < math.inf:
                 raise UsageError(f"{name} has to be a number above 0, got {value!r}")
@@ -111,17 +86,14 @@ class ProductMemory(Module):
             raise UsageError(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
         shape = machines, dim, columns
         if means is None:
-            means = initial_means(*shape, generator=torch_rng(seed, "memory"))
-        device = None if device is None else pick_device(str(device))
-        means = _tensor("means", means, dtype, device).detach().clone()
-        if tuple(means.shape) != shape or not holds(means.isfinite()):
-            raise UsageError(f"means have to be finite numbers [K, D, M] = {[*shape]}, got {[*means.shape]}")
+            means = functions.initial_means(*shape, generator=torch_rng(seed, "memory"))
+        means = _finite("means", means, dtype).detach().clone()
+        if tuple(means.shape) != shape:
+            raise UsageError(f"means have to be [K, D, M] = {[*shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.ridge = coupling, float(ridge)
         self.register_buffer("prior_means", means)
-        self.register_buffer(
-            "prior_psi", torch.full((machines,), float(psi), dtype=dtype, device=means.device)
-        )
+        self.register_buffer("prior_psi", means.new_full((machines,), psi))
         for name in (*State._fields, "_items"):
             self.register_buffer(name, None)
         self.reset()
@@ -151,9 +123,7 @@ class ProductMemory(Module):
         self.state = State(*(part.clone() for part in empty))
         self._items = torch.zeros((), dtype=torch.int64, device=self.prior_means.device)
 
-    def write(
-        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
-    ) -> Float[Tensor, "*B T K"]:
+    def write(self, codes: Array, eta: Numbers = 1.0, gamma: Gamma = None) -> Float[Tensor, "*B T K"]:
         """Write T codes, [T, D], one after the other; the larger eta, the less an item changes a machine.
 
         Returns the KL of each machine after each item from the machine before it, in nats. On a UsageError the
@@ -161,15 +131,16 @@ class ProductMemory(Module):
         """
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
-        options = {"coupling": self.coupling, "psi": self.prior_psi, "ridge": self.ridge}
-        written = functions.write_episode(self.state, codes, weights, **options)
+        written = functions.write_episode(
+            self.state, codes, weights, coupling=self.coupling, psi=self.prior_psi, ridge=self.ridge
+        )
         if not all(holds(part.isfinite()) for part in written.state):
             raise UsageError("these codes overflow the memory; divide them, or use dtype=torch.float64")
         self.state, self._items = written.state, self._items + codes.shape[1]
         return self._without_batch(written.item_kl)
 
     def read(
-        self, queries: Array, eta: Numbers = 1.0, gamma: Numbers | None = None, *, empty: bool = False
+        self, queries: Array, eta: Numbers = 1.0, gamma: Gamma = None, *, empty: bool = False
     ) -> ReadResult:
         """Read N queries, [N, D]; nothing is written, and eta only sets gamma.
 
@@ -180,17 +151,11 @@ class ProductMemory(Module):
             raise UsageError("the memory is empty: write codes before reading, or pass empty=True")
         queries = self._codes(queries, "queries")
         gamma = self._weights(queries, eta, gamma).gamma
-        return ReadResult(
-            *map(self._without_batch, functions.read(self.state, queries, gamma, ridge=self.ridge))
-        )
+        found = functions.read(self.state, queries, gamma, ridge=self.ridge)
+        return ReadResult(*map(self._without_batch, found))
 
-    def log_likelihood(
-        self, codes: Array, eta: Numbers = 1.0, gamma: Numbers | None = None
-    ) -> Float[Tensor, "*B T"]:
-        """Log density of each code, [T, D], under what the memory expects at its address, in nats; see `memory`.
-
-        The lower, the more novel. An empty memory answers from its prior.
-        """
+    def log_likelihood(self, codes: Array, eta: Numbers = 1.0, gamma: Gamma = None) -> Float[Tensor, "*B T"]:
+        """Log density of each code, [T, D], in nats, under what is expected at its address; see `memory`."""
         codes = self._codes(codes, "codes")
         weights = self._weights(codes, eta, gamma)
         found = functions.log_likelihood(self.state, codes, weights, self.prior_psi, ridge=self.ridge)
@@ -202,56 +167,49 @@ class ProductMemory(Module):
 
     def _codes(self, codes: Array, name: str) -> Float[Tensor, "B T D"]:
         """Codes as [B, T, D], checked."""
-        codes = _tensor(name, codes, self.prior_means.dtype, self.prior_means.device)
+        codes = _finite(name, codes, self.prior_means.dtype, self.prior_means.device)
         lead = () if self.episodes is None else (self.episodes,)
-        if codes.dim() != len(lead) + 2 or codes.shape[:-2] != lead or not codes.shape[-2]:
-            hint = (
-                "" if lead else "; one code is codes[None], several episodes need ProductMemory(episodes=B)"
-            )
-            wanted = f"[B, T, D] with B = {self.episodes}" if lead else "[T, D]"
-            raise UsageError(f"{name} have to be {wanted} and T > 0, got {[*codes.shape]}{hint}")
-        if codes.shape[-1] != self.dim:
-            raise UsageError(f"{name} have {codes.shape[-1]} features; this memory holds codes of {self.dim}")
-        if not holds(codes.isfinite()):
-            raise UsageError(f"{name} have to be finite numbers; there is NaN or infinity among them")
+        items = codes.shape[-2] if codes.dim() > 1 else 0
+        if codes.shape != (*lead, items, self.dim) or not items:
+            wanted = f"[B, T, D] with B = {self.episodes}," if lead else "[T, D] with"
+            hint = "" if lead else "; one code is codes[None], episodes need ProductMemory(episodes=B)"
+            raise UsageError(f"{name} have to be {wanted} D = {self.dim}, T > 0, got {[*codes.shape]}{hint}")
         return codes if lead else codes[None]
 
-    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Numbers | None) -> MachineWeights:
+    def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Gamma) -> MachineWeights:
         """Noise and weight of each machine for each item, [B, T, K] each, checked."""
-        shape, mixture = (*codes.shape[:2], self.machines), self.coupling == "mixture"
-        eta = self._spread(eta, shape, "eta")
+        mixture = self.coupling == "mixture"
+        eta = self._spread("eta", eta, codes)
         if not holds(eta > 0):
             raise UsageError("eta, a standard deviation, has to be above 0 everywhere")
         if gamma is None:
             if mixture and self.machines > 1:
                 raise UsageError("a mixture needs gamma, the choice of a machine, such as [1, 0]")
-            return weights_from_eta(eta)
-        gamma = self._spread(gamma, shape, "gamma")
+            return functions.weights_from_eta(eta)
+        gamma = self._spread("gamma", gamma, codes)
         if not holds((gamma > -1e-4) & ((gamma.sum(-1, keepdim=True) - 1).abs() < 1e-4)):
             raise UsageError("gamma has to be from 0 to 1, with a sum of 1 over machines")
         if mixture and not holds(gamma.amax(-1) > 1 - 1e-4):
             raise UsageError("gamma of a mixture is the choice of one machine: 1 for it, 0 for the others")
         return MachineWeights(eta, gamma)
 
-    def _spread(self, given: Numbers, shape: tuple[int, ...], name: str) -> Float[Tensor, "B T K"]:
+    def _spread(self, name: str, given: Numbers, codes: Float[Tensor, "B T D"]) -> Float[Tensor, "B T K"]:
         """A number, [K], [T, K] or [B, T, K] as [B, T, K]."""
-        numbers = _tensor(name, given, self.prior_means.dtype, self.prior_means.device)
+        numbers = _finite(name, given, codes.dtype, codes.device)
         try:
-            numbers = numbers.expand(shape)
+            return numbers.expand(*codes.shape[:2], self.machines)
         except RuntimeError:
-            kinds = f"a number, [K] = [{shape[2]}] or [T, K] = [{shape[1]}, {shape[2]}]"
+            kinds = f"a number, [K] = [{self.machines}] or [T, K] = [{codes.shape[1]}, {self.machines}]"
             raise UsageError(f"{name} has to be {kinds}, got {[*numbers.shape]}") from None
-        if not holds(numbers.isfinite()):
-            raise UsageError(f"{name} has to be finite numbers")
-        return numbers
 
 
-def _tensor(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None) -> Tensor:
-    """Real numbers of a type on a device; lists through NumPy, which keeps their digits."""
+def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+    """Finite numbers of a type on a device; lists through NumPy, which keeps their digits."""
     try:
-        numbers = torch.as_tensor(given if isinstance(given, Tensor) else np.asarray(given), device=device)
-        if numbers.is_complex():
-            raise TypeError("complex numbers are not supported")
-        return numbers.to(dtype)
+        given = given if isinstance(given, Tensor) else np.asarray(given)
+        numbers = torch.as_tensor(given, dtype=dtype, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{name} has to be an array of numbers; {error}") from error
+    if not holds(numbers.isfinite()):
+        raise UsageError(f"{name} has to be finite numbers; there is NaN or infinity among them")
+    return numbers

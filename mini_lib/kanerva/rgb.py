@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.digits import CLASSES, labels_of, pictures
 
 COLORS = ("red", "green", "blue")
@@ -25,10 +26,6 @@ class RGBEpisodes(NamedTuple):
         """The images with an empty green channel."""
         return hide(self.images)
 
-    def to(self, device: torch.device | str) -> "RGBEpisodes":
-        """The same episodes on another device."""
-        return self._make(part.to(device) for part in self)
-
 
 def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]:
     """The queries: the same images with zeros in the green channel."""
@@ -36,9 +33,10 @@ def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]
     return torch.stack([red, torch.zeros_like(green), blue], dim=-3)
 
 
-def route(labels: Int[Tensor, "*B 3"], machines: int) -> Float[Tensor, "*B K"]:
-    """A choice of machines by the class of the red digit: each has as many classes as the others, or one more."""
-    return F.one_hot(labels[..., COLORS.index("red")] * machines // CLASSES, machines).float()
+def routes(labels: Int[Tensor, "*B 3"], machines: int) -> dict[str, Float[Tensor, "*B K"]]:
+    """Noise that chooses machines by the class of the red digit: each has as many classes as others, or one more."""
+    chosen = F.one_hot(labels[..., COLORS.index("red")] * machines // CLASSES, machines).float()
+    return {GIVEN: chosen, f"{GIVEN}_read": chosen}
 
 
 def sample(

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import torch
 
 from mini_lib.errors import UsageError, check_names
-from mini_lib.kanerva import digits, dsprites, tasks
+from mini_lib.kanerva import digits, tasks
 from mini_lib.kanerva.assignment import GIVEN
-from mini_lib.kanerva.evaluation import evaluate, routes, run_episodes
+from mini_lib.kanerva.evaluation import evaluate, run_episodes
 from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.network import MODELS, Kanerva
 from mini_lib.kanerva.objective import WEIGHTS, Loss, fade, temperature
+from mini_lib.kanerva.rgb import routes
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.module import Noise
 from mini_lib.seeding import seeded, torch_rng
@@ -24,11 +25,6 @@ PAPER = "kanerva"
 LEARNED = ("learned", "unit prior")  # assignments of which a network learns the weights of machines
 UPDATES = 10  # in an "epoch"; episodes are always fresh
 GIVEN_BY_FIELDS = ("encoder", "decoder", "dim", "machines", "columns", "sample")  # not among the options
-
-
-def _require(right: object, message: str) -> None:
-    if not right:
-        raise UsageError(message)
 
 
 @dataclass(frozen=True)
@@ -65,17 +61,10 @@ class Settings(RunSettings):
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
-        self.check_known(
-            ("task", "task", TASKS),
-            ("model", "model", MODELS),
-            ("experiment", "experiment", WEIGHTS),
-            ("source of digits", "source", digits.SIZES),
-            ("encoder", "encoder", ENCODERS),
-            ("decoder", "decoder", DECODERS),
-        )
-        self.check_positive_int(
-            "machines", "total", "items", "dim", "size", "epochs", "batch_size", "test_episodes"
-        )
+        known = {"task": TASKS, "model": MODELS, "experiment": WEIGHTS}
+        known |= {"source": digits.SIZES, "encoder": ENCODERS, "decoder": DECODERS}
+        self.check_known(*((name, name, names) for name, names in known.items()))
+        self.check_positive_int("items", "dim", "size", "epochs", "batch_size", "test_episodes")
         self.check_positive("lr", "clip", "kl_weight")
         self.check_checks()
         columns_of(self.total, self.machines)
@@ -83,17 +72,17 @@ class Settings(RunSettings):
         plain = WEIGHTS[self.experiment]
         check_names("divergence", self.kl, plain)
         learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
-        sprites, sizes = self.task == "dsprites", ", ".join(map(str, dsprites.SIZES))
-        mixture = self.experiment == "mixture"
-        _require(mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'")
-        _require(self.balance_until >= 0, "balance_until has to be an integer from 0")
-        _require(self.balance or not self.balance_until, "balance_until needs balance, the weight that fades")
-        balanced = self.machines > 1 and learned
-        _require(balanced or not self.balance, "balance is for 2 or more machines that learn their weights")
-        _require(not sprites or self.size in dsprites.SIZES, f"sprites have {sizes} pixels a side: size")
-        _require(not sprites or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2")
-        _require(not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only")
-        _require(all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers")
+        mixture, fades, halves = self.experiment == "mixture", self.balance_until, self.task == "dsprites"
+        for right, message in (
+            (mixture == (self.model == "mixture"), "a mixture, and only it, has experiment='mixture'"),
+            (not fades or (fades > 0 and self.balance), "balance_until, from 0, needs a balance that fades"),
+            (not self.balance or (learned and self.machines > 1), "balance needs 2 machines that learn"),
+            (not halves or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2"),
+            (all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers"),
+            (not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only"),
+        ):
+            if not right:
+                raise UsageError(message)
         self.keep(kl=FrozenDict({n: float(weight) for n, weight in self.kl.items() if weight != plain[n]}))
         self.loss()
 
@@ -131,27 +120,14 @@ PAPERS = {
     "digits": {"task": "digits"},
     "mixture": {"task": "digits", "model": "mixture", "experiment": "mixture"},
     "binding": {"task": "rgb", "total": 60, "dim": 100, "lr": 1e-3},
-    "sprites": {
-        "task": "dsprites",
-        "experiment": "full",
-        "total": 20,
-        "items": 15,
-        "encoder": "residual",
-        "epochs": 25_000,
-        "checks": (10_000, 15_000, 20_000),
-        "test_episodes": 200,
-    },
+    "sprites": {"task": "dsprites", "experiment": "full", "total": 20, "items": 15, "encoder": "residual"}
+    | {"epochs": 25_000, "checks": (10_000, 15_000, 20_000), "test_episodes": 200},
 }
 # Half an hour of a core: the paper's numbers of columns, items and features, on smaller digits, with small networks
 # for images and fewer episodes an update. Digits have a quarter of the paper's pixels: divergences weigh a quarter.
 SMALL = {"batch_size": 8, "lr": 1e-3}
-SMALL_DIGITS = SMALL | {
-    "source": "distorted",
-    "encoder": "mlp",
-    "decoder": "mlp",
-    "kl_weight": 14**2 / 28**2,
-    "epochs": 1000,
-}
+SMALL_DIGITS = SMALL | {"source": "distorted", "encoder": "mlp", "decoder": "mlp", "epochs": 1000}
+SMALL_DIGITS |= {"kl_weight": 14**2 / 28**2}
 TUTORIALS = {
     "digits": SMALL_DIGITS,
     "mixture": SMALL_DIGITS,
@@ -161,15 +137,8 @@ TUTORIALS = {
 
 # Binding on 8 x 8 pixels, with fewer items and columns and 5,000 updates: it trains in seven minutes of a core.
 # Changes of `tutorial_settings("binding", k)`.
-SMALL_TASK = {
-    "source": "digits",
-    "items": 12,
-    "total": 16,
-    "dim": 40,
-    "kl_weight": 8**2 / 28**2,
-    "ae_weight": 0.0,
-    "epochs": 500,
-}
+SMALL_TASK = {"source": "digits", "items": 12, "total": 16, "dim": 40, "ae_weight": 0.0, "epochs": 500}
+SMALL_TASK |= {"kl_weight": 8**2 / 28**2}
 
 
 def paper_settings(name: str, machines: int, **changes) -> Settings:
@@ -196,6 +165,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     Settings.check_is(settings)
     with seeded(seed, "weights", settings.model, settings.machines):
         model = settings.network()
+    kind = settings.task, settings.model, settings.options, settings.encoder, settings.decoder
     return settings.training_run(
         seed,
         model,
@@ -206,16 +176,8 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         noise=partial(_noise, model, seed),
         evaluate=partial(_test, settings),
         checks=settings.checks,
-        stack=(
-            *(PAPER, settings.task, settings.model, settings.options, settings.encoder, settings.decoder),
-            settings.loss(),
-        ),
+        stack=(PAPER, *kind, settings.loss()),
     )
-
-
-def data_source(settings: Settings) -> str:
-    """The digits that episodes are made of, or "rendered" sprites."""
-    return "rendered" if settings.task == "dsprites" else settings.source
 
 
 def draw(s: Settings, seed: int, epoch: int) -> Batch:

@@ -1,15 +1,10 @@
 """The problems of the paper by name, as episodes of images [B, T, C, H, W] with values 0 and 1.
 
-- "digits": handwritten digits; each is its own query. Options: source, split.
-- "rgb": three digits in three colors; a query lacks the green one. Options: source, split.
-- "dsprites": two sprites that move. Option: size.
-
-Each is a module of this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first;
-`.to(device)` moves it.
+"digits" are handwritten digits, each its own query; in "rgb" three have three colors, and a query lacks the green
+one; options of both are source and split. "dsprites" are two sprites that move; option: size. Each is a module of
+this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first.
 """
 
-import inspect
-from functools import lru_cache
 from types import ModuleType
 
 import torch
@@ -31,34 +26,21 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
     >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
     >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape
     (torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3]))
-    >>> episodes.to("cpu").images.max().item()
-    1.0
     """
     check_names("task", [task], TASKS)
-    own = TASKS[task].sample
-    known = [p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    check_names(f"option of {task}", options, known)
     check_positive_int(count=count, items=items)
     if not isinstance(generator, torch.Generator) or generator.device.type != "cpu":
         raise UsageError(f"generator has to be a torch.Generator on the CPU, got {generator!r}")
-    return own(count, items, generator, **options)
+    return TASKS[task].sample(count, items, generator, **options)
 
 
 sample_episodes = sample  # its name in `mini_lib`
 
 
 def evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
-    """The episodes of a problem that every network is tested on; a copy. Arguments as of `sample`, without split."""
-    check_names("task", [task], TASKS)
-    check_names(f"option of {task}", options, ["size" if task == "dsprites" else "source"])
-    episodes = _evaluation(task, count, items, **options)
-    return type(episodes)(*(part.clone() for part in episodes))
-
-
-@lru_cache(maxsize=4)
-def _evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
+    """The episodes of a problem that every network is tested on. Arguments as of `sample`, without split."""
     if task == "dsprites":
         return sample(task, count, items, torch_rng(0, "test episodes", task), **options)
-    source = options.get("source", "digits")
+    source = options.pop("source", "digits")
     generator = torch_rng(0, "test episodes", task, source)
-    return sample(task, count, items, generator, source=source, split="test")
+    return sample(task, count, items, generator, source=source, split="test", **options)

@@ -12,7 +12,6 @@ from mini_lib.kanerva.memory import (
     address,
     addresses,
     columns_of,
-    initial_means,
     weights_from_eta,
 )
 from mini_lib.seeding import torch_rng
@@ -88,17 +87,6 @@ def test_prior_is_the_same_for_every_memory():
         assert state.V[b, i].equal(prior.psi[i] * torch.eye(4))
     assert state.logdet_drop.shape == (2, 3)
     assert not state.logdet_drop.any()
-
-
-def test_initial_means_are_cut_off_and_differ_between_machines():
-    means = initial_means(4, 50, 30, torch_rng(0, "means"))
-    assert means.shape == (4, 50, 30)
-    assert means.abs().max() <= 2
-    assert means.mean().abs() < 0.05
-    assert means.std() == pytest.approx(0.8796, abs=0.02)  # of a standard normal cut off at 2
-    assert (means[0] - means[1]).abs().max() > 1
-    assert means.equal(initial_means(4, 50, 30, torch_rng(0, "means")))
-    assert not means.equal(initial_means(4, 50, 30, torch_rng(1, "means")))
 
 
 def test_machines_have_to_divide_the_columns():

@@ -18,7 +18,7 @@ from mini_lib.kanerva.dsprites import (
     boxes,
     draw,
 )
-from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites, evaluation
+from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
 from mini_lib.seeding import torch_rng
 
 every_size = pytest.mark.parametrize("size", SIZES)
@@ -26,10 +26,6 @@ every_size = pytest.mark.parametrize("size", SIZES)
 
 def episodes(count=3, items=5, seed=0, **options):
     return dsprites.sample(count, items, torch_rng(seed, "test"), **options)
-
-
-def equal(one, other):
-    return all(a.equal(b) for a, b in zip(one, other, strict=True))
 
 
 def sprites(count=40, seed=0):
@@ -110,14 +106,6 @@ def test_the_hearts_area_and_centre_are_those_of_its_outline():
 # -------------------------------------------------------------------------------------------- the released measures
 
 
-def test_factors_are_those_of_the_released_set():
-    assert SHAPES == ("square", "ellipse", "heart")
-    assert SCALES == (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-    assert math.prod(boxes().shape[:3]) * POSITIONS**2 == 737_280
-    drawn = episodes()._replace(position=torch.tensor([[[[0, 31]]]]))
-    assert drawn.place.flatten().tolist() == [0, 1]
-
-
 def test_areas_are_those_of_the_released_set():
     areas = boxes().flatten(-2).sum(-1).double()
     squared = torch.tensor(SCALES, dtype=torch.float64).square()
@@ -130,41 +118,6 @@ def test_areas_are_those_of_the_released_set():
     assert areas[1, 5, 0] == 288
 
 
-def test_centres_and_extremes_are_those_of_the_released_set():
-    shape, scale, orientation, position = sprites(200)
-    scale[:] = 5
-    drawn = draw(shape, scale, orientation, position, size=64).double()
-    edges = torch.arange(64) + 0.5
-    mass = drawn.sum((1, 2))
-    x, y = (drawn.sum(1) @ edges.double()) / mass, (drawn.sum(2) @ edges.double()) / mass
-    centres = torch.stack([x, y], dim=1) - 16
-    regular = shape < 2
-    assert (centres - position)[regular].abs().max() < 1e-9
-    assert (centres - position)[~regular].abs().max() < 0.2
-    everywhere = boxes().flatten(0, 2).any(0).nonzero()
-    low, high = everywhere.min().item(), everywhere.max().item() + 1 + 31
-    assert (low, high) == (2, 61)  # 1.9 and 61.1 are the corners of the largest square
-
-
-def test_sprites_turn_clockwise_from_lying_or_upright():
-    grid = torch.arange(32) - 15.5
-    ellipses = boxes()[1, 5].double()
-
-    def moment(image, a, b):
-        return (image * a * b).sum() / image.sum()
-
-    x, y = grid[None, :], grid[:, None]
-    assert moment(ellipses[0], x, x) > 3 * moment(ellipses[0], y, y)
-    assert moment(ellipses[10], y, y) > 3 * moment(ellipses[10], x, x)
-    downwards = moment(ellipses[5], x, y)  # from the left and top to the right and bottom
-    assert downwards > 0.4 * moment(ellipses[5], x, x)
-    heart, turned = boxes()[2, 5, 0], boxes()[2, 5, 10]  # a quarter turn on, the tip is on the left
-    assert heart.equal(heart.flip(1))
-    rows, columns = heart.any(1).nonzero().flatten(), turned.any(0).nonzero().flatten()
-    assert (heart[rows[-1], 15], heart[rows[0], 15]) == (True, False)  # one tip below, two lobes above
-    assert (turned[15, columns[0]], turned[15, columns[-1]]) == (True, False)
-
-
 @pytest.mark.parametrize("size", [28, 14])
 def test_every_sprite_is_seen_everywhere(size):
     """Else its cosine with a reconstruction would be 0 / 0; the smallest ones are tried."""
@@ -173,14 +126,6 @@ def test_every_sprite_is_seen_everywhere(size):
         for orientation in range(0, ORIENTATIONS, 3):
             numbers = torch.tensor(shape), torch.tensor(0), torch.tensor(orientation)
             assert draw(*numbers, grid, size=size).sum((1, 2)).min() >= 2
-
-
-def test_numbers_are_broadcast():
-    shape, scale = torch.tensor([[0], [2]]), torch.tensor(3)
-    position = torch.tensor([[3, 4], [5, 6], [30, 31]])
-    drawn = draw(shape, scale, torch.tensor([7]), position)
-    assert drawn.shape == (2, 3, 28, 28)
-    assert drawn[1, 2].equal(draw(shape[1, 0], scale, torch.tensor(7), position[2]))
 
 
 # ---------------------------------------------------------------------------------------------------------- episodes
@@ -207,37 +152,3 @@ def test_templates_are_the_sprites_of_the_episode_where_they_are():
             for s in range(2):
                 numbers = (part[b, s] for part in (drawn.shape, drawn.scale, drawn.orientation))
                 assert drawn.templates[b, t, s].equal(draw(*numbers, drawn.position[b, t, s]))
-
-
-def even(numbers, end):
-    """Whether whole numbers are drawn evenly from 0 to end - 1."""
-    counts = numbers.flatten().bincount(minlength=end).double()
-    expected = numbers.numel() / end
-    assert len(counts) == end
-    assert ((counts - expected) ** 2 / expected).sum() < end - 1 + 5 * math.sqrt(2 * (end - 1))
-
-
-def independent(one, other, end):
-    even(one.flatten() * end + other.flatten(), end**2)
-
-
-def test_everything_is_drawn_evenly_and_independently():
-    drawn = episodes(6000, 1, size=14)
-    for numbers, end in ((drawn.shape, 3), (drawn.scale, 6), (drawn.orientation, 40), (drawn.position, 32)):
-        even(numbers[..., 0], end)
-        even(numbers[..., 1], end)
-    independent(drawn.shape[:, 0], drawn.shape[:, 1], 3)
-    independent(drawn.scale[:, 0], drawn.scale[:, 1], 6)
-    independent(drawn.orientation[:, 0] % 10, drawn.orientation[:, 1] % 10, 10)
-    independent(drawn.shape % 3, drawn.scale % 3, 3)
-    independent(drawn.position[..., 0], drawn.position[..., 1], 32)
-    independent(drawn.position[:, :, 0], drawn.position[:, :, 1], 32)
-    drawn = episodes(100, 100, size=14)
-    independent(drawn.position[:, :-1], drawn.position[:, 1:], 32)
-
-
-def test_evaluation_is_the_same_at_every_size():
-    one = evaluation("dsprites", 3, 4)
-    for size in SIZES:
-        assert equal(one[2:], evaluation("dsprites", 3, 4, size=size)[2:])
-    assert one.images.shape[-1] == 28

@@ -7,7 +7,7 @@ import torch
 from kanerva import oracles, whole
 from kanerva.whole import make, pictures
 from mini_lib.kanerva.generation import SETTLE, draw_noise, imagine, imagine_episode
-from mini_lib.kanerva.network import EpisodeMemory
+from mini_lib.kanerva.memory import EpisodeMemory
 from mini_lib.seeding import torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -23,8 +23,8 @@ def filled(network, items=4):
         return network.trace(pictures(items=items)[0]).memory
 
 
-def slow_image(network, R, omega, items, noise, settle=2, machines=None, **solved):
-    """One image of one memory: the path and the last z, eta, gamma. `solved` is how addresses are found."""
+def slow_image(network, R, omega, items, noise, settle=2, machines=None):
+    """One image of one memory: the path and the last z, eta, gamma."""
     p = {key: value.numpy() for key, value in network.state_dict().items()}
     h = whole.history(p, omega, noise["history"])[0] if items else noise["history"]
     eta, gamma = whole.imagine(p, h, noise["assignment"])
@@ -34,20 +34,13 @@ def slow_image(network, R, omega, items, noise, settle=2, machines=None, **solve
     for step in range(settle):
         asked = whole.encode(p, path[-1])
         eta, gamma, _ = whole.assign(p, asked, h, noise["settle"][step])
-        z = sum(g * r @ oracles.least_squares(r, asked, **solved) for g, r in zip(gamma, R, strict=True))
+        z = sum(g * r @ oracles.least_squares(r, asked) for g, r in zip(gamma, R, strict=True))
         path.append(np.round(1 / (1 + np.exp(-whole.decode(p, z)))))
     return path, z, eta, gamma
 
 
 def of_one(noise, b, n):
     return {name: each[b, n].numpy() for name, each in noise.items()}
-
-
-SOLVED = {
-    "default": {},
-    "unit prior": {},
-    "even": {},
-}  # forms of `whole.make`
 
 
 @pytest.mark.parametrize("draw", [False, True])
@@ -68,7 +61,7 @@ def test_equals_numpy(form, items, draw):
                     r + e @ np.linalg.cholesky(v).T for r, v, e in zip(R, V, own["machines"], strict=True)
                 ]
             omega = memory.omega[b].numpy()
-            path, z, eta, gamma = slow_image(network, R, omega, items, own, 2, machines, **SOLVED[form])
+            path, z, eta, gamma = slow_image(network, R, omega, items, own, 2, machines)
             np.testing.assert_array_equal(ours.path[b, n].flatten(1).numpy(), path)
             for mine, theirs in ((ours.codes, z), (ours.eta, eta), (ours.gamma, gamma)):
                 np.testing.assert_allclose(mine[b, n].numpy(), theirs, rtol=1e-6, atol=1e-8)
@@ -108,9 +101,9 @@ def test_addresses_are_at_their_mean_while_settling():
     torch.testing.assert_close(imagine(full, memory, noise), imagine(plain, memory, noise), **TIGHT)
 
 
-@pytest.mark.parametrize("form", SOLVED)
+@pytest.mark.parametrize("form", ["default", "unit prior", "even"])
 def test_an_episode_writes_each_image_before_the_next(form):
-    network, solved = make(form), SOLVED[form]
+    network = make(form)
     noise = noise_for(network, settle=2)
     ours, memory = imagine_episode(network, noise, settle=2)
     assert memory.items == 3
@@ -120,10 +113,10 @@ def test_an_episode_writes_each_image_before_the_next(form):
         p = {key: value.numpy() for key, value in network.state_dict().items()}
         embedded, omega = [], np.zeros(50)
         for t in range(3):
-            path, z, eta, gamma = slow_image(network, R, omega, t, of_one(noise, b, t), **solved)
+            path, z, eta, gamma = slow_image(network, R, omega, t, of_one(noise, b, t))
             np.testing.assert_array_equal(ours.path[b, t].flatten(1).numpy(), path)
             np.testing.assert_allclose(ours.codes[b, t].numpy(), z, rtol=1e-6, atol=1e-8)
-            done = oracles.write(R, V, [z], [eta], [gamma], **solved)
+            done = oracles.write(R, V, [z], [eta], [gamma])
             R, V = done.R, done.V
             embedded.append(whole.linear(p, "history.psi", np.concatenate([z, gamma])))
             omega = np.mean(embedded, axis=0)

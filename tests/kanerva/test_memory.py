@@ -139,14 +139,6 @@ def test_numbers_may_come_in_any_form():
         assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
 
 
-def test_a_mixture_needs_a_choice():
-    memory = make(coupling="mixture")
-    memory.write(torch.ones(1, 4), gamma=[0, 1])
-    idle, chosen = functions.memory_kl(memory.state, memory.prior)[0]
-    assert idle == 0 < chosen
-    make(coupling="mixture", machines=1).write(torch.zeros(1, 4))
-
-
 # ------------------------------------------------------------------------------------------------- gradients
 
 
@@ -167,18 +159,6 @@ def test_gradients_of_what_is_read_are_slopes(coupling):
     assert torch.autograd.gradcheck(read, [each.clone().requires_grad_() for each in given])
 
 
-def test_gamma_follows_from_eta_in_gradients_too():
-    codes, eta = randn(5, 4, seed=1), torch.tensor([0.5, 1.5]).double().requires_grad_()
-    memory = make()
-
-    def read(eta):
-        memory.reset()
-        memory.write(codes, eta)
-        return memory.read(codes, eta).codes
-
-    assert torch.autograd.gradcheck(read, eta)
-
-
 @every_rule
 def test_gradients_of_each_sample_under_vmap(coupling):
     memory = make(coupling=coupling)
@@ -196,25 +176,6 @@ def test_gradients_of_each_sample_under_vmap(coupling):
         alone = slopes(codes[i], eta[i], gamma[i])
         torch.testing.assert_close([each[i] for each in together], list(alone), rtol=1e-9, atol=1e-10)
     assert all(each.any() for each in together)
-
-
-def test_an_encoder_learns_through_it():
-    """The way that needs it: what is read has to show a feature that single codes do not hold together."""
-    torch.manual_seed(0)
-    encoder, memory, x = nn.Linear(6, 4), make(dtype=torch.float32), torch.randn(5, 6)
-    before = encoder.weight.clone()
-    optimizer = torch.optim.Adam(encoder.parameters(), 0.02)
-    losses = []
-    for _ in range(30):
-        memory.reset()
-        memory.write(encoder(x), eta=0.1)
-        loss = (memory.read(encoder(x)).codes - x[:, :4]).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
-    assert not torch.allclose(before, encoder.weight, atol=0.1)
 
 
 # ------------------------------------------------------------------------------------------------- a module

@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from torch import nn
 
 from kanerva.whole import MIXTURES, SIZES, build, make, noise_of, pictures
-from mini_lib.kanerva.assignment import Choice, draw_all, straight_through
+from mini_lib.kanerva.assignment import Assignment, Choice, draw_all, straight_through
 from mini_lib.kanerva.memory import MachineWeights, weights_from_eta
 from mini_lib.kanerva.objective import Loss, usage_kl
 from mini_lib.seeding import seeded, torch_rng
@@ -103,13 +102,11 @@ def test_balance_is_of_probabilities_whatever_the_temperature_and_nothing_passes
     assert not make(form, stop_grad_r=True).trace(images).shares.requires_grad
 
 
-class AssignmentByHand(nn.Module):
+class AssignmentByHand(Assignment):
     """An assignment that says what it was told to: choices of writing, then of reading."""
 
-    noise_name = "assignment"
-
     def __init__(self, chosen):
-        super().__init__()
+        super().__init__(0, 0, 0)
         self.chosen = list(chosen)
 
     def features(self, codes):

@@ -134,14 +134,6 @@ def test_nats_are_of_all_pixels_and_channels():
     torch.testing.assert_close(nats(logits, images), torch.full((2, 3), 48 * np.log(2.0)).float())
 
 
-def test_images_are_their_own_queries_without_others():
-    network = make()
-    batch = batch_of(network)
-    alone = {name: batch[name] for name in ("images", "noise")}
-    same = Loss()(network, batch | {"queries": batch["images"]})
-    torch.testing.assert_close(Loss()(network, alone), same, **TIGHT)
-
-
 def test_tau_comes_with_the_batch():
     found = []
     for more in ({}, {"tau": torch.tensor(1.0).double()}, {"tau": torch.tensor([1.0, 3.0]).double()}):

@@ -9,7 +9,6 @@ from torch import nn
 
 from kanerva.whole import make, noise_of, pictures
 from mini_lib.kanerva.images import DECODERS, ENCODERS
-from mini_lib.kanerva.network import ProductKanerva
 from mini_lib.kanerva.objective import Loss
 from mini_lib.kanerva.product_memory import ProductMemory
 
@@ -116,9 +115,3 @@ def test_an_empty_batch_has_no_answers():
     trace = network.trace(torch.zeros(0, 3, 1, 2, 2))
     assert trace.logits.shape == (0, 3, 1, 2, 2)
     assert trace.memory.state.R.shape == (0, 2, 3, 2)
-
-
-def test_any_modules_serve_for_images():
-    encoder = nn.Sequential(nn.Flatten(2), nn.Linear(4, 3))
-    decoder = nn.Sequential(nn.Linear(3, 4), nn.Unflatten(2, (1, 2, 2)))
-    assert ProductKanerva(encoder, decoder, 3, 2, 2)(torch.ones(2, 4, 1, 2, 2)).shape == (2, 4, 1, 2, 2)

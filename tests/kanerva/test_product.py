@@ -96,41 +96,6 @@ def test_no_noise_is_every_mean(form):
 # ------------------------------------------------------------------------------------------------- symmetry
 
 
-def swapped(network, order):
-    """The same network with its machines in another order; exact, since nothing else knows them."""
-    other = make("full", machines=len(order), total=2 * len(order))
-    state, features, codes = network.state_dict(), len(order), network.dim
-    inputs = [*order, *range(features, features + network.history.size)]
-    for name in ("prior_means", "log_psi", "log_chi", "assignment.mlp.4.weight", "assignment.mlp.4.bias"):
-        state[name] = state[name][order]
-    for name in ("mean", "sd", "prior_mean", "prior_sd"):
-        for kind in ("weight", "bias"):
-            state[f"assignment.{name}.{kind}"] = state[f"assignment.{name}.{kind}"][order]
-        if "prior" not in name:
-            state[f"assignment.{name}.weight"] = state[f"assignment.{name}.weight"][:, inputs]
-    places = [*range(codes), *(codes + i for i in order)]
-    state["history.psi.weight"] = state["history.psi.weight"][:, places]
-    other.load_state_dict(state)
-    return other
-
-
-def test_permuting_machines_permutes_gamma_and_nothing_else():
-    network, order = make("full", machines=3, total=6), [2, 0, 1]
-    images, queries = pictures()
-    noise = noise_of(network)
-    turned = {k: v[:, :, order] if k.startswith(("ass", "add")) else v for k, v in noise.items()}
-    ours, theirs = (
-        network.trace(images, queries, noise),
-        swapped(network, order).trace(images, queries, turned),
-    )
-    assert not torch.allclose(ours.reading.gamma, theirs.reading.gamma)
-    torch.testing.assert_close(ours.reading.gamma[..., order], theirs.reading.gamma, **TIGHT)
-    torch.testing.assert_close(ours.written.gamma[..., order], theirs.written.gamma, **TIGHT)
-    torch.testing.assert_close(ours.logits, theirs.logits, **TIGHT)
-    for name in ours.kl:
-        torch.testing.assert_close(ours.kl[name], theirs.kl[name], **TIGHT)
-
-
 # ------------------------------------------------------------------------------------------------- gradients
 
 

@@ -10,8 +10,6 @@ from kanerva.test_addressing import randn
 from kanerva.test_divergence import same
 from kanerva.test_writing import Case, close, every_count, one_hot
 from mini_lib.kanerva.memory import (
-    MachineWeights,
-    State,
     draw_machines,
     log_likelihood,
     predictive,
@@ -80,19 +78,6 @@ def test_a_choice_is_answered_by_the_machine_that_was_chosen():
         assert found.codes[b, n].equal(found.parts[b, n, chosen[b, n]])
 
 
-def test_what_was_written_is_remembered():
-    """More columns than items and hardly any noise: the memory gives back what it got, and its prior does not."""
-    case = Case(machines=1, items=3, dim=12, columns=8)
-    eta = torch.full((2, 3, 1), 1e-3, dtype=torch.float64)
-    case.weights = weights_from_eta(eta)
-    case.codes = 5 * case.codes
-    found, before = (
-        read(each, case.codes, case.weights.gamma).codes for each in (case.write().state, case.state)
-    )
-    assert (found - case.codes).norm() < 0.1 * case.codes.norm()
-    assert (before - case.codes).norm() > 0.4 * case.codes.norm()
-
-
 # ------------------------------------------------------------------------------------------------- novelty
 
 
@@ -126,16 +111,6 @@ def test_log_likelihood_of_one_machine_is_equation_29():
     mean = torch.einsum("bdm,bnm->bnd", state.R[:, 0], w)
     expected = MultivariateNormal(mean, covariance_matrix=covariance).log_prob(codes)
     assert same(log_likelihood(state, codes, weights), expected)
-
-
-def test_log_likelihood_of_a_choice_is_that_of_the_machine_alone():
-    case = Case()
-    state, (codes, weights) = case.write().state, asked(case)
-    case.weights = weights
-    second = one_hot(case, torch.ones(2, 4, dtype=torch.int64))
-    alone = MachineWeights(weights.eta[..., 1:2], torch.ones_like(weights.eta[..., :1]))
-    expected = log_likelihood(State(*(part[:, 1:2] for part in state)), codes, alone)
-    assert same(log_likelihood(state, codes, MachineWeights(weights.eta, second)), expected)
 
 
 # ------------------------------------------------------------------------------------------------- imagination

@@ -11,7 +11,6 @@ from mini_lib.kanerva.runs import (
     PAPERS,
     Settings,
     build,
-    data_source,
     draw,
     paper_settings,
     tutorial_settings,
@@ -57,14 +56,6 @@ def test_the_memories_of_the_paper_by_name():
         assert little.epochs < large.epochs
 
 
-def test_settings_describe_themselves_and_name_their_data():
-    assert paper_settings("digits", 3).describe() == "product of 3 on digits"
-    assert small("mixture").describe().startswith("mixture of 2 on digits, ")
-    assert "source digits" in small("mixture").describe()
-    assert [data_source(paper_settings(name, 1)) for name in PAPERS] == ["mnist"] * 3 + ["rendered"]
-    assert data_source(tutorial_settings("binding", 1)) == "distorted"
-
-
 # ------------------------------------------------------------------------------------------------ data
 
 
@@ -92,10 +83,6 @@ def test_a_mixture_learns_from_the_same_episodes_with_a_temperature_that_falls_o
     s = small("mixture", epochs=4, batch_size=2)
     tau = torch.cat([draw(s, 1, epoch)["tau"] for epoch in range(4)])
     assert tau.tolist() == pytest.approx([max(1 - 0.5 * u / 20, 0.5) for u in range(40) for _ in range(2)])
-
-
-def test_divergences_have_the_weight_of_the_settings():
-    assert draw(small(kl_weight=0.5), 1, 4)["kl_weight"].eq(0.5).all()
 
 
 def test_balance_fades_by_update_or_stays():
@@ -228,36 +215,25 @@ def test_machines_are_given_by_the_red_digits_of_a_batch(short):
 MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_they_are_the_first_seed_of_the_small_scale(name):
-    network = trained(f"kanerva_{name}")
-    about = network.about
-    assert about["settings"] == tutorial_settings(name, MACHINES[name]).to_dict()
-    assert about["seed"] == 1
-    assert about["command"].endswith("--seed 1 --variant tutorial")
-    assert not network.training
-
-
 EVERY_1000 = tuple(range(100, 1000, 100))  # updates; an epoch has ten
-ADDITIONS = {  # of ours: the network that is changed, and how
+KINDS = {
+    name: (name, {}) for name in MACHINES
+} | {  # and additions of ours: the network that is changed, and how
     "binding_balanced": ("binding", {"balance": 15.0, "balance_until": 2000, "checks": EVERY_1000}),
     "sprites_even": ("sprites", {"options": {"assignment": "even"}}),
 }
 
 
-@pytest.mark.parametrize("name", ADDITIONS)
-def test_those_with_an_addition_are_the_first_seed_of_their_variant(name):
-    _ = trained(f"kanerva_{name}")
-    about = _.about
-    plain, changes = ADDITIONS[name]
-    assert about["settings"] == tutorial_settings(plain, MACHINES[plain], **changes).to_dict()
-    assert about["seed"] == 1
+@pytest.mark.parametrize("name", KINDS)
+def test_they_are_the_first_seed_of_the_small_scale(name):
+    network, (plain, changes) = trained(f"kanerva_{name}"), KINDS[name]
+    assert network.about["settings"] == tutorial_settings(plain, MACHINES[plain], **changes).to_dict()
+    assert network.about["seed"] == 1
+    assert not network.training
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [name for name in [*MACHINES, *ADDITIONS] if "sprites" not in name]
-)  # sprites take a minute
+@pytest.mark.parametrize("name", [name for name in KINDS if "sprites" not in name])  # they take a minute
 def test_they_do_what_their_files_say(name):
     network = trained(f"kanerva_{name}")
     about = network.about

@@ -14,7 +14,6 @@ from mini_lib.kanerva.memory import (
     MachineWeights,
     Prior,
     State,
-    address,
     episode_kl,
     log_likelihood,
     read,
@@ -286,11 +285,3 @@ def test_a_stack_of_networks_is_the_networks_one_by_one(coupling):
 
 
 # ------------------------------------------------------------------------------------------------- wrong use
-
-
-def test_writing_leaves_its_arguments_as_they_are():
-    case, again = Case(), Case()
-    address(case.state.R, case.codes[:, 0])
-    case.write()
-    assert all(one.equal(other) for one, other in zip(case.state, again.state, strict=True))
-    assert case.codes.equal(again.codes)

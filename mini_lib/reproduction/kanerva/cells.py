@@ -27,7 +27,9 @@ def build(settings: dict, seed: int) -> TrainingRun:
 
 def data_source(settings: dict) -> str:
     """The digits that episodes are made of, "rendered" sprites, or the random codes of a timing, "drawn"."""
-    return "drawn" if "form" in settings else runs.data_source(Settings.from_dict(settings))
+    if "form" in settings:
+        return "drawn"
+    return Settings.from_dict(settings).episode_options.get("source", "rendered")
 
 
 # ------------------------------------------------------------------------------------------------ all cells
