@@ -149,7 +149,8 @@ def save_network(network: Module, path: Path, **about: Any) -> None:
 def load(path: Path | str) -> nn.Module:
     """A network that was saved by `network.save(path)`, or by `mini-lib weights`; in evaluation mode, on the CPU.
 
-    >>>     >>> from mini_lib import ESBN, load
+    >>> import tempfile
+    >>> from mini_lib import ESBN, load
     >>> network = ESBN(features=8, classes=2, hidden=16, key_size=4)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     network.save(f"{folder}/mine.safetensors", trained_on="my problems")

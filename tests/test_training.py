@@ -697,6 +697,9 @@ def test_no_training_goes_on_under_other_settings(tmp_path):
 
 
 def test_ctrl_c_ends_the_update_and_keeps_it(tmp_path):
+    """A shell starts background jobs with interrupts ignored, and so the handler of a terminal is set first."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def interrupt(update):
         if update == 7:
             signal.raise_signal(signal.SIGINT)
@@ -704,6 +707,8 @@ def test_ctrl_c_ends_the_update_and_keeps_it(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         train([toy(1)], checkpoints=tmp_path, stop=interrupt)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, usual)
     assert torch.load(tmp_path / "toy-1.pt")["update"] in (7, 8)
     assert weights(train([toy(1)], checkpoints=tmp_path)[0]).equal(weights(train([toy(1)])[0]))
 

@@ -309,6 +309,12 @@ class MixtureKanerva(Kanerva):
     As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
     that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
     divergence.
+
+    >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
+    >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
+    >>> trace = model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
+    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
+    (torch.Size([2, 7]), 1.0)
     """
 
     coupling = "mixture"
