@@ -8,7 +8,7 @@ import torch
 from mini_lib.files import trained
 from mini_lib.kanerva import tasks
 from mini_lib.kanerva.evaluation import fixed_loss, forget
-from mini_lib.kanerva.memory import predictive, weights_from_eta
+from mini_lib.kanerva.memory import MachineWeights, predictive, weights_from_eta
 from mini_lib.kanerva.objective import nats
 from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.kanerva.rgb import hide
@@ -92,15 +92,17 @@ def test_kanerva_digits_network_is_that_of_pytorch(memory_page):
     model = trained(DIGITS)
     about = model.about
     with torch.no_grad():
-        trace = model(tasks.evaluation("digits", 1, ITEMS, source=about["settings"]["source"]).images)
-        mean, variance = predictive(trace.memory.state, trace.reading.w, trace.weights)
+        trace = model.trace(tasks.evaluation("digits", 1, ITEMS, source=about["settings"]["source"]).images)
+        mean, variance = predictive(
+            trace.memory.state, trace.reading.w, MachineWeights(trace.reading.eta, trace.reading.gamma)
+        )
     torch.testing.assert_close(torch.tensor(found["codes"]), trace.codes[0], **CLOSE)
-    torch.testing.assert_close(torch.tensor(found["omega"]), trace.omega[0], **CLOSE)
+    torch.testing.assert_close(torch.tensor(found["omega"]), trace.memory.omega[0], **CLOSE)
     for name, ours in (("code", trace.reading.codes), ("w", trace.reading.w), ("parts", trace.reading.parts)):
         torch.testing.assert_close(torch.tensor([a[name] for a in found["answers"]]), ours[0], **CLOSE)
     for name in ("eta", "gamma"):
         theirs = torch.tensor([each["weights"][name] for each in found["answers"]])
-        torch.testing.assert_close(theirs, getattr(trace.weights, name)[0], **CLOSE)
+        torch.testing.assert_close(theirs, getattr(trace.reading, name)[0], **CLOSE)
     pictures = torch.sigmoid(trace.logits[0]).flatten(1)
     torch.testing.assert_close(torch.tensor(found["pictures"]), pictures, **CLOSE)
     torch.testing.assert_close(torch.tensor([c["claimed"] for c in found["claims"]]), variance[0], **CLOSE)
@@ -273,8 +275,8 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
     about = model.about
     images = tasks.evaluation("rgb", 1, ITEMS, source=about["settings"]["source"]).images
     with torch.no_grad():
-        trace = model(images, hide(images))
-        alone = model.machine_logits(trace.reading, trace.reading.gamma)
+        trace = model.trace(images, hide(images))
+        alone = model.machine_logits(trace.reading)
         mixed = torch.stack([images[:, 3, 0], 0 * images[:, 3, 0], images[:, 9, 2]], dim=1)
         asked = model.read(trace.memory, model.encoder(mixed[:, None]))
         early = model.read(model.write(trace.codes[:, :7]).memory, trace.queries[:, 2:3])
@@ -289,12 +291,12 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
     torch.testing.assert_close(torch.tensor([each["green"] for each in found["same"]]), costs, **CLOSE)
     for machine, costs in enumerate(found["forgotten"]):
         with torch.no_grad():
-            reading = model.read(forget(model, trace.memory, machine), trace.queries).reading
+            reading = model.read(forget(model, trace.memory, machine), trace.queries)
             ours = nats(model.decoder(reading.codes)[:, :, 1:2], images[:, :, 1:2])[0]
         torch.testing.assert_close(torch.tensor(costs), ours, **CLOSE)
     for key, reading in (("mixed", asked), ("early", early)):
-        torch.testing.assert_close(torch.tensor(found[key]["gamma"]), reading.weights.gamma[0, 0], **CLOSE)
-        logits = model.decoder(reading.reading.codes).flatten()
+        torch.testing.assert_close(torch.tensor(found[key]["gamma"]), reading.gamma[0, 0], **CLOSE)
+        logits = model.decoder(reading.codes).flatten()
         torch.testing.assert_close(torch.tensor(found[key]["logits"]), logits, **CLOSE)
 
 
