@@ -10,10 +10,11 @@ import pytest
 from torch import nn
 
 from mini_lib.errors import CorruptFileError
+from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import RecordConflict, Records
 from mini_lib.reproduction.cli import PAPERS, STUDIES, package
 from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of, to_line
-from mini_lib.settings import settings_hash
+from mini_lib.settings import complete, reduce, settings_hash
 from mini_lib.training import Run
 from reproduction.samples import HOME, cell, record
 
@@ -302,7 +303,18 @@ def test_every_cell_asks_for_runs_by_the_hash_that_their_settings_have():
 
 def test_committed_records_are_as_their_lines_say():
     for path in COMMITTED.glob("*.jsonl"):
-        assert read_records(path) == [json.loads(line) for line in path.read_text().splitlines()]
+        stored = [json.loads(line) for line in path.read_text().splitlines()]
+        # Newer lines hold settings in full; read are those that differ from the frozen defaults.
+        assert read_records(path) == [each | {"settings": reduce(each["settings"])} for each in stored]
+
+
+def test_a_new_line_holds_its_settings_in_full():
+    settings = paper_settings("rmts", 95, "lstm").to_dict()
+    kept = json.loads(to_line(record(seed=1) | {"settings": settings}))["settings"]
+    assert kept == complete(settings)
+    assert kept["batch_size"] == 32
+    assert kept["options"] == {"hidden": 512}
+    assert reduce(kept) == settings
 
 
 @pytest.mark.parametrize("checkout", [True, False])
