@@ -68,3 +68,13 @@ def check_floats(x: object, network: nn.Module, what: str) -> None:
     if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
         name = str(own).removeprefix("torch.")
         raise UsageError(f"{what} is {x.dtype}, the network computes in {name}; use .to(torch.{name})")
+
+
+def holds(condition: Tensor) -> bool:
+    """Whether a condition holds everywhere; True where `torch.vmap`, compilation or tracing hides the values."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return True
+    try:
+        return bool(condition.all())
+    except RuntimeError:  # under vmap no value can be read
+        return True

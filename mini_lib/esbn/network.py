@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_positive_int, is_int
 from mini_lib.layers import check_sequences, linear
-from mini_lib.module import Module
+from mini_lib.module import Module, holds
 
 EPSILON = 1e-8
 Shape = tuple[int, int, int]
@@ -48,7 +48,7 @@ class Encoder(Module):
         dtype = next(chain(self.parameters(), self.buffers())).dtype
         if images.dtype != dtype and not torch.is_autocast_enabled(images.device.type):
             raise UsageError(f"images are {images.dtype}, the encoder computes in {dtype}")
-        if is_known((images.detach() > 1).any() | (images.detach() < 0).any()):
+        if images.device.type == "cpu" and not holds(~((images.detach() > 1) | (images.detach() < 0))):
             raise UsageError("images have values from 0 to 1; divide bytes by 255")
         return self._embed(images.flatten(1))
 
@@ -122,16 +122,8 @@ def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], lea
     if not is_tensor or any(size not in (None, own) for size, own in zip(shape, values.shape, strict=True)):
         form = ["any" if size is None else size for size in shape]
         raise UsageError(f"{what} are a tensor of integers, of sizes {form}")
-    if is_known((values < least).any() | (values > most).any()):
+    if values.device.type == "cpu" and not holds((values >= least) & (values <= most)):
         raise UsageError(f"{what} are from {least} to {most}, got {values.min()} to {values.max()}")
-
-
-def is_known(condition: Tensor) -> bool:
-    """Whether a condition on values holds; False where it cannot be seen: on a GPU, under vmap or torch.compile."""
-    try:
-        return condition.device.type == "cpu" and not torch.compiler.is_compiling() and bool(condition)
-    except RuntimeError:  # PyTorch's own error under vmap
-        return False
 
 
 class SequenceNetwork(Module):

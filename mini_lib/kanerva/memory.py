@@ -131,16 +131,6 @@ def _at_least_float32(x: object) -> object:
     return type(x)(*map(_at_least_float32, x)) if hasattr(x, "_fields") else x
 
 
-def holds(condition: Tensor) -> bool:
-    """Whether a condition holds everywhere; True where `torch.vmap`, compilation or tracing hides the values."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return True
-    try:
-        return bool(condition.all())
-    except RuntimeError:  # under vmap no value can be read
-        return True
-
-
 def full_precision(function: Callable) -> Callable:
     """Make a function compute in float32 or float64, for arguments in half precision and under autocast too."""
 

@@ -16,13 +16,12 @@ from mini_lib.kanerva.memory import (
     address,
     addresses,
     gaussian_kl,
-    holds,
     initial_means,
     memory_kl,
     read_at,
     write_item,
 )
-from mini_lib.module import Module, Noise, check_floats, noise_or_draw
+from mini_lib.module import Module, Noise, check_floats, holds, noise_or_draw
 
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses

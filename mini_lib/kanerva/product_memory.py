@@ -11,8 +11,8 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import MachineWeights, Prior, ReadResult, State, holds
-from mini_lib.module import Module
+from mini_lib.kanerva.memory import MachineWeights, Prior, ReadResult, State
+from mini_lib.module import Module, holds
 from mini_lib.seeding import torch_rng
 
 Array = Tensor | np.ndarray | Sequence
