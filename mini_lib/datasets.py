@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 import re
+import tomllib
 import unicodedata
 import zipfile
 import zlib
@@ -30,81 +31,41 @@ GLYPHS = (
 )
 SIDE = 32  # pixels of a glyph's picture, each way
 
-# Published files with the SHA-256 (or MD5) of their contents, unpacked where they are gzipped.
-REGISTRY = dict(
-    line.split()
-    for line in """
-esbn/released_images.npz d26a456521442ad0c9ccb28b28da0f8d8e9eee45e4c399a52521b920db3ef43f
-mnist/train-images-idx3-ubyte.gz ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db
-mnist/train-labels-idx1-ubyte.gz 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5
-mnist/t10k-images-idx3-ubyte.gz 0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7
-mnist/t10k-labels-idx1-ubyte.gz ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2
-scan/tasks_test_simple.txt 1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6
-scan/tasks_train_simple.txt 941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd
-scan/tasks_test_length.txt 0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3
-scan/tasks_train_length.txt b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2
-scan/tasks_test_addprim_jump.txt 8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5
-scan/tasks_test_addprim_turn_left.txt 15a82c2d25ac7c3c1fff7e18051fb085974ef3617de895c520d02144396a10e2
-scan/tasks_train_addprim_jump.txt e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23
-scan/tasks_train_addprim_turn_left.txt 1b3fed86055dd7689d217f1b90cc8960aeb1cf200f4f209dc47935761b05304c
-dsprites/dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz md5:7da33b31b13a06f4b04a70402ce90c2e
-""".split("\n")
-    if line
-)
-# A beginning of a file that may stand in for the whole, and what it is.
-EXCERPTS = {
-    "64af5e34f581889c9c040300de186b1ffbbb2e0f87f31c4577e6cad6cc7a03db": "the first 18,000 of 60,000 images",
-    "f8efb8001e6fb6895a0462e6b58ebb101b8f235ac41dd0275072a30284ff7156": "the first 18,000 of 60,000 labels",
-}
+# Published files, with their address and the digest of their contents (unpacked where they are gzipped); beginnings
+# that may stand in for a whole file, by digest.
+FILES, EXCERPTS = tomllib.loads((Path(__file__).parent / "datasets.toml").read_text()).values()
 SCAN_SPLITS = {
-    "simple": ("simple", "simple_split"),
-    "length": ("length", "length_split"),
-    "add_jump": ("addprim_jump", "add_prim_split"),
-    "add_turn_left": ("addprim_turn_left", "add_prim_split"),
+    "simple": "simple",
+    "length": "length",
+    "add_jump": "addprim_jump",
+    "add_turn_left": "addprim_turn_left",
 }
 SCAN_LINE = re.compile(r"IN: ([a-z ]+) OUT: ([A-Z_ ]+)")
-URLS = {
-    "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/{file}",
-    "scan": "https://raw.githubusercontent.com/brendenlake/SCAN/master/{folder}/{file}",
-    "dsprites": "https://github.com/google-deepmind/dsprites-dataset/raw/master/{file}",
-}
 
 
 def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     """Return the 100 pictures that the ESBN tasks draw on: white ground 1.0, dark glyph towards 0.0.
 
-    Source "rendered" are characters of DejaVu Sans, which come along; "released" are the images that the ESBN
-    authors published, from `MINI_LIB_DATA`/esbn/released_images.npz. Values are k / 255 for integers k, in float32.
+    Source "rendered" are characters of DejaVu Sans, which come along, each drawn once, large, and averaged down to a
+    longer side of 26 pixels; "released" are the images that the ESBN authors published, from
+    `MINI_LIB_DATA`/esbn/released_images.npz. Values are k / 255 for integers k, in float32.
 
     >>> pictures = glyphs()
     >>> pictures.shape, glyph_names()[1]
     (torch.Size([100, 32, 32]), 'TILDE')
     """
-    makers = {"rendered": _rendered, "released": _released}
-    check_names("image source", [source], makers)
-    return torch.from_numpy(makers[source]()).float() / 255
+    check_names("image source", [source], ("rendered", "released"))
+    come_along = Path(__file__).parent / "glyphs.npz"
+    path = come_along if source == "rendered" else _locate("esbn/released_images.npz")
+    (images,) = _arrays(path, "images")
+    if images.shape != (100, SIDE, SIDE) or images.dtype != np.uint8:
+        raise _damaged(path, f"images is {images.dtype} {images.shape}, not uint8 (100, 32, 32)")
+    return torch.from_numpy(images).float() / 255
 
 
 def glyph_names() -> list[str]:
     """Return the Unicode names of the rendered glyphs, in image order ("BLACK HEART SUIT")."""
     return [unicodedata.name(character) for character in GLYPHS]
-
-
-def _rendered() -> np.ndarray:
-    """The glyphs that come along, uint8 [100, 32, 32].
-
-    Each was drawn once from DejaVu Sans, large, and averaged down to a longer side of 26 pixels, centered.
-    """
-    return _arrays(Path(__file__).parent / "glyphs.npz", "images")[0]
-
-
-def _released() -> np.ndarray:
-    """Read the authors' images, uint8 [100, 32, 32]."""
-    path = _locate("esbn/released_images.npz")
-    (images,) = _arrays(path, "images")
-    if images.shape != (100, SIDE, SIDE) or images.dtype != np.uint8:
-        raise _damaged(path, f"images is {images.dtype} {images.shape}, not uint8 (100, 32, 32)")
-    return images
 
 
 def mnist(split: str = "train") -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, " N"]]:
@@ -141,7 +102,7 @@ def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
     """
     check_names("SCAN split", [split], SCAN_SPLITS)
     check_names("part of a SCAN split", [part], ("train", "test"))
-    path = _locate(f"scan/tasks_{part}_{SCAN_SPLITS[split][0]}.txt")
+    path = _locate(f"scan/tasks_{part}_{SCAN_SPLITS[split]}.txt")
     matches = [SCAN_LINE.fullmatch(line) for line in _unpacked(path).decode("ascii", "replace").splitlines()]
     if None in matches or not matches:
         wrong = matches.index(None) + 1 if matches else 1
@@ -151,7 +112,7 @@ def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
 
 def dsprites() -> tuple[UInt8[Tensor, "N 64 64"], Int64[Tensor, "N 6"]]:
     """Return all sprites (0 or 1; 3 GB) and their factors: colour, shape, scale, orientation, x, y."""
-    path = _locate(next(name for name in REGISTRY if name.startswith("dsprites/")))
+    path = _locate(next(name for name in FILES if name.startswith("dsprites/")))
     images, factors = _arrays(path, "imgs", "latents_classes")
     if images.shape != (len(factors), 64, 64) or factors.shape[1:] != (6,):
         raise _damaged(path, f"imgs {images.shape} and latents_classes {factors.shape} do not fit")
@@ -175,8 +136,8 @@ def cache_folder() -> Path:
 
 def fetch(name: str) -> list[Path]:
     """Find or download the files of "mnist", "scan", "dsprites" or "esbn", and return where they lie."""
-    check_names("data set", [name], dict.fromkeys(each.split("/")[0] for each in REGISTRY))
-    return [_locate(each) for each in REGISTRY if each.startswith(f"{name}/")]
+    check_names("data set", [name], dict.fromkeys(each.split("/")[0] for each in FILES))
+    return [_locate(each) for each in FILES if each.startswith(f"{name}/")]
 
 
 def verify() -> list[tuple[str, str, str]]:
@@ -185,7 +146,7 @@ def verify() -> list[tuple[str, str, str]]:
     Status: "ok"; "partial", a known beginning of the file; "differs", not the published contents; "damaged", cannot
     be unpacked; "missing".
     """
-    return [(name, *_check(name)) for name in REGISTRY]
+    return [(name, *_check(name)) for name in FILES]
 
 
 def _check(name: str) -> tuple[str, str]:
@@ -197,7 +158,7 @@ def _check(name: str) -> tuple[str, str]:
         content = _unpacked(path)
     except ValueError as error:
         return "damaged", str(error)
-    algorithm, _, published = REGISTRY[name].rpartition(":")
+    algorithm, _, published = FILES[name]["digest"].rpartition(":")
     digest = hashlib.new(algorithm or "sha256", content, usedforsecurity=False).hexdigest()
     if digest == published:
         return "ok", str(path)
@@ -250,10 +211,8 @@ def _download(name: str) -> Path:
 
     kind, file = name.split("/")
     hint = f"set MINI_LIB_DATA to a folder that holds {name}"
-    if kind not in URLS:
+    if (url := FILES[name].get("url")) is None:
         raise FileNotFoundError(f"{name} is not there and cannot be downloaded: {hint}")
-    folder = next((where for stem, where in SCAN_SPLITS.values() if file.endswith(f"_{stem}.txt")), "")
-    url = URLS[kind].format(folder=folder, file=file)
     try:
         path = Path(pooch.retrieve(url, None, fname=file, path=cache_folder() / kind))
     except OSError as error:

@@ -5,8 +5,9 @@ type of its tensors. The message says what would be right, so a docstring has `R
 """
 
 import difflib
+import math
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 
 class UsageError(ValueError):
@@ -52,6 +53,13 @@ def check_positive_int(**numbers: object) -> None:
     for name, value in numbers.items():
         if not is_int(value) or value < 1:
             raise UsageError(f"{name} has to be a positive integer, got {value!r}")
+
+
+def check_positive(**numbers: object) -> None:
+    """UsageError unless every keyword is a finite number above 0; NumPy's numbers count, booleans do not."""
+    for name, value in numbers.items():
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < math.inf:
+            raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
 
 
 def is_int(value: object) -> bool:

@@ -22,7 +22,6 @@ from mini_lib.errors import CorruptFileError, UsageError, check_names
 from mini_lib.module import Module
 
 FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch gives no number
-PARTS = {"torch.nn.Identity": nn.Identity}  # what a saved network may hold besides networks of mini_lib
 TRAINED = {
     "esbn": "esbn/distribution_of_three_m95",
     "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
@@ -51,7 +50,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
     OSError says what failed (a full disk, say) and what to do; also where there is a folder or a device already.
     """
-    temporary = None
+    temporary = path
     try:
         temporary = temporary_path(path)
         write(temporary)
@@ -59,7 +58,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
         raise not_written(path, error) from error
     finally:
-        if temporary is not None:
+        if temporary is not path:
             temporary.unlink(missing_ok=True)
 
 
@@ -84,14 +83,12 @@ def read_checkpoint(path: Path) -> dict:
     """Load a checkpoint; CorruptFileError with what to do if it is damaged."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict):
+            raise TypeError("not the checkpoint of a training")
     except Exception as error:
         raise CorruptFileError(
             f"checkpoint {path} is damaged; delete it, and its run starts again"
         ) from error
-    if not isinstance(state, dict):
-        raise CorruptFileError(
-            f"checkpoint {path} is not one of a training; delete it, and its run starts again"
-        )
     return state
 
 
@@ -110,10 +107,10 @@ def save_weights(model: nn.Module, path: Path | str, *, half: bool = True, **abo
         name: (value.half() if half and value.is_floating_point() else value).cpu().contiguous()
         for name, value in model.state_dict().items()
     }
-    if (bad := _not_finite(state)) is not None:
-        raise CorruptFileError(
-            f"{bad} of the network is not finite{' in half precision' * half}; it was not saved"
-        )
+    for name, value in state.items():
+        if not value.isfinite().all():
+            where = " in half precision" * half
+            raise CorruptFileError(f"{name} of the network is not finite{where}; it was not saved")
     try:
         header = {name: json.dumps(value) for name, value in about.items()}
     except TypeError as error:
@@ -128,22 +125,15 @@ def load_weights(model: nn.Module, path: Path | str) -> dict:
     CorruptFileError if the file is of another network, or damaged.
     """
     about, state = _read(path)
-    if (bad := _not_finite(state)) is not None:
-        raise _damaged(path, f"{bad} is not finite")
-    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    others = {name: tuple(value.shape) for name, value in state.items()}
-    if shapes != others:
-        wrong = sorted(name for name in shapes.keys() | others.keys() if shapes.get(name) != others.get(name))
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    others = {name: value.shape for name, value in state.items()}
+    wrong = [name for name in shapes.keys() | others.keys() if shapes.get(name) != others.get(name)]
+    if wrong:
         raise CorruptFileError(
-            f"weights {path} are of another network: {wrong[0]} differs, and {len(wrong) - 1} more"
+            f"weights {path} are of another network: {min(wrong)} differs, and {len(wrong) - 1} more"
         )
     model.load_state_dict(state)
     return about
-
-
-def save_network(network: Module, path: Path, **about: Any) -> None:
-    """See `Module.save`."""
-    save_weights(network, path, half=False, network=_describe(network), **about)
 
 
 def load(path: Path | str) -> nn.Module:
@@ -194,46 +184,33 @@ def trained(name: str) -> nn.Module:
     return load(Path(__file__).parent / paper / "weights" / f"{file}.safetensors")
 
 
-def _describe(part: object) -> Any:
+def describe_network(part: object) -> Any:
     """A constructor's argument as JSON: networks by class and arguments."""
-    if isinstance(part, Module):
-        kind = type(part)
-        if kind.__module__.split(".")[0] != "mini_lib":
-            raise UsageError(f"{kind.__name__} is not of mini_lib; save its state_dict() with torch.save")
-        arguments = {name: _describe(value) for name, value in part._arguments.items()}
-        return {"class": f"{kind.__module__}.{kind.__qualname__}", "arguments": arguments}
-    kind = f"{type(part).__module__.removesuffix('.linear')}.{type(part).__qualname__}".replace(
-        "torch.nn.modules", "torch.nn"
-    )
-    if kind in PARTS:
-        return {"class": kind, "arguments": {}}
     if isinstance(part, nn.Module | Callable):
-        raise UsageError(f"{kind} is not of mini_lib, so the file could not say what it is; use torch.save")
+        name = f"{type(part).__module__}.{type(part).__qualname__}"
+        ours = isinstance(part, Module) and name.startswith("mini_lib.")
+        if not ours and type(part) is not nn.Identity:
+            raise UsageError(
+                f"{name} is not of mini_lib, so no file can say what it is; torch.save its state_dict()"
+            )
+        arguments = getattr(part, "_arguments", {})
+        return {"class": name, "arguments": {k: describe_network(value) for k, value in arguments.items()}}
     part = part.item() if isinstance(part, np.generic) else part
-    return list(map(_describe, part)) if isinstance(part, tuple | list) else part
+    return list(map(describe_network, part)) if isinstance(part, tuple | list) else part
 
 
 def _build(part: Any) -> Any:
-    """The inverse of `_describe`; makes nothing but networks of mini_lib and `PARTS`."""
+    """The inverse of `describe_network`; makes nothing but networks of mini_lib and `nn.Identity`."""
     if isinstance(part, list):
         return tuple(map(_build, part))
     if not isinstance(part, dict) or part.keys() != {"class", "arguments"}:
         return part
-    arguments = {name: _build(value) for name, value in part["arguments"].items()}
-    if part["class"] in PARTS:
-        return PARTS[part["class"]]()
     module, _, name = part["class"].rpartition(".")
-    if module.split(".")[0] != "mini_lib":
-        raise UsageError(f"{part['class']} is not of mini_lib")
-    kind = getattr(importlib.import_module(module), name)
-    if not (isinstance(kind, type) and issubclass(kind, Module)):
-        raise UsageError(f"{part['class']} is no network")
-    return kind(**arguments)
-
-
-def _not_finite(state: dict[str, Tensor]) -> str | None:
-    """The name of the first tensor that holds a value that is not finite, or None."""
-    return next((name for name, value in state.items() if not value.isfinite().all()), None)
+    known = module.startswith(("mini_lib.", "torch.nn"))
+    kind = getattr(importlib.import_module(module), name) if known else None
+    if kind is not nn.Identity and not (isinstance(kind, type) and issubclass(kind, Module)):
+        raise UsageError(f"{part['class']} is no network of mini_lib")
+    return kind(**{name: _build(value) for name, value in part["arguments"].items()})
 
 
 def _read(path: Path | str, tensors: bool = True) -> tuple[dict, dict[str, Tensor]]:
@@ -248,11 +225,12 @@ def _read(path: Path | str, tensors: bool = True) -> tuple[dict, dict[str, Tenso
         with safe_open(path, framework="pt") as file:
             about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
             about.pop("sha256", None)  # which older files have
-            return about, {name: file.get_tensor(name) for name in file.keys() if tensors}
+            state = {name: file.get_tensor(name) for name in file.keys() if tensors}
+        for name, value in state.items():
+            if not value.isfinite().all():
+                raise ValueError(f"{name} is not finite")
     except (SafetensorError, ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from error
-
-
-def _damaged(path: Path | str, how: str) -> CorruptFileError:
-    """The error for a file whose bytes are not what was saved; the caller raises it."""
-    return CorruptFileError(f"weights {path} are damaged ({how}); fetch or make the file again")
+        raise CorruptFileError(
+            f"weights {path} are damaged ({error}); fetch or make the file again"
+        ) from error
+    return about, state

@@ -42,9 +42,9 @@ class Module(nn.Module):
 
         UsageError if a part of it, such as an encoder of your own, is no network of mini_lib.
         """
-        from mini_lib.files import save_network
+        from mini_lib.files import describe_network, save_weights
 
-        save_network(self, Path(path), **about)
+        save_weights(self, path, half=False, network=describe_network(self), **about)
 
 
 def noise_or_draw(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:

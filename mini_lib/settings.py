@@ -12,14 +12,15 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from torch import nn
 
-from mini_lib.errors import UsageError, check_names, check_positive_int, is_int
-from mini_lib.training import TrainingRun
+from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int, is_int
+from mini_lib.training import TrainingRun, check_epochs
 
 # Of each class of settings: its paper, its fields without a default, the defaults of the others, and those of the
 # options of each of its networks.
@@ -41,6 +42,14 @@ class FrozenDict(dict):
         return FrozenDict, (dict(self),)
 
 
+# What a field of each type takes, in the words of messages.
+KINDS = {
+    **{dict: "a dict with string keys", tuple[int, ...] | list[int]: "a tuple or list of integers"},
+    **{float: "a finite number", float | None: "a finite number or None"},
+    **{int: "an integer", str: "a string", bool: "True or False"},
+}
+
+
 def is_finite(value: object) -> bool:
     """True for integers and finite floats, False for booleans and all else."""
     return (is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
@@ -57,32 +66,19 @@ def typed(name: str, kind: object, value: Any) -> Any:
     An integer in a field of floats becomes a float, since JSON tells 2 from 2.0; NumPy's numbers become Python's.
     """
     value = _plain(value)
-    if kind is dict:
-        wanted, fits = (
-            "a dict with string keys",
-            isinstance(value, Mapping) and all(isinstance(k, str) for k in value),
-        )
-        value = FrozenDict({k: _plain(v) for k, v in value.items()}) if fits else value
-    elif kind == tuple[int, ...] | list[int]:
-        wanted, fits = (
-            "a tuple or list of integers",
-            isinstance(value, tuple | list) and all(map(is_int, value)),
-        )
-        value = tuple(map(int, value)) if fits else value
-    elif kind in (float, float | None):
-        wanted = "a finite number" if kind is float else "a finite number or None"
-        fits = is_finite(value) or (value is None and kind is not float)
-        value = float(value) if is_finite(value) else value
-    elif kind is int:
-        wanted, fits = "an integer", is_int(value)
-    else:
-        wanted, fits = {str: "a string", bool: "True or False"}.get(kind, kind), isinstance(value, kind)
-    if not fits:
-        raise UsageError(f"{name} has to be {wanted}, got {value!r}")
-    return value
+    if kind is dict and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return FrozenDict({key: _plain(each) for key, each in value.items()})
+    if kind == tuple[int, ...] | list[int] and isinstance(value, tuple | list) and all(map(is_int, value)):
+        return tuple(map(int, value))
+    if (kind in (float, float | None) and is_finite(value)) or (kind is int and is_int(value)):
+        return float(value) if kind is not int else value
+    if kind in (str, bool, float | None) and isinstance(value, kind) and not isinstance(value, float):
+        return value
+    raise UsageError(f"{name} has to be {KINDS[kind]}, got {value!r}")
 
 
-def frozen_defaults(paper: str | None, names: Collection[str]) -> dict:
+@cache
+def frozen_defaults(paper: str | None, names: frozenset[str]) -> dict:
     """The entry of `FROZEN` for settings of a paper with these fields; an empty one if there is none."""
     for entry in FROZEN:
         known = {*entry["required"], *entry["defaults"], "paper", "options"}
@@ -98,7 +94,7 @@ def _frozen_options(frozen: dict, settings: dict) -> dict:
 
 def reduce(settings: dict) -> dict:
     """Settings without the fields and options that equal their frozen default; the inverse of `complete`."""
-    frozen = frozen_defaults(settings.get("paper"), settings)
+    frozen = frozen_defaults(settings.get("paper"), frozenset(settings))
     kept = {k: v for k, v in settings.items() if k not in frozen["defaults"] or frozen["defaults"][k] != v}
     options = _frozen_options(frozen, settings)
     named = {k: v for k, v in settings.get("options", {}).items() if k not in options or options[k] != v}
@@ -107,7 +103,7 @@ def reduce(settings: dict) -> dict:
 
 def complete(settings: dict) -> dict:
     """Settings of a record with every field and option; what it lacks was the default of its day."""
-    frozen = frozen_defaults(settings.get("paper"), settings)
+    frozen = frozen_defaults(settings.get("paper"), frozenset(settings))
     whole = frozen["defaults"] | settings
     named = whole.get("options", {})
     options = _frozen_options(frozen, whole) | named if isinstance(named, dict) else named
@@ -179,10 +175,12 @@ class RunSettings:
 
     def to_dict(self) -> dict:
         """The settings in the types of JSON, without what equals its frozen default."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        kinds = {tuple: list, FrozenDict: dict}
+        values = {"paper": self.PAPER} | {field.name: getattr(self, field.name) for field in fields(self)}
         return reduce(
-            {"paper": self.PAPER} | {k: kinds.get(type(v), lambda v: v)(v) for k, v in values.items()}
+            {
+                name: {tuple: list, FrozenDict: dict}.get(type(value), _plain)(value)
+                for name, value in values.items()
+            }
         )
 
     @property
@@ -238,13 +236,8 @@ class RunSettings:
 
     def check_positive(self, *names: str) -> None:
         """UsageError unless these fields are above 0."""
-        for name in names:
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} has to be above 0, got {getattr(self, name)!r}")
+        check_positive(**{name: getattr(self, name) for name in names})
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""
-        self.keep(checks=tuple(sorted(set(self.checks))))
-        for epoch in self.checks:
-            if not 1 <= epoch <= self.epochs:
-                raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch}")
+        self.keep(checks=check_epochs(self.checks, self.epochs))

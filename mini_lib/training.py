@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from torch.func import functional_call, stack_module_state
 
 from mini_lib.cuda_graphs import Recording
 from mini_lib.devices import pick_device, use_precision
-from mini_lib.errors import CorruptFileError, UsageError, check_positive_int, is_int
+from mini_lib.errors import CorruptFileError, UsageError, check_positive, check_positive_int, is_int
 from mini_lib.files import read_checkpoint, write_atomically
 from mini_lib.progress import counted, thin
 
@@ -44,6 +44,13 @@ def adam(parameters, lr: float) -> torch.optim.Optimizer:
 def last_check(checks: list[dict]) -> dict[str, float]:
     """The metrics that were measured last."""
     return {name: value for name, value in checks[-1].items() if name != "epoch"}
+
+
+def check_epochs(checks: object, epochs: int) -> tuple[int, ...]:
+    """Epochs after which a run is measured, in order, each once; UsageError unless all are epochs of the run."""
+    if not isinstance(checks, tuple | list) or not all(is_int(e) and 1 <= e <= epochs for e in checks):
+        raise UsageError(f"checks has to be a tuple of epochs from 1 to {epochs}, got {checks!r}")
+    return tuple(sorted(set(checks)))
 
 
 @dataclass(kw_only=True)
@@ -111,24 +118,14 @@ class TrainingRun:
         check_positive_int(examples=self.examples, batch_size=self.batch_size)
         if self.epochs != 0:  # a run that only measures makes no update
             check_positive_int(epochs=self.epochs)
-        for name in ("lr", "clip"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float) and 0 < value < math.inf
-            if not number and (name == "lr" or value is not None):
-                raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
+        check_positive(lr=self.lr, **({} if self.clip is None else {"clip": self.clip}))
         if not isinstance(self.model, nn.Module):
             raise UsageError(f"model has to be a torch.nn.Module, got {self.model!r}")
-        for name in ("epoch", "loss", "evaluate", "noise", "dedupe_batch", "optimizer", "schedule", "report"):
-            value = getattr(self, name)
-            optional = name in ("noise", "dedupe_batch", "schedule")
-            if not callable(value) and not (optional and value is None):
-                raise UsageError(f"{name} has to be a function, got {value!r}")
-        if not isinstance(self.checks, tuple | list):
-            raise UsageError(f"checks has to be a tuple of epochs, got {self.checks!r}")
-        self.checks = tuple(self.checks)
-        for epoch in self.checks:
-            if not is_int(epoch) or not 1 <= epoch <= self.epochs:
-                raise UsageError(f"checks are epochs from 1 to {self.epochs}, got {epoch!r}")
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if "Callable" in str(each.type) and not callable(value) and value is not each.default:
+                raise UsageError(f"{each.name} has to be a function, got {value!r}")
+        self.checks = check_epochs(self.checks, self.epochs)
 
     @property
     def updates_per_epoch(self) -> int:
@@ -341,17 +338,17 @@ class _Method(nn.Module):
 class _Stateless:
     """A network with other parameters and buffers, which a loss can use like the network."""
 
-    def __init__(self, method: _Method, state: dict[str, Tensor]):
-        self._method, self._state = method, {f"network.{name}": value for name, value in state.items()}
+    def __init__(self, network: nn.Module, state: dict[str, Tensor]):
+        self._network, self._state = network, {f"network.{name}": value for name, value in state.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return functional_call(self._method, self._state, ("__call__", *args), kwargs)
+        return self.__getattr__("__call__")(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        own = getattr(self._method.network, name)
+        own = getattr(self._network, name)
         if not callable(own) or isinstance(own, nn.Module):
             return own
-        return lambda *args, **kwargs: functional_call(self._method, self._state, (name, *args), kwargs)
+        return lambda *args, **kw: functional_call(_Method(self._network), self._state, (name, *args), kw)
 
 
 class TrainingStack:
@@ -377,15 +374,13 @@ class TrainingStack:
         self.alive = [True] * len(runs)
         self.curves = [[] for _ in runs]
         self.checks = [[] for _ in runs]
-        self.base = self.first.model
         if stacked:
             params, buffers = stack_module_state([run.model for run in runs])
-            self.params = {
-                k: v.detach().to(device).requires_grad_(v.requires_grad) for k, v in params.items()
-            }
+            learned = {name: value.requires_grad for name, value in params.items()}
+            self.params = {k: v.detach().to(device).requires_grad_(learned[k]) for k, v in params.items()}
             self.buffers = {k: v.to(device) for k, v in buffers.items()}
         else:
-            self.params = dict(self.base.to(device).named_parameters())
+            self.params = dict(self.first.model.to(device).named_parameters())
         self.optimizer = self.first.optimizer(self.params.values(), lr=self.first.lr)
         self.recording = None
         if record and device.type == "cuda":
@@ -396,42 +391,37 @@ class TrainingStack:
         self, folder: Path | None, stop: Callable[[int], bool], report: Callable[[int], None]
     ) -> list[Run]:
         """Train to the end or until `stop` says so; `report` gets the number of updates done in all."""
+        total, per_epoch = self.first.updates, self.first.updates_per_epoch
+        saved, halted = time.perf_counter(), False
+        started = saved - self.seconds
         try:
-            started, saved, total = time.perf_counter(), time.perf_counter(), self.first.updates
-            before, halted, kept = self.seconds, False, self.update
             while self.update < total and any(self.alive) and not halted:
                 losses, scores = self.step(self.batch(self.update))
                 self.update += 1
-                if self.update % self.first.updates_per_epoch == 0 and self.update < total:
-                    self.check(self.update // self.first.updates_per_epoch)
+                epoch, place = divmod(self.update, per_epoch)
+                if place == 0 and self.update < total and epoch in self.first.checks:
+                    self.measure(epoch)
                 if (self.update - 1) % LOG_EVERY == 0 or self.update == total:
                     self.log(losses, scores)
                     report(self.update)
-                self.seconds = before + time.perf_counter() - started
+                self.seconds = time.perf_counter() - started
                 halted = stop(self.update)
                 if folder is not None and (halted or time.perf_counter() - saved > CHECKPOINT_SECONDS):
                     self.save(folder)
-                    saved, kept = time.perf_counter(), self.update
+                    saved = time.perf_counter()
             if halted:
                 report(self.update)
-                return [self.result(i, finished=False) for i in range(len(self.runs))]
-            if folder is not None and kept < self.update:
-                with suppress(OSError):  # on a full disk the results may still get through
-                    self.save(folder)  # whatever becomes of them on their way to a record
-            results = [self.result(i, finished=True) for i in range(len(self.runs))]
-            self.seconds = before + time.perf_counter() - started
-            for result in results:
-                result.seconds = self.seconds_per_run
-            return results
+            else:
+                if folder is not None:
+                    with suppress(OSError):  # on a full disk the results may still get through
+                        self.save(folder)  # whatever becomes of them on their way to a record
+                self.measure(self.first.epochs)
+                self.seconds = time.perf_counter() - started
+            return [self.result(i, finished=not halted) for i in range(len(self.runs))]
         finally:
             if self.prefetcher is not None:  # nobody waits for an epoch that nobody needs
                 self.prefetcher.shutdown(wait=False, cancel_futures=True)
                 self.prefetcher, self.prefetched = None, {}
-
-    @property
-    def seconds_per_run(self) -> float:
-        """The seconds that count for each run."""
-        return self.seconds / len(self.runs)
 
     def batch(self, update: int) -> Batch:
         """The examples of one update: [B, ...], or [R, B, ...] for a stack."""
@@ -460,9 +450,8 @@ class TrainingStack:
             return {}
         own = [{k: v[i] for k, v in batch.items()} if self.stacked else batch for i in range(len(self.runs))]
         drawn = [run.noise(update, part) for run, part in zip(self.runs, own, strict=True)]
-        return {
-            "noise": {name: self.move(value) for name, value in stack_batches(drawn, self.stacked).items()}
-        }
+        noise = stack_batches(drawn, self.stacked)
+        return {"noise": {name: self.move(value) for name, value in noise.items()}}
 
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of all runs; their losses and scores, each [R]."""
@@ -500,22 +489,18 @@ class TrainingStack:
         for grad in grads:
             grad.mul_(factor.view(-1, *[1] * (grad.dim() - 1)))
 
-    def check(self, epoch: int) -> None:
-        """Measure on the way, if this is an epoch to do so."""
-        if epoch in self.first.checks:
-            for i in range(len(self.runs)):
-                if self.alive[i]:
-                    self.measure(i, epoch)
-
-    def measure(self, i: int, epoch: int) -> None:
-        """Evaluate run i as it is now."""
-        run = self.runs[i]
-        with torch.no_grad():
-            metrics = run.evaluate(self.model(i).to(self.device).eval())
-        if not isinstance(metrics, dict):
-            raise UsageError(f"evaluate of {run.name} has to return a dict of metrics, got {metrics!r}")
-        run.model.train()
-        self.checks[i].append({"epoch": epoch} | metrics)
+    def measure(self, epoch: int) -> None:
+        """Evaluate every network whose loss is still finite."""
+        for i, run in enumerate(self.runs):
+            if self.alive[i]:
+                with torch.no_grad():
+                    metrics = run.evaluate(self.model(i).to(self.device).eval())
+                if not isinstance(metrics, dict):
+                    raise UsageError(
+                        f"evaluate of {run.name} has to return a dict of metrics, got {metrics!r}"
+                    )
+                run.model.train()
+                self.checks[i].append({"epoch": epoch} | metrics)
 
     def model(self, i: int) -> nn.Module:
         """Run i's network with its present weights."""
@@ -527,30 +512,23 @@ class TrainingStack:
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]."""
-        if not self.stacked:
-            whole = batch | self.constants
-            if self.first.dedupe_batch is not None and self.device.type == "cpu":
-                whole = self.first.dedupe_batch(whole)
-            loss, score = self.loss(self.base, whole)
-            return loss[None], score[None]
-        method = _Method(self.base)
+        if self.stacked:
+            return torch.vmap(self._loss_of_state)(self.params | self.buffers, batch)
+        whole = batch | self.constants
+        if self.first.dedupe_batch is not None and self.device.type == "cpu":
+            whole = self.first.dedupe_batch(whole)
+        loss, score = self.loss(self.first.model, whole)
+        return loss[None], score[None]
 
-        def of_one(state: dict[str, Tensor], examples: Batch) -> tuple[Tensor, Tensor]:
-            return self.loss(_Stateless(method, state), examples | self.constants)
-
-        return torch.vmap(of_one)(self.params | self.buffers, batch)
+    def _loss_of_state(self, state: dict[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.loss(_Stateless(self.first.model, state), batch | self.constants)
 
     def loss(self, model: nn.Module | _Stateless, batch: Batch) -> tuple[Tensor, Tensor]:
         """Loss and score of one network; UsageError unless the loss returns two scalars."""
         both = self.first.loss(model, batch)
-        scalars = isinstance(both, tuple) and [isinstance(x, Tensor) and x.dim() == 0 for x in both] == [
-            True,
-            True,
-        ]
-        if not scalars:
-            raise UsageError(
-                f"loss of {self.first.name} has to return (loss, score), two tensors without axes"
-            )
+        if not isinstance(both, tuple) or [getattr(x, "shape", None) for x in both] != [(), ()]:
+            name = self.first.name
+            raise UsageError(f"loss of {name} has to return (loss, score), two tensors without axes")
         return both
 
     def log(self, losses: Tensor, scores: Tensor) -> None:
@@ -561,51 +539,46 @@ class TrainingStack:
                 self.alive[i] = math.isfinite(loss)
 
     def result(self, i: int, finished: bool) -> Run:
-        """What came of run i, tested if it has finished."""
-        run, model, metrics = self.runs[i], self.model(i), {}
-        if finished and self.alive[i]:
-            self.measure(i, run.epochs)
-            metrics = run.report(self.checks[i])
+        """What came of run i."""
+        run, alive = self.runs[i], self.alive[i]
         return Run(
             key=run.key,
             name=run.name,
             finished=finished,
-            diverged=not self.alive[i],
-            metrics=metrics,
+            diverged=not alive,
+            metrics=run.report(self.checks[i]) if finished and alive else {},
             curve=thin(self.curves[i]),
-            updates=self.update if self.alive[i] else self.curves[i][-1][0],
-            seconds=self.seconds_per_run,
-            model=model.to("cpu").eval(),
+            updates=self.update if alive else self.curves[i][-1][0],
+            seconds=self.seconds / len(self.runs),
+            model=self.model(i).to("cpu").eval(),
             checks=self.checks[i],
             device=self.device,
         )
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint for each run; what a GPU holds is copied once for all of them."""
-        params = {name: value.detach().cpu() for name, value in self.params.items()}
-        optimizer = {name: self.optimizer_state(value) for name, value in self.params.items()}
-        optimizer = {name: values for name, values in optimizer.items() if values}
+        tensors = {}  # each parameter, and what the optimizer remembers of it but its count of steps (`update`)
+        for name, value in self.params.items():
+            state = self.optimizer.state.get(value, {})
+            kept = {k: v for k, v in state.items() if k != "step" and v is not None}
+            tensors[name] = {k: v.detach().cpu() for k, v in {"params": value, **kept}.items()}
         for i, run in enumerate(self.runs):
+            # Of a stack a copy of the run's own part, since a file would hold the whole stack.
+            own = {
+                name: {k: v[i].clone() if self.stacked else v for k, v in values.items()}
+                for name, values in tensors.items()
+            }
             state = {
                 "plan": run.plan(),
-                "params": self.slice_run(i, params),
-                "optimizer": {name: self.slice_run(i, values) for name, values in optimizer.items()},
+                "params": {name: values.pop("params") for name, values in own.items()},
+                "optimizer": {name: values for name, values in own.items() if values},
                 "update": self.update,
-                "seconds": self.seconds_per_run,
+                "seconds": self.seconds / len(self.runs),
                 "alive": self.alive[i],
                 "curve": self.curves[i],
                 "checks": self.checks[i],
             }
             write_atomically(folder / f"{run.key}.pt", partial(torch.save, state))
-
-    def slice_run(self, i: int, values: Batch) -> Batch:
-        """What is run i's of these tensors; of a stack a copy, since a file would hold the whole stack."""
-        return {name: value[i].clone() for name, value in values.items()} if self.stacked else values
-
-    def optimizer_state(self, parameter: Tensor) -> Batch:
-        """What the optimizer remembers of a parameter, on the CPU; its count of steps is `update`."""
-        state = self.optimizer.state.get(parameter, {})
-        return {name: value.cpu() for name, value in state.items() if name != "step" and value is not None}
 
     def load(self, states: list[dict]) -> None:
         """Go on from the runs' checkpoints, all of the same update."""

@@ -180,7 +180,7 @@ def test_verify_tells_the_states_apart(folder, monkeypatch):
     assert row("mnist/t10k-images-idx3-ubyte.gz")[0] == "missing"
     status, detail = row(SPRITES)
     assert status == "differs"
-    monkeypatch.setitem(datasets.REGISTRY, SPRITES, "md5:" + detail.split()[-1])
+    monkeypatch.setitem(datasets.FILES, SPRITES, {"digest": "md5:" + detail.split()[-1]})
     assert row(SPRITES)[0] == "ok"
     start = row("mnist/train-images-idx3-ubyte.gz")[1].split()[-1]
     monkeypatch.setitem(datasets.EXCERPTS, start, "the first 2")
@@ -195,7 +195,10 @@ def server(tmp_path, monkeypatch):
     quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     web = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(source.parent)))
     threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setitem(datasets.URLS, "scan", f"http://127.0.0.1:{web.server_port}/{{folder}}/{{file}}")
+    for name in [name for name in datasets.FILES if name.startswith("scan/")]:
+        file = name.removeprefix("scan/")
+        local = {"url": f"http://127.0.0.1:{web.server_port}/simple_split/{file}"}
+        monkeypatch.setitem(datasets.FILES, name, datasets.FILES[name] | local)
     yield source
     web.shutdown()
     web.server_close()
@@ -208,7 +211,7 @@ def test_missing_files_are_downloaded_checked_and_kept(folder, server, monkeypat
         datasets.scan_lines("simple", "test")
     assert row(name)[0] == "missing"
     digest = "492549e4e6495270b9b0ccdb73c43ba9785dc4d8165cd7fc9f5e353afbc1c716"
-    monkeypatch.setattr(datasets, "REGISTRY", {name: digest})
+    monkeypatch.setattr(datasets, "FILES", {name: datasets.FILES[name] | {"digest": digest}})
     (path,) = datasets.fetch("scan")
     assert path.is_relative_to(folder.parent / "cache")
     assert not list((folder / "scan").iterdir())

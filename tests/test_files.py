@@ -277,7 +277,7 @@ def test_a_part_of_ones_own_is_refused_and_told_where_to_go(tmp_path: Path, monk
     with pytest.raises(UsageError, match=r"is not of mini_lib.*torch.save"):
         Mine(3, depth=part).save(tmp_path / "mine")
     monkeypatch.setattr(Mine, "__module__", "elsewhere")
-    with pytest.raises(UsageError, match=r"Mine is not of mini_lib; save its state_dict\(\)"):
+    with pytest.raises(UsageError, match=r"Mine is not of mini_lib"):
         Mine(3).save(tmp_path / "mine")
 
 

@@ -122,7 +122,7 @@ def test_a_run_is_trained_as_its_settings_say_or_as_its_parts_do():
     [
         ({"sise": 3}, "unknown setting 'sise'; did you mean 'size'"),
         ({"task": "sorts"}, "unknown task 'sorts'; did you mean 'sort'"),
-        ({"size": 0}, "size has to be above 0, got 0"),
+        ({"size": 0}, "size has to be a finite number above 0, got 0"),
         ({"options": {"hiden": 3}}, "unknown option of net 'hiden'; did you mean 'hidden'"),
     ],
 )
@@ -208,7 +208,7 @@ def test_a_shorter_run_needs_no_checks_of_its_own():
     shorter = functions.tutorial_settings("relational", epochs=5)
     assert shorter.checks == tuple(epoch for epoch in functions.CHECKS if epoch <= 5) != ()
     assert kanerva.paper_settings("sprites", 4, epochs=12_000).checks == (10_000,)
-    with pytest.raises(UsageError, match="checks are epochs from 1 to 5, got 9"):
+    with pytest.raises(UsageError, match="checks has to be a tuple of epochs from 1 to 5"):
         functions.tutorial_settings("relational", epochs=5, checks=(9,))
 
 

@@ -237,7 +237,7 @@ def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_pat
         (lambda state: state["plan"].pop("lr"), "is of a run with another lr; delete it"),
         (lambda state: state["optimizer"]["out.bias"].clear(), "is not of toy 1; delete it"),
         (lambda state: state.pop("plan"), "is not of toy 1; delete it"),
-        (lambda state: [1, 2], "is not one of a training; delete it"),
+        (lambda state: [1, 2], "is damaged; delete it"),
         (lambda state: b"not a checkpoint", "is damaged; delete it"),
     ],
 )
@@ -455,8 +455,9 @@ def test_a_run_says_where_it_was_trained(monkeypatch):
     (timed,) = train([replace(toy(1), cpu_only=True)], device="meta")
     assert here.device == timed.device == CPU
     assert here.metrics == timed.metrics
-    there = TrainingStack([toy(1)], torch.device("meta"), stacked=False)
-    monkeypatch.setattr(there.base, "to", lambda device: there.base)  # weights of "meta" cannot be fetched
+    run = toy(1)
+    there = TrainingStack([run], torch.device("meta"), stacked=False)
+    monkeypatch.setattr(run.model, "to", lambda device: run.model)  # weights of "meta" cannot be fetched
     assert there.result(0, finished=False).device == torch.device("meta")
 
 
@@ -635,8 +636,8 @@ def test_losses_are_read_back_only_where_they_are_logged(monkeypatch):
         ({"batch_size": -8}, "batch_size has to be"),
         ({"clip": -1.0}, "clip has to be a finite number above 0"),
         ({"lr": math.inf}, "lr has to be a finite number above 0"),
-        ({"checks": (7,)}, "checks are epochs from 1 to 6, got 7"),
-        ({"checks": ("a",)}, "checks are epochs from 1 to 6, got 'a'"),
+        ({"checks": (7,)}, "checks has to be a tuple of epochs from 1 to 6"),
+        ({"checks": ("a",)}, "checks has to be a tuple of epochs from 1 to 6"),
         ({"key": "../evil"}, "key names a file"),
         ({"key": ".."}, "key names a file"),
         ({"key": "k" * 300}, "key names a file"),

@@ -115,13 +115,13 @@ SETTINGS = [
     ({"model": "onde"}, "unknown model 'onde'; did you mean 'one_d'"),
     ({"observed": 1}, "observed has to be 2 or more"),
     ({"observed": 0}, "observed has to be a positive integer"),
-    ({"lr": 0.0}, "lr has to be above 0"),
+    ({"lr": 0.0}, "lr has to be a finite number above 0"),
     ({"lr": NAN}, "lr has to be a finite number"),
     ({"options": {"scael": 3}}, "unknown option of one_d 'scael'; did you mean 'scale'"),
     ({"options": {"window": True}}, "unknown option of one_d 'window'"),
     ({"options": {"gate": "post"}}, "unknown option of one_d 'gate'"),
-    ({"checks": (0,)}, "checks are epochs from 1 to 100"),
-    ({"checks": (101,)}, "checks are epochs from 1 to 100"),
+    ({"checks": (0,)}, "checks has to be a tuple of epochs from 1 to 100"),
+    ({"checks": (101,)}, "checks has to be a tuple of epochs from 1 to 100"),
     ({"prefixes": True, "options": {"mask": "none"}}, "prefixes need a causal mask"),
 ]
 ONE_D, RELATIONAL = network("one_d"), network("relational")

@@ -35,7 +35,8 @@ def empty(tmp_path, monkeypatch):
     (tmp_path / "data" / "mnist").mkdir(parents=True)
     monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setitem(datasets.URLS, "mnist", "http://127.0.0.1:9/{file}")
+    for name in [name for name in datasets.FILES if name.startswith("mnist/")]:
+        monkeypatch.setitem(datasets.FILES, name, {"url": "http://127.0.0.1:9/none"})
     digits._grey.cache_clear()
     yield tmp_path / "data" / "mnist"
     digits._grey.cache_clear()
