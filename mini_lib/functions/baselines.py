@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.errors import UsageError, check_positive, check_positive_int
 from mini_lib.functions.tasks import STEPS, check_curves, positions, sample_curves
 from mini_lib.seeding import torch_rng
 
@@ -61,8 +61,7 @@ def lags(y: Float[Tensor, "B N"], order: int) -> tuple[Float[Tensor, "B E L"], F
 
 def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L L"]:
     """(X^T X + lambda I)^-1."""
-    if not ridge > 0:
-        raise UsageError(f"ridge (lambda) has to be above 0, got {ridge!r}; use 1e-9 for nearly none")
+    check_positive(ridge=ridge)
     return torch.linalg.inv(before.mT @ before + ridge * torch.eye(before.shape[2], dtype=before.dtype))
 
 

@@ -21,7 +21,7 @@ from scipy.linalg import helmert
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
 from mini_lib.functions import tasks
 from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
 from mini_lib.functions.tasks import KINDS, NOISE, STEPS, Curves, covariance, positions
@@ -51,8 +51,7 @@ def posterior(observed: int, steps: int = STEPS, noise: float = NOISE, sees_offs
     check_positive_int(observed=observed, steps=steps)
     if observed == 1 and not sees_offset:
         raise UsageError("one observation has no differences; give at least 2")
-    if not noise > 0:
-        raise UsageError(f"noise has to be above 0, got {noise!r}; use 1e-3 for nearly none")
+    check_positive(noise=noise)
     contrasts, mean = _contrasts(observed, sees_offset)
     full = covariance(observed + steps)
     seen = full[:observed, :observed] + noise**2 * torch.eye(observed, dtype=torch.float64)

@@ -5,7 +5,6 @@ Observations are at x = 1, 2, 3, ...: position i of a tensor's last axis is x = 
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
 from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
@@ -27,13 +26,6 @@ JITTER = 1e-6  # added to the diagonal of a covariance before it is factored
 SHORTEST = 2  # observations
 LARGEST = 1e9  # absolute observation; the networks square what they see, and float32 ends at 3e38
 ROUNDING = 0.01  # error of rounding that a curve may have, relative to its extent or to 1
-
-
-def check_positive(**numbers: object) -> None:
-    """UsageError unless every keyword is a finite number above 0."""
-    for name, value in numbers.items():
-        if not isinstance(value, Real) or not 0 < value < math.inf:
-            raise UsageError(f"{name} has to be a finite number above 0, got {value!r}")
 
 
 class Curves(NamedTuple):
@@ -109,9 +101,7 @@ def sample_curves(
     """
     check_positive_int(count=count, points=points)
     if not isinstance(generator, torch.Generator):
-        raise UsageError(
-            f"generator has to be one such as torch.Generator().manual_seed(1), got {generator!r}"
-        )
+        raise UsageError(f"generator has to be a torch.Generator, got {generator!r}")
     check_positive(time_scale=time_scale, **({"noise": noise} if noise != 0 else {}))
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
@@ -151,21 +141,17 @@ def check_curves(y: object) -> None:
         raise UsageError(f"curves are a tensor [B, N] with B from 1 and N from {SHORTEST}, got {shape}")
     if y.is_complex():
         raise UsageError("observations have to be real numbers, got complex ones; give y.real, or y.abs()")
-    if (wrong := ~y.isfinite()).any():
+    if (wrong := ~y.isfinite() | (y.abs() > LARGEST)).any():
         row, place = wrong.nonzero()[0].tolist()
+        value = y[row, place].item()
         raise UsageError(
-            f"the value at x = {place + 1} is {y[row, place]}; every value has to be a finite number"
-        )
-    largest = y.abs().max().item()
-    if largest > LARGEST:
-        raise UsageError(
-            f"the largest observation is {largest:.3g}, and {LARGEST:g} is the most; rescale y first"
+            f"the value at x = {place + 1} is {value:.3g}; it has to be finite, {LARGEST:g} at most"
         )
     if y.is_floating_point():
         rounding = torch.finfo(y.dtype).eps * y.abs().amax(dim=1)
         if (rounding > ROUNDING * (y.amax(dim=1) - y.amin(dim=1)).clamp(min=1)).any():
             raise UsageError(
-                f"{y.dtype} rounds values of {largest:.3g} by {rounding.max():.2g}, which hides how the curve "
+                f"{y.dtype} rounds values of {y.abs().max():.3g} by {rounding.max():.2g}, which hides how the curve "
                 "changes; give it as torch.float64, or subtract its first value and add it to the predictions"
             )
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.functions.tasks import SHORTEST, check_positive
+from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
+from mini_lib.functions.tasks import SHORTEST
 from mini_lib.functions.window import GATES, LENGTH, MASKS, Gate, Tokens, Window, make_gate
 from mini_lib.layers import attention
 from mini_lib.module import Module, check_floats

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.functions.tasks import check_positive
+from mini_lib.errors import check_positive
 
 MASKS = ("causal", "strict", "none")
 GATES = ("renormalized", "post")
@@ -69,10 +69,8 @@ def make_gate(
     factor = (~blind).float()  # [S, 1]
     if window is None:
         return Gate(bias, factor)
-    distances = (
-        (rows.places[:, None] - keys.places[None]).abs().unbind(dim=-1)
-    )  # |x - x'| on every axis [S, T]
-    log_factor = sum(window.log_factor(distance) for distance in distances)
+    distances = (rows.places[:, None] - keys.places[None]).abs()  # |x - x'| on every axis [S, T, A]
+    log_factor = sum(window.log_factor(distance) for distance in distances.unbind(dim=-1))
     if gate == "post":
         return Gate(bias, factor * log_factor.exp())
     return Gate(bias + log_factor, factor)  # F e^s / sum F e^s is the softmax of s + log F
