@@ -55,60 +55,42 @@ def check_epochs(checks: object, epochs: int) -> tuple[int, ...]:
 
 @dataclass(kw_only=True)
 class TrainingRun:
-    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed."""
 
-    Attributes:
-        key: unique; names the run's settings, its seed and its checkpoint. Letters, digits and ``_ . , + = -``.
-        name: names the run in messages.
-        model: the network, freshly initialized.
-        epoch: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed
-            run sees the same data. It may be called from another thread while the network is trained, and so has to
-            draw from a generator of its own, not from PyTorch's common one.
-        examples: N.
-        batch_size: B; the last batch of an epoch may be smaller.
-        epochs: passes over the data.
-        lr: learning rate of the optimizer.
-        loss: (model, batch) -> (loss, score), both scalars. `model` is the network, or stands for one of a stack:
-            call it, or any of its methods. The score, such as the batch's accuracy in percent, goes into the curve.
-            The loss must neither draw random numbers nor depend on data for its shapes. On a GPU one update is
-            recorded and replayed: what changes from update to update has to come with the batch.
-        evaluate: measures the trained model; returns metrics by name.
-        constants: tensors that every batch gets besides its examples (such as the pool of images).
-        noise: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the
-            like, from a stream that the update's number names, best on the device of the batch's tensors
-            (`torch_rng(..., device=)`); the batch gets them as "noise".
-        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU,
-            since a GPU would wait for every such shape.
-        optimizer: makes the optimizer from parameters and `lr`; it has to work element by element.
-        schedule: the learning rate of an update, as a factor of `lr`.
-        clip: the greatest norm of all gradients together, or None.
-        checks: epochs after which `evaluate` measures on the way; it always does at the end.
-        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
-        cpu_only: runs on the CPU, and alone, whatever device is asked for, such as what times the CPU.
-        stack: names what the run shares with others. Runs with an equal `stack`, sizes and schedule differ in
-            parameters, data and random numbers alone, and may be trained as one program. A run without one is
-            always trained alone.
-    """
-
-    key: str
-    name: str
-    model: nn.Module
+    key: str  #: unique; names settings, seed and checkpoint. Letters, digits and ``_ . , + = -``.
+    name: str  #: names the run in messages.
+    model: nn.Module  #: the network, freshly initialized.
+    #: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed run sees the
+    #: same data. It may be called from another thread, and so draws from a generator of its own.
     epoch: Callable[[int], Batch]
-    examples: int
-    batch_size: int
-    epochs: int
-    lr: float
+    examples: int  #: N.
+    batch_size: int  #: B; the last batch of an epoch may be smaller.
+    epochs: int  #: passes over the data.
+    lr: float  #: learning rate of the optimizer.
+    #: (model, batch) -> (loss, score), both scalars; the score, such as the batch's accuracy in percent, goes into
+    #: the curve. `model` is the network, or stands for one of a stack: call it, or any of its methods. A loss must
+    #: neither draw random numbers nor depend on data for its shapes, since a GPU records one update and replays it:
+    #: what changes from update to update has to come with the batch.
     loss: Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
-    evaluate: Callable[[nn.Module], dict[str, float]]
-    constants: Batch = field(default_factory=dict)
+    evaluate: Callable[[nn.Module], dict[str, float]]  #: measures the trained model; returns metrics by name.
+    constants: Batch = field(
+        default_factory=dict
+    )  #: tensors that every batch gets, such as the pool of images.
+    #: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like, from a
+    #: stream that the update's number names, best on the device of the batch; the batch gets them as "noise".
     noise: Callable[[int, Batch], Batch] | None = None
+    #: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU.
     dedupe_batch: Callable[[Batch], Batch] | None = None
+    #: makes the optimizer from parameters and `lr`; it has to work element by element.
     optimizer: Callable[..., torch.optim.Optimizer] = adam
-    schedule: Callable[[int], float] | None = None
-    clip: float | None = None
-    checks: tuple[int, ...] = ()
+    schedule: Callable[[int], float] | None = None  #: the learning rate of an update, as a factor of `lr`.
+    clip: float | None = None  #: the greatest norm of all gradients together.
+    checks: tuple[int, ...] = ()  #: epochs after which `evaluate` measures, besides the last.
+    #: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
     report: Callable[[list[dict]], dict[str, float]] = last_check
-    cpu_only: bool = False
+    cpu_only: bool = False  #: is trained on the CPU, and alone, whatever device is asked for.
+    #: names what the run shares with others: runs with an equal `stack`, sizes and schedule differ in parameters,
+    #: data and random numbers alone, and may be trained as one program. Without one a run is always trained alone.
     stack: Hashable | None = None
 
     def __post_init__(self) -> None:
