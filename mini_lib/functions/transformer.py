@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
 from mini_lib.functions.tasks import SHORTEST
-from mini_lib.functions.window import GATES, LENGTH, MASKS, Gate, Tokens, Window, make_gate
+from mini_lib.functions.window import GATES, LENGTH, MASKS, Tokens, Window, make_gate
 from mini_lib.layers import attention
 from mini_lib.module import Module, check_floats
 
@@ -31,21 +31,20 @@ class Block(nn.Module):
         self.out_proj = nn.Linear(dim, dim)
         self.up, self.down = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
 
-    def forward(
-        self, x: Float[Tensor, "B S D"], gate: Gate
-    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B H S T"]]:
-        """Return the tokens after this block and the attention weights; the first T of S tokens are the keys."""
+    def project(self, x: Float[Tensor, "B S D"], keys: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries q of all S tokens, keys k and values v of the first T: [B, H, S, E], twice [B, H, T, E]."""
         parts = self.qkv(self.norm_attention(x)).chunk(3, dim=-1)
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)  # [B, H, S, E]
-        k, v = (part[:, :, : gate.bias.shape[-1]] for part in (k, v))  # [B, H, T, E]
-        # weights = softmax(q k^T / sqrt(E) + bias) * factor; read = weights v
-        read, weights = attention(q, k, v, gate.bias, gate.factor)  # [B, H, S, E], [B, H, S, T]
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        return q, k[:, :, :keys], v[:, :, :keys]
+
+    def update(self, x: Float[Tensor, "B S D"], read: Float[Tensor, "B H S E"]) -> Float[Tensor, "B S D"]:
+        """The tokens after this block, given what attention read for them."""
         x = x + self.out_proj(read.transpose(1, 2).flatten(2))
-        return x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh")), weights
+        return x + self.down(F.gelu(self.up(self.norm_perceptron(x)), approximate="tanh"))
 
 
 class Transformer(nn.Module):
-    """A decoder-only transformer with the layers of GPT-2 (Radford et al. 2019), without a code of positions.
+    """The layers of GPT-2 (Radford et al. 2019), without a code of positions; `FunctionTransformer` runs them.
 
     Weights start as in GPT-2: normal with standard deviation 0.02, those that write into the residual stream smaller
     by sqrt(2 layers), biases zero.
@@ -63,16 +62,6 @@ class Transformer(nn.Module):
                 residual = layer in (block.out_proj, block.down)
                 nn.init.normal_(layer.weight, std=SD / math.sqrt(2 * layers) if residual else SD)
                 nn.init.zeros_(layer.bias)
-
-    def forward(
-        self, x: Float[Tensor, "B S D"], gate: Gate, traced: list[Tensor] | None = None
-    ) -> Float[Tensor, "B S D"]:
-        """Transform the tokens; each layer's attention weights [B, H, S, T] are appended to `traced`."""
-        for block in self.blocks:
-            x, weights = block(x, gate)
-            if traced is not None:
-                traced.append(weights)
-        return self.final_norm(x)
 
 
 def summarize(estimates: Float[Tensor, "B E"]) -> tuple[Float[Tensor, "B"], Float[Tensor, "B"]]:
@@ -138,15 +127,43 @@ class FunctionTransformer(Module):
         self.read_out = nn.Linear(dim, 1)
         self.window = Window(length, window_rate) if window else None
 
-    def forward(self, y: Float[Tensor, "B N"], prefixes: bool = False) -> Float[Tensor, "B Q"]:
+    def forward(
+        self, y: Float[Tensor, "B N"], prefixes: bool = False, attention_weights: list[Tensor] | None = None
+    ) -> Float[Tensor, "B Q"]:
         """Return the answers to the queries about y_{N+1}, given N observations at x = 1..N.
 
         With `prefixes` every place from the third is asked about in one causal pass: the answers about y_3, then
-        those about y_4, and so on to y_{N+1}; each depends only on what comes before.
+        those about y_4, and so on to y_{N+1}; each depends only on what comes before. Each layer's attention weights
+        [B, H, T + Q, keys] are appended to `attention_weights`.
         """
         if prefixes and self.mask == "none":
             raise UsageError("with mask='none' every token sees every other; prefixes need a causal mask")
-        return self._answer(y, prefixes)[0]
+        check_floats(y, self, "a batch of curves")
+        if y.dim() != 2 or y.shape[1] < SHORTEST:
+            raise UsageError(f"a batch of curves is [B, N] with N from {SHORTEST}, got {list(y.shape)}")
+        inputs, tokens = self.tokens(y.shape[1], prefixes, y.device)  # T inputs; they and Q queries
+        keys = inputs if self.mask == "strict" else tokens  # strictly, no token attends to a query
+        gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
+        bias, factor = gate.bias.to(y.dtype), gate.factor.to(y.dtype)
+        places = (self.scale * tokens.places).to(y.dtype).expand(len(y), -1, -1)  # [B, T + Q, A]
+        values = F.pad(self.values(y, inputs), (0, len(tokens.query) - len(inputs.query)))  # [B, T + Q]
+        x = self.read_in(torch.cat([places, values[..., None]], dim=-1))  # [B, T + Q, D]
+        for block in self.transformer.blocks:
+            q, k, v = block.project(x, keys=len(keys.query))
+            read, weights = attention(
+                q, k, v, bias, factor
+            )  # weights: factor softmax(q k^T / sqrt(E) + bias)
+            x = block.update(x, read)
+            if attention_weights is not None:
+                attention_weights.append(weights)
+        x = self.transformer.final_norm(x)
+        return self.read_out(x[:, len(inputs.query) :]).squeeze(-1)
+
+    def tokens(self, observed: int, prefixes: bool = False, device: Device = None) -> tuple[Tokens, Tokens]:
+        """The tokens of N observations; these and the queries about y_{N+1}, or about y_3..y_{N+1}."""
+        asked = range(SHORTEST + 1 if prefixes else observed + 1, observed + 2)
+        inputs = self.input_tokens(observed, device)
+        return inputs, inputs.cat(*(self.query_tokens(place, device) for place in asked))
 
     def predict(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B"]:
         """Predict y_{N+1}: the median of the estimates."""
@@ -154,31 +171,12 @@ class FunctionTransformer(Module):
 
     def trace(self, y: Float[Tensor, "B N"]) -> FunctionTrace:
         """Predict y_{N+1} and return everything that leads to it."""
-        traced: list[Tensor] = []
-        answers, tokens = self._answer(y, traced=traced)
-        estimates = self.estimates(y, answers)
-        unseen = len(tokens.query) - traced[0].shape[-1]  # with a strict mask queries are no keys
-        weights = F.pad(torch.stack(traced), (0, unseen))
-        return FunctionTrace(answers, estimates, *summarize(estimates), weights, tokens)
-
-    def _answer(
-        self, y: Float[Tensor, "B N"], prefixes: bool = False, traced: list[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "B Q"], Tokens]:
-        """Return the answers, as `forward` says, and the tokens."""
-        check_floats(y, self, "a batch of curves")
-        if y.dim() != 2 or y.shape[1] < SHORTEST:
-            raise UsageError(f"a batch of curves is [B, N] with N from {SHORTEST}, got {list(y.shape)}")
-        following = y.shape[1] + 1
-        asked = range(SHORTEST + 1 if prefixes else following, following + 1)
-        inputs = self.input_tokens(y.shape[1], y.device)
-        tokens = inputs.cat(*(self.query_tokens(place, y.device) for place in asked))  # T inputs, Q queries
-        keys = inputs if self.mask == "strict" else tokens  # strictly, no token attends to a query
-        gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
-        places = (self.scale * tokens.places).to(y.dtype).expand(len(y), -1, -1)  # [B, T + Q, A]
-        values = F.pad(self.values(y, inputs), (0, len(tokens.query) - len(inputs.query)))  # [B, T + Q]
-        x = self.read_in(torch.cat([places, values[..., None]], dim=-1))  # [B, T + Q, D]
-        x = self.transformer(x, Gate(*(part.to(y.dtype) for part in gate)), traced)
-        return self.read_out(x[:, len(inputs.query) :]).squeeze(-1), tokens
+        weights: list[Tensor] = []
+        answers = self(y, attention_weights=weights)
+        estimates, tokens = self.estimates(y, answers), self.tokens(y.shape[1], device=y.device)[1]
+        unseen = len(tokens.query) - weights[0].shape[-1]  # with a strict mask queries are no keys
+        seen = F.pad(torch.stack(weights), (0, unseen))
+        return FunctionTrace(answers, estimates, *summarize(estimates), seen, tokens)
 
 
 class OneDTransformer(FunctionTransformer):

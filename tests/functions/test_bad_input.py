@@ -31,7 +31,7 @@ THREE = torch.ones(1, 3)
 
 def ask(model, y):
     """Call a network as a reader does, without the types that tests check."""
-    return inspect.unwrap(type(model)._answer)(model, y)
+    return inspect.unwrap(type(model).forward)(model, y)
 
 
 def window(**options):
