@@ -42,6 +42,7 @@ class FrozenDict(dict):
         return FrozenDict, (dict(self),)
 
 
+SCHEDULE = {"lr", "epochs", "updates", "checks"}  # fields that say how long and how fast
 # What a field of each type takes, in the words of messages.
 KINDS = {
     **{dict: "a dict with string keys", tuple[int, ...] | list[int]: "a tuple or list of integers"},
@@ -124,22 +125,17 @@ def run_key(settings: dict, seed: int) -> str:
 class RunSettings:
     """What a run is, but for its seed.
 
-    Each paper derives its own dataclass, sets `PAPER` and `HIDDEN_IN_DESCRIPTION`, and writes `headline` and
-    `network`. Its `__post_init__` begins with that of this class.
+    Each paper derives its own dataclass, sets `PAPER` and writes `network`. Its `__post_init__` begins with that of
+    this class.
     """
 
     PAPER: ClassVar[str]
-    HIDDEN_IN_DESCRIPTION: ClassVar[frozenset[str]]  # fields that `describe` leaves out
 
     def __post_init__(self) -> None:
         """Keep every field in its type; UsageError for a value of another type. Numbers have to be finite."""
         self.keep(
             **{field.name: typed(field.name, field.type, getattr(self, field.name)) for field in fields(self)}
         )
-
-    def headline(self) -> str:
-        """What matters most, in a few words."""
-        raise NotImplementedError
 
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
@@ -189,10 +185,9 @@ class RunSettings:
         return settings_hash(self.to_dict())
 
     def describe(self) -> str:
-        """The settings in a line, without what is the paper's default."""
-        values = self.to_dict()
-        names = sorted(values.keys() - {"paper"} - self.HIDDEN_IN_DESCRIPTION)
-        return ", ".join([self.headline()] + [f"{name} {values[name]}" for name in names])
+        """The settings in a line, without the schedule and what is the default."""
+        shown = {name: value for name, value in self.to_dict().items() if name not in SCHEDULE | {"paper"}}
+        return ", ".join(each if isinstance(each, str) else f"{name}={each}" for name, each in shown.items())
 
     def training_run(self, seed: int, model: nn.Module, **parts: Any) -> TrainingRun:
         """A run of these settings, to be trained; `parts` are what `TrainingRun` takes besides, or takes instead."""

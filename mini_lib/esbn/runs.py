@@ -44,7 +44,6 @@ class Settings(RunSettings):
     """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "m", "model", "tcn", "lr", "epochs"})
 
     task: str  #: a key of `tasks.TASKS`.
     m: int  #: images withheld from training.
@@ -71,10 +70,6 @@ class Settings(RunSettings):
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
         self.fill_options(MODELS[self.model], GIVEN)
-
-    def headline(self) -> str:
-        """Network, task and withheld images."""
-        return f"{self.model}{'' if self.tcn else ' without TCN'}, {self.task}, m={self.m}"
 
     def network(self) -> Network:
         """A fresh network, from torch's global generator."""

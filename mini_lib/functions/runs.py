@@ -36,7 +36,6 @@ class Settings(RunSettings):
     """
 
     PAPER: ClassVar[str] = PAPER
-    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"model", "checks", "epochs", "lr"})
 
     model: str  #: a key of `transformer.MODELS`.
     observed: int = 20  #: N, the number of points in training and before a test; the next one is the target.
@@ -61,10 +60,6 @@ class Settings(RunSettings):
         if self.observed < SHORTEST:
             raise UsageError(f"observed has to be {SHORTEST} or more, got {self.observed}")
         self.check_checks()
-
-    def headline(self) -> str:
-        """The network."""
-        return self.model
 
     def network(self) -> FunctionTransformer:
         """A fresh network, from torch's global generator."""

@@ -52,7 +52,6 @@ class Settings(RunSettings):
     """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "m", "lr", "updates"})
 
     task: str  #: of `TASKS`.
     model: str  #: a key of `networks.MODELS`; of commands also one of `networks.STREAMS`.
@@ -83,10 +82,6 @@ class Settings(RunSettings):
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))
-
-    def headline(self) -> str:
-        """The mechanism and the task."""
-        return f"{self.model}, {self.task}{f', m={self.m}' if self.m else ''}"
 
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""

@@ -32,7 +32,6 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"task", "model", "machines", "checks", "epochs", "lr"})
 
     task: str  #: of `tasks.TASKS`.
     machines: int  #: of a memory, K.
@@ -109,10 +108,6 @@ class Settings(RunSettings):
         columns = columns_of(self.total, self.machines)
         sample = "full" if self.experiment == "full" else "mean"
         return MODELS[self.model](*networks, self.dim, self.machines, columns, sample=sample, **self.options)
-
-    def headline(self) -> str:
-        """Network and task."""
-        return f"{self.model} of {self.machines} on {self.task}"
 
 
 # What each memory of the paper is trained on; `Settings` has the rest by default.

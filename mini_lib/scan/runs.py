@@ -36,7 +36,6 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
-    HIDDEN_IN_DESCRIPTION: ClassVar = frozenset({"split", "model", "lr", "epochs", "batch_size", "checks"})
 
     split: str  #: of `tasks.get_split`.
     model: str  #: a key of `MODELS`.
@@ -66,10 +65,6 @@ class Settings(RunSettings):
         self.check_positive_int("epochs", "batch_size")
         self.fill_options(MODELS[self.model], given=("words", "actions"))  # the split says how many
         self.check_checks()
-
-    def headline(self) -> str:
-        """Network and split."""
-        return f"{self.model}, {self.split}"
 
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
