@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,18 +24,17 @@ class Module(nn.Module):
     _arguments: dict[str, Any]
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Keep the arguments by name before the constructor sees them."""
-        self = super().__new__(cls)
-        if args or kwargs:  # copies and pickles are made without, and get theirs with the rest
-            bound = inspect.signature(cls).bind(*args, **kwargs).arguments
-            kinds = inspect.signature(cls).parameters
-            extra = [name for name, parameter in kinds.items() if parameter.kind is parameter.VAR_KEYWORD]
-            for name in extra:
+        """Keep the arguments by name before the constructor sees them; UsageError for a flag that is no bool."""
+        self, signature = super().__new__(cls), inspect.signature(cls)
+        # Copies and pickles are made without arguments, and get theirs with the rest.
+        bound = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
+        for name, parameter in signature.parameters.items():
+            value = bound.get(name, False)
+            if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
+                raise UsageError(f"{name} has to be True or False, got {value!r}")
+            if parameter.kind is parameter.VAR_KEYWORD:
                 bound |= bound.pop(name, {})
-            self.__dict__["_arguments"] = bound
-        else:
-            self.__dict__["_arguments"] = {}
-        self.__dict__["about"] = {}
+        self.__dict__ |= {"_arguments": bound, "about": {}}
         return self
 
     def save(self, path: Path | str, **about: object) -> None:

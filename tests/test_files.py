@@ -13,6 +13,7 @@ from other_device import OTHER, OtherDevice
 from safetensors.torch import save_file
 from torch import nn
 
+from mini_lib import ESBN, RelationalTransformer, SyntacticAttention
 from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.files import TRAINED, load, load_weights, save_weights, trained, write_atomically
 from mini_lib.kanerva.runs import Settings
@@ -269,6 +270,12 @@ def test_ones_own_network_is_saved_and_loaded_with_its_parts(tmp_path: Path, mon
     assert isinstance(again.parts[1], nn.Identity)
     for name, value in mine.state_dict().items():
         assert again.state_dict()[name].equal(value)  # in full precision
+
+
+def test_a_flag_is_true_or_false():
+    for make, flag in ((ESBN, "confidence"), (RelationalTransformer, "window"), (SyntacticAttention, "one_hot")):
+        with pytest.raises(UsageError, match=f"{flag} has to be True or False, got 'no'"):
+            make(**{flag: "no"})
 
 
 @pytest.mark.parametrize("part", [nn.Linear(1, 1), torch.relu])

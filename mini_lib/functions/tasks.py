@@ -100,8 +100,8 @@ def sample_curves(
     (torch.Size([3, 30]), torch.Size([3, 30]), tensor([2, 2, 2]))
     """
     check_positive_int(count=count, points=points)
-    if not isinstance(generator, torch.Generator):
-        raise UsageError(f"generator has to be a torch.Generator, got {generator!r}")
+    if not isinstance(generator, torch.Generator) or generator.device.type != "cpu":
+        raise UsageError(f"generator has to be a torch.Generator on the CPU, got {generator!r}")
     check_positive(time_scale=time_scale, **({"noise": noise} if noise != 0 else {}))
     if kind is not None:
         check_names("class of curves", [kind], KINDS)
