@@ -8,7 +8,7 @@ import errno
 import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,9 @@ def read_checkpoint(path: Path) -> dict:
 # ------------------------------------------------------------------------------------------------ networks
 
 
-def save_weights(model: nn.Module, path: Path | str, *, half: bool = True, **about: Any) -> None:
+def save_weights(
+    model: nn.Module, path: Path | str, about: Mapping[str, Any] | None = None, *, half: bool = True
+) -> None:
     """Save a model's state, with `about` (settings, seed, metrics, command) in the file's header as JSON.
 
     With `half` its floats are saved in half precision; integers stay as they are. The model may be on any device,
@@ -112,7 +114,7 @@ def save_weights(model: nn.Module, path: Path | str, *, half: bool = True, **abo
             where = " in half precision" * half
             raise CorruptFileError(f"{name} of the network is not finite{where}; it was not saved")
     try:
-        header = {name: json.dumps(value) for name, value in about.items()}
+        header = {name: json.dumps(value) for name, value in (about or {}).items()}
     except TypeError as error:
         raise UsageError(f"what is kept with weights has to be JSON: {error}") from error
     content = save(state, metadata=header)
@@ -148,10 +150,12 @@ def load(path: Path | str) -> nn.Module:
     >>> again.key.weight.equal(network.key.weight), again.about
     (True, {'trained_on': 'my problems'})
     """
-    about, _ = _read(path, tensors=False)
+    about, state = _read(path)
     try:
         if "network" in about:
             network = _build(about["network"])
+            for dtype in {value.dtype for value in state.values() if value.is_floating_point()}:
+                network.to(dtype)
         else:
             settings = about["settings"]
             check_names("paper", [settings["paper"]], {file.split("/")[0] for file in TRAINED.values()})
@@ -162,7 +166,10 @@ def load(path: Path | str) -> nn.Module:
             f"{path} does not say of which network it is ({error}); fetch or make the file again"
         ) from error
     network.about = load_weights(network, path)
-    network.about.pop("network", None)
+    if network.about.pop("network", None) is None:
+        from mini_lib.settings import complete  # which imports this module
+
+        network.about["settings"] = complete(settings)
     return network.eval()
 
 
@@ -213,8 +220,8 @@ def _build(part: Any) -> Any:
     return kind(**{name: _build(value) for name, value in part["arguments"].items()})
 
 
-def _read(path: Path | str, tensors: bool = True) -> tuple[dict, dict[str, Tensor]]:
-    """A file's header and its tensors (an empty dict, if not asked for)."""
+def _read(path: Path | str) -> tuple[dict, dict[str, Tensor]]:
+    """A file's header and its tensors."""
     if not isinstance(path, Path | str):
         raise UsageError(f"weights are read from a path, got {path!r}")
     if not Path(path).is_file():
@@ -225,7 +232,7 @@ def _read(path: Path | str, tensors: bool = True) -> tuple[dict, dict[str, Tenso
         with safe_open(path, framework="pt") as file:
             about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
             about.pop("sha256", None)  # which older files have
-            state = {name: file.get_tensor(name) for name in file.keys() if tensors}
+            state = {name: file.get_tensor(name) for name in file.keys()}
         for name, value in state.items():
             if not value.isfinite().all():
                 raise ValueError(f"{name} is not finite")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import torch
 from jaxtyping import Float
@@ -190,6 +191,6 @@ def dropout_masks(
 
 def check_dropout(dropout: object) -> float:
     """The rate itself; UsageError unless it is at least 0 and below 1."""
-    if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
         raise UsageError(f"a dropout rate is at least 0 and below 1, got {dropout!r}")
     return dropout

@@ -27,7 +27,10 @@ class Module(nn.Module):
         """Keep the arguments by name before the constructor sees them; UsageError for a flag that is no bool."""
         self, signature = super().__new__(cls), inspect.signature(cls)
         # Copies and pickles are made without arguments, and get theirs with the rest.
-        bound = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
+        try:
+            bound = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
+        except TypeError:  # the constructor says it better
+            bound = {}
         for name, parameter in signature.parameters.items():
             value = bound.get(name, False)
             if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
@@ -37,14 +40,14 @@ class Module(nn.Module):
         self.__dict__ |= {"_arguments": bound, "about": {}}
         return self
 
-    def save(self, path: Path | str, **about: object) -> None:
+    def save(self, path: Path | str, /, **about: object) -> None:
         """Save the network to a file from which `mini_lib.load` makes it again; `about` is kept with it.
 
         UsageError if a part of it, such as an encoder of your own, is no network of mini_lib.
         """
         from mini_lib.files import describe_network, save_weights
 
-        save_weights(self, path, half=False, network=describe_network(self), **about)
+        save_weights(self, path, about | {"network": describe_network(self)}, half=False)
 
 
 def noise_or_draw(network: nn.Module, noise: Noise | None, device: torch.device, *sizes: int) -> Noise:
@@ -65,7 +68,7 @@ def check_floats(x: object, network: nn.Module, what: str) -> None:
         kind = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
         raise UsageError(f"{what} has to be a tensor of floats, got {kind}; use torch.as_tensor(...).float()")
     own = next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype)
-    if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
+    if x.dtype != own and (x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type)):
         name = str(own).removeprefix("torch.")
         raise UsageError(f"{what} is {x.dtype}, the network computes in {name}; use .to(torch.{name})")
 

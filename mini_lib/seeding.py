@@ -22,7 +22,7 @@ def stream_seed(seed: Integer, *purpose: str | Integer) -> int:
     """
     if not isinstance(seed, Integer) or isinstance(seed, bool) or seed < 0:
         raise UsageError(f"a seed is an integer from 0, got {seed!r}")
-    name = tuple(int(part) if isinstance(part, np.integer) else part for part in (seed, *purpose))
+    name = tuple(part.item() if isinstance(part, np.generic) else part for part in (seed, *purpose))
     digest = hashlib.sha256(repr(name).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

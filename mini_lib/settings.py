@@ -6,6 +6,7 @@ better default, or a new option, and no stored run changes its name. A field or 
 that file, too, with the value that means what runs did before.
 """
 
+import copy
 import hashlib
 import inspect
 import json
@@ -16,11 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
-import numpy as np
 from torch import nn
 
 from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int, is_int
-from mini_lib.training import TrainingRun, check_epochs
+from mini_lib.training import TrainingRun, check_epochs, plain
 
 # Of each class of settings: its paper, its fields without a default, the defaults of the others, and those of the
 # options of each of its networks.
@@ -56,19 +56,14 @@ def is_finite(value: object) -> bool:
     return (is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max
 
 
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's; all else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def typed(name: str, kind: object, value: Any) -> Any:
     """The value of a field in the type of its annotation; UsageError if it has another type.
 
     An integer in a field of floats becomes a float, since JSON tells 2 from 2.0; NumPy's numbers become Python's.
     """
-    value = _plain(value)
+    value = plain(value)
     if kind is dict and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return FrozenDict({key: _plain(each) for key, each in value.items()})
+        return FrozenDict({key: plain(each) for key, each in value.items()})
     if kind == tuple[int, ...] | list[int] and isinstance(value, tuple | list) and all(map(is_int, value)):
         return tuple(map(int, value))
     if (kind in (float, float | None) and is_finite(value)) or (kind is int and is_int(value)):
@@ -105,7 +100,7 @@ def reduce(settings: dict) -> dict:
 def complete(settings: dict) -> dict:
     """Settings of a record with every field and option; what it lacks was the default of its day."""
     frozen = frozen_defaults(settings.get("paper"), frozenset(settings))
-    whole = frozen["defaults"] | settings
+    whole = copy.deepcopy(frozen["defaults"]) | settings
     named = whole.get("options", {})
     options = _frozen_options(frozen, whole) | named if isinstance(named, dict) else named
     return whole | ({"options": options} if options != {} else {})
@@ -174,7 +169,7 @@ class RunSettings:
         values = {"paper": self.PAPER} | {field.name: getattr(self, field.name) for field in fields(self)}
         return reduce(
             {
-                name: {tuple: list, FrozenDict: dict}.get(type(value), _plain)(value)
+                name: {tuple: list, FrozenDict: dict}.get(type(value), plain)(value)
                 for name, value in values.items()
             }
         )
@@ -209,10 +204,10 @@ class RunSettings:
         constructor itself checks the values.
         """
         self.check_options(make, given)
-        kinds = {name: p for name, p in inspect.signature(make).parameters.items() if name not in given}
-        defaults = {name: p.default for name, p in kinds.items() if p.default is not p.empty}
-        floats = {name for name, value in defaults.items() if type(value) is float}
-        options = {k: typed(k, float, v) if k in floats else v for k, v in self.options.items()}
+        known = {name: p for name, p in inspect.signature(make).parameters.items() if name not in given}
+        defaults = {name: p.default for name, p in known.items() if p.default is not p.empty}
+        kinds = {name: type(value) for name, value in defaults.items() if type(value) in (bool, int, float)}
+        options = {k: typed(k, kinds[k], v) if k in kinds else v for k, v in self.options.items()}
         self.keep(options=FrozenDict(defaults | options))
 
     def check_options(self, make: Callable, given: Collection[str] = ()) -> None:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
@@ -31,6 +32,11 @@ from mini_lib.progress import counted, thin
 CPU = torch.device("cpu")
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
+CHECKPOINT = {"plan", "tensors", "optimizer", "update", "seconds", "alive", "curve", "checks"}
+OF_ALL = (
+    "step",
+    "mu_product",
+)  # what an optimizer keeps of a parameter that is one number, the same in a stack
 Batch = dict[str, Any]  # tensors by name; "noise", if there is any, is such a dict itself
 
 
@@ -39,6 +45,11 @@ def adam(parameters, lr: float) -> torch.optim.Optimizer:
     parameters = list(parameters)
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
     return torch.optim.Adam(parameters, lr=lr, fused=fused)
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy as Python's; all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def last_check(checks: list[dict]) -> dict[str, float]:
@@ -50,7 +61,7 @@ def check_epochs(checks: object, epochs: int) -> tuple[int, ...]:
     """Epochs after which a run is measured, in order, each once; UsageError unless all are epochs of the run."""
     if not isinstance(checks, tuple | list) or not all(is_int(e) and 1 <= e <= epochs for e in checks):
         raise UsageError(f"checks has to be a tuple of epochs from 1 to {epochs}, got {checks!r}")
-    return tuple(sorted(set(checks)))
+    return tuple(sorted(set(map(int, checks))))
 
 
 @dataclass(kw_only=True)
@@ -68,9 +79,8 @@ class TrainingRun:
     epochs: int  #: passes over the data.
     lr: float  #: learning rate of the optimizer.
     #: (model, batch) -> (loss, score), both scalars; the score, such as the batch's accuracy in percent, goes into
-    #: the curve. `model` is the network, or stands for one of a stack: call it, or any of its methods. A loss must
-    #: neither draw random numbers nor depend on data for its shapes, since a GPU records one update and replays it:
-    #: what changes from update to update has to come with the batch.
+    #: the curve. A loss must neither draw random numbers nor depend on data for its shapes, since a GPU records one
+    #: update and replays it: what changes from update to update has to come with the batch.
     loss: Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
     evaluate: Callable[[nn.Module], dict[str, float]]  #: measures the trained model; returns metrics by name.
     constants: Batch = field(
@@ -88,15 +98,23 @@ class TrainingRun:
     checks: tuple[int, ...] = ()  #: epochs after which `evaluate` measures, besides the last.
     #: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
     report: Callable[[list[dict]], dict[str, float]] = last_check
-    cpu_only: bool = False  #: is trained on the CPU, and alone, whatever device is asked for.
-    #: names what the run shares with others: runs with an equal `stack`, sizes and schedule differ in parameters,
-    #: data and random numbers alone, and may be trained as one program. Without one a run is always trained alone.
+    cpu_only: bool = False  #: train on the CPU, unstacked, even if another device is requested.
+    #: names what the run shares with others: runs with an equal `stack` differ in parameters, data and random
+    #: numbers alone, and may be trained as one program. Without one a run is always trained alone.
     stack: Hashable | None = None
 
     def __post_init__(self) -> None:
         """UsageError for what cannot be trained."""
         if not re.fullmatch(r"[\w.,+=-]{1,200}", str(self.key)) or not str(self.key).strip("."):
             raise UsageError(f"key names a file: up to 200 letters, digits and _ . , + = -; got {self.key!r}")
+        for name in (
+            "examples",
+            "batch_size",
+            "epochs",
+            "lr",
+            "clip",
+        ):  # a checkpoint holds no numbers of NumPy
+            setattr(self, name, plain(getattr(self, name)))
         check_positive_int(examples=self.examples, batch_size=self.batch_size)
         if self.epochs != 0:  # a run that only measures makes no update
             check_positive_int(epochs=self.epochs)
@@ -123,14 +141,23 @@ class TrainingRun:
         """What a checkpoint has to agree with, so that no training goes on under other settings."""
         names = ("key", "examples", "batch_size", "epochs", "lr", "clip", "checks")
         shapes = {name: tuple(value.shape) for name, value in self.model.state_dict().items()}
-        optimizer = getattr(self.optimizer, "__qualname__", type(self.optimizer).__qualname__)
-        return {name: getattr(self, name) for name in names} | {"network": shapes, "optimizer": optimizer}
+        optimizer = getattr(self.optimizer, "func", self.optimizer)
+        options = repr([getattr(self.optimizer, name, ()) for name in ("args", "keywords")])
+        own = {"network": shapes, "optimizer": getattr(optimizer, "__qualname__", "") + options}
+        return {name: getattr(self, name) for name in names} | own
 
     def stack_key(self) -> tuple:
         """Runs with equal keys can be trained as one stack; a run without `stack` has a key of its own."""
         if self.cpu_only or self.stack is None:
             return (self.key,)
-        return self.stack, self.optimizer, repr({**self.plan(), "key": ""})
+        code = tuple(map(_code, (self.loss, self.noise, self.schedule)))
+        return self.stack, code, repr({**self.plan(), "key": ""})
+
+
+def _code(function: object) -> object:
+    """What a function computes, but for the values that it closes over: equal for the same line of code."""
+    function = getattr(function, "func", function)  # of a partial
+    return getattr(function, "__code__", function if isinstance(function, type) else type(function))
 
 
 @dataclass
@@ -216,13 +243,14 @@ def train(
         raise UsageError(
             "two of these runs have the same key; a key names one run of one seed, and its checkpoint"
         )
+    if len({id(run.model) for run in runs}) < len(runs):
+        raise UsageError("two of these runs have the same network; build each run anew")
     states = {run.key: _checkpoint(run, checkpoints) for run in runs}
     groups = defaultdict(list)
     for run in runs:
         state = states[run.key]
         if state is None and getattr(run, "begun", False):
             raise UsageError(f"the network of {run.name} has been trained before; build the run again")
-        run.begun = True
         groups[(state["update"] if state else 0, run.stack_key() if stacked else run.key)].append(run)
     results = {}
     with use_precision(precision, device), _interrupt_after_update() as interrupted:
@@ -246,20 +274,20 @@ def train(
 @contextmanager
 def _interrupt_after_update() -> Iterator[list]:
     """A list that fills at Ctrl-C, so that a training can end its update; a second one interrupts at once."""
-    heard: list[int] = []
+    interrupts: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield heard
+        yield interrupts
         return
 
-    def hear(number: int, frame: object) -> None:
-        if heard:
+    def on_interrupt(number: int, frame: object) -> None:
+        if interrupts:
             raise KeyboardInterrupt
-        heard.append(number)
+        interrupts.append(number)
 
-    signal.signal(signal.SIGINT, hear)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield heard
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -271,7 +299,7 @@ def _checkpoint(run: TrainingRun, folder: Path | None) -> dict | None:
         return None
     state = read_checkpoint(path)
     plan, other = run.plan(), state.get("plan")
-    if not isinstance(other, dict) or len({frozenset(values) for values in state["optimizer"].values()}) > 1:
+    if not isinstance(other, dict) or state.keys() != CHECKPOINT:
         raise CorruptFileError(f"checkpoint {path} is not of {run.name}; delete it, and the run starts again")
     if changed := ", ".join(name for name, value in plan.items() if other.get(name) != value):
         raise CorruptFileError(
@@ -306,31 +334,15 @@ def stack_batches(parts: list[Batch], stacked: bool) -> Batch:
     return {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
 
 
-class _Method(nn.Module):
-    """Calls a method of a network, as `functional_call` needs it."""
+class _Loss(nn.Module):
+    """A loss together with its network, as `functional_call` needs it."""
 
-    def __init__(self, network: nn.Module):
+    def __init__(self, network: nn.Module, loss: Callable):
         super().__init__()
-        self.network = network
+        self.network, self.loss = network, loss
 
-    def forward(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.network, method)(*args, **kwargs)
-
-
-class _Stateless:
-    """A network with other parameters and buffers, which a loss can use like the network."""
-
-    def __init__(self, network: nn.Module, state: dict[str, Tensor]):
-        self._network, self._state = network, {f"network.{name}": value for name, value in state.items()}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__getattr__("__call__")(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        own = getattr(self._network, name)
-        if not callable(own) or isinstance(own, nn.Module):
-            return own
-        return lambda *args, **kw: functional_call(_Method(self._network), self._state, (name, *args), kw)
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.loss(self.network, batch)
 
 
 class TrainingStack:
@@ -363,6 +375,7 @@ class TrainingStack:
             self.buffers = {k: v.to(device) for k, v in buffers.items()}
         else:
             self.params = dict(self.first.model.to(device).named_parameters())
+            self.buffers = dict(self.first.model.named_buffers())
         self.optimizer = self.first.optimizer(self.params.values(), lr=self.first.lr)
         self.recording = None
         if record and device.type == "cuda":
@@ -378,7 +391,10 @@ class TrainingStack:
         started = saved - self.seconds
         try:
             while self.update < total and any(self.alive) and not halted:
-                losses, scores = self.step(self.batch(self.update))
+                batch = self.batch(self.update)
+                for run in self.runs:
+                    run.begun = True
+                losses, scores = self.step(batch)
                 self.update += 1
                 epoch, place = divmod(self.update, per_epoch)
                 if place == 0 and self.update < total and epoch in self.first.checks:
@@ -482,7 +498,7 @@ class TrainingStack:
                         f"evaluate of {run.name} has to return a dict of metrics, got {metrics!r}"
                     )
                 run.model.train()
-                self.checks[i].append({"epoch": epoch} | metrics)
+                self.checks[i].append({"epoch": epoch} | {k: plain(value) for k, value in metrics.items()})
 
     def model(self, i: int) -> nn.Module:
         """Run i's network with its present weights."""
@@ -495,17 +511,20 @@ class TrainingStack:
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]."""
         if self.stacked:
-            return torch.vmap(self._loss_of_state)(self.params | self.buffers, batch)
+            return torch.vmap(self._loss_with)(self.params | self.buffers, batch)
         whole = batch | self.constants
         if self.first.dedupe_batch is not None and self.device.type == "cpu":
             whole = self.first.dedupe_batch(whole)
         loss, score = self.loss(self.first.model, whole)
         return loss[None], score[None]
 
-    def _loss_of_state(self, state: dict[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.loss(_Stateless(self.first.model, state), batch | self.constants)
+    def _loss_with(self, state: dict[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor]:
+        """Loss and score of a network with these parameters and buffers."""
+        network = _Loss(self.first.model, self.loss)
+        own = {f"network.{name}": value for name, value in state.items()}
+        return functional_call(network, own, (batch | self.constants,))
 
-    def loss(self, model: nn.Module | _Stateless, batch: Batch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Loss and score of one network; UsageError unless the loss returns two scalars."""
         both = self.first.loss(model, batch)
         if not isinstance(both, tuple) or [getattr(x, "shape", None) for x in both] != [(), ()]:
@@ -539,21 +558,21 @@ class TrainingStack:
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint for each run; what a GPU holds is copied once for all of them."""
-        tensors = {}  # each parameter, and what the optimizer remembers of it but its count of steps (`update`)
+        tensors = {name: value.detach().cpu() for name, value in (self.params | self.buffers).items()}
+        remembered = {}
         for name, value in self.params.items():
-            state = self.optimizer.state.get(value, {})
-            kept = {k: v for k, v in state.items() if k != "step" and v is not None}
-            tensors[name] = {k: v.detach().cpu() for k, v in {"params": value, **kept}.items()}
+            kept = {k: v for k, v in self.optimizer.state.get(value, {}).items() if isinstance(v, Tensor)}
+            remembered |= {(name, k): v.cpu() for k, v in kept.items()}
         for i, run in enumerate(self.runs):
             # Of a stack a copy of the run's own part, since a file would hold the whole stack.
-            own = {
-                name: {k: v[i].clone() if self.stacked else v for k, v in values.items()}
-                for name, values in tensors.items()
-            }
+            own, memory = (
+                {k: v[i].clone() if self.stacked and k[-1] not in OF_ALL else v for k, v in part.items()}
+                for part in (tensors, remembered)
+            )
             state = {
                 "plan": run.plan(),
-                "params": {name: values.pop("params") for name, values in own.items()},
-                "optimizer": {name: values for name, values in own.items() if values},
+                "tensors": own,
+                "optimizer": memory,
                 "update": self.update,
                 "seconds": self.seconds / len(self.runs),
                 "alive": self.alive[i],
@@ -564,15 +583,14 @@ class TrainingStack:
 
     def load(self, states: list[dict]) -> None:
         """Go on from the runs' checkpoints, all of the same update."""
-        step = torch.tensor(float(states[0]["update"]), device=self.device)
-        params = stack_batches([state["params"] for state in states], self.stacked)
-        for name, value in self.params.items():
+        own = self.params | self.buffers
+        for name, value in stack_batches([state["tensors"] for state in states], self.stacked).items():
             with torch.no_grad():
-                value.copy_(params[name])
-            remembered = stack_batches([state["optimizer"].get(name, {}) for state in states], self.stacked)
-            if remembered:
-                moved = {k: v.to(self.device) for k, v in remembered.items()}
-                self.optimizer.state[value] = {"step": step.clone()} | moved
+                own[name].copy_(value)
+        for name, kind in states[0]["optimizer"]:
+            parts = [state["optimizer"][name, kind] for state in states]
+            value = torch.stack(parts) if self.stacked and kind not in OF_ALL else parts[0].clone()
+            self.optimizer.state[self.params[name]][kind] = value.to(self.device)
         self.update, self.seconds = states[0]["update"], sum(state["seconds"] for state in states)
         self.alive = [state["alive"] for state in states]
         self.curves = [list(map(tuple, state["curve"])) for state in states]

@@ -20,6 +20,7 @@ from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
 from mini_lib.reproduction.records import check_target
 from mini_lib.seeding import seeded
+from mini_lib.settings import complete
 
 # ------------------------------------------------------------------------------------ any file
 
@@ -87,7 +88,7 @@ def test_a_network_on_another_device_is_saved_as_one_here_is(tmp_path: Path):
     here, read = network(seed=1), network(seed=2)
     with OtherDevice():
         there = network(seed=1).to(OTHER)
-        save_weights(there, tmp_path / "model.safetensors", seed=1)
+        save_weights(there, tmp_path / "model.safetensors", {"seed": 1})
         assert all(value.device == OTHER for value in there.state_dict().values())
     assert load_weights(read, tmp_path / "model.safetensors") == {"seed": 1}
     for name, value in here.state_dict().items():
@@ -100,7 +101,7 @@ def test_saving_leaves_the_model_as_it_was_and_says_how_it_was_made(tmp_path: Pa
         {"seed": 3, "settings": {"m": 95, "tcn": True}, "metrics": {"test_accuracy": 99.5}},
     )
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    save_weights(model, tmp_path / "model.safetensors", **about)
+    save_weights(model, tmp_path / "model.safetensors", about)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert load_weights(network(), tmp_path / "model.safetensors") == about
 
@@ -120,7 +121,7 @@ def test_weights_of_another_network_are_refused_by_name(tmp_path: Path):
 @pytest.mark.parametrize("keep", [0, 5, 200])
 def test_a_damaged_file_is_named(tmp_path: Path, keep: int):
     path = tmp_path / "model.safetensors"
-    save_weights(network(), path, seed=1)
+    save_weights(network(), path, {"seed": 1})
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"model\.safetensors are damaged .*fetch or make the file again"):
         load_weights(network(), path)
@@ -174,7 +175,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path):
     ("call", "said"),
     [
         (lambda path: save_weights({"w": torch.ones(2)}, path), "save_weights takes a network, got dict"),
-        (lambda path: save_weights(network(), path, settings={1, 2}), "has to be JSON"),
+        (lambda path: save_weights(network(), path, {"settings": {1, 2}}), "has to be JSON"),
         (lambda path: load(None), "read from a path, got None"),
     ],
 )
@@ -208,14 +209,14 @@ def saved(folder: Path, settings: dict | None = None) -> tuple[torch.nn.Module, 
     with seeded(0, "weights of a package"):
         network = own.network()
     path = folder / "tiny.safetensors"
-    save_weights(network, path, settings=own.to_dict() if settings is None else settings, seed=1)
+    save_weights(network, path, {"settings": own.to_dict() if settings is None else settings, "seed": 1})
     return network, path
 
 
 def test_a_network_comes_back_from_its_file(tmp_path: Path):
     network, path = saved(tmp_path)
     again = load(path)
-    assert again.about == {"settings": Settings.from_dict(TINY).to_dict(), "seed": 1}
+    assert again.about == {"settings": complete(PAPER | TINY), "seed": 1}
     assert not again.training
     assert type(again) is type(network)
     for name, value in network.state_dict().items():
@@ -266,6 +267,8 @@ def test_ones_own_network_is_saved_and_loaded_with_its_parts(tmp_path: Path, mon
     mine.save(tmp_path / "mine", note=[1, 2])
     again = load(str(tmp_path / "mine"))
     assert again.about == {"note": [1, 2]}
+    mine.double().save(tmp_path / "double")
+    assert load(tmp_path / "double").w.equal(mine.w)
     assert isinstance(again.parts[0], Mine)
     assert isinstance(again.parts[1], nn.Identity)
     for name, value in mine.state_dict().items():
@@ -273,7 +276,11 @@ def test_ones_own_network_is_saved_and_loaded_with_its_parts(tmp_path: Path, mon
 
 
 def test_a_flag_is_true_or_false():
-    for make, flag in ((ESBN, "confidence"), (RelationalTransformer, "window"), (SyntacticAttention, "one_hot")):
+    for make, flag in (
+        (ESBN, "confidence"),
+        (RelationalTransformer, "window"),
+        (SyntacticAttention, "one_hot"),
+    ):
         with pytest.raises(UsageError, match=f"{flag} has to be True or False, got 'no'"):
             make(**{flag: "no"})
 
@@ -292,6 +299,6 @@ def test_a_part_of_ones_own_is_refused_and_told_where_to_go(tmp_path: Path, monk
     "kind", ["os.system", "mini_lib.files.load", "mini_lib.nowhere.X", "torch.nn.Linear"]
 )
 def test_a_file_makes_nothing_but_networks_of_mini_lib(tmp_path: Path, kind):
-    save_weights(network(), tmp_path / "bad", network={"class": kind, "arguments": {}})
+    save_weights(network(), tmp_path / "bad", {"network": {"class": kind, "arguments": {}}})
     with pytest.raises(CorruptFileError, match="does not say of which network"):
         load(tmp_path / "bad")

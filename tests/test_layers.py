@@ -33,8 +33,3 @@ def test_initial_weights_have_the_named_spread(init, std):
     layer = linear(400, 200, init)
     assert layer.weight.std().item() == pytest.approx(std, rel=0.02)
     assert layer.bias.abs().max() == 0
-
-
-def test_an_unknown_initialisation_is_refused():
-    with pytest.raises(KeyError, match="orthogonal"):
-        linear(3, 4, "orthogonal")

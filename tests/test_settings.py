@@ -5,7 +5,6 @@ import json
 import math
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, fields
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -208,10 +207,17 @@ def test_a_shorter_run_needs_no_checks_of_its_own():
         functions.tutorial_settings("relational", epochs=5, checks=(9,))
 
 
-@pytest.mark.parametrize("paper", [esbn, functions, kanerva, scan])
+@pytest.mark.parametrize("paper", [esbn, functions, grid, kanerva, scan])
 def test_build_asks_for_settings_of_its_own_paper(paper):
-    """Asked directly: in tests the checker of types answers a call of `build` first."""
-    assert "Settings.check_is(settings)" in inspect.getsource(paper.build)
-    for wrong in ({"epochs": 3}, "paper", partial(Made, "sort", 3)):
+    for wrong in ({"epochs": 3}, "paper"):
         with pytest.raises(UsageError, match=rf"give the Settings of {paper.__name__}, got"):
-            paper.Settings.check_is(wrong)
+            inspect.unwrap(paper.build)(wrong, 1)  # in tests the checker of types would answer first
+
+
+def test_frozen_defaults_and_options_cannot_be_changed_by_a_caller():
+    settings = {"paper": "functions", "model": "one_d"}
+    before = settings_hash(settings | {"checks": [1]})
+    complete(settings)["checks"].append(1)
+    assert settings_hash(settings | {"checks": [1]}) == before
+    with pytest.raises(UsageError, match="deep has to be True or False, got 1"):
+        Made("copy", 4, options={"deep": 1})

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
@@ -146,7 +147,9 @@ def test_nan_stops_that_run_and_keeps_the_rest(stacked):
     "other",
     [
         *({"hidden": 4}, {"scale": 2.0}, {"epochs": 7}, {"clip": 1.0}, {"lr": 0.5}, {"checks": (1,)}),
-        *({"optimizer": momentum}, {"stack": None}),
+        *({"optimizer": momentum}, {"stack": None}, {"schedule": falling}),
+        *({"loss": lambda model, batch: (model(batch["x"], batch["noise"]).sum(), batch["x"].sum())},),
+        *({"optimizer": partial(descent)}, {"optimizer": partial(momentum, lr=2.0)}),
     ],
 )
 def test_runs_that_differ_in_more_than_their_seed_are_trained_alone(other):
@@ -163,6 +166,16 @@ def test_a_stack_asks_the_network_for_its_methods():
         off = (model.shifted(batch["x"], batch["noise"], by=1.0) - plain - 1).abs().max()
         return plain.square().mean(), off
 
+    def parts(model, batch):
+        return model.out(model.hidden(batch["x"])).square().mean(), batch["x"].sum()
+
+    def penalty(model, batch):
+        return sum(p.square().sum() for p in model.parameters()), model.hidden.weight.sum()
+
+    for loss in (parts, penalty):
+        alone, stacked = (train([toy(s, loss=loss) for s in (1, 2)], stacked=how) for how in (False, True))
+        for one, many in zip(alone, stacked, strict=True):
+            torch.testing.assert_close(weights(one), weights(many), rtol=1e-4, atol=1e-5)
     for run in train([toy(seed, loss=method) for seed in (1, 2)], stacked=True):
         assert max(run.curve["score"]) < 1e-5
         (alone,) = train([toy(int(run.key[-1]), loss=method)])
@@ -197,6 +210,40 @@ def test_killed_and_resumed_equals_uninterrupted(make, stacked, end, tmp_path):
     for one, other in zip(whole, resumed, strict=True):
         assert weights(one).equal(weights(other))
         assert (one.curve, one.metrics, one.updates) == (other.curve, other.metrics, other.updates)
+
+
+class Late(Line):
+    """The toy with running means, and a layer that gets gradients late: Adam counts its own steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.late = nn.BatchNorm1d(3), nn.Linear(3, 1)
+        self.calls = 0
+
+    def forward(self, x, noise):
+        found = super().forward(self.norm(x), noise)
+        return found + self.late(x)[..., 0] if noise.mean() > 0 else found
+
+
+def test_running_means_and_each_parameters_steps_are_resumed(tmp_path):
+    def late():
+        with seeded(3, "late"):
+            return toy(3, epochs=10, model=Late())
+
+    (whole,) = train([late()])
+    for end in (5, 14):
+        train([late()], checkpoints=tmp_path, stop=lambda update, end=end: update == end)
+    (resumed,) = train([late()], checkpoints=tmp_path)
+    assert weights(whole).equal(weights(resumed))
+
+
+def test_numbers_of_numpy_do_not_spoil_a_checkpoint(tmp_path):
+    def run():
+        numbers = {"lr": np.float64(0.01), "batch_size": np.int64(8), "checks": (np.int64(2),)}
+        return toy(1, evaluate=lambda net: {"mse": np.mean([1.0, 2.0])}, **numbers)
+
+    train([run()], checkpoints=tmp_path, stop=lambda update: update == 10)
+    assert train([run()], checkpoints=tmp_path)[0].metrics == {"mse": 1.5}
 
 
 def cannot_test(model):
@@ -235,7 +282,7 @@ def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_pat
     [
         (lambda state: state["plan"].update(key="toy-2"), "is of a run with another key; delete it"),
         (lambda state: state["plan"].pop("lr"), "is of a run with another lr; delete it"),
-        (lambda state: state["optimizer"]["out.bias"].clear(), "is not of toy 1; delete it"),
+        (lambda state: state.pop("optimizer"), "is not of toy 1; delete it"),
         (lambda state: state.pop("plan"), "is not of toy 1; delete it"),
         (lambda state: [1, 2], "is damaged; delete it"),
         (lambda state: b"not a checkpoint", "is damaged; delete it"),
@@ -357,6 +404,12 @@ def test_a_run_is_trained_once_or_resumed(tmp_path):
     assert weights(resumed).equal(weights(train([toy(1)])[0]))
     with pytest.raises(UsageError, match="the network of toy 1 has been trained before; build the run again"):
         train([run])
+    fresh = toy(2)
+    with pytest.raises(UsageError, match="tf32 is a precision of GPUs"):
+        train([fresh], precision="tf32")  # which is no training
+    with pytest.raises(UsageError, match="two of these runs have the same network"):
+        train([fresh, replace(fresh, key="other", lr=1e-3)])
+    assert train([fresh])[0].precision == "fp32"
 
 
 def test_the_report_makes_the_metrics_from_all_checks():
@@ -616,7 +669,8 @@ def test_a_stack_is_copied_once_for_all_checkpoints(tmp_path, monkeypatch):
     copy = torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copies.append(tensor) or copy(tensor))
     stack.save(tmp_path)
-    assert len(copies) == 3 * len(stack.params)  # a parameter, and Adam's two means
+    # Of each parameter its value, Adam's two means and its count of steps; and one buffer.
+    assert len(copies) == 4 * len(stack.params) + 1
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -697,19 +751,32 @@ def test_no_training_goes_on_under_other_settings(tmp_path):
         train([toy(1, epochs=7, optimizer=momentum)], checkpoints=tmp_path)
 
 
-def test_ctrl_c_ends_the_update_and_keeps_it(tmp_path):
+@pytest.fixture
+def terminal():
     """A shell starts background jobs with interrupts ignored, and so the handler of a terminal is set first."""
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
 
-    def interrupt(update):
-        if update == 7:
-            signal.raise_signal(signal.SIGINT)
-        return False
 
+def interrupt(update, at=7, times=1):
+    for _ in range(times if update == at else 0):
+        signal.raise_signal(signal.SIGINT)
+    return False
+
+
+def test_a_second_ctrl_c_interrupts_at_once(terminal, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train([toy(1)], checkpoints=tmp_path, stop=partial(interrupt, times=2))
+    assert not list(tmp_path.iterdir())
+    with ThreadPoolExecutor(1) as pool:  # where no signals can be handled
+        assert pool.submit(train, [toy(1)]).result()[0].finished
+
+
+def test_ctrl_c_ends_the_update_and_keeps_it(terminal, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train([toy(1)], checkpoints=tmp_path, stop=interrupt)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, usual)
     assert torch.load(tmp_path / "toy-1.pt")["update"] in (7, 8)
     assert weights(train([toy(1)], checkpoints=tmp_path)[0]).equal(weights(train([toy(1)])[0]))
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
@@ -28,7 +28,7 @@ class Extrapolation(NamedTuple):
 
 @torch.no_grad()
 def extrapolate(
-    model: FunctionTransformer, y: Float[Tensor, "B N"], steps: int = STEPS, context: str = "growing"
+    model: FunctionTransformer, y: Real[Tensor, "B N"], steps: int = STEPS, context: str = "growing"
 ) -> Extrapolation:
     """Predict y_{N+1}, append the prediction to the observations, predict the next value, and so on.
 
@@ -38,7 +38,7 @@ def extrapolate(
 
     Networks are trained on curves of one scale (values about 1, noise 0.1); divide others by theirs first. An offset
     does not matter to a relational network, which reads differences: it is subtracted in the precision of y, that of
-    the predictions. The spread says how far the estimates disagree and is no interval: one spread of the
+    the predictions. The spread says how far the estimates disagree and is not a confidence interval: one of the
     trained relational network covers 42 % of new observations, two cover 66 % (`network.about`).
 
     >>> from mini_lib import extrapolate, trained
@@ -51,9 +51,11 @@ def extrapolate(
         raise UsageError(f"extrapolate needs a network of `functions`, got {type(model).__name__}")
     check_curves(y)
     check_positive_int(steps=steps)
+    y = y if y.is_floating_point() else y.double()
     offset = torch.zeros_like(y[:, :1]) if model.sees_offset else y[:, :1]
     known = (y - offset).to(next(model.parameters(), y).dtype)  # [B, N]
-    kept = min(y.shape[1], model.about.get("settings", {}).get("observed", y.shape[1]))
+    trained_on = model.about.get("settings")
+    kept = trained_on.get("observed", y.shape[1]) if isinstance(trained_on, dict) else y.shape[1]
     answers = []
     for _ in range(steps):
         seen = known if context == "growing" else known[:, -kept:]

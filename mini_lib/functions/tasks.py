@@ -139,8 +139,8 @@ def check_curves(y: object) -> None:
     shape = list(y.shape) if isinstance(y, Tensor) else type(y).__name__
     if not isinstance(y, Tensor) or y.dim() != 2 or len(y) == 0 or y.shape[1] < SHORTEST:
         raise UsageError(f"curves are a tensor [B, N] with B from 1 and N from {SHORTEST}, got {shape}")
-    if y.is_complex():
-        raise UsageError("observations have to be real numbers, got complex ones; give y.real, or y.abs()")
+    if y.is_complex() or y.dtype == torch.bool:
+        raise UsageError(f"observations have to be real numbers, got {y.dtype}")
     if (wrong := ~y.isfinite() | (y.abs() > LARGEST)).any():
         row, place = wrong.nonzero()[0].tolist()
         value = y[row, place].item()

@@ -531,7 +531,8 @@ def weights(
     with torch.no_grad():
         # Of the last weights, whichever checkpoint a record reports:
         metrics = training_run.evaluate(run.model)
-        save_weights(run.model, path, settings=cell.settings, seed=seed, metrics=metrics, command=command)
+        about = {"settings": cell.settings, "seed": seed, "metrics": metrics, "command": command}
+        save_weights(run.model, path, about)
         load_weights(run.model, path)
         halved = training_run.evaluate(run.model)
     (checkpoints / f"{run.key}.pt").unlink(missing_ok=True)

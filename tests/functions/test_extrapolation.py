@@ -8,7 +8,7 @@ import torch
 from functions.helpers import every_model, make, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions.extrapolation import CONTEXTS, extrapolate
-from mini_lib.functions.tasks import LARGEST
+from mini_lib.functions.tasks import LARGEST, check_curves
 from mini_lib.functions.transformer import FunctionTransformer, summarize
 from mini_lib.seeding import torch_rng
 
@@ -120,3 +120,14 @@ def test_a_sliding_context_is_as_long_as_in_training():
     short = extrapolate(network, y[:, -4:], 3, "sliding")
     assert extrapolate(network, y, 3, "sliding").point.allclose(short.point)
     assert not extrapolate(network, y, 3).point.allclose(short.point)
+
+
+def test_integers_are_extrapolated_as_numbers():
+    network = make("relational", "default")
+    for kind in (torch.int64, torch.uint8):
+        falling = torch.arange(12, 0, -1)[None].to(kind)
+        torch.testing.assert_close(
+            extrapolate(network, falling, 3).point, extrapolate(network, falling.double(), 3).point
+        )
+    with pytest.raises(UsageError, match=r"real numbers, got torch\.bool"):
+        check_curves(torch.ones(1, 5, dtype=torch.bool))

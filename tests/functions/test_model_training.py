@@ -147,8 +147,8 @@ def test_half_precision_is_close_to_single(name, form, dtype):
     assert half.predict(y.to(dtype)).dtype == dtype
     for each in (mixed, answers):
         assert each.dtype == dtype
-        torch.testing.assert_close(each.float(), expected, rtol=0.1, atol=0.2)
-    torch.testing.assert_close(extrapolate(half, y, 2).point, forecast.point, rtol=0.1, atol=0.3)
+        torch.testing.assert_close(each.float(), expected, rtol=0, atol=0.04)
+    torch.testing.assert_close(extrapolate(half, y, 2).point, forecast.point, rtol=0, atol=0.06)
 
 
 COMPILED = """
