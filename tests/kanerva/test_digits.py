@@ -36,9 +36,9 @@ def empty(tmp_path, monkeypatch):
     monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setitem(datasets.URLS, "mnist", "http://127.0.0.1:9/{file}")
-    digits._grey.cache_clear()
+    digits._gray.cache_clear()
     yield tmp_path / "data" / "mnist"
-    digits._grey.cache_clear()
+    digits._gray.cache_clear()
 
 
 def write(folder, stem, images, labels):
