@@ -23,10 +23,6 @@ class Pointer(SequenceNetwork):
     Where the answer is one of the sequence's own steps, `places`, the logits are s . h_j of those steps. Otherwise
     they are linear functions of sum_j alpha_j m_j, with m_j = W z_j, as in Russin et al. (2020, equations 1 to 6).
     `syntax` are the states of each direction of h_j, `semantics` the features of m_j.
-
-    >>> network, z = Pointer(features=8, classes=2, length=5, places=(3, 4), syntax=6), torch.randn(16, 5, 8)
-    >>> network(z).shape, network.attention(z).shape
-    (torch.Size([16, 2]), torch.Size([16, 5]))
     """
 
     def __init__(

@@ -227,8 +227,8 @@ def straight_through(soft: Float[Tensor, "*B K"]) -> PerMachine:
 class Choice(Assignment):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise (A.5).
 
-    gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
-    of a machine is 1 (Gumbel-softmax sampling). With `stop_grad`, the paper's control, no gradient reaches the logits.
+    Gumbel-softmax sampling: gamma = softmax((logits + g) / tau), the choice is its largest, gradients are those of
+    gamma, and sigma of a machine is 1. With `stop_grad`, the paper's control, no gradient reaches the logits.
     """
 
     noise_name = GUMBEL

@@ -78,8 +78,8 @@ class Kanerva(Module):
 
     Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
     history and the assignment. In the inference model (Equations 11 and 12) q(h | z) is the history, q(r | z, h) the
-    assignment, q(w | z) least squares, q(M | z, w, r) writing; the generative model (Equations 6 and 8 to 10) has the
-    priors N(0, I) of h and of w, p(r | h) and N(vec(R_0), psi I).
+    assignment, q(w | z) least squares, q(M | z, w, r) writing; the generative model (Equations 6 and 8 to 10) has
+    the priors N(0, I) of h and of w, p(r | h) and N(vec(R_0), psi I).
 
     All methods take `noise`, as `draw_noise` draws it, and `tau`, the temperature of a mixture. Without noise it is
     drawn in training mode; in evaluation mode every variable is at its mean.
