@@ -105,7 +105,7 @@ class KanervaReader(SequenceNetwork):
             error = (code - mean[:, 0]).square().mean(dim=-1) / size
             read.append(torch.stack([error, mean[:, 0].square().mean(dim=-1) / size, variance[:, 0]], dim=-1))
             state, _ = write_item(state, code, w[:, 0], weights)
-        return torch.stack(read, dim=1)
+        return torch.stack(read, dim=1).to(z.dtype)
 
     def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

@@ -102,12 +102,6 @@ def test_train_digits_are_not_test_digits(empty):
     assert (evaluation("digits", 3, 7, source="mnist").labels == 8).all()
 
 
-def test_mnist_that_is_not_there_says_what_to_do(empty):
-    message = r"did not answer.*set MINI_LIB_DATA to a folder that holds mnist/"
-    with pytest.raises(FileNotFoundError, match=message):
-        draw(source="mnist")
-
-
 # --------------------------------------------------------------------------------------------------- episodes
 
 
