@@ -58,10 +58,7 @@ def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
 def pictures(
     chosen: Int[Tensor, "*B"], source: str, split: str, generator: torch.Generator
 ) -> Float[Tensor, "*B H W"]:
-    """The digits of these numbers, 0 or 1, of the source "digits", "mnist" or "distorted".
-
-    Distortions are drawn from the generator, for each anew.
-    """
+    """The digits of these numbers, 0 or 1; those of the source "distorted" are distorted anew by the generator."""
     gray = _gray(source, split)[0][chosen]
     if source in FULL:
         return (gray > FULL[source] // 2).float()

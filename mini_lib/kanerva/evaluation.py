@@ -163,8 +163,8 @@ def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H
 def imagination(model: Kanerva, images: Float[Tensor, "B T C H W"]) -> dict[str, float]:
     """Metrics of what a network imagines after writing images, 10 for each episode, each by itself (Figure 8).
 
-    Noise is equal for networks with equal noise shapes. ``nearest``: the mean cosine with the nearest stored image;
-    ``retrieved`` and ``new``: the shares from .9 and below .7; ``blank``: that of empty images, which are neither.
+    ``nearest``: the mean cosine with the nearest stored image; ``retrieved`` and ``new``: the shares from .9 and
+    below .7; ``blank``: that of empty images, which are neither.
     """
     generator, device = torch_rng(0, "imagination"), model.prior_means.device
     noise = _on(device, model.draw_noise(*images.shape[:2], generator))

@@ -85,11 +85,8 @@ class Kanerva(Module):
     drawn in training mode; in evaluation mode every variable is at its mean.
 
     Args:
-        encoder: images to codes; any module, such as those of `images`.
-        decoder: codes to logits.
-        dim: D, features of a code, the paper's c.
-        machines: K, the paper's k.
-        columns: M, of each machine, the paper's m_i.
+        encoder, decoder: images to codes, and codes to logits; any modules, such as those of `images`.
+        dim, machines, columns: D, K, and M of each machine; the paper's c, k and m_i.
         assignment: a name in `ASSIGNMENTS`: how weights of machines are inferred.
         stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
         sample: addresses at their "mean", where chi counts in their divergence alone, or, in the "full" model, drawn

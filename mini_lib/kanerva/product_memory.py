@@ -38,14 +38,11 @@ class ProductMemory(Module):
     Gradients flow from what is read to what was written, and to eta and gamma: an encoder can learn to write. Call
     `reset` between its updates; it forgets the last episode and its graph.
 
-    The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph). In a
-    function under `torch.vmap`, call `reset` first, and again outside before the memory is used further; values
-    of what is written there are not checked.
+    The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph).
+    Under `torch.vmap` call `reset` first, and again outside before further use; values are not checked there.
 
     Args:
-        dim: D.
-        machines: K.
-        columns: M, of each machine.
+        dim, machines, columns: D, K, and M of each machine.
         total: K M, all columns together, in place of `columns`.
         episodes: B; None for one memory without that axis.
         coupling: "product", "independent" or "mixture", where gamma is one-hot and has to be given; see `memory`.
@@ -198,8 +195,8 @@ class ProductMemory(Module):
         try:
             return numbers.expand(*codes.shape[:2], self.machines)
         except RuntimeError:
-            kinds = f"a number, [K] = [{self.machines}] or [T, K] = [{codes.shape[1]}, {self.machines}]"
-            raise UsageError(f"{name} has to be {kinds}, got {[*numbers.shape]}") from None
+            sizes = f"[K] = [{self.machines}] or [T, K] = [{codes.shape[1]}, {self.machines}]"
+            raise UsageError(f"{name} has to be a number, {sizes}, got {[*numbers.shape]}") from None
 
 
 def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
