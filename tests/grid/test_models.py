@@ -267,7 +267,8 @@ def test_bad_input_is_named(call):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(
-    "name", ["corelnet learned, open", "abstractor", "differences, open", "pointer", "kanerva"]
+    "name",
+    ["corelnet learned, open", "abstractor", "abstractor fixed", "differences, open", "pointer", "kanerva"],
 )
 def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
     z, target = vectors().float(), torch.tensor([0, 3, 1])

@@ -1,6 +1,7 @@
 """The declared cells against the paper's figures: rows, columns, settings, and that every one of them runs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -131,13 +132,65 @@ def test_rows_are_those_of_the_figures(variant):
     assert {"k = 4, 5 columns each", "k = 1, 20 columns each"} <= danced.keys()
 
 
-WAYS_TO_DIVIDE = [
-    f"{TUTORIAL}, {reading}"
-    for reading in (
-        *("balanced at first", "unit prior", "four times as long", "balanced at first, four times as long"),
-        *("small", "small, balanced at first", "even weights", "balanced"),
-    )
-]
+# What differs from the small scale, by reading, figure and row; {} where nothing does.
+BALANCED = {"balance": 15.0, "balance_until": 2000}
+EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}
+LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
+LITTLE = {"source": "digits", "items": 12, "total": 16, "dim": 40, "kl_weight": 64 / 784, "ae_weight": 0.0}
+LITTLE |= {"epochs": 500, "checks": tuple(range(25, 500, 25))}
+UNIT, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
+
+
+def figure_2(one, two, stopped):
+    """The third network is one whose machine weights learn nothing: a balance and a prior of r leave it as it is."""
+    rows = {"k = 1": one, "k = 2": two, "k = 2, no gradient to r": stopped}
+    return {f"fig2{part}": {"k = 2": two} for part in "abd"} | {"fig2c": rows}
+
+
+WAYS_TO_DIVIDE = {
+    f"{TUTORIAL}, {reading}": figures
+    for reading, figures in {
+        "balanced at first": figure_2({}, BALANCED | EVERY_1000, {}),
+        "unit prior": figure_2(UNIT, UNIT | EVERY_1000, {}),
+        "four times as long": {"fig2c": {"k = 1": LONG}},
+        "balanced at first, four times as long": figure_2(LONG, BALANCED | LONG, LONG),
+        "small": figure_2(LITTLE, LITTLE, LITTLE),
+        "small, balanced at first": figure_2(
+            LITTLE, LITTLE | {"balance": 5.0, "balance_until": 1500}, LITTLE
+        ),
+        "even weights": {
+            "fig3b": {"k = 4": EVEN, "k = 1": {}},
+            "fig3c": {
+                "k = 1, 20 columns each": {},
+                "k = 4, 5 columns each": EVEN,
+                "k = 1, 5 columns each": {},
+            },
+            "fig7": {"k = 4": EVEN},
+            "fig8": {"k = 4": EVEN},
+        },
+        "balanced": {
+            "fig1e": {"k = 3": {}, "k = 5": {}},
+            "fig4a": {"k = 2": {"balance": 3.0}, "k = 3": {"balance": 3.0}},
+            "fig4d": {"k = 1": {}} | {f"k = {k}": {"balance": 3.0} for k in (2, 3, 5)},
+        },
+    }.items()
+}
+
+
+@pytest.mark.parametrize("variant", WAYS_TO_DIVIDE)
+def test_ways_to_divide_the_work_differ_from_the_small_scale_in_what_their_name_says(variant):
+    found = {
+        cell.table.removeprefix("kanerva."): of_table(cell.table, variant)
+        for cell in TRAINED
+        if cell.variant == variant
+    }
+    assert found == {
+        figure: {
+            row: replace(of_table(f"kanerva.{figure}", TUTORIAL)[row], **changes)
+            for row, changes in rows.items()
+        }
+        for figure, rows in WAYS_TO_DIVIDE[variant].items()
+    }
 
 
 def test_machines_that_are_to_divide_the_work_have_five_runs():
