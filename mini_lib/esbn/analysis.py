@@ -47,8 +47,7 @@ def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | N
     pool = () if problems is None else (images.to(device),)
     for part in (images if problems is None else problems.ids).split(CHUNK):
         trace = core.trace(whole.embed(*pool, part.to(device)))
-        reads = trace.keys_retrieved[:, :-1]
-        size = trace.keys_written.shape[-1]
+        reads, size = trace.keys_retrieved[:, :-1], trace.keys_written.shape[-1]
         confidence = reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0])
         traces.append((trace.keys_written, reads[..., :size], confidence))
     return Keys(*(torch.cat(parts).cpu() for parts in zip(*traces, strict=True)))
@@ -88,10 +87,7 @@ def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 K
 def decode_steps(
     train: Float[Tensor, "N S K"], test: Float[Tensor, "M S K"]
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
-    """Nearest-centroid decoding of the step at which a key was written.
-
-    Returns the accuracy at each step, and the confusion matrix (rows: true step).
-    """
+    """Nearest-centroid decoding of a key's step: accuracy at each step, and confusion matrix (rows: true step)."""
     if train.shape[1:] != test.shape[1:]:
         raise UsageError(f"keys of the same steps are compared, got {[*train.shape]} and {[*test.shape]}")
     centroids = train.mean(dim=0).expand(len(test), -1, -1)

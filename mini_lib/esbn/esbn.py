@@ -27,9 +27,7 @@ class ESBNTrace(NamedTuple):
     logits: Tensor  #: y. [B, C]
     hidden: Tensor  #: h, from which keys, gates and logits are computed. [B, T+1, H]
     keys_written: Tensor  #: k_w. [B, T+1, K]
-    keys_retrieved: (
-        Tensor  #: k_r, gated, the confidence last where there is one; zero at step 0. [B, T+1, K(+1)]
-    )
+    keys_retrieved: Tensor  #: k_r, gated; last its confidence, if any; zero at step 0. [B, T+1, K(+1)]
     gates: Tensor  #: the gate g. [B, T+1]
     #: w, row t over the entries written before t (and the default entry first, if any), else 0. [B, T+1, N]
     weights: Tensor

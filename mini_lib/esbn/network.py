@@ -30,21 +30,15 @@ class Encoder(Module):
         check_positive_int(**sizes)
         known = isinstance(image, tuple | list) and len(image) == 3 and all(map(is_int, image))
         if not known or image[0] < 1 or min(image[1:]) < least:
-            raise UsageError(
-                f"image is (colors, height, width), of {least} pixels or more a side; got {image!r}"
-            )
+            raise UsageError(f"image is (colors, height, width), each from {least} pixels; got {image!r}")
         self.image = tuple(image)
 
     def forward(self, images: Tensor) -> Float[Tensor, "P D"]:
         """Embed each image."""
         if not isinstance(images, Tensor) or not images.is_floating_point():
-            raise UsageError(
-                "images are floats from 0 to 1; of bytes use torch.as_tensor(images).float() / 255"
-            )
+            raise UsageError("images are a tensor of floats from 0 to 1; divide bytes by 255")
         if images.shape[1:] != self.image and (self.image[0] > 1 or images.shape[1:] != self.image[1:]):
-            raise UsageError(
-                f"the encoder was built for images {self.image}, got {(*images.shape[1:],)}; {INPUT}"
-            )
+            raise UsageError(f"images have to be {self.image}, got {(*images.shape[1:],)}; {INPUT}")
         dtype = next(chain(self.parameters(), self.buffers())).dtype
         if images.dtype != dtype and not torch.is_autocast_enabled(images.device.type):
             raise UsageError(f"images are {images.dtype}, the encoder computes in {dtype}")
@@ -54,9 +48,7 @@ class Encoder(Module):
 
 
 class ConvEncoder(Encoder):
-    """Three 4x4 convolutions of stride 2, then two linear layers, ReLU after each (A.3.1).
-
-    Each convolution halves a side, since it pads by 1 as in the authors' code.
+    """Three 4x4 convolutions of stride 2 and padding 1, then two linear layers, ReLU after each (A.3.1).
 
     >>> ConvEncoder(features=16, image=(3, 28, 28))(torch.rand(2, 3, 28, 28)).shape
     torch.Size([2, 16])
@@ -81,11 +73,7 @@ class ConvEncoder(Encoder):
 
 
 class MLPEncoder(Encoder):
-    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4).
-
-    >>> MLPEncoder(features=16)(torch.rand(2, 32, 32)).shape
-    torch.Size([2, 16])
-    """
+    """1024 -> 512 -> 256 -> 128 with ReLU after each layer (A.5.4)."""
 
     def __init__(self, features: int = 128, hidden: int = 512, hidden2: int = 256, image: Shape = IMAGE):
         super().__init__(image, features=features, hidden=hidden, hidden2=hidden2)
@@ -98,11 +86,7 @@ class MLPEncoder(Encoder):
 
 
 class RandomEncoder(Encoder):
-    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers.
-
-    >>> list(RandomEncoder(features=16).parameters())
-    []
-    """
+    """One untrained linear layer and a ReLU (A.5.4); its weights are buffers."""
 
     def __init__(self, features: int = 128, image: Shape = IMAGE):
         super().__init__(image, features=features)
@@ -120,8 +104,7 @@ def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], lea
     """UsageError unless values are a tensor of integers from `least` to `most`; None in `shape` is any size."""
     is_tensor = isinstance(values, Tensor) and not values.is_floating_point() and values.dim() == len(shape)
     if not is_tensor or any(size not in (None, own) for size, own in zip(shape, values.shape, strict=True)):
-        form = ["any" if size is None else size for size in shape]
-        raise UsageError(f"{what} are a tensor of integers, of sizes {form}")
+        raise UsageError(f"{what} are a tensor of integers, of sizes {[*shape]}, None for any")
     if values.device.type == "cpu" and not holds((values >= least) & (values <= most)):
         raise UsageError(f"{what} are from {least} to {most}, got {values.min()} to {values.max()}")
 

@@ -81,9 +81,6 @@ class NTM(SequenceNetwork):
 
     A step reads r = sum_n w_n M_n, the controller's next input, then writes M_n <- M_n (1 - w_n e) + w_n a.
     At step 0 nothing is read. The answer is read after one more step without an image.
-
-    >>> NTM(features=8, classes=2)(torch.randn(5, 9, 8)).shape
-    torch.Size([5, 2])
     """
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, row_size: int = 256):
@@ -167,10 +164,8 @@ class MNM(SequenceNetwork):
             heads = torch.tanh(self.heads(state[0]))  # [B, 4D]
             rate_features, key, value, read_key = heads.chunk(4, dim=-1)  # [B, D] each
             step = (-2 / size) * torch.sigmoid(self.rate(rate_features))[:, None]  # -b (2/D): [B, 1, 1]
-            layers, targets = (
-                self._recall(key[:, None], writes),
-                self.targets(value)[:, None].chunk(3, dim=-1),
-            )
+            layers = self._recall(key[:, None], writes)
+            targets = self.targets(value)[:, None].chunk(3, dim=-1)
             writes = [  # W_l <- W_l - b (2/D) (a_l - e_l) x_l', as one more term
                 (torch.cat([u, step * (a - e)], dim=1), torch.cat([inputs, x], dim=1))
                 for (u, inputs), (x, a), e in zip(writes, layers, targets, strict=True)

@@ -28,9 +28,6 @@ class RelationNet(SequenceNetwork):
     y = W relu(f(sum_{i,j} g(u_i, u_j))), u_t = [z_t, t], over all T^2 pairs, each object with itself included.
     g's first layer, of `hidden` units, is applied to each object once and added up per pair. The outputs of g and f
     have `relation_size` numbers R.
-
-    >>> RelationNet(features=8, classes=2)(torch.randn(5, 9, 8)).shape
-    torch.Size([5, 2])
     """
 
     def __init__(self, features: int = 128, classes: int = 4, hidden: int = 512, relation_size: int = 256):
@@ -54,10 +51,7 @@ class TemporalRelationNet(SequenceNetwork):
 
     y = W relu(f(sum_{i<j} g2(u_i, u_j) + sum_{i<j<k} g3(u_i, u_j, u_k))), u_t = [z_t, t]; pairs alone where T = 2.
     g2 and g3 have `hidden` units; their outputs and f's have `relation_size` numbers R. With `paper_form` each sum
-    passes through a layer of its own, which A.3.8 describes and the authors' code does not use.
-
-    >>> TemporalRelationNet(features=8, classes=2, length=9)(torch.randn(5, 9, 8)).shape
-    torch.Size([5, 2])
+    passes through a layer of its own (A.3.8).
     """
 
     def __init__(
@@ -155,9 +149,6 @@ class PrediNet(SequenceNetwork):
 
     a_n = softmax_t(q_n . W_k u_t) for n = 1, 2, with q_n = W_qn [u_1; ...; u_T] and u_t = [z_t, t];
     e_n = sum_t a_n,t u_t; a head outputs [W_s e_1 - W_s e_2, tag of e_1, tag of e_2]; y = MLP(all heads).
-
-    >>> PrediNet(features=8, classes=2, length=9)(torch.randn(5, 9, 8)).shape
-    torch.Size([5, 2])
     """
 
     def __init__(self, features: int = 128, classes: int = 4, length: int = 9, heads: int = 32):

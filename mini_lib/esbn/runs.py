@@ -64,9 +64,7 @@ class Settings(RunSettings):
         super().__post_init__()
         check_regime(get_task(self.task), self.m)
         self.check_known(("model", "model", MODELS), ("encoder", "encoder", ENCODERS))
-        self.check_known(
-            ("image source", "images", ("rendered", "released")), ("balance", "balance", BALANCES)
-        )
+        self.check_known(("images", "images", ("rendered", "released")), ("balance", "balance", BALANCES))
         self.check_positive("lr")
         self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
         self.fill_options(MODELS[self.model], GIVEN)
@@ -116,7 +114,7 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     with seeded(seed, "weights", settings.model):
         model = settings.network()
     images = glyphs(settings.images)
-    kind = (settings.task, settings.model, settings.options, settings.tcn, settings.encoder, settings.images)
+    kind = settings.task, settings.model, settings.options, settings.tcn, settings.encoder, settings.images
     return settings.training_run(
         seed,
         model,

@@ -126,10 +126,7 @@ def check_regime(task: Task, m: object) -> None:
     """Raise UsageError unless m leaves enough images to train on and to test on."""
     most = IMAGES - task.minimum
     if not is_int(m) or not (m == 0 or task.minimum <= m <= most):
-        raise UsageError(
-            f"m={m!r} does not work for {task.title}: a problem needs {task.minimum} images, so m is 0 or from "
-            f"{task.minimum} to {most} of the {IMAGES} images; the paper uses {', '.join(map(str, task.regimes))}"
-        )
+        raise UsageError(f"m is 0 or from {task.minimum} to {most}, as in {task.regimes}; got {m!r}")
 
 
 def unrank_permutation(rank: np.ndarray, n: int, k: int) -> np.ndarray:
@@ -234,9 +231,8 @@ def _identity_rules(rng: Rng, n: int, size: int, few: bool = False) -> np.ndarra
     for pattern, count, number in zip(patterns, slots, numbers, strict=True):
         four, assignment = np.divmod(number, math.perm(4, count))
         choices = unrank_permutation(four, n, 4)  # images: [N, 4]
-        first, second = np.hsplit(
-            unrank_permutation(assignment, 4, count), 2
-        )  # choices that are A1 (B1), A2 (B2)
+        # Choices that are A1 (B1), and A2 (B2).
+        first, second = np.hsplit(unrank_permutation(assignment, 4, count), 2)
         row1, row2 = first[:, pattern], second[:, pattern]  # the choice at each step: [N, 3]
         matrix = np.take_along_axis(choices, np.hstack([row1, row2[:, :2]]), axis=1)
         parts.append(np.hstack([matrix, choices, row2[:, 2:]]))

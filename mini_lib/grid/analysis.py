@@ -34,16 +34,12 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     >>> place = torch.arange(10.0)[:, None]  # a signal that is a problem's number
     >>> kept(place, place)
     1.0
-    >>> kept(place, place.flip(0)) < 0.5
-    True
 
-    ConstantSignal if the signal varies by no more than the rounding of numbers of size 1, or of its own size if that
-    is more; ValueError for other signals that cannot be compared.
+    ConstantSignal if it varies by no more than the rounding of numbers of its size, at least 1; ValueError for other
+    signals that cannot be compared.
     """
     if before.shape != after.shape or len(before) < 2:
-        raise ValueError(
-            f"signals are of 2 problems or more, of one shape, got {before.shape} and {after.shape}"
-        )
+        raise ValueError(f"signals are of 2 problems or more, alike, got {before.shape} and {after.shape}")
     precision = torch.finfo(before.dtype).eps
     before, after = (signal.detach().cpu().double().flatten(1) for signal in (before, after))
     if not (before.isfinite().all() and after.isfinite().all()):
@@ -51,11 +47,7 @@ def kept(before: Float[Tensor, "N ..."], after: Float[Tensor, "N ..."]) -> float
     spread = before.var(dim=0).mean().sqrt().item()
     size = max(before.square().mean().sqrt().item(), 1.0)
     if not spread > ROUNDING * precision * size:
-        raise ConstantSignal(
-            f"the signal does not depend on the problem: its standard deviation, {spread:.1e}, is rounding for "
-            f"numbers of size {size:.1e}; measure another signal"
-        )
-
+        raise ConstantSignal(f"a deviation of {spread:.1e} is rounding for numbers of size {size:.1e}")
     draws = torch_rng(1, "pairs")
     pairs = [torch.arange(len(after)), *(torch.randperm(len(after), generator=draws) for _ in range(DRAWS))]
     own, *others = [(after[pair] - before).square().sum(dim=1).mean() for pair in pairs]

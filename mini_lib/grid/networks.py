@@ -84,11 +84,6 @@ class GlyphNetwork(nn.Module):
 
     The encoder is not trained: its codes of the 100 glyphs are computed once, standardized over all of them. With
     `trained` it learns with the rest, as in the ESBN paper.
-
-    >>> from mini_lib.esbn.network import ConvEncoder
-    >>> network = GlyphNetwork(ConvEncoder(8), nn.Identity(), LSTM(features=3 * 8, classes=2, hidden=5))
-    >>> network(torch.randint(100, (4, 9, 3))).shape  # four problems of nine steps of three glyphs
-    torch.Size([4, 2])
     """
 
     def __init__(self, encoder: nn.Module, norm: nn.Module, core: nn.Module, trained: bool = False):
@@ -117,10 +112,6 @@ class CurveNetwork(nn.Module):
 
     It predicts the step from the last value to the next. With `normalize` the input is the standardized curve, and
     the output is scaled back.
-
-    >>> network = CurveNetwork(nn.Linear(1, 8), LSTM(features=8, classes=1, hidden=5))
-    >>> network(torch.randn(4, 12)).shape  # the next step of four curves
-    torch.Size([4])
     """
 
     def __init__(self, read: nn.Module, core: nn.Module, normalize: bool = False):

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError
 from mini_lib.esbn.network import SequenceNetwork
-from mini_lib.kanerva.memory import MachineWeights, Prior, address, initial_means, predictive, write_item
+from mini_lib.kanerva.memory import MachineWeights, Prior, addresses, initial_means, predictive, write_item
 from mini_lib.layers import linear
 from mini_lib.scan.recurrent import BiLSTM
 
@@ -23,10 +23,6 @@ class Pointer(SequenceNetwork):
     Where the answer is one of the sequence's own steps, `places`, the logits are s . h_j of those steps. Otherwise
     they are linear functions of sum_j alpha_j m_j, with m_j = W z_j, as in Russin et al. (2020, equations 1 to 6).
     `syntax` are the states of each direction of h_j, `semantics` the features of m_j.
-
-    >>> network, z = Pointer(features=8, classes=2, length=5, places=(3, 4), syntax=6), torch.randn(16, 5, 8)
-    >>> network(z).shape, network.attention(z).shape
-    (torch.Size([16, 2]), torch.Size([16, 5]))
     """
 
     def __init__(
@@ -100,16 +96,16 @@ class KanervaReader(SequenceNetwork):
         """Error, length and expected variance of the memory's answer to each vector."""
         eta = (F.softplus(self.noise) + LEAST_NOISE).expand(len(z), 1)  # [B, K = 1]
         weights = MachineWeights(eta, torch.ones_like(eta))
+        each = MachineWeights(*(part[:, None] for part in weights))  # of one item: [B, 1, K]
         state, read = Prior(self.means, torch.ones_like(self.noise)).state(len(z)), []
         for code in z.unbind(dim=1):
-            w = address(state.R, code)
-            each = MachineWeights(*(part[:, None] for part in weights))
-            mean, variance = predictive(state, w[:, None], each)  # before writing: [B, 1, D], [B, 1]
+            w = addresses(state.R, code[:, None])  # [B, 1, K, M]
+            mean, variance = predictive(state, w, each)  # before writing: [B, 1, D], [B, 1]
             size = code.square().mean(dim=-1) + 1e-6
             error = (code - mean[:, 0]).square().mean(dim=-1) / size
             read.append(torch.stack([error, mean[:, 0].square().mean(dim=-1) / size, variance[:, 0]], dim=-1))
-            state, _ = write_item(state, code, w, weights)
-        return torch.stack(read, dim=1)
+            state, _ = write_item(state, code, w[:, 0], weights)
+        return torch.stack(read, dim=1).to(z.dtype)
 
     def _logits(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
         return self.answer(torch.relu(self.hidden(self.states(z).flatten(1))))

@@ -123,7 +123,7 @@ class Abstractor(SequenceNetwork):
             raise UsageError(f"{heads} heads cannot share symbols of {size} numbers evenly")
         if (relation == "fixed" or from_identity) and (heads, head_size) != (1, features):
             raise UsageError(
-                f"this relation compares whole objects: heads=1, head_size={features}, not {heads} of {head_size}"
+                f"this relation needs heads=1, head_size={features}, not {heads} and {head_size}"
             )
         if content and size != features:
             raise UsageError(f"content adds objects to symbols: size={features}, not {size}")

@@ -61,9 +61,7 @@ class Settings(RunSettings):
     batch_size: int = 32  #: problems in a batch, B.
     normalised: bool = True  #: of rules and curves: whether steps are normalized, over a problem or a curve.
     trained_encoder: bool = False  #: learn the encoder of glyphs with the rest; of rules only.
-    seeds_after: int = (
-        0  #: added to the seed, so that runs that choose a learning rate share none with the others.
-    )
+    seeds_after: int = 0  #: added to the seed: runs that choose a learning rate share none with the others.
     options: dict = field(default_factory=dict)  #: of the mechanism.
 
     def __post_init__(self) -> None:

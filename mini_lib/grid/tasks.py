@@ -39,10 +39,6 @@ def rules(task: str, m: int, seed: int) -> TaskData:
     """Problems of the ESBN paper, "distribution_of_three" or "rmts", with m of the 100 glyphs kept for the test.
 
     A fifth of the paper's training problems is kept from training, to ask about familiar glyphs.
-
-    >>> data = rules("distribution_of_three", m=95, seed=1)
-    >>> len(data.train.answers), len(data.familiar.answers), data.new.ids.shape
-    (288, 72, torch.Size([10000, 9, 1]))
     """
     data = make_problems(task, m, seed, balance="paper")
     cut = len(data.train.answers) // HELD_OUT
@@ -99,10 +95,6 @@ def transformed_curves(count: int) -> dict[str, Transformed]:
     """The test curves of the function paper as they are ("familiar"), "lifted", "stretched" and "slowed".
 
     Lifted: 2 is added to all values. Stretched: all values are doubled, noise included. Slowed: f(x / 1.5).
-
-    >>> parts = transformed_curves(9)
-    >>> (parts["stretched"].y / parts["familiar"].y).unique().tolist(), parts["slowed"].truth.shape
-    ([2.0], torch.Size([9, 10]))
     """
     own, slow = (evaluation_curves(count, OBSERVED + STEPS, time_scale=slower) for slower in (1.0, SLOWER))
     kinds = rows_by_kind(own.kinds)
@@ -120,9 +112,8 @@ class CommandData(NamedTuple):
     """Commands of SCAN to learn from, and those to be asked, by name."""
 
     train: Examples  #: *jump* and *dax* among them, alone.
-    tests: dict[
-        str, Examples
-    ]  #: "familiar", of other verbs; "jump", "dax"; "training", some of those learned from.
+    #: "familiar", of other verbs; "jump", "dax"; "training", some of those learned from.
+    tests: dict[str, Examples]
 
 
 def command_data(seed: int) -> CommandData:

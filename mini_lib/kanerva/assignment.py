@@ -16,18 +16,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import MachineWeights, gaussian_kl, weights_from_eta
 
 HIDDEN = (40, 20)  # units of MLP_1, which ends in one for each machine
 MIN_SD = 1e-4  # of what is drawn; the paper takes a linear layer's output for a standard deviation
 MIN_ETA = 1e-3  # so that 1 / eta^2 stays finite
 IDLE = 40.0  # noise multiplier of a machine that an item is not assigned to: a weight of 1 / 1,600
-PRIORS = ("learned", "unit")
 GUMBEL, GIVEN = "gumbel", "given"
 
 Shapes = Mapping[str, tuple[int, ...]]
-Features = Weights = Draw = Float[Tensor, "*B K"]
+PerMachine = Float[Tensor, "*B K"]  # a number for each machine
 Hidden = Float[Tensor, "*B L"]
 Omega = Float[Tensor, "*B Q"]
 
@@ -79,12 +78,11 @@ def positive(x: Float[Tensor, "*B"], least: float = MIN_SD) -> Float[Tensor, "*B
 class History(nn.Module):
     """q(h | z_1..t) = N(MLP_a(Omega_t), softplus(MLP_b(Omega_t)) + .0001), of D = `dim` features and K machines.
 
-    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t is the mean of Psi over the items, Omega_0 = 0. Psi,
-    Linear_0 in Algorithm 1, reads gamma as there; A.2.1 has r in its place.
+    Omega_t = Psi([z_t, gamma_t]) / t + (t - 1) Omega_{t-1} / t is the mean of Psi over the items, Omega_0 = 0.
     """
 
     size = 10  # L
-    width = 50  # Q; the paper does not give it
+    width = 50  # Q
     hidden = 10  # units of MLP_a and MLP_b
 
     def __init__(self, dim: int, machines: int):
@@ -97,7 +95,7 @@ class History(nn.Module):
         """q(h | z_1..t), of the mean Omega_t."""
         return Normal(self.mean(omega), positive(self.sd(omega)))
 
-    def add(self, omega: Omega, code: Float[Tensor, "B D"], gamma: Weights, items: int) -> Omega:
+    def add(self, omega: Omega, code: Float[Tensor, "B D"], gamma: PerMachine, items: int) -> Omega:
         """The mean with one more item, after `items` others."""
         new = self.psi(torch.cat([code, gamma.to(code.dtype)], dim=-1))  # Psi([z_t, gamma_t]) [B, Q]
         return new / (items + 1) + omega * (items / (items + 1))
@@ -115,15 +113,15 @@ class Assignment(nn.Module):
         super().__init__()
         self.machines, self.stop_grad = machines, stop_grad
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
+    def features(self, codes: Float[Tensor, "*B D"]) -> PerMachine:
         """MLP_1(z), which needs no history."""
         return self.mlp(codes)
 
-    def shares(self, gamma: Weights, features: Features, h: Hidden) -> Weights:
+    def shares(self, gamma: PerMachine, features: PerMachine, h: Hidden) -> PerMachine:
         """Share of each machine in each item, on which their balance is measured."""
         return gamma
 
-    def divergence(self, features: Features, h: Hidden) -> Features | None:
+    def divergence(self, features: PerMachine, h: Hidden) -> PerMachine | None:
         """The divergence of r for each machine; None where there is none."""
 
 
@@ -131,40 +129,39 @@ class AssignmentNetwork(Assignment):
     """q(r | z, h) and p(r | h), as normal distributions of a variable u that stands for r.
 
     q: mu_r = Linear_1([MLP_1(z), h]), sigma_r = softplus(Linear_2([MLP_1(z), h])) + .0001, when writing and reading.
-    p: the same with Linear_3(h) and Linear_4(h), when generating; with the prior "unit" N(0, 1) whatever h is.
+    p: the same with Linear_3(h) and Linear_4(h), when generating; with `unit_prior` N(0, 1) whatever h is.
     eta = softplus(u) + .001 stands for sigma_i / sqrt(r_i), and gamma_i = eta_i^-2 / sum_j eta_j^-2. A larger u is a
     smaller r.
     """
 
     def __init__(
-        self, dim: int, machines: int, history: int, stop_grad: bool = False, *, prior: str = "learned"
+        self, dim: int, machines: int, history: int, stop_grad: bool = False, unit_prior: bool = False
     ):
-        check_names("prior of u", [prior], PRIORS)
         super().__init__(dim, machines, history, stop_grad)
-        self.learns_prior = prior == "learned"
+        self.unit_prior = unit_prior
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.mean, self.sd = (nn.Linear(machines + history, machines) for _ in range(2))  # Linear_1, Linear_2
-        if self.learns_prior:
+        if not unit_prior:
             self.prior_mean = nn.Linear(history, machines)  # Linear_3
             self.prior_sd = nn.Linear(history, machines)  # Linear_4
 
-    def posterior(self, features: Features, h: Hidden) -> Normal:
+    def posterior(self, features: PerMachine, h: Hidden) -> Normal:
         """q(r | z, h), of u."""
         both = torch.cat([features, h], dim=-1)  # [*B, K + L]
         return Normal(self.mean(both), positive(self.sd(both)))
 
     def prior(self, h: Hidden) -> Normal:
         """p(r | h), of u."""
-        if self.learns_prior:
-            return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
-        zeros = h.new_zeros(*h.shape[:-1], self.machines)
-        return Normal(zeros, torch.ones_like(zeros))
+        if self.unit_prior:
+            zeros = h.new_zeros(*h.shape[:-1], self.machines)
+            return Normal(zeros, torch.ones_like(zeros))
+        return Normal(self.prior_mean(h), positive(self.prior_sd(h)))
 
-    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
+    def weights(self, features: PerMachine, h: Hidden, noise: PerMachine | None = None) -> MachineWeights:
         """Noise eta and weight gamma from a draw of q; without noise, from its mean."""
         return self.weights_at(self.posterior(features, h).draw(noise))
 
-    def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
+    def imagined_weights(self, h: Hidden, noise: PerMachine) -> MachineWeights:
         """Noise eta and weight gamma from a draw of p, when generating."""
         return self.weights_at(self.prior(h).draw(noise))
 
@@ -172,7 +169,7 @@ class AssignmentNetwork(Assignment):
         """Noise eta and weight gamma at u."""
         return weights_from_eta(positive(u.detach() if self.stop_grad else u, MIN_ETA))
 
-    def divergence(self, features: Features, h: Hidden) -> Features:
+    def divergence(self, features: PerMachine, h: Hidden) -> PerMachine:
         """KL(q(r | z, h) || p(r | h)) of each machine, that of u: a bijection does not change it."""
         if self.stop_grad:
             return torch.zeros_like(features)
@@ -187,15 +184,15 @@ class GivenAssignment(Assignment):
 
     noise_name = GIVEN
 
-    def __init__(self, *sizes: int):
-        super().__init__(*sizes)
+    def __init__(self, dim: int, machines: int, history: int, stop_grad: bool = False):
+        super().__init__(dim, machines, history, stop_grad)
         self.u = nn.Parameter(torch.zeros(()))
 
-    def features(self, codes: Float[Tensor, "*B D"]) -> Features:
+    def features(self, codes: Float[Tensor, "*B D"]) -> PerMachine:
         """Zeros, as weights do not depend on codes."""
         return codes.new_zeros(*codes.shape[:-1], self.machines)
 
-    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
+    def weights(self, features: PerMachine, h: Hidden, noise: PerMachine | None = None) -> MachineWeights:
         """eta, 40 times as large for a machine with a share of 0 as for one with all of the item."""
         if noise is None:
             raise UsageError("machines are given: pass noise with 'given' and 'given_read', shares [B, T, K]")
@@ -205,24 +202,22 @@ class GivenAssignment(Assignment):
 class EvenAssignment(GivenAssignment):
     """The weight 1 / K for every machine and every item, a control: r is fixed, and no machine can take over."""
 
-    noise_name = (
-        AssignmentNetwork.noise_name
-    )  # so that other noise is that of a run with this seed that learns r
+    noise_name = Assignment.noise_name  # drawn though unused: the rest is then that of a seed that learns r
 
-    def weights(self, features: Features, h: Hidden, noise: Draw | None = None) -> MachineWeights:
+    def weights(self, features: PerMachine, h: Hidden, noise: PerMachine | None = None) -> MachineWeights:
         """The noise that all machines share, and 1 / K."""
         return weights_from_eta(positive(self.u, MIN_ETA).expand_as(features))
 
-    def imagined_weights(self, h: Hidden, noise: Draw) -> MachineWeights:
+    def imagined_weights(self, h: Hidden, noise: PerMachine) -> MachineWeights:
         """The same, when generating."""
         return self.weights(noise, h)
 
-    def divergence(self, features: Features, h: Hidden) -> Features:
+    def divergence(self, features: PerMachine, h: Hidden) -> PerMachine:
         """0, as r is no random variable."""
         return torch.zeros_like(features)
 
 
-def straight_through(soft: Float[Tensor, "*B K"]) -> Features:
+def straight_through(soft: Float[Tensor, "*B K"]) -> PerMachine:
     """One-hot, 1 at the largest; its gradient is that of the soft weights (Jang et al. 2017, Bengio et al. 2013)."""
     largest = soft.argmax(dim=-1, keepdim=True)
     hard = torch.zeros_like(soft).scatter(-1, largest, 1.0)
@@ -232,9 +227,8 @@ def straight_through(soft: Float[Tensor, "*B K"]) -> Features:
 class Choice(Assignment):
     """The one-hot choice of a machine, drawn from softmax(Linear_1([MLP_1(z), h])) with Gumbel noise (A.5).
 
-    gamma = softmax((logits + g) / tau), the choice is its largest, and gradients are those of gamma. The noise sigma
-    of a machine is 1. The paper names Gumbel-softmax sampling. With `stop_grad`, the paper's control, no gradient
-    reaches the logits.
+    Gumbel-softmax sampling: gamma = softmax((logits + g) / tau), the choice is its largest, gradients are those of
+    gamma, and sigma of a machine is 1. With `stop_grad`, the paper's control, no gradient reaches the logits.
     """
 
     noise_name = GUMBEL
@@ -244,13 +238,13 @@ class Choice(Assignment):
         self.mlp = perceptron(dim, *HIDDEN, machines)  # MLP_1
         self.logits = nn.Linear(machines + history, machines)
 
-    def shares(self, gamma: Weights, features: Features, h: Hidden) -> Weights:
+    def shares(self, gamma: PerMachine, features: PerMachine, h: Hidden) -> PerMachine:
         """The probabilities, which have a gradient also where a machine is never chosen, whatever tau is."""
         soft = torch.softmax(self.logits(torch.cat([features, h], dim=-1)), dim=-1)
         return soft.detach() if self.stop_grad else soft
 
     def weights(
-        self, features: Features, h: Hidden, noise: Draw | None = None, tau: float | Tensor = 1.0
+        self, features: PerMachine, h: Hidden, noise: PerMachine | None = None, tau: float | Tensor = 1.0
     ) -> MachineWeights:
         """sigma, and the choice for standard Gumbel noise; without noise, the most probable machine.
 
@@ -269,7 +263,7 @@ class Choice(Assignment):
 ASSIGNMENTS: dict[str, dict[str, Callable[..., Assignment]]] = {
     "product": {
         "learned": AssignmentNetwork,
-        "unit prior": partial(AssignmentNetwork, prior="unit"),
+        "unit prior": partial(AssignmentNetwork, unit_prior=True),
         "given": GivenAssignment,
         "even": EvenAssignment,
     },

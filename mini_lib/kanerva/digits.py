@@ -1,8 +1,7 @@
 """Episodes of handwritten digits in black and white (Marblestone, Wu and Wayne 2020, sections 3.2 and A.5).
 
-A pixel is on where it is darker than half of full grey. The nearest of the other training digits names 94.3 % of
-scikit-learn's small digits rightly, against 98.7 % with all grey levels. There are 1,437 of them to train on, so
-they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
+A pixel is on where it is darker than half of full gray. Of scikit-learn's small digits there are only 1,437 to train
+on, so they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
 """
 
 import math
@@ -22,7 +21,7 @@ SPLITS = ("train", "test")
 CLASSES = 10
 CHANNELS = 1
 HELD_OUT = 360  # test digits of the 1,797 small ones: the last, since they are in the order of their writers
-FULL = {"digits": 16, "mnist": 255}  # the darkest grey level
+FULL = {"digits": 16, "mnist": 255}  # the darkest gray level
 FRAME = 12  # pixels of 14 that an unstretched digit of 8 x 8 takes up
 TURN, SHEAR, STRETCH, MOVE = math.radians(15), 0.2, 0.15, 1.0  # the most; MOVE in pixels of 14
 
@@ -48,34 +47,31 @@ def pool(source: str = "digits", split: str = "train") -> Pool:
     pixels; FileNotFoundError where these cannot be downloaded.
     """
     check_names("source of whole pools", [source], FULL)
-    return Pool(_grey(source, split)[0] > FULL[source] // 2, labels_of(source, split))
+    return Pool(_gray(source, split)[0] > FULL[source] // 2, labels_of(source, split))
 
 
 def labels_of(source: str, split: str) -> Int[Tensor, " N"]:
     """The labels of the digits that episodes are drawn from; those of distorted digits are those of "digits"."""
-    return _grey(source, split)[1].long().clone()
+    return _gray(source, split)[1].long().clone()
 
 
 def pictures(
     chosen: Int[Tensor, "*B"], source: str, split: str, generator: torch.Generator
 ) -> Float[Tensor, "*B H W"]:
-    """The digits of these numbers, 0 or 1, of the source "digits", "mnist" or "distorted".
-
-    Distortions are drawn from the generator, for each anew.
-    """
-    grey = _grey(source, split)[0][chosen]
+    """The digits of these numbers, 0 or 1; those of the source "distorted" are distorted anew by the generator."""
+    gray = _gray(source, split)[0][chosen]
     if source in FULL:
-        return (grey > FULL[source] // 2).float()
-    images = distort(grey.float().flatten(0, -3) / FULL["digits"], generator)
+        return (gray > FULL[source] // 2).float()
+    images = distort(gray.float().flatten(0, -3) / FULL["digits"], generator)
     return images.reshape(*chosen.shape, *images.shape[1:])
 
 
-def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
+def distort(gray: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[Tensor, "N H W"]:
     """Turn, shear, stretch and move each image, sample it at 14 x 14 places between its pixels, and round.
 
-    Amounts are evenly distributed up to `TURN`, `SHEAR`, `STRETCH` (a logarithm) and `MOVE`. Grey is from 0 to 1.
+    Amounts are evenly distributed up to `TURN`, `SHEAR`, `STRETCH` (a logarithm) and `MOVE`. Gray is from 0 to 1.
     """
-    turn, shear, high, wide, down, right = (2 * torch.rand(6, len(grey), generator=generator) - 1).unbind()
+    turn, shear, high, wide, down, right = (2 * torch.rand(6, len(gray), generator=generator) - 1).unbind()
     size, angle = SIZES["distorted"], TURN * turn
     cos, sin = angle.cos(), angle.sin()
     high, wide = (size / FRAME * (1 + STRETCH) ** each for each in (high, wide))
@@ -84,13 +80,13 @@ def distort(grey: Float[Tensor, "N h w"], generator: torch.Generator) -> Float[T
     across = wide * torch.stack([cos + bend * sin, bend * cos - sin, pixel * right])
     along = high * torch.stack([sin, cos, pixel * down])
     theta = torch.stack([across, along]).permute(2, 0, 1)
-    grid = F.affine_grid(theta, [len(grey), 1, size, size], align_corners=False)
-    return (F.grid_sample(grey[:, None], grid, align_corners=False)[:, 0] > 0.5).float()
+    grid = F.affine_grid(theta, [len(gray), 1, size, size], align_corners=False)
+    return (F.grid_sample(gray[:, None], grid, align_corners=False)[:, 0] > 0.5).float()
 
 
 @cache
-def _grey(source: str, split: str) -> tuple[Tensor, Tensor]:
-    """Grey levels from 0, and labels."""
+def _gray(source: str, split: str) -> tuple[Tensor, Tensor]:
+    """Gray levels from 0, and labels."""
     check_names("source of digits", [source], SIZES)
     check_names("split", [split], SPLITS)
     if source == "mnist":

@@ -1,13 +1,10 @@
 """Dancing dSprites: an episode has the same two sprites, at another position in every image (section 3.4).
 
 Sprites are drawn in the measures of the released set (Matthey et al. 2017), whose images have 64 x 64 pixels: a
-pixel is on if its centre lies within the outline. Position i of 0 to 31 puts the centre i pixels further than 16
-from the edge, x from the left and y from the top. At scale s the square has sides of 20 s, the ellipse half axes of
-13 s and 7 s, the heart an area of 222 s^2. What the measures leave open is ours: the heart's outline, (x^2 + y^2 -
-1)^3 = x^2 y^3 about its centre of mass, and that sprites turn clockwise from a lying ellipse and an upright heart.
-
-The paper's decoder has 28 x 28 pixels: 4 pixels are cut from each side, the rest is averaged in blocks of 2 x 2, and
-a pixel is on where the average is above a half. Sprites lose about a tenth of their area by that.
+pixel is on if its center is within the outline. Position i of 0 to 31 puts the center i pixels further than 16 from
+the edge, x from the left and y from the top. At scale s the square has sides of 20 s, the ellipse half axes of 13 s
+and 7 s, the heart an area of 222 s^2. Its outline is (x^2 + y^2 - 1)^3 = x^2 y^3 about its center of mass; sprites
+turn clockwise. Smaller images are averaged in blocks, and a pixel is on where the average is above a half.
 """
 
 import math
@@ -28,10 +25,10 @@ POSITIONS = 32  # along each axis
 ENDS = len(SHAPES), len(SCALES), ORIENTATIONS, POSITIONS
 OBJECTS = 2  # sprites in an image
 CHANNELS = 1
-SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, then averaged in blocks of so many
+SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, and a side of the averaged blocks
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
 Index = Int[Tensor, "*#batch"]
-HEART_AREA, HEART_CENTRE = 3.6620, 0.2935  # of the outline as written above; the centre's y, upwards
+HEART_AREA, HEART_CENTER = 3.6620, 0.2935  # of the outline as written above; the center's y, upwards
 
 
 class SpriteEpisodes(NamedTuple):
@@ -46,21 +43,21 @@ class SpriteEpisodes(NamedTuple):
 
 
 def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:
-    """Whether points lie within a shape of scale 1, x to the right and y downwards from its centre."""
+    """Whether points lie within a shape of scale 1, x to the right and y downwards from its center."""
     if shape == "square":
         return torch.maximum(x.abs(), y.abs()) <= 10
     if shape == "ellipse":
         return (x / 13).square() + (y / 7).square() <= 1
     unit = math.sqrt(222 / HEART_AREA)
-    x, up = x / unit, HEART_CENTRE - y / unit
+    x, up = x / unit, HEART_CENTER - y / unit
     return (x.square() + up.square() - 1) ** 3 <= x.square() * up**3
 
 
 @cache
 def boxes() -> Bool[Tensor, "3 6 40 32 32"]:
     """Every sprite, by shape, scale and orientation, in the middle of a box of 32 x 32 pixels."""
-    centres = torch.arange(BOX, dtype=torch.float64) + 0.5 - BOX / 2
-    y, x = torch.meshgrid(centres, centres, indexing="ij")
+    centers = torch.arange(BOX, dtype=torch.float64) + 0.5 - BOX / 2
+    y, x = torch.meshgrid(centers, centers, indexing="ij")
     scales = torch.tensor(SCALES, dtype=torch.float64)[:, None, None, None]
     angles = torch.linspace(0, 2 * math.pi, ORIENTATIONS, dtype=torch.float64)[:, None, None]
     along, across = x * angles.cos() + y * angles.sin(), y * angles.cos() - x * angles.sin()

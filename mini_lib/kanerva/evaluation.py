@@ -15,6 +15,7 @@ from mini_lib.kanerva.network import Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
 from mini_lib.kanerva.rgb import COLORS, HIDDEN, routes
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
+from mini_lib.module import Noise
 from mini_lib.seeding import torch_rng
 
 EPISODES_AT_ONCE = 20
@@ -51,7 +52,7 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
         noise = model.draw_noise(*images.shape[:2], generator)
         if model.assignment.noise_name == GIVEN:
             noise |= routes(episodes.labels[span], model.machines)
-        noise = {name: each.to(device) for name, each in noise.items()}
+        noise = _on(device, noise)
         trace = model.trace(images, queries[span].to(device), noise, autoencode=True)
         memories = [model.empty(len(images))]
         if forgetting:
@@ -63,6 +64,10 @@ def run_episodes(model: Kanerva, episodes: Episodes, *, forgetting: bool = False
     *tensors, parts = zip(*outputs, strict=True)
     joined = {name: torch.cat([each[name] for each in parts]).cpu() for name in parts[0]}
     return EpisodeOutputs(*(torch.cat(each).cpu() for each in tensors), joined)
+
+
+def _on(device: torch.device, noise: Noise) -> Noise:
+    return {name: each.to(device) for name, each in noise.items()}
 
 
 def fixed_loss(source: str, episodes: int = 100, items: int = 45) -> float:
@@ -86,15 +91,14 @@ def forget(model: Kanerva, memory: EpisodeMemory, machine: int) -> EpisodeMemory
 def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     """Metrics of test episodes, as a record keeps them; those in nats are means per image.
 
-    Returns:
-        ``nll``, of a memory with nothing written ``nll_empty``, of the images' own codes ``nll_codes``; ``kl_`` and
-        a name of `KL_TERMS`; `usage` of gamma at writing, with ``read_`` at reading.
-        Binding: ``nll_`` and a color; with more than one machine `single_machine`, ``nll_green_forgotten`` without
-        the machine that is missed least, and ``classes_`` and a color, the share of gamma's variance that its digits
-        explain: ``most`` and ``next`` of the three, ``shown`` and ``least_shown`` of the two in the query.
-        Digits in a mixture: ``classes``, that of its choices at reading (Figure 4A and B).
-        Sprites: `separation`; ``tuned_`` and a factor, `modulation`, with ``_fixed`` of mean images, with ``_rest``
-        without the machine that counts most; of what a product imagines (Figure 8) see `imagination`.
+    ``nll``, of a memory with nothing written ``nll_empty``, of the images' own codes ``nll_codes``; ``kl_`` and a
+    name of `KL_TERMS`; `usage` of gamma at writing, with ``read_`` at reading.
+    Binding: ``nll_`` and a color; with more than one machine `single_machine`, ``nll_green_forgotten`` without the
+    machine that is missed least, and ``classes_`` and a color, the share of gamma's variance its digits explain:
+    ``most`` and ``next`` of the three, ``shown`` and ``least_shown`` of the two in the query.
+    Digits in a mixture: ``classes``, that of its choices at reading (Figure 4A and B).
+    Sprites: `separation`; ``tuned_`` and a factor, `modulation`, with ``_fixed`` of mean images, with ``_rest``
+    without the machine that counts most; of what a product imagines (Figure 8) see `imagination`.
     """
     binding, images = isinstance(episodes, RGBEpisodes), episodes.images
     outputs = run_episodes(model, episodes, forgetting=binding and model.machines > 1)
@@ -159,16 +163,13 @@ def nearest(imagined: Float[Tensor, "B N C H W"], stored: Float[Tensor, "B T C H
 def imagination(model: Kanerva, images: Float[Tensor, "B T C H W"]) -> dict[str, float]:
     """Metrics of what a network imagines after writing images, 10 for each episode, each by itself (Figure 8).
 
-    Noise is equal for networks with equal noise shapes. ``nearest``: the mean cosine with the nearest stored image;
-    ``retrieved`` and ``new``: the shares from .9 and below .7; ``blank``: that of empty images, which are neither.
+    ``nearest``: the mean cosine with the nearest stored image; ``retrieved`` and ``new``: the shares from .9 and
+    below .7; ``blank``: that of empty images, which are neither.
     """
     generator, device = torch_rng(0, "imagination"), model.prior_means.device
-    noise = model.draw_noise(*images.shape[:2], generator)
-    imagined = generation.draw_noise(model, len(images), IMAGINED, generator)
-    memory = model.trace(
-        images.to(device), noise={name: each.to(device) for name, each in noise.items()}
-    ).memory
-    imagined = {name: each.to(device) for name, each in imagined.items()}
+    noise = _on(device, model.draw_noise(*images.shape[:2], generator))
+    imagined = _on(device, generation.draw_noise(model, len(images), IMAGINED, generator))
+    memory = model.trace(images.to(device), noise=noise).memory
     found = generation.imagine(model, memory, imagined).images.cpu()
     best, blank = nearest(found, images), found.flatten(2).sum(2) == 0
     return {

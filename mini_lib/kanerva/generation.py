@@ -38,14 +38,10 @@ def _shapes(network: Kanerva, batch: int, images: int, settle: int = SETTLE, dra
     check_positive_int(batch=batch, images=images)
     if not is_int(settle) or settle < 0:
         raise UsageError(f"settle has to be an integer from 0, got {settle!r}")
-    lead, machines, columns = (batch, images), network.machines, network.columns
-    shapes = {"history": (*lead, network.history.size), "assignment": (*lead, machines)}
-    shapes["address"] = (*lead, machines, columns)
-    if settle:
-        shapes["settle"] = (*lead, settle, machines)
-    if draw:
-        shapes["machines"] = (*lead, machines, network.dim, columns)
-    return shapes
+    lead, K, M = (batch, images), network.machines, network.columns
+    shapes = {"history": (*lead, network.history.size), "assignment": (*lead, K), "address": (*lead, K, M)}
+    shapes |= {"settle": (*lead, settle, K)} if settle else {}
+    return shapes | ({"machines": (*lead, K, network.dim, M)} if draw else {})
 
 
 def draw_noise(

@@ -25,14 +25,10 @@ from mini_lib.module import Module
 HIDDEN = 256  # units of the perceptrons
 SLOPE = 0.2  # of the leaky ReLU below 0, TensorFlow's default, since the paper gives none
 PADDINGS = {"valid": (0, 0, 0, 0), "stride2": (2, 2, 2, 3)}  # by convolution
-MIN_SIZE = {"valid": 21, "stride2": 8}  # pixels a side that these encoders can read
 
 
 class ImageNetwork(Module):
-    """Base of encoders and decoders: images of C x size x size pixels, codes of D = `dim` features.
-
-    Subclasses define `_each`, which takes N images, or N codes if it `decodes`.
-    """
+    """Base of encoders and decoders; subclasses define `_each`, which takes N images, or N codes if it `decodes`."""
 
     decodes: ClassVar[bool] = False
 
@@ -46,8 +42,7 @@ class ImageNetwork(Module):
         reads = (self.dim,) if self.decodes else self.shape
         leading = x.shape[: -len(reads)]
         if tuple(x.shape[len(leading) :]) != reads:
-            expected = ", ".join(map(str, reads))
-            raise UsageError(f"this {type(self).__name__} reads [..., {expected}]; got {[*x.shape]}")
+            raise UsageError(f"{type(self).__name__} reads tensors [..., *{[*reads]}]; got {[*x.shape]}")
         y = self._each(x.reshape(-1, *reads))
         return y.reshape(*leading, *y.shape[1:])
 
@@ -55,8 +50,7 @@ class ImageNetwork(Module):
 class ConvEncoder(ImageNetwork):
     """Four convolutions of 6 x 6 with 16, 32, 64 and 128 channels, ReLU after each, then one linear layer.
 
-    `padding` is "valid", none (28 -> 23 -> 18 -> 13 -> 8 pixels a side), or "stride2", strides of 2 instead of the
-    paper's 1 (28 -> 14 -> 7 -> 3 -> 2), for a CPU.
+    `padding` is "valid", none, or "stride2": strides of 2 instead of the paper's 1, for a CPU.
     """
 
     CHANNELS = (16, 32, 64, 128)
@@ -64,16 +58,14 @@ class ConvEncoder(ImageNetwork):
     def __init__(self, channels: int, size: int, dim: int, padding: str = "valid"):
         super().__init__(channels, size, dim)
         check_names("padding", [padding], PADDINGS)
-        if size < (least := MIN_SIZE[padding]):
-            raise UsageError(
-                f"{padding!r} needs images of {least} pixels a side, got {size}; 'mlp' takes any"
-            )
         self.convs = nn.ModuleList()
         stride, side = 2 if padding == "stride2" else 1, size
         steps = pairwise((channels, *self.CHANNELS))
         for (inputs, outputs), pad in zip(steps, PADDINGS[padding], strict=True):
             self.convs.append(nn.Conv2d(inputs, outputs, 6, stride, pad))
             side = (side + 2 * pad - 6) // stride + 1
+            if side < 1:
+                raise UsageError(f"{size} pixels a side are too few for {padding!r}; 'mlp' takes any size")
         self.code = nn.Linear(self.CHANNELS[-1] * side * side, dim)
 
     def _each(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D"]:

@@ -21,7 +21,7 @@ precision is converted, and autocast is switched off.
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -124,7 +124,7 @@ def initial_means(
     return nn.init.trunc_normal_(means, a=-CUTOFF, b=CUTOFF, generator=generator)
 
 
-def _at_least_float32(x: object) -> object:
+def _at_least_float32(x: Any) -> Any:
     """Half precision as float32, also inside a state, a prior or weights; all else as it is."""
     if isinstance(x, Tensor):
         return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
@@ -135,10 +135,10 @@ def full_precision(function: Callable) -> Callable:
     """Make a function compute in float32 or float64, for arguments in half precision and under autocast too."""
 
     @wraps(function)
-    def in_full_precision(first: Tensor | tuple, *args: object, **options: object) -> object:
-        args = [_at_least_float32(each) for each in (first, *args)]
+    def in_full_precision(*args: Any, **options: Any) -> Any:
+        args = tuple(map(_at_least_float32, args))
         options = {name: _at_least_float32(each) for name, each in options.items()}
-        device = (first if isinstance(first, Tensor) else first[0]).device.type
+        device = (args[0] if isinstance(args[0], Tensor) else args[0][0]).device.type
         if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
             with torch.autocast(device, enabled=False):
                 return function(*args, **options)
@@ -151,8 +151,8 @@ def full_precision(function: Callable) -> Callable:
 def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     """W = (R^T R + lambda I)^-1 R^T z, the weights of the columns that come nearest to each of N codes (A.1.2).
 
-    Every machine is fitted to the whole code, not to what the others leave of it. lambda is raised by the rounding
-    error of R^T R, its trace times the machine epsilon.
+    Every machine is fitted to the whole code. lambda is raised by the rounding error of R^T R, its trace times the
+    machine epsilon.
     """
     gram = R.mT @ R  # R^T R [B, K, M, M]
     rounding = torch.finfo(R.dtype).eps * gram.diagonal(dim1=-2, dim2=-1).sum(-1)  # [B, K]
@@ -160,11 +160,6 @@ def addresses(R: Means, codes: Codes, ridge: float = RIDGE) -> Addresses:
     gram = gram + (ridge + rounding)[..., None, None] * eye
     w = torch.linalg.solve_ex(gram, (codes[:, None] @ R).mT).result  # [B, K, M, N]
     return w.permute(0, 3, 1, 2)
-
-
-def address(R: Means, code: Float[Tensor, "B D"], ridge: float = RIDGE) -> Float[Tensor, "B K M"]:
-    """`addresses` of one code."""
-    return addresses(R, code[:, None], ridge)[:, 0]
 
 
 @full_precision
@@ -226,7 +221,7 @@ def write_episode(
     psi = state.V.diagonal(dim1=-2, dim2=-1).amax(-1) if psi is None else psi
     states, found, item_kl = [state], [], []
     for t, z in enumerate(codes.unbind(1)):  # z [B, D]
-        at = address(state.R, z, ridge) if w is None else w[:, t]  # [B, K, M]
+        at = addresses(state.R, z[:, None], ridge)[:, 0] if w is None else w[:, t]  # [B, K, M]
         item = MachineWeights(weights.eta[:, t], weights.gamma[:, t])
         state, kl = write_item(state, z, at, item, coupling, psi)
         states.append(state)

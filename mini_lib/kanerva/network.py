@@ -13,7 +13,6 @@ from mini_lib.kanerva.memory import (
     EpisodeMemory,
     Prior,
     WriteResult,
-    address,
     addresses,
     gaussian_kl,
     initial_means,
@@ -25,8 +24,8 @@ from mini_lib.module import Module, Noise, check_floats, holds, noise_or_draw
 
 SAMPLES = ("mean", "full")
 INITIAL_CHI = 0.3  # standard deviation of addresses
-Tau = float | Float[Tensor, "..."] | None
 Given = Noise | None
+Tau = float | Float[Tensor, "..."] | None
 Images = Float[Tensor, "B T C H W"]
 Codes = Float[Tensor, "B T D"]
 
@@ -78,24 +77,20 @@ class Kanerva(Module):
     """An encoder, K machines, a decoder, and all that is learned with them; base of the two networks.
 
     Learned are both networks for images, the prior means R_0 and ln psi (V_0 = psi I), ln chi of each machine, the
-    history and the assignment. They make up the inference model of Equations 11 and 12: q(h | z) is the history,
-    q(r | z, h) the assignment, q(w | z) least squares, and q(M | z, w, r) writing. The generative model,
-    Equations 6 and 8 to 10, has the priors N(0, I) of h and of w, p(r | h) and N(vec(R_0), psi I).
+    history and the assignment. In the inference model (Equations 11 and 12) q(h | z) is the history, q(r | z, h) the
+    assignment, q(w | z) least squares, q(M | z, w, r) writing; the generative model (Equations 6 and 8 to 10) has
+    the priors N(0, I) of h and of w, p(r | h) and N(vec(R_0), psi I).
 
-    `forward`, `trace`, `write` and `read` take `noise`, as `draw_noise` draws it, and `tau`, the temperature of a
-    mixture. Without noise it is drawn in training mode; in evaluation mode every variable is at its mean.
+    All methods take `noise`, as `draw_noise` draws it, and `tau`, the temperature of a mixture. Without noise it is
+    drawn in training mode; in evaluation mode every variable is at its mean.
 
     Args:
-        encoder: images to codes; any module, such as those of `images`.
-        decoder: codes to logits.
-        dim: D, features of a code, the paper's c.
-        machines: K, the paper's k.
-        columns: M, of each machine, the paper's m_i.
-        assignment: "learned"; of a product also "unit prior", learned against N(0, 1) as prior of u; "given": the
-            noise named "given" chooses the machine of an item; or "even": all machines always count alike.
+        encoder, decoder: images to codes, and codes to logits; any modules, such as those of `images`.
+        dim, machines, columns: D, K, and M of each machine; the paper's c, k and m_i.
+        assignment: a name in `ASSIGNMENTS`: how weights of machines are inferred.
         stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
-        sample: addresses at their "mean" (Figures 1, 2, 4 and 5), where chi counts in their divergence alone, or, in
-            the "full" model (the other figures), drawn with the standard deviation chi.
+        sample: addresses at their "mean", where chi counts in their divergence alone, or, in the "full" model, drawn
+            with the standard deviation chi.
     """
 
     coupling: ClassVar[str]
@@ -139,11 +134,7 @@ class Kanerva(Module):
         return self.log_chi.exp()
 
     def noise_shapes(self, batch: int, items: int) -> Shapes:
-        """Names and shapes of the noise for B episodes of T items, in the order in which it is drawn.
-
-        "history" and "assignment" (in a mixture "gumbel") are for writing, the same names with "_read" for reading;
-        "address" and "address_read" where addresses are drawn.
-        """
+        """Names and shapes of the noise for B episodes of T items, in the order in which it is drawn."""
         shapes = {"history": (batch, items, self.history.size), "history_read": (batch, self.history.size)}
         for end in ("", "_read"):
             shapes[self.assignment.noise_name + end] = (batch, items, self.machines)
@@ -161,7 +152,7 @@ class Kanerva(Module):
         return EpisodeMemory(self.prior.state(batch), omega, 0)
 
     def forward(
-        self, images: Images, queries: Images | None = None, noise: Noise | None = None, *, tau: Tau = None
+        self, images: Images, queries: Images | None = None, noise: Given = None, *, tau: Tau = None
     ) -> Images:
         """Write all images of an episode, then read at all queries; returns the logits of the pixels."""
         return self.trace(images, queries, noise, tau=tau).logits
@@ -189,43 +180,39 @@ class Kanerva(Module):
         written = self.write(codes, noise, tau=tau)
         reading = self.read(written.memory, query_codes, noise, tau=tau)
         decoded = torch.cat([reading.codes, codes], dim=1) if autoencode else reading.codes
-        logits = self.decoder(decoded)
-        items = images.shape[1]
-        return KanervaTrace(logits[:, :items], logits[:, items:], codes, query_codes, written, reading)
+        logits, autoencoded = self.decoder(decoded).tensor_split([images.shape[1]], dim=1)
+        return KanervaTrace(logits, autoencoded, codes, query_codes, written, reading)
 
     def write(
         self, codes: Codes, noise: Given = None, memory: EpisodeMemory | None = None, *, tau: Tau = None
     ) -> WriteResult:
         """Write T codes, into an empty memory unless one is given."""
         noise, options = self._prepare(codes, noise, tau, reading=False)
-        (batch, items), prior = codes.shape[:2], self.prior
-        memory = self.empty(batch) if memory is None else memory
+        prior, memory = self.prior, self.empty(len(codes)) if memory is None else memory
         state, omega, before = memory
         features = self.assignment.features(codes)  # MLP_1(z) [B, T, K]
-        names = ("history", self.assignment.noise_name, "address")
-        noises = (noise[name].unbind(1) if name in noise else [None] * items for name in names)
         steps = []
         # Algorithm 1
-        for t, (z, f, noise_h, noise_r, noise_w) in enumerate(
-            zip(codes.unbind(1), features.unbind(1), *noises, strict=True)
-        ):
+        for t, (z, f) in enumerate(zip(codes.unbind(1), features.unbind(1), strict=True)):
+            drawn = {name: each[:, t] for name, each in noise.items()}
             q = self.history(omega)  # q(h | z_1..t-1)
-            h = q.draw(noise_h)  # [B, L]
+            h = q.draw(drawn.get("history"))  # [B, L]
+            noise_r = drawn.get(self.assignment.noise_name)
             weights = self.assignment.weights(f, h, noise_r, **options)  # eta, gamma [B, K]
-            w = address(state.R, z)  # least squares [B, K, M]
-            at = w if noise_w is None else w + self.chi[:, None] * noise_w
+            w = addresses(state.R, z[:, None])[:, 0]  # least squares [B, K, M]
+            at = w + self.chi[:, None] * drawn["address"] if "address" in drawn else w
             state, item_kl = write_item(state, z, at, weights, self.coupling, prior.psi)
             omega = self.history.add(omega, z, weights.gamma, before + t)  # Omega_t [B, Q]
             steps.append((state, w, *weights, item_kl, h, *q))
         states, *tensors = zip(*steps, strict=True)
         w, eta, gamma, item_kl, h, *q = (torch.stack(each, dim=1) for each in tensors)
         kl = {"memory": memory_kl(state, prior).sum(-1)} | self._kl("", w, Normal(*q), features, h)
-        after, states = EpisodeMemory(state, omega, before + items), (memory.state, *states)
+        after = EpisodeMemory(state, omega, before + codes.shape[1])
         shares = self.assignment.shares(gamma, features, h)
-        return WriteResult(states, w, eta, gamma, item_kl, after, h, shares, kl)
+        return WriteResult((memory.state, *states), w, eta, gamma, item_kl, after, h, shares, kl)
 
     def read(
-        self, memory: EpisodeMemory, queries: Codes, noise: Noise | None = None, *, tau: Tau = None
+        self, memory: EpisodeMemory, queries: Codes, noise: Given = None, *, tau: Tau = None
     ) -> EpisodeRead:
         """Read at N queries; the memory and the history stay as they are."""
         noise, options = self._prepare(queries, noise, tau, reading=True)
@@ -251,15 +238,11 @@ class Kanerva(Module):
         """UsageError unless these are episodes of images from 0 to 1; on a GPU values are not checked."""
         check_floats(images, self, what)
         if images.dim() != 5 or not images.shape[1] or images.shape != like.shape:
-            raise UsageError(
-                f"{what} have to be [B, T, C, H, W] with T > 0, all alike, got {[*images.shape]}"
-            )
+            raise UsageError(f"{what} have to be [B, T > 0, C, H, W], all alike, got {[*images.shape]}")
         if images.device.type == "cpu" and not holds((images >= 0) & (images <= 1)):
-            raise UsageError(
-                f"{what} have to be from 0 to 1, got values from {images.min():g} to {images.max():g}"
-            )
+            raise UsageError(f"{what} have values from {images.min():g} to {images.max():g}, not 0 to 1")
 
-    def _prepare(self, codes: Tensor, noise: Noise | None, tau: Tau, reading: bool) -> tuple[Noise, dict]:
+    def _prepare(self, codes: Tensor, noise: Given, tau: Tau, reading: bool) -> tuple[Noise, dict]:
         """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
         if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
             raise UsageError(f"codes have to be [B, T > 0, D = {self.dim}], got {[*codes.shape]}")
@@ -267,8 +250,8 @@ class Kanerva(Module):
         positive = isinstance(tau, Tensor) or (isinstance(tau, Real) and tau > 0)
         if tau is not None and not (positive and self.coupling == "mixture"):
             raise UsageError(f"tau, the temperature of a mixture's choice, has to be above 0, got {tau!r}")
-        shapes = self.noise_shapes(*codes.shape[:2]).items()
-        shapes = {name: shape for name, shape in shapes if name.endswith("_read") == reading}
+        shapes = self.noise_shapes(*codes.shape[:2])
+        shapes = {name: shape for name, shape in shapes.items() if name.endswith("_read") == reading}
         return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}
 
     def _kl(
@@ -311,9 +294,8 @@ class MixtureKanerva(Kanerva):
 
     >>> from mini_lib.kanerva.images import MLPDecoder, MLPEncoder
     >>> model = MixtureKanerva(MLPEncoder(1, 5, 6), MLPDecoder(1, 5, 6), dim=6, machines=3, columns=4)
-    >>> trace = model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5)  # B = 2 episodes of T = 7 images
-    >>> trace.written.gamma.sum(-1).shape, trace.written.gamma.max().item()
-    (torch.Size([2, 7]), 1.0)
+    >>> model.trace(torch.ones(2, 7, 1, 5, 5), tau=0.5).written.gamma.max().item()  # 2 episodes of 7 images
+    1.0
     """
 
     coupling = "mixture"

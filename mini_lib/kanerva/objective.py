@@ -1,8 +1,7 @@
 """The loss: the evidence bound in nats per image, with the terms that each experiment counts (A.2.2).
 
 Equations 13 to 20 derive it; computed are the sums of Equations 21 to 25, which are those of Equations 5 and 7 over
-time. The likelihood is that of the image's pixels given the code that was read, as in Equation 5. Equation 21 has
-that of the code; but codes are learned without noise or prior, and would shrink to nothing.
+time. The likelihood is that of the image's pixels given the code that was read, as in Equation 5.
 """
 
 import math
@@ -80,12 +79,8 @@ class Loss:
         trace = model.trace(images, queries, batch.get("noise"), **options)
         parts = terms(trace, images)
         if missing := self.weights.keys() - parts:
-            raise UsageError(
-                f"this network has no divergence {min(missing)!r}; a mixture has experiment='mixture'"
-            )
-        divergence = sum(
-            (weight * parts[name] for name, weight in self.weights.items()), images.new_zeros(())
-        )
+            raise UsageError(f"no divergence {min(missing)!r} here; a mixture has experiment='mixture'")
+        divergence = images.new_zeros(()) + sum(weight * parts[name] for name, weight in self.weights.items())
         score = parts["reconstruction"].mean()
         loss = score + (batch.get("kl_weight", 1.0) * divergence).mean()  # Eq. 5 and Eq. 7
         if self.ae_weight:

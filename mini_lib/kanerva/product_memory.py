@@ -23,11 +23,9 @@ Gamma = Numbers | None
 class ProductMemory(Module):
     """K Kanerva Machines that hold codes together.
 
-    Codes are vectors of D features, given as [T, D]; features of a size around 1 suit the prior. A memory made with
-    `episodes` holds B memories; then everything below has a first axis B.
-
-    The noise eta and the weight gamma of each machine are one number, [K], or [T, K] item by item. By default gamma
-    is in proportion to 1 / eta_i^2.
+    Codes are vectors of D features around 1 in size, given as [T, D]. With `episodes` it holds B memories; then
+    everything below has a first axis B. The noise eta and the weight gamma of each machine are one number, [K], or
+    [T, K] item by item. By default gamma is in proportion to 1 / eta_i^2.
 
     >>> codes = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))  # T = 20, D = 8
     >>> memory = ProductMemory(dim=8, machines=2, columns=10)
@@ -40,20 +38,17 @@ class ProductMemory(Module):
     Gradients flow from what is read to what was written, and to eta and gamma: an encoder can learn to write. Call
     `reset` between its updates; it forgets the last episode and its graph.
 
-    The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph). In a
-    function under `torch.vmap`, call `reset` first, and again outside before the memory is used further; values
-    of what is written there are not checked.
+    The prior and the content are buffers: they follow `.to()`, and `state_dict` keeps both (without the graph).
+    Under `torch.vmap` call `reset` first, and again outside before further use; values are not checked there.
 
     Args:
-        dim: D.
-        machines: K.
-        columns: M, of each machine.
+        dim, machines, columns: D, K, and M of each machine.
         total: K M, all columns together, in place of `columns`.
         episodes: B; None for one memory without that axis.
         coupling: "product", "independent" or "mixture", where gamma is one-hot and has to be given; see `memory`.
         ridge: lambda of the addressing.
         psi: variance of the prior.
-        means: of the prior, [K, D, M], copied; by default drawn with the seed.
+        means: of the prior, [K, D, M], copied; by default drawn with `seed`.
         dtype: torch.float32 or torch.float64.
     """
 
@@ -84,12 +79,10 @@ class ProductMemory(Module):
                 raise UsageError(f"{name} has to be a number above 0, got {value!r}")
         if dtype not in (torch.float32, torch.float64):
             raise UsageError(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
-        shape = machines, dim, columns
-        if means is None:
-            means = functions.initial_means(*shape, generator=torch_rng(seed, "memory"))
-        means = _finite("means", means, dtype).detach().clone()
-        if tuple(means.shape) != shape:
-            raise UsageError(f"means have to be [K, D, M] = {[*shape]}, got {[*means.shape]}")
+        drawn = functions.initial_means(machines, dim, columns, torch_rng(seed, "memory"))
+        means = _finite("means", drawn if means is None else means, dtype).detach().clone()
+        if means.shape != drawn.shape:
+            raise UsageError(f"means have to be [K, D, M] = {[*drawn.shape]}, got {[*means.shape]}")
         self.dim, self.machines, self.columns, self.episodes = dim, machines, columns, episodes
         self.coupling, self.ridge = coupling, float(ridge)
         self.register_buffer("prior_means", means)
@@ -97,6 +90,11 @@ class ProductMemory(Module):
         for name in (*State._fields, "_items"):
             self.register_buffer(name, None)
         self.reset()
+
+    def __getstate__(self) -> dict:
+        """The content without its graph, for copies and pickles."""
+        buffers = {name: each.detach() for name, each in self._buffers.items()}
+        return super().__getstate__() | {"_buffers": buffers}
 
     @property
     def prior(self) -> Prior:
@@ -144,8 +142,7 @@ class ProductMemory(Module):
     ) -> ReadResult:
         """Read N queries, [N, D]; nothing is written, and eta only sets gamma.
 
-        Returns the answers `codes` [N, D], the answer of each machine `parts` [N, K, D], and the addresses `w`
-        [N, K, M]. With `empty` an empty memory may be read: its prior answers, the control of every reading.
+        With `empty` an empty memory may be read: its prior answers, the control of every reading.
         """
         if not empty and not holds(self._items > 0):
             raise UsageError("the memory is empty: write codes before reading, or pass empty=True")
@@ -171,9 +168,8 @@ class ProductMemory(Module):
         lead = () if self.episodes is None else (self.episodes,)
         items = codes.shape[-2] if codes.dim() > 1 else 0
         if codes.shape != (*lead, items, self.dim) or not items:
-            wanted = f"[B, T, D] with B = {self.episodes}," if lead else "[T, D] with"
-            hint = "" if lead else "; one code is codes[None], episodes need ProductMemory(episodes=B)"
-            raise UsageError(f"{name} have to be {wanted} D = {self.dim}, T > 0, got {[*codes.shape]}{hint}")
+            wanted = [*map(str, lead), "T", str(self.dim)]
+            raise UsageError(f"{name} have to be [{', '.join(wanted)}] with T > 0, got {[*codes.shape]}")
         return codes if lead else codes[None]
 
     def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Gamma) -> MachineWeights:
@@ -199,8 +195,8 @@ class ProductMemory(Module):
         try:
             return numbers.expand(*codes.shape[:2], self.machines)
         except RuntimeError:
-            kinds = f"a number, [K] = [{self.machines}] or [T, K] = [{codes.shape[1]}, {self.machines}]"
-            raise UsageError(f"{name} has to be {kinds}, got {[*numbers.shape]}") from None
+            sizes = f"[K] = [{self.machines}] or [T, K] = [{codes.shape[1]}, {self.machines}]"
+            raise UsageError(f"{name} has to be a number, {sizes}, got {[*numbers.shape]}") from None
 
 
 def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:

@@ -18,7 +18,7 @@ from mini_lib.kanerva.rgb import routes
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.module import Noise
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.settings import FrozenDict, RunSettings, is_finite
+from mini_lib.settings import FrozenDict, RunSettings
 from mini_lib.training import Batch, TrainingRun
 
 PAPER = "kanerva"
@@ -68,8 +68,7 @@ class Settings(RunSettings):
         self.check_checks()
         columns_of(self.total, self.machines)
         self.fill_options(MODELS[self.model], GIVEN_BY_FIELDS)
-        plain = WEIGHTS[self.experiment]
-        check_names("divergence", self.kl, plain)
+        self.loss()  # checks its weights
         learned = self.options.get("assignment") in LEARNED and not self.options["stop_grad_r"]
         mixture, fades, halves = self.experiment == "mixture", self.balance_until, self.task == "dsprites"
         for right, message in (
@@ -77,13 +76,12 @@ class Settings(RunSettings):
             (not fades or (fades > 0 and self.balance), "balance_until, from 0, needs a balance that fades"),
             (not self.balance or (learned and self.machines > 1), "balance needs 2 machines that learn"),
             (not halves or self.test_episodes > 1, "sprites are tested in halves: test_episodes from 2"),
-            (all(map(is_finite, self.kl.values())), "weights in kl have to be finite numbers"),
             (not self.given or self.task == "rgb", "machines can be given on the task 'rgb' only"),
         ):
             if not right:
                 raise UsageError(message)
+        plain = WEIGHTS[self.experiment]
         self.keep(kl=FrozenDict({n: float(weight) for n, weight in self.kl.items() if weight != plain[n]}))
-        self.loss()
 
     @property
     def given(self) -> bool:

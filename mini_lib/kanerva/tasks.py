@@ -5,6 +5,7 @@ one; options of both are source and split. "dsprites" are two sprites that move;
 this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first.
 """
 
+import inspect
 from types import ModuleType
 
 import torch
@@ -31,6 +32,8 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
     check_positive_int(count=count, items=items)
     if not isinstance(generator, torch.Generator) or generator.device.type != "cpu":
         raise UsageError(f"generator has to be a torch.Generator on the CPU, got {generator!r}")
+    known = [*inspect.signature(TASKS[task].sample).parameters][3:]  # after count, items and generator
+    check_names(f"option of {task}", options, known)
     return TASKS[task].sample(count, items, generator, **options)
 
 
@@ -38,9 +41,8 @@ sample_episodes = sample  # its name in `mini_lib`
 
 
 def evaluation(task: str, count: int, items: int, **options: object) -> Episodes:
-    """The episodes of a problem that every network is tested on. Arguments as of `sample`, without split."""
+    """The episodes of a problem that every network is tested on; arguments as of `sample`."""
     if task == "dsprites":
         return sample(task, count, items, torch_rng(0, "test episodes", task), **options)
-    source = options.pop("source", "digits")
-    generator = torch_rng(0, "test episodes", task, source)
-    return sample(task, count, items, generator, source=source, split="test", **options)
+    generator = torch_rng(0, "test episodes", task, options.get("source", "digits"))
+    return sample(task, count, items, generator, **{"split": "test"} | options)

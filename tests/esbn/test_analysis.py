@@ -186,9 +186,7 @@ def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
         lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS),
         lambda: analysis.reappearances(RMTS),
         lambda: analysis.fit_plane(),
-        lambda: analysis.doubled_problems(torch.arange(9), (0, 0, 1), -1, 0),
         lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0),
-        lambda: analysis.doubled_problems(torch.arange(3), (0, 0, 1), 2, 0),
     ],
 )
 def test_what_cannot_be_measured_is_named(call):

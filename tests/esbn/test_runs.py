@@ -54,10 +54,9 @@ def test_updates_are_those_of_the_authors_code(task, m, model, updates):
 @pytest.mark.parametrize(
     "changes",
     [
-        *({"m": m} for m in (-1, 97, 100)),
+        {"m": 97},
         *({name: "esbm"} for name in ("task", "model", "encoder", "images", "epoch")),
-        {"lr": 0.0},
-        *({name: 0} for name in ("epochs", "train_size", "test_size", "batch_size")),
+        *({name: 0} for name in ("lr", "epochs", "train_size")),
         *({"options": {name: 0}} for name in ("features", "hidden", "hiden")),
     ],
 )

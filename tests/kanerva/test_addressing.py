@@ -9,7 +9,6 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import (
     RIDGE,
     Prior,
-    address,
     addresses,
     columns_of,
     weights_from_eta,
@@ -37,8 +36,8 @@ def test_addresses_are_those_of_augmented_least_squares(dim, columns, strength):
 
 def test_every_machine_looks_for_the_whole_code():
     R, code = randn(2, 3, 6, 4), randn(2, 6, seed=1)
-    alone = torch.cat([address(R[:, i : i + 1], code) for i in range(3)], dim=1)
-    assert torch.allclose(address(R, code), alone, rtol=0, atol=1e-13)
+    alone = torch.cat([addresses(R[:, i : i + 1], code[:, None])[:, 0] for i in range(3)], dim=1)
+    assert torch.allclose(addresses(R, code[:, None])[:, 0], alone, rtol=0, atol=1e-13)
 
 
 def test_single_precision_stays_near_double():

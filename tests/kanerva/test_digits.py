@@ -37,9 +37,9 @@ def empty(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
     for name in [name for name in datasets.FILES if name.startswith("mnist/")]:
         monkeypatch.setitem(datasets.FILES, name, {"url": "http://127.0.0.1:9/none"})
-    digits._grey.cache_clear()
+    digits._gray.cache_clear()
     yield tmp_path / "data" / "mnist"
-    digits._grey.cache_clear()
+    digits._gray.cache_clear()
 
 
 def write(folder, stem, images, labels):
@@ -53,7 +53,7 @@ def write(folder, stem, images, labels):
 
 
 @pytest.mark.parametrize(("split", "first", "count"), [("train", 0, 1437), ("test", 1437, 360)])
-def test_small_digits_are_on_above_half_of_the_grey_levels(split, first, count):
+def test_small_digits_are_on_above_half_of_the_gray_levels(split, first, count):
     loaded, ours = load_digits(), pool("digits", split)
     assert len(ours.images) == len(ours.labels) == count
     for i in range(0, count, 40):
@@ -79,7 +79,7 @@ def test_the_threshold_keeps_digits_apart_as_well_as_the_page_says():
     assert measured == pytest.approx([94.3, 94.7, 93.2, 98.7], abs=0.3)
 
 
-def test_mnist_is_on_above_half_of_the_grey_levels(empty):
+def test_mnist_is_on_above_half_of_the_gray_levels(empty):
     images = np.zeros((3, 28, 28), np.uint8)
     images[0, 0, :4] = 0, 127, 128, 255
     write(empty, "t10k", images, np.array([7, 2, 1]))
@@ -101,12 +101,6 @@ def test_train_digits_are_not_test_digits(empty):
         assert (episodes.images == (label == 3)).all()
         assert (episodes.labels == label).all()
     assert (evaluation("digits", 3, 7, source="mnist").labels == 8).all()
-
-
-def test_mnist_that_is_not_there_says_what_to_do(empty):
-    message = r"did not answer.*set MINI_LIB_DATA to a folder that holds mnist/"
-    with pytest.raises(FileNotFoundError, match=message):
-        draw(source="mnist")
 
 
 # --------------------------------------------------------------------------------------------------- episodes

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from mini_lib.kanerva.dsprites import (
     HEART_AREA,
-    HEART_CENTRE,
+    HEART_CENTER,
     ORIENTATIONS,
     POSITIONS,
     SCALES,
@@ -55,7 +55,7 @@ def on(shape, scale, angle, x, y):
         return abs(point - focus) + abs(point + focus) <= 2 * 13
     unit = math.sqrt(222 / HEART_AREA)
     edges = heart_edges(point.real / unit)
-    return edges is not None and edges[0] <= HEART_CENTRE - point.imag / unit <= edges[1]
+    return edges is not None and edges[0] <= HEART_CENTER - point.imag / unit <= edges[1]
 
 
 def picture(shape, scale, orientation, position):
@@ -100,7 +100,7 @@ def test_the_hearts_area_and_centre_are_those_of_its_outline():
 
     area = over(lambda low, high: high - low)
     assert area == pytest.approx(HEART_AREA, abs=1e-4)
-    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(HEART_CENTRE, abs=1e-4)
+    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(HEART_CENTER, abs=1e-4)
 
 
 # -------------------------------------------------------------------------------------------- the released measures

@@ -166,6 +166,3 @@ def test_a_stack_has_the_gradients_of_its_networks(make):
         for (name, _), gradient in zip(network.named_parameters(), alone, strict=True):
             assert gradient.any()
             assert together[name][i].allclose(gradient, rtol=1e-9, atol=1e-11)
-
-
-# ----------------------------------------------------------------------------------------------------- the smallest

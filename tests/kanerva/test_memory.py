@@ -196,6 +196,15 @@ def test_content_survives_the_state_dict_and_a_copy():
     assert not list(model.parameters())
 
 
+def test_a_memory_that_holds_a_graph_can_be_copied():
+    memory, codes = make(), randn(6, 4, seed=1).requires_grad_()
+    memory.write(codes)
+    found, other = memory.read(codes).codes, copy.deepcopy(memory)
+    assert other.read(codes.detach()).codes.equal(found)
+    assert found.requires_grad
+    assert not other.R.requires_grad
+
+
 def test_it_follows_its_model_in_type_and_place():
     model = nn.ModuleDict({"memory": make(dtype=torch.float32)}).double()
     model["memory"].write(randn(6, 4, seed=1))

@@ -93,9 +93,6 @@ def test_no_noise_is_every_mean(form):
     assert not torch.allclose(ours, network(images, queries, noise_of(network)))
 
 
-# ------------------------------------------------------------------------------------------------- symmetry
-
-
 # ------------------------------------------------------------------------------------------------- gradients
 
 

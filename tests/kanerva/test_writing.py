@@ -282,6 +282,3 @@ def test_a_stack_of_networks_is_the_networks_one_by_one(coupling):
     alone = [slopes(*each) for each in zip(*given, strict=True)]
     for stacked, single in zip(vmap(slopes)(*given), zip(*alone, strict=True), strict=True):
         assert torch.allclose(stacked, torch.stack(single), rtol=1e-9, atol=1e-9)
-
-
-# ------------------------------------------------------------------------------------------------- wrong use

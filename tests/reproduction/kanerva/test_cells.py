@@ -69,22 +69,6 @@ def test_settings_come_back_from_a_record():
         assert settings_hash(again.to_dict()) == settings_hash(settings)
 
 
-def test_hashes_stay_what_records_are_kept_by():
-    """A field that changes its name or its default would leave the records of runs like these behind."""
-    little = {
-        **{"source": "digits", "encoder": "mlp", "decoder": "mlp", "kl_weight": 0.0816},
-        **{"batch_size": 8, "lr": 1e-3, "epochs": 1000},
-    }
-    danced = {"encoder": "stride2", "batch_size": 8, "lr": 1e-3, "epochs": 2000, "checks": (500, 1000, 1500)}
-    for settings, digest in (
-        (paper_settings("digits", 3, **little), "3af18d089fe3"),
-        (paper_settings("binding", 2, **little | {"epochs": 2000}), "7beb3be0840c"),
-        (paper_settings("sprites", 4, **danced), "a0fbc73421cd"),
-        (paper_settings("mixture", 3, **little), "1288fa21608a"),
-    ):
-        assert settings_hash(settings.to_dict()) == digest
-
-
 # ------------------------------------------------------------------------------------------------ cells
 
 
