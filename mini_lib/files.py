@@ -166,10 +166,7 @@ def load(path: Path | str) -> nn.Module:
             f"{path} does not say of which network it is ({error}); fetch or make the file again"
         ) from error
     network.about = load_weights(network, path)
-    if network.about.pop("network", None) is None:
-        from mini_lib.settings import complete  # which imports this module
-
-        network.about["settings"] = complete(settings)
+    network.about.pop("network", None)
     return network.eval()
 
 

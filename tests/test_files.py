@@ -20,7 +20,6 @@ from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
 from mini_lib.reproduction.records import check_target
 from mini_lib.seeding import seeded
-from mini_lib.settings import complete
 
 # ------------------------------------------------------------------------------------ any file
 
@@ -216,7 +215,7 @@ def saved(folder: Path, settings: dict | None = None) -> tuple[torch.nn.Module, 
 def test_a_network_comes_back_from_its_file(tmp_path: Path):
     network, path = saved(tmp_path)
     again = load(path)
-    assert again.about == {"settings": complete(PAPER | TINY), "seed": 1}
+    assert again.about == {"settings": Settings.from_dict(TINY).to_dict(), "seed": 1}
     assert not again.training
     assert type(again) is type(network)
     for name, value in network.state_dict().items():

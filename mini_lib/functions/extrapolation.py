@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.functions.tasks import STEPS, check_curves
+from mini_lib.functions.tasks import OBSERVED, STEPS, check_curves
 from mini_lib.functions.transformer import FunctionTransformer, summarize
 
 CONTEXTS = ("growing", "sliding")
@@ -54,8 +54,8 @@ def extrapolate(
     y = y if y.is_floating_point() else y.double()
     offset = torch.zeros_like(y[:, :1]) if model.sees_offset else y[:, :1]
     known = (y - offset).to(next(model.parameters(), y).dtype)  # [B, N]
-    trained_on = model.about.get("settings")
-    kept = trained_on.get("observed", y.shape[1]) if isinstance(trained_on, dict) else y.shape[1]
+    settings = model.about.get("settings")
+    kept = settings.get("observed", OBSERVED) if isinstance(settings, dict) else y.shape[1]
     answers = []
     for _ in range(steps):
         seen = known if context == "growing" else known[:, -kept:]

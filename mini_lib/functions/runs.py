@@ -13,7 +13,7 @@ from torch import Tensor
 from mini_lib.errors import UsageError
 from mini_lib.functions import tasks
 from mini_lib.functions.extrapolation import CONTEXTS, Extrapolation, extrapolate
-from mini_lib.functions.tasks import KINDS, SHORTEST, STEPS, UPDATES, Curves, rows_by_kind
+from mini_lib.functions.tasks import KINDS, OBSERVED, SHORTEST, STEPS, UPDATES, Curves, rows_by_kind
 from mini_lib.functions.transformer import MODELS, FunctionTransformer, RelationalTransformer
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
@@ -38,7 +38,7 @@ class Settings(RunSettings):
     PAPER: ClassVar[str] = PAPER
 
     model: str  #: a key of `transformer.MODELS`.
-    observed: int = 20  #: N, the number of points in training and before a test; the next one is the target.
+    observed: int = OBSERVED  #: N, the number of points in training and before a test; the next one is the target.
     epochs: int = 100  #: of 100 updates, each on fresh curves.
     batch_size: int = 32  #: B.
     lr: float = 1e-4  #: learning rate.

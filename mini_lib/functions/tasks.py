@@ -17,7 +17,7 @@ from mini_lib.seeding import torch_rng
 
 KINDS = ("lin", "rbf", "sine")  # in the order of the paper's columns
 NOISE = 0.1  # standard deviation of the uniform noise
-STEPS = 10  # points to extrapolate
+OBSERVED, STEPS = 20, 10  # points that are observed, and points to extrapolate
 UPDATES = 100  # updates per "epoch"; curves are always fresh
 SLOPE = 0.1
 PERIODS, AMPLITUDES = (5.0, 12.0), (0.8, 1.2)
