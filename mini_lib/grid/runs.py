@@ -177,7 +177,7 @@ def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
     data, recipe = tasks.command_data(seed), RECIPES["syntactic_attention"]
     sampler = recipe.sampler(data.train, settings.batch_size, seed)
     parts = {"epoch": sampler.epoch, "examples": sampler.examples, "loss": recipe.loss}
-    parts |= {"noise": partial(noise, model, seed, sampler), "dedupe_batch": recipe.dedupe_batch}
+    parts |= {"noise": partial(noise, model, seed), "dedupe_batch": recipe.dedupe_batch}
     return partial(exact_matches, parts=data.tests), analysis.commands_exchanged(), parts
 
 

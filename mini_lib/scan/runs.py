@@ -44,9 +44,7 @@ class Settings(RunSettings):
     epochs: int  #: passes over the training set, or `recipes.UPDATES` updates of drawn batches.
     batch_size: int  #: B, commands an update; for the CNN tokens, filled with as many commands as fit.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which accuracy is measured, besides the last.
-    validation: str = (
-        "tail"  #: what part of the training file chooses the checkpoint, a key of `VALIDATIONS`.
-    )
+    validation: str = "tail"  #: what part of the file chooses the checkpoint, a key of `VALIDATIONS`.
     source: str = "generated"  #: commands "generated" from the grammar, or "released" files.
     clip: float | None = None  #: the greatest norm of the gradient.
     options: dict = field(default_factory=dict)  #: of the network's constructor.
@@ -80,7 +78,6 @@ class Settings(RunSettings):
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
     """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
     check_names("model", [model], MODELS)
-    get_split(split)
     plan = SCHEDULES[model] | SCHEDULES_OF_SPLITS.get((model, split), {}) | {"split": split, "model": model}
     options = plan.get("options", {}) | changes.get("options", {})
     return Settings.make(plan, changes | {"options": options})
@@ -129,25 +126,21 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     Order, noise and validation set depend on the seed alone; initial weights on the seed and the model.
     """
     Settings.check_is(settings)
-    parts = make_parts(settings, seed)
+    parts, recipe = make_parts(settings, seed), RECIPES[settings.model]
     with seeded(seed, "weights", settings.model):
         model = settings.network()
-    recipe = RECIPES[settings.model]
     sampler = recipe.sampler(parts.train, settings.batch_size, seed)
-    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(sampler.examples / sampler.batch_size))
+    per_epoch = math.ceil(sampler.examples / sampler.batch_size)
     return settings.training_run(
         seed,
         model,
-        epoch=sampler.epoch,
-        examples=sampler.examples,
-        batch_size=sampler.batch_size,
+        **sampler._asdict(),
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
-        constants=sampler.constants,
-        noise=partial(noise, model, seed, sampler),
+        noise=partial(noise, model, seed),
         dedupe_batch=recipe.dedupe_batch,
         optimizer=recipe.optimizer,
-        schedule=schedule,
+        schedule=recipe.schedule and partial(recipe.schedule, per_epoch),
         clip=settings.clip,
         checks=settings.checks,
         report=best_and_last,
@@ -159,7 +152,7 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     """Training, validation and test examples of a run."""
     train, test = get_split(settings.split)
     if settings.source == "released":
-        train, test = ([text for text, _ in scan_lines(settings.split, part)] for part in ("train", "test"))
+        train, test = (tuple(c for c, _ in scan_lines(settings.split, part)) for part in ("train", "test"))
     examples, kept = encode(train), int(VALIDATIONS[settings.validation] * len(train))
     if settings.validation == "none":
         return Parts(examples, None, encode(test))
@@ -191,10 +184,8 @@ def accuracy(model: nn.Module, examples: Examples) -> float:
 
 def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
     """Exact-match accuracy on the test set, and on the validation set if there is one."""
-    metrics = {"test_accuracy": accuracy(model, parts.test)}
-    if parts.validation is not None:
-        metrics["validation_accuracy"] = accuracy(model, parts.validation)
-    return metrics
+    measured = {"test_accuracy": parts.test, "validation_accuracy": parts.validation}
+    return {name: accuracy(model, part) for name, part in measured.items() if part is not None}
 
 
 def best_and_last(checks: list[dict]) -> dict[str, float]:

@@ -94,7 +94,7 @@ class SyntacticAttention(Module):
         check_positive_int(words=words, actions=actions, syntax=syntax, semantics=semantics)
         check_names("surrounding", [surrounding], ("between", "top"))
         check_names("ends", [ends], ("learned", "zero", "neighbour"))
-        for name, size in (("syntax", syntax), ("semantics", semantics)):
+        for name, size in {"syntax": syntax, "semantics": semantics}.items():
             if size % 2:
                 raise UsageError(f"{name} is halved between two directions: an even number, not {size}")
         self.vocabulary = words, actions
@@ -106,9 +106,8 @@ class SyntacticAttention(Module):
         if one_hot:
             self.word.weight = nn.Parameter(torch.eye(words), requires_grad=False)
         self.neighbors = BiLSTM(self.word.weight.shape[1], half)
-        self.roles = BiLSTM(half if self.top else 2 * half, syntax)
-        width = size if self.top else 2 * half
-        self.ends = nn.Parameter(torch.randn(2, width)) if ends == "learned" else None
+        self.roles = BiLSTM(half if self.top else syntax, syntax)
+        self.ends = nn.Parameter(torch.randn(2, size if self.top else syntax)) if ends == "learned" else None
         self.first_query = nn.Linear(size, size)
         self.decoder = LSTMCell(size, size, init="uniform")
         self.sequence = BiLSTM(semantics, semantics // 2) if sequential_semantics else None

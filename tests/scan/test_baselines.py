@@ -20,8 +20,6 @@ from scan.networks import COMMANDS, END, count, make, noise_for, rows_of, weight
 
 EXAMPLES = encode(COMMANDS)
 
-# ------------------------------------------------------------------------------------ counts and losses
-
 
 @pytest.mark.parametrize(
     ("network", "expected"),
@@ -59,18 +57,12 @@ def test_losses_of_two_commands_by_hand(loss, expected):
     assert loss(logits, actions).item() == pytest.approx(expected)
 
 
-# ---------------------------------------------------------------------------------------------- GRU
-
-
 def test_gru_starts_uniform():
     torch.manual_seed(0)
     network = GRUAttention(hidden=64)
     assert network.decoder.weight_hh.abs().max() <= 1 / 8
     assert network.decoder.weight_hh.std().item() == pytest.approx(1 / 8 / math.sqrt(3), rel=0.02)
     assert network.word.weight.std().item() == pytest.approx(1, rel=0.1)
-
-
-# ----------------------------------------------------------------------------------------------- Li
 
 
 @pytest.mark.parametrize("block", [1, 4, 512])
@@ -127,18 +119,14 @@ def test_li_refuses_more_places_than_it_knows():
         make("li")(words, torch.tensor([12]), torch.ones(1, 3, dtype=torch.int64))
 
 
-# ---------------------------------------------------------------------------------------------- CNN
-
-
 def test_cnn_divides_by_twice_its_attention_layers(monkeypatch):
-    network, examples, grads = make("cnn"), EXAMPLES, {}
-    kept = cnn._scale_gradient
-    for scaled in (True, False):
-        monkeypatch.setattr(cnn, "_scale_gradient", kept if scaled else lambda x, factor: x)
+    network, grads, lerp = make("cnn"), [], torch.lerp
+    for scaled in (lerp, lambda start, end, weight: end):
+        monkeypatch.setattr(torch, "lerp", scaled)
         network.zero_grad()
-        cnn.loss(network(*examples.tensors), examples.actions).backward()
-        grads[scaled] = network.encoder_last.bias.grad
-    torch.testing.assert_close(4 * grads[True], grads[False])  # two layers
+        cnn.loss(network(*EXAMPLES.tensors), EXAMPLES.actions).backward()
+        grads.append(network.encoder_last.bias.grad)
+    torch.testing.assert_close(4 * grads[0], grads[1])  # two layers
 
 
 def test_cnn_starts_with_the_stated_variances():

