@@ -129,12 +129,9 @@ class LiNetwork(Module):
 
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Standard normal noise for each word's primitive and function."""
-        device = generator.device if generator else None
+        drawn_by = {"generator": generator, "device": generator.device if generator else None}
         sizes = {"primitive": self.primitive.shape[1], "function": self.function.shape[1]}
-        return {
-            name: torch.randn(batch, words, size, generator=generator, device=device)
-            for name, size in sizes.items()
-        }
+        return {name: torch.randn(batch, words, size, **drawn_by) for name, size in sizes.items()}
 
 
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:

@@ -29,22 +29,13 @@ def examples_of(batch: Batch) -> Examples:
     return Examples(batch["words"], batch["lengths"], batch["actions"])
 
 
-class Sampler(NamedTuple):
-    """The examples of a run as `TrainingRun` takes them."""
-
-    examples: int
-    batch_size: int
-    epoch: Callable[[int], Batch]
-    constants: Batch
-
-
-def drawn(order: Callable, examples: Examples, batch_size: int, seed: int) -> Sampler:
-    """Epochs of examples whose numbers are `order(examples, batch_size, generator)`."""
+def drawn(order: Callable, examples: Examples, batch_size: int, seed: int) -> dict[str, Any]:
+    """The parts of a `TrainingRun` on examples whose numbers are `order(examples, batch_size, generator)`."""
 
     def epoch(number: int) -> Batch:
         return batch_of(examples[order(examples, batch_size, torch_rng(seed, "order", number))])
 
-    return Sampler(len(epoch(0)["lengths"]), batch_size, epoch, {})
+    return {"examples": len(epoch(0)["lengths"]), "batch_size": batch_size, "epoch": epoch}
 
 
 def shuffled(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
@@ -67,8 +58,8 @@ def with_replacement(examples: Examples, batch_size: int, rng: torch.Generator) 
     return torch.randint(len(examples), (UPDATES * batch_size,), generator=rng)
 
 
-def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
-    """`LINES` examples drawn with replacement, the same for all seeds, in batches of at most that many tokens.
+def max_token_batches(examples: Examples, tokens: int, seed: int) -> dict[str, Any]:
+    """The same for `LINES` examples, drawn with replacement once for all seeds, in batches of up to `tokens` tokens.
 
     An example of the `TrainingRun` is a whole batch: a row of indices of examples, filled up with -1.
     """
@@ -90,10 +81,10 @@ def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
     def epoch(number: int) -> Batch:
         return {"rows": rows[torch.randperm(len(rows), generator=torch_rng(seed, "order", number))]}
 
-    return Sampler(len(rows), 1, epoch, batch_of(examples))
+    return {"examples": len(rows), "batch_size": 1, "epoch": epoch, "constants": batch_of(examples)}
 
 
-def noise(model: nn.Module, seed: int, update: int, batch: Batch) -> Batch:
+def noise(model: Any, seed: int, update: int, batch: Batch) -> Batch:
     """The network's random tensors of one update, at the size of the longest command."""
     rng = torch_rng(seed, "noise", update, device=next(iter(batch.values())).device)
     if "rows" not in batch:
@@ -165,7 +156,7 @@ class Recipe(NamedTuple):
     """What differs between the networks' trainings: entries of `TrainingRun`."""
 
     loss: Callable
-    sampler: Callable[[Examples, int, int], Sampler] = partial(drawn, shuffled)  #: of (examples, B, seed).
+    sampler: Callable[[Examples, int, int], dict] = partial(drawn, shuffled)  #: of (examples, B, seed).
     dedupe_batch: Callable[[Batch], Batch] = trim
     optimizer: Callable = adam
     #: (updates an epoch, update) -> the factor of the learning rate.

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -93,7 +93,7 @@ def tutorial_settings(**changes) -> Settings:
 # Syntactic Attention: whole epochs until 200,000 iterations are passed, as the released code does, and a check every
 # 5th epoch. GRU: the example in the README of Bastings et al., whose validation sets are a tenth of the training
 # files. CNN: the best configurations of Dessi and Baroni, each chosen by them on the test set. Li: their scripts.
-SCHEDULES = {
+SCHEDULES: dict[str, dict[str, Any]] = {
     "syntactic_attention": {"lr": 1e-3, "epochs": 18, "batch_size": 1, "checks": (5, 10, 15)},
     "gru_attention": {"lr": 0.2, "epochs": 50, "batch_size": 32, "clip": 5.0, "checks": tuple(range(1, 50))}
     | {"validation": "random tenth"},
@@ -129,12 +129,12 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     parts, recipe = make_parts(settings, seed), RECIPES[settings.model]
     with seeded(seed, "weights", settings.model):
         model = settings.network()
-    sampler = recipe.sampler(parts.train, settings.batch_size, seed)
-    per_epoch = math.ceil(sampler.examples / sampler.batch_size)
+    shown = recipe.sampler(parts.train, settings.batch_size, seed)
+    per_epoch = math.ceil(shown["examples"] / shown["batch_size"])
     return settings.training_run(
         seed,
         model,
-        **sampler._asdict(),
+        **shown,
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
         noise=partial(noise, model, seed),

@@ -64,12 +64,10 @@ class SyntacticAttention(Module):
         >>> import torch
         >>> from mini_lib import SyntacticAttention
         >>> network = SyntacticAttention(words=10, actions=5, syntax=8, semantics=6)
-        >>> optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
         >>> logits = network(words, lengths, actions)
         >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
-        >>> optimizer.step()
         >>> network.eval().predict(words, lengths, steps=6).shape
         torch.Size([4, 6])
         >>> network.trace(words, lengths, steps=6).attention.shape

@@ -12,7 +12,7 @@ from torch.func import functional_call, jvp
 
 import mini_lib
 from mini_lib.errors import UsageError
-from mini_lib.scan import analysis, attention_fast
+from mini_lib.scan import attention_fast
 from mini_lib.scan.cnn import CNN, loss as cross_entropy
 from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork
@@ -135,8 +135,6 @@ def test_copies_pickles_and_files_are_the_same_network(name, tmp_path):
         torch.testing.assert_close(other(*EXAMPLES.tensors), network(*EXAMPLES.tensors))
 
 
-# ------------------------------------------------------------------------------------------------ wrong input
-
 WORDS, LENGTHS, ACTIONS = EXAMPLES.tensors
 WRONG = [
     ((WORDS.float(), LENGTHS, ACTIONS), "words"),
@@ -169,14 +167,11 @@ def test_a_wrong_batch_is_refused_in_one_sentence(name):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (SyntacticAttention, {"words": 0}),
         (SyntacticAttention, {"dropout": 1.0}),
         (SyntacticAttention, {"syntax": 7}),
         (SyntacticAttention, {"ends": "zeros"}),
-        (SyntacticAttention, {"surrounding": "botom"}),
         (GRUAttention, {"hidden": "x"}),
         (LiNetwork, {"strength": -1}),
-        (LiNetwork, {"units": 7}),
         (CNN, {"kernel": 0}),
         (MetaSeq2Seq, {"size": 2.0}),
     ],
@@ -185,8 +180,3 @@ def test_networks_that_cannot_be_made_are_refused(kind, options):
     ((name, value),) = options.items()
     with pytest.raises(UsageError, match=f"{name}.* {value}|{name}.*'{value}'"):
         unwrap(kind.__init__)(kind.__new__(kind), **options)  # past the check of types, which only tests make
-
-
-def test_positions_of_sources_belong_to_the_caller():
-    analysis.source_positions("jump twice").append(99)
-    assert analysis.source_positions("jump twice") == [1, 1, 3]

@@ -11,16 +11,8 @@ from torch.utils._pytree import tree_leaves
 from mini_lib.errors import UsageError
 from mini_lib.scan import analysis
 from mini_lib.scan.runs import accuracy
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, MAX_ACTIONS, WORD_IDS, decode, encode
-from scan.by_hand import ACTIONS, COMMANDS, SPOKEN, ByHand, Looks, network
-
-
-def test_a_dictionary_by_hand(perfect):
-    found = analysis.dictionary(perfect)
-    says = found.best()
-    assert {word: says[word] for word in SPOKEN} == SPOKEN
-    assert "<NULL>" not in found.words
-    assert sorted(found.actions) == sorted(ACTIONS[:ACTION_COUNT])
+from mini_lib.scan.tasks import ACTION_IDS, MAX_ACTIONS, WORD_IDS, decode, encode
+from scan.by_hand import COMMANDS, SPOKEN, ByHand, Looks, network
 
 
 @pytest.mark.parametrize("options", [{}, {"nonlinear_semantics": True}, {"words": 17, "actions": 9}])
