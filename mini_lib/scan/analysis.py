@@ -176,10 +176,7 @@ def dictionary(model: SyntacticAttention) -> Dictionary:
 def _actions_of_streams(
     model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
 ) -> Int[Tensor, "B N"]:
-    """The most probable actions when the streams read different batches of commands.
-
-    Where the syntax stream reaches the actions directly, it does so with its own command.
-    """
+    """The most probable actions when the streams read different batches of commands."""
     syntax, semantics = (each.to(model.word.weight.device) for each in (syntax, semantics))
     placed = model.trace(syntax.words, syntax.lengths, steps)
     meanings = model.trace(semantics.words, semantics.lengths, 1).meanings

@@ -190,6 +190,6 @@ def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
 
 def best_and_last(checks: list[dict]) -> dict[str, float]:
     """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
-    best = max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))
-    accuracies = {name: value for name, value in best.items() if name != "epoch"}
-    return accuracies | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": best["epoch"]}
+    best = dict(max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"])))
+    epoch = best.pop("epoch")
+    return best | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": epoch}

@@ -92,9 +92,8 @@ class SyntacticAttention(Module):
         check_positive_int(words=words, actions=actions, syntax=syntax, semantics=semantics)
         check_names("surrounding", [surrounding], ("between", "top"))
         check_names("ends", [ends], ("learned", "zero", "neighbour"))
-        for name, size in {"syntax": syntax, "semantics": semantics}.items():
-            if size % 2:
-                raise UsageError(f"{name} is halved between two directions: an even number, not {size}")
+        if syntax % 2 or semantics % 2:
+            raise UsageError(f"syntax and semantics are halved: even numbers, not {syntax} and {semantics}")
         self.vocabulary = words, actions
         self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
         self.top, self.at_ends = surrounding == "top", ends
