@@ -116,7 +116,7 @@ def follow(model: SyntacticAttention, commands: Sequence[str]) -> Steps:
         trace = model.trace(words, lengths, actions.shape[1])
         exists = source[part, : actions.shape[1]] >= 0
         at = part[exists.nonzero()[:, 0]], exists.nonzero()[:, 1]
-        attention = trace.attention.cpu()[exists]  # [steps, T]
+        attention = trace.attention.float().cpu()[exists]  # [steps, T]
         predicted[at] = trace.logits.argmax(dim=-1).cpu()[exists]
         attended[at] = attention.argmax(dim=-1)
         weight[at] = attention.gather(1, source[at][:, None])[:, 0]
@@ -125,9 +125,9 @@ def follow(model: SyntacticAttention, commands: Sequence[str]) -> Steps:
 
 def source_hits(steps: Steps) -> dict[str, Fraction]:
     """At how many steps the source has most attention: of "verbs" and of "turns", LEFT and RIGHT."""
-    hits, kinds = steps.attended == steps.source, {"verbs": VERB_ACTIONS, "turns": TURNS}
-    asked = {kind: steps.of(*actions) for kind, actions in kinds.items()}
-    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in asked.items()}
+    hits = steps.attended == steps.source
+    kinds = {"verbs": steps.of(*VERB_ACTIONS), "turns": steps.of(*TURNS)}
+    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in kinds.items()}
 
 
 def by_form(
@@ -239,7 +239,8 @@ def role_similarity(
         for part in examples.length_buckets():
             words, lengths, _ = examples[part].to(model.word.weight.device).tensors
             places = torch.tensor([1 + cases[number][1] for number in part])
-            found[part] = model.roles_and_query(words, lengths)[0].cpu()[torch.arange(len(part)), places]
+            h, _ = model.roles_and_query(words, lengths)
+            found[part] = h.float().cpu()[torch.arange(len(part)), places]
         return found
 
     own, forms = roles(verb), [form for *_, form in cases]

@@ -12,6 +12,8 @@ from mini_lib.scan import tasks
 from mini_lib.scan.recurrent import both_directions
 from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
+Encoded = tuple[Tensor, Tensor, Tensor]  # m_j [B, W, 2H] and W_m m_j [B, W, H] of W = T - 1, which are words
+
 
 class GRUCell(nn.Module):
     """One step of a gated recurrent unit (Cho et al. 2014), as matrix products.
@@ -36,9 +38,6 @@ class GRUCell(nn.Module):
         update = torch.sigmoid(update + from_update)
         new = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
         return new + update * (h - new)
-
-
-Encoded = tuple[Tensor, Tensor, Tensor]  # m_j [B, W, 2H] and W_m m_j [B, W, H] of W = T - 1, which are words
 
 
 class GRUAttention(Module):
@@ -124,10 +123,8 @@ class GRUAttention(Module):
         energies = self.energy(torch.tanh(self.query(state)[:, None] + keys))[..., 0]  # e_ij [B, W]
         attention = energies.masked_fill(~inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
         context = (attention[:, None] @ memory.to(attention.dtype))[:, 0]  # c_i [B, 2H]
-        gates = (
-            torch.cat([last, context], dim=-1) @ self.decoder.weight_ih.mT + self.decoder.bias_ih
-        )  # [B, 3H]
-        return self.decoder(gates, state), context  # h_i [B, H]
+        x, cell = torch.cat([last, context], dim=-1), self.decoder
+        return cell(x @ cell.weight_ih.mT + cell.bias_ih, state), context  # h_i [B, H]
 
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of the words' embeddings, and of the features of the logits."""
@@ -142,7 +139,6 @@ def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     As in the released code, actions after the network's own first <EOS> do not count.
     """
     ends = logits.argmax(dim=-1) == tasks.END
-    over = ends.cumsum(dim=1) - ends.long() > 0
-    counted = (actions != NO_ACTION) & ~over
+    counted = (actions != NO_ACTION) & (ends.cumsum(dim=1) - ends.long() == 0)
     each = F.cross_entropy(logits.mT, actions, reduction="none")
     return (each * counted).sum() / len(actions)

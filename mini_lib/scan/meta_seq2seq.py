@@ -48,13 +48,10 @@ class MetaSeq2Seq(Module):
     `size` is H, of all embeddings and states; dropout is on embeddings and between LSTM layers.
 
     Example:
-        >>> from mini_lib.scan import MetaSeq2Seq, cnn, encode
-        >>> network, query = MetaSeq2Seq(size=8), encode(["jump left", "walk"])
-        >>> swapped = encode(["walk", "jump"])  # what "jump" and "walk" mean in this episode
-        >>> support = Examples(swapped.words.flip(0), swapped.lengths, swapped.actions)
-        >>> cnn.loss(network(support, query), query.actions).backward()
-        >>> network.eval().predict(support, query, steps=9).shape
-        torch.Size([2, 9])
+        >>> from mini_lib.scan import MetaSeq2Seq, encode
+        >>> support, query = encode(["walk", "jump"]), encode(["jump left", "walk"])
+        >>> MetaSeq2Seq(size=8)(support, query).shape  # logits of each query's actions
+        torch.Size([2, 3, 8])
     """
 
     def __init__(

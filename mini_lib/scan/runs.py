@@ -160,20 +160,21 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     if settings.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     held_out = order[kept:].tolist()
-    if settings.validation == "random tenth":
-        # As in Bastings et al., a command that is there many times counts once.
+    if (
+        settings.validation == "random tenth"
+    ):  # of Bastings et al.: a command that is there many times counts once
         held_out = list({train[number]: number for number in held_out}.values())
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
 
-def answers(model: nn.Module, examples: Examples) -> Int[Tensor, "N L"]:
+def answers(model: Any, examples: Examples) -> Int[Tensor, "N L"]:
     """The network's actions for every command, for as many steps as are right; on the CPU."""
     device = next(model.parameters()).device
     predicted = torch.full_like(examples.actions, NO_ACTION)
     for part in examples.length_buckets():
         words, lengths, actions = examples[part].trimmed().to(device).tensors
-        steps = actions.shape[1]
-        predicted[part, :steps] = model.predict(words, lengths, steps).cpu()
+        found = model.predict(words, lengths, actions.shape[1])
+        predicted[part, : found.shape[1]] = found.cpu()
     return predicted
 
 

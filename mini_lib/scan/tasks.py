@@ -178,24 +178,21 @@ def _length() -> Split:
     return Split(tuple(ordered[:cut]), tuple(ordered[cut:]))
 
 
-def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
+def _without(*primitives: str) -> Split:
     """Test on commands with a primitive, but the primitive alone; train on the rest, a tenth of it each primitive.
 
-    Commands with two of them are in neither part. The training commands are in a random order of our own.
+    Commands with two of them are in neither part. The training commands are in a random order of our own. A fifth
+    verb among the primitives brings all commands with it.
     """
-    order = simple_order() if order is None else order
+    order = simple_order()
+    if NEW_VERB in primitives:
+        order += tuple(c for c in commands((*VERBS, NEW_VERB)) if contains_phrase(c, NEW_VERB))
     held = {c: sum(contains_phrase(c, primitive) for primitive in primitives) for c in order}
     rest = [command for command in order if not held[command]]
     test = [command for command in order if held[command] == 1 and command not in primitives]
     train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
     mixed = numpy_rng(0, "order", *primitives).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
-
-
-def _with_dax(*primitives: str) -> Split:
-    """The same among all of SCAN and all commands with a fifth verb."""
-    new = [command for command in commands((*VERBS, NEW_VERB)) if contains_phrase(command, NEW_VERB)]
-    return _without(*primitives, order=(*simple_order(), *new))
 
 
 def contains_phrase(command: str, phrase: str) -> bool:
@@ -208,8 +205,8 @@ SPLITS: dict[str, Callable[[], Split]] = {
     "length": cache(_length),
     "add_jump": cache(partial(_without, "jump")),
     "add_turn_left": cache(partial(_without, "turn left")),
-    "add_dax": cache(partial(_with_dax, NEW_VERB)),
-    "add_jump_and_dax": cache(partial(_with_dax, "jump", NEW_VERB)),
+    "add_dax": cache(partial(_without, NEW_VERB)),
+    "add_jump_and_dax": cache(partial(_without, "jump", NEW_VERB)),
 }
 
 
