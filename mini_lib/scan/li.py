@@ -129,9 +129,12 @@ class LiNetwork(Module):
 
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Standard normal noise for each word's primitive and function."""
-        drawn_by = {"generator": generator, "device": generator.device if generator else None}
+        device = generator.device if generator else None
         sizes = {"primitive": self.primitive.shape[1], "function": self.function.shape[1]}
-        return {name: torch.randn(batch, words, size, **drawn_by) for name, size in sizes.items()}
+        return {
+            name: torch.randn(batch, words, k, generator=generator, device=device)
+            for name, k in sizes.items()
+        }
 
 
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:

@@ -100,7 +100,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "cnn": {"lr": 0.1, "epochs": 1, "batch_size": 500, "clip": 0.1, "validation": "none"},
     "li": {"lr": 0.01, "epochs": 5_000 // UPDATES, "batch_size": 4096, "clip": 1.0, "validation": "none"},
 }
-SCHEDULES_OF_SPLITS = {
+SCHEDULES_OF_SPLITS: dict[tuple[str, str], dict[str, Any]] = {
     ("syntactic_attention", "simple"): {"epochs": 15, "checks": (5, 10)},
     ("syntactic_attention", "length"): {"epochs": 15, "checks": (5, 10)},
     ("syntactic_attention", "add_turn_left"): {"epochs": 12, "checks": (5, 10)},
@@ -160,9 +160,7 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     if settings.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     held_out = order[kept:].tolist()
-    if (
-        settings.validation == "random tenth"
-    ):  # of Bastings et al.: a command that is there many times counts once
+    if settings.validation == "random tenth":  # Bastings et al. hold out a repeated command once
         held_out = list({train[number]: number for number in held_out}.values())
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
@@ -191,6 +189,6 @@ def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
 
 def best_and_last(checks: list[dict]) -> dict[str, float]:
     """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
-    best = dict(max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"])))
+    best = {**max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))}
     epoch = best.pop("epoch")
     return best | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": epoch}
