@@ -59,6 +59,10 @@ class CNN(Module):
     position, and it reads <EOS> and the actions before. `dim` is D, the features of everything, `kernel` the
     positions in a window, `layers` those of the encoder and those of the decoder. Dropout is on embeddings, before
     each convolution and before the logits.
+
+    >>> from mini_lib.scan.tasks import encode
+    >>> CNN(dim=8, kernel=3, layers=2)(*encode(["jump twice", "walk"]).tensors).shape  # teacher forcing
+    torch.Size([2, 3, 8])
     """
 
     def __init__(

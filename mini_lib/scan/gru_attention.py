@@ -49,6 +49,10 @@ class GRUAttention(Module):
 
     `embedding` is E, the features of a word and of y, the embedding of an action; `hidden` is H.
     `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only.
+
+    >>> from mini_lib.scan.tasks import encode
+    >>> GRUAttention(hidden=12)(*encode(["jump twice", "walk"]).tensors).shape  # teacher forcing
+    torch.Size([2, 3, 8])
     """
 
     def __init__(

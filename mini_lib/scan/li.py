@@ -30,6 +30,10 @@ class LiNetwork(Module):
     Primitive stream: logits_t = W sum_j w_tj p_j + b. <SOS> is no action of theirs: it has the lowest logit.
 
     `primitive` is k_p, `function` k_f, `units` H, `strength` lambda, of the penalty.
+
+    >>> from mini_lib.scan.tasks import encode
+    >>> LiNetwork()(*encode(["jump twice", "walk"]).tensors).shape
+    torch.Size([2, 3, 8])
     """
 
     def __init__(
