@@ -31,7 +31,11 @@ class GRUCell(nn.Module):
         self.bias_hh = nn.Parameter(torch.empty(*side, 1, 3 * hidden))
         rnn_uniform_(self, hidden)
 
-    def forward(self, gates: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
+    def forward(self, x: Float[Tensor, "*B I"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
+        """Advance h by the input x."""
+        return self.step(x @ self.weight_ih.mT + self.bias_ih, h)
+
+    def step(self, gates: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
         """Advance h, given W x + b."""
         reset, update, new = gates.chunk(3, dim=-1)
         from_reset, from_update, from_new = (h @ self.weight_hh.mT + self.bias_hh).chunk(3, dim=-1)
@@ -109,7 +113,7 @@ class GRUAttention(Module):
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
         cell, start = self.encoder, (x.new_zeros(2, len(x), self.hidden),)
         memory, (last,) = both_directions(
-            x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell(gates, h),), start
+            x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell.step(gates, h),), start
         )
         return (memory, self.key(memory), inside), torch.tanh(self.bridge(last))
 
@@ -127,8 +131,7 @@ class GRUAttention(Module):
         energies = self.energy(torch.tanh(self.query(state)[:, None] + keys))[..., 0]  # e_ij [B, W]
         attention = energies.masked_fill(~inside, -torch.inf).softmax(dim=-1)  # alpha_ij [B, W]
         context = (attention[:, None] @ memory.to(attention.dtype))[:, 0]  # c_i [B, 2H]
-        x, cell = torch.cat([last, context], dim=-1), self.decoder
-        return cell(x @ cell.weight_ih.mT + cell.bias_ih, state), context  # h_i [B, H]
+        return self.decoder(torch.cat([last, context], dim=-1), state), context
 
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Dropout masks of the words' embeddings, and of the features of the logits."""
