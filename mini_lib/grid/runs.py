@@ -168,9 +168,8 @@ def curve_parts(settings: Settings, seed: int) -> Parts:
 def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
     """All training commands in every epoch, as Syntactic Attention is trained."""
     data, recipe = tasks.command_data(seed), RECIPES["syntactic_attention"]
-    sampler = recipe.sampler(data.train, settings.batch_size, seed)
-    parts = {"epoch": sampler.epoch, "examples": sampler.examples, "loss": recipe.loss}
-    parts |= {"noise": partial(noise, model, seed, sampler), "dedupe_batch": recipe.dedupe_batch}
+    parts = recipe.sampler(data.train, settings.batch_size, seed) | {"loss": recipe.loss}
+    parts |= {"noise": partial(noise, model, seed), "dedupe_batch": recipe.dedupe_batch}
     return partial(exact_matches, parts=data.tests), analysis.commands_exchanged(), parts
 
 

@@ -8,11 +8,9 @@ from . import (
     tasks as tasks,
 )
 from .analysis import (
-    accuracy_swapping_semantics as accuracy_swapping_semantics,
-    accuracy_swapping_syntax as accuracy_swapping_syntax,
+    accuracy_swapping as accuracy_swapping,
     attend as attend,
     by_form as by_form,
-    construction as construction,
     dictionary as dictionary,
     follow as follow,
     role_similarity as role_similarity,

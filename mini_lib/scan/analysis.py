@@ -4,7 +4,7 @@ Every action is the meaning of one word of its command, its source (`grammar.der
 right. A network that follows the grammar attends to that word; at the last step its output is <EOS>.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,22 +13,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from mini_lib.errors import UsageError
+from mini_lib.errors import UsageError, check_names
+from mini_lib.scan import tasks
 from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive, parse
 from mini_lib.scan.syntactic_attention import SyntacticAttention
-from mini_lib.scan.tasks import (
-    ACTION_IDS,
-    EOS,
-    MAX_ACTIONS,
-    NO_ACTION,
-    SOS,
-    WORD_IDS,
-    Examples,
-    contains_phrase,
-    decode,
-    encode,
-    exactly_right,
-)
+from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode, exactly_right
 
 VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
 TURNS = tuple(direction.upper() for direction in DIRECTIONS)
@@ -36,13 +25,10 @@ ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of
 
 
 def _encode_for(model: object, commands: Sequence[str]) -> Examples:
-    """Commands as ids, on the CPU; UsageError if the network has no two streams or lacks a word."""
+    """Commands as ids, on the CPU; UsageError if the network has no two streams."""
     if not isinstance(model, SyntacticAttention):
         raise UsageError(f"only a SyntacticAttention can be analyzed here, not a {type(model).__name__}")
-    examples = encode(commands)
-    if int(examples.words.max()) >= model.vocabulary[0]:
-        raise UsageError(f"this network was not trained on {NEW_VERB!r} (split add_dax); leave it out")
-    return examples
+    return encode(commands)
 
 
 class CommandAttention(NamedTuple):
@@ -57,10 +43,8 @@ class CommandAttention(NamedTuple):
 
 
 @torch.no_grad()
-def attend(model: nn.Module, command: str) -> CommandAttention:
+def attend(model: SyntacticAttention, command: str) -> CommandAttention:
     """Follow one command through the network.
-
-    `mini_lib.reproduction.scan.figures.attention_map` draws the result.
 
     Example:
         >>> from mini_lib import trained
@@ -105,13 +89,6 @@ class Steps:
     attended: Int[Tensor, "N L"]  #: position of the word with most attention.
     weight: Float[Tensor, "N L"]  #: attention on the source.
 
-    def __len__(self) -> int:
-        return len(self.predicted)
-
-    def __getitem__(self, index: slice | Tensor) -> "Steps":
-        """Index by slice, integer or boolean tensor."""
-        return Steps(*(part[index] for part in vars(self).values()))
-
     @property
     def right(self) -> Bool[Tensor, " N"]:
         """Which commands are answered exactly."""
@@ -120,7 +97,7 @@ class Steps:
     @property
     def exists(self) -> Bool[Tensor, "N L"]:
         """Which steps the commands have."""
-        return self.examples.actions != NO_ACTION
+        return self.examples.actions != tasks.NO_ACTION
 
     def of(self, *actions: str) -> Bool[Tensor, "N L"]:
         """At which steps one of these actions is right."""
@@ -128,55 +105,45 @@ class Steps:
 
 
 @torch.no_grad()
-def follow(model: nn.Module, commands: Sequence[str]) -> Steps:
+def follow(model: SyntacticAttention, commands: Sequence[str]) -> Steps:
     """Follow many commands through the network, those of similar length together."""
     examples = _encode_for(model, commands)
-    source = [torch.tensor(source_positions(command)) for command in commands]
-    source = nn.utils.rnn.pad_sequence(source, batch_first=True, padding_value=-1)
-    predicted, attended = torch.full_like(source, -1), torch.full_like(source, -1)
-    weight = torch.full(source.shape, -1.0)
+    places = [torch.tensor(source_positions(command)) for command in commands]
+    source = nn.utils.rnn.pad_sequence(places, batch_first=True, padding_value=-1)
+    predicted, attended, weight = source.clone(), source.clone(), source.float()  # -1 stays at padding
     for part in examples.length_buckets():
         words, lengths, actions = examples[part].trimmed().to(model.word.weight.device).tensors
-        steps = actions.shape[1]
-        trace, right = model.trace(words, lengths, steps), source[part, :steps]
-        exists, attention = right >= 0, trace.attention.cpu()
-        on_source = attention.gather(2, right.clamp(min=0)[..., None]).squeeze(-1)
-        predicted[part, :steps] = trace.logits.argmax(dim=-1).cpu().where(exists, -1)
-        attended[part, :steps] = attention.argmax(dim=-1).where(exists, -1)
-        weight[part, :steps] = on_source.where(exists, -1.0)
+        trace = model.trace(words, lengths, actions.shape[1])
+        exists = source[part, : actions.shape[1]] >= 0
+        at = part[exists.nonzero()[:, 0]], exists.nonzero()[:, 1]
+        attention = trace.attention.float().cpu()[exists]  # [steps, T]
+        predicted[at] = trace.logits.argmax(dim=-1).cpu()[exists]
+        attended[at] = attention.argmax(dim=-1)
+        weight[at] = attention.gather(1, source[at][:, None])[:, 0]
     return Steps(examples, predicted, source, attended, weight)
 
 
 def source_hits(steps: Steps) -> dict[str, Fraction]:
     """At how many steps the source has most attention: of "verbs" and of "turns", LEFT and RIGHT."""
-    hits, kinds = steps.attended == steps.source, {"verbs": VERB_ACTIONS, "turns": TURNS}
-    asked = {kind: steps.of(*actions) for kind, actions in kinds.items()}
-    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in asked.items()}
+    hits = steps.attended == steps.source
+    kinds = {"verbs": steps.of(*VERB_ACTIONS), "turns": steps.of(*TURNS)}
+    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in kinds.items()}
 
 
 def by_form(
-    commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], key: Callable[[str], str]
+    commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], words: str = "jump"
 ) -> dict[str, Fraction]:
-    """How many commands of each form are right, in order of first appearance; `key` returns a command's form."""
+    """How many commands of each form are right, in order of first appearance.
+
+    The form is that of the phrase with these words, such as "U around D twice".
+    """
     found: dict[str, list[bool]] = {}
     for command, good in zip(commands, right, strict=True):
-        found.setdefault(key(command), []).append(bool(good))
-    return {form: Fraction(sum(each), len(each)) for form, each in found.items()}
-
-
-def construction(words: str = "jump") -> Callable[[str], str]:
-    """Make a key for `by_form`: the form of the phrase with these words, such as "U around D twice"."""
-
-    def form(command: str) -> str:
-        held = [phrase.form for phrase in parse(command)[0] if contains_phrase(str(phrase), words)]
-        if not held:
+        forms = [phrase.form for phrase in parse(command)[0] if tasks.contains_phrase(str(phrase), words)]
+        if not forms:
             raise UsageError(f"no phrase of {command!r} contains {words!r}; give commands that do")
-        return "in both phrases" if len(held) > 1 else held[0]
-
-    return form
-
-
-# ------------------------------------------------------------------------------------------------ the two streams
+        found.setdefault("in both phrases" if len(forms) > 1 else forms[0], []).append(bool(good))
+    return {form: Fraction(sum(each), len(each)) for form, each in found.items()}
 
 
 class Dictionary(NamedTuple):
@@ -193,7 +160,7 @@ class Dictionary(NamedTuple):
 
 
 @torch.no_grad()
-def dictionary(model: nn.Module) -> Dictionary:
+def dictionary(model: SyntacticAttention) -> Dictionary:
     """The probability of every action when all attention is on one word: softmax f(m_j)."""
     if not isinstance(model, SyntacticAttention) or model.sequence is not None or model.syntax_action:
         raise UsageError("only a SyntacticAttention whose actions depend on one word alone has a dictionary")
@@ -207,64 +174,47 @@ def dictionary(model: nn.Module) -> Dictionary:
 
 @torch.no_grad()
 def _actions_of_streams(
-    model: nn.Module, syntax: Examples, semantics: Examples, steps: int
+    model: SyntacticAttention, syntax: Examples, semantics: Examples, steps: int
 ) -> Int[Tensor, "B N"]:
-    """The most probable actions when the streams read different batches of commands.
-
-    Where the syntax stream reaches the actions directly, it does so with its own command.
-    """
+    """The most probable actions when the streams read different batches of commands."""
     syntax, semantics = (each.to(model.word.weight.device) for each in (syntax, semantics))
     placed = model.trace(syntax.words, syntax.lengths, steps)
     meanings = model.trace(semantics.words, semantics.lengths, 1).meanings
     return model.logits(placed.attention, meanings, placed.roles).argmax(dim=-1).cpu()
 
 
-def two_commands(model: nn.Module, syntax: str, semantics: str) -> list[str]:
+def two_commands(model: SyntacticAttention, syntax: str, semantics: str) -> list[str]:
     """The actions, up to <EOS>, when the syntax stream reads one command and the semantic stream another."""
     if len(syntax.split()) != len(semantics.split()):
         raise UsageError(f"{syntax!r} and {semantics!r} differ in length; give two commands of as many words")
     one, other = _encode_for(model, [syntax]), _encode_for(model, [semantics])
-    return decode(_actions_of_streams(model, one, other, MAX_ACTIONS)[0])
+    return tasks.decode(_actions_of_streams(model, one, other, tasks.MAX_ACTIONS)[0])
 
 
-def accuracy_swapping_syntax(
-    model: nn.Module, commands: Sequence[str], word: str = "jump", by: str = "walk"
+def accuracy_swapping(
+    model: SyntacticAttention, commands: Sequence[str], stream: str, word: str = "jump", by: str = "walk"
 ) -> float:
-    """Percent of commands right when the syntax stream reads `by` wherever the command has `word`.
+    """Percent of commands right when one stream reads `by` wherever the command has `word`.
 
-    If this is near 100 where the plain accuracy is not, the network knows the word's meaning and fails to place its
-    attention.
+    With the stream "syntax": if this is near 100 where the plain accuracy is not, the network knows the word's
+    meaning and fails to place its attention. With "semantics" the right actions are those of what that stream reads,
+    WALK for JUMP: if this is low too, the network does not place its attention by `word`, whatever it means.
     """
-    return _accuracy(model, _swapped(commands, word, by), commands)
-
-
-def accuracy_swapping_semantics(
-    model: nn.Module, commands: Sequence[str], word: str = "jump", by: str = "walk"
-) -> float:
-    """Percent of commands right when the semantic stream reads `by` wherever the command has `word`.
-
-    The right actions are those of what the semantic stream reads: WALK for JUMP. If this is low too, the network
-    does not place its attention by `word`, whatever it means.
-    """
-    return _accuracy(model, commands, _swapped(commands, word, by))
-
-
-def _swapped(commands: Sequence[str], word: str, by: str) -> list[str]:
-    return [" ".join(by if each == word else each for each in text.split()) for text in commands]
-
-
-def _accuracy(model: nn.Module, syntax: Sequence[str], semantics: Sequence[str]) -> float:
-    one, other, right = _encode_for(model, syntax), _encode_for(model, semantics), 0
-    for part in other.length_buckets():
-        syntax, semantics = one[part].trimmed(), other[part].trimmed()
-        predicted = _actions_of_streams(model, syntax, semantics, semantics.actions.shape[1])
-        right += int(exactly_right(predicted, semantics.actions).sum())
-    return 100 * right / len(other)
+    check_names("stream", [stream], ("syntax", "semantics"))
+    swapped = [" ".join(by if each == word else each for each in text.split()) for text in commands]
+    read = {"syntax": commands, "semantics": commands} | {stream: swapped}
+    syntax, semantics = (_encode_for(model, texts) for texts in read.values())
+    right = 0
+    for part in semantics.length_buckets():
+        asked = semantics[part].trimmed()
+        predicted = _actions_of_streams(model, syntax[part].trimmed(), asked, asked.actions.shape[1])
+        right += int(exactly_right(predicted, asked.actions).sum())
+    return 100 * right / len(semantics)
 
 
 @torch.no_grad()
 def role_similarity(
-    model: nn.Module,
+    model: SyntacticAttention,
     commands: Sequence[str],
     verb: str = "jump",
     others: Sequence[str] = ("walk", "look", "run"),
@@ -274,29 +224,29 @@ def role_similarity(
     Every occurrence of `verb` counts once; the rest of the command stays. Near 1, the network gives the new verb the
     role of a known one.
     """
-    texts = [command.split() for command in commands]
-    cases = [(text, place) for text in texts for place, word in enumerate(text) if word == verb]
+    cases = []  # of each occurrence the command, its place, and its construction
+    for text in (command.split() for command in commands):
+        phrases, _ = parse(" ".join(text))
+        conjunction = len(str(phrases[0]).split())
+        cases += [(text, at, phrases[at > conjunction].form) for at, word in enumerate(text) if word == verb]
     if not cases:
         raise UsageError(f"no command here contains {verb!r}; give commands that do")
-    forms = []
-    for text, place in cases:
-        phrases, _ = parse(" ".join(text))
-        forms.append(phrases[place >= len(str(phrases[0]).split())].form)
 
     def roles(word: str) -> Float[Tensor, "M K"]:
         """h_j of this word in place of the verb."""
-        examples = _encode_for(model, [" ".join([*t[:at], word, *t[at + 1 :]]) for t, at in cases])
+        examples = _encode_for(model, [" ".join([*t[:at], word, *t[at + 1 :]]) for t, at, _ in cases])
         found = torch.empty(len(cases), model.decoder.hidden)
         for part in examples.length_buckets():
             words, lengths, _ = examples[part].to(model.word.weight.device).tensors
-            places = 1 + torch.tensor([cases[number][1] for number in part])
-            found[part] = model.roles_and_query(words, lengths)[0].cpu()[torch.arange(len(part)), places]
+            places = torch.tensor([1 + cases[number][1] for number in part])
+            h, _ = model.roles_and_query(words, lengths)
+            found[part] = h.float().cpu()[torch.arange(len(part)), places]
         return found
 
-    similarity, own = {}, roles(verb)
-    for other in others:
-        cosines = cosine_similarity(own, roles(other), dim=-1)
-        for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
-            chosen = torch.tensor([each == form for each in forms])
-            similarity.setdefault(form, {})[other] = cosines[chosen].mean().item()
+    own, forms = roles(verb), [form for *_, form in cases]
+    cosines = {other: cosine_similarity(own, roles(other), dim=-1) for other in others}
+    similarity = {}
+    for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
+        chosen = torch.tensor([each == form for each in forms])
+        similarity[form] = {other: values[chosen].mean().item() for other, values in cosines.items()}
     return similarity

@@ -21,8 +21,7 @@ Encoded = tuple[Float[Tensor, "B W D"], Float[Tensor, "B W D"], Bool[Tensor, "B 
 class Normed(nn.Module):
     """A linear layer with weight normalization (Salimans and Kingma 2016): W_o = g_o v_o / norm(v_o).
 
-    Also a convolution: its input is then a window of positions, all features of the first one first. v starts with
-    the variance spread / inputs, g as its norm and b = 0. PyTorch's parametrization of this name cannot be pickled.
+    v starts with the variance spread / inputs, g as its norm and b = 0. PyTorch's parametrization cannot be pickled.
     """
 
     def __init__(self, inputs: int, outputs: int, spread: float = 1.0):
@@ -43,7 +42,8 @@ class Layer(nn.Module):
         super().__init__()
         self.kernel, self.before = int(kernel), int(kernel - 1) // (1 if decodes else 2)
         self.convolution = Normed(kernel * dim, 2 * dim, 4 * (1 - dropout))
-        self.query, self.result = (Normed(dim, dim), Normed(dim, dim)) if decodes else (None, None)
+        if decodes:
+            self.query, self.result = Normed(dim, dim), Normed(dim, dim)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """The convolution of dropout(x)."""
@@ -60,12 +60,9 @@ class CNN(Module):
     positions in a window, `layers` those of the encoder and those of the decoder. Dropout is on embeddings, before
     each convolution and before the logits.
 
-    Example:
-        >>> from mini_lib.scan import CNN, encode
-        >>> network, examples = CNN(dim=8, kernel=3, layers=2), encode(["jump twice", "walk"])
-        >>> loss(network(*examples.tensors), examples.actions).backward()  # teacher forcing
-        >>> network.eval().predict(examples.words, examples.lengths, steps=9).shape
-        torch.Size([2, 9])
+    >>> from mini_lib.scan.tasks import encode
+    >>> CNN(dim=8, kernel=3, layers=2)(*encode(["jump twice", "walk"]).tensors).shape  # teacher forcing
+    torch.Size([2, 3, 8])
     """
 
     def __init__(
@@ -116,7 +113,8 @@ class CNN(Module):
         for number, layer in enumerate(self.encoder):
             dropped = apply_mask(x * inside[..., None], noise, f"encoder_{number}")
             x = (layer(dropped) + x) * HALF  # [B, W, D]
-        keys = _scale_gradient(self.encoder_last(x), 1 / (2 * len(self.decoder)))  # k_j [B, W, D]
+        x = self.encoder_last(x)
+        keys = torch.lerp(x.detach(), x, 0.5 / len(self.decoder))  # k_j [B, W, D]: x with a smaller gradient
         return keys, (keys + embedded) * HALF, inside
 
     def decode(self, last: Actions, encoded: Encoded, noise: Noise) -> Logits:
@@ -146,11 +144,6 @@ class CNN(Module):
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, averaged over all actions of the batch; that of meta-seq2seq, too."""
     return F.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NO_ACTION)
-
-
-def _scale_gradient(x: Tensor, factor: float) -> Tensor:
-    """Return x; its gradient is multiplied by `factor`."""
-    return x * factor + (x * (1 - factor)).detach()
 
 
 def _embedding(rows: int, features: int) -> nn.Embedding:

@@ -18,7 +18,6 @@ MANNERS = ("opposite", "around")
 TIMES = {"twice": 2, "thrice": 3}
 CONJUNCTIONS = ("and", "after")
 WORDS = (*VERBS, "turn", *DIRECTIONS, *MANNERS, *TIMES, *CONJUNCTIONS)
-AROUND = 4  # quarter turns
 _U, _DIRECTION = "|".join((*VERBS, NEW_VERB)), "|".join(DIRECTIONS)
 PHRASE = re.compile(rf"(?:({_U})|({_U}|turn)(?: (opposite|around))? ({_DIRECTION}))(?: (twice|thrice))?")
 
@@ -89,7 +88,7 @@ def derive(command: str) -> list[Step]:
 def _meaning(phrase: Phrase, start: int) -> list[Step]:
     act = [] if phrase.verb == "turn" else [Step(phrase.verb.upper(), start)]
     turn = [Step(phrase.direction.upper(), start + 1 + bool(phrase.manner))] if phrase.direction else []
-    once = {"": turn + act, "opposite": turn + turn + act, "around": AROUND * (turn + act)}[phrase.manner]
+    once = {"": turn + act, "opposite": turn + turn + act, "around": 4 * (turn + act)}[phrase.manner]
     return TIMES.get(phrase.times, 1) * once
 
 

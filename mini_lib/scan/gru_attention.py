@@ -12,6 +12,8 @@ from mini_lib.scan import tasks
 from mini_lib.scan.recurrent import both_directions
 from mini_lib.scan.tasks import NO_ACTION, Actions, Lengths, Logits, Words, apply_mask, check_batch
 
+Encoded = tuple[Tensor, Tensor, Tensor]  # m_j [B, W, 2H] and W_m m_j [B, W, H] of W = T - 1, which are words
+
 
 class GRUCell(nn.Module):
     """One step of a gated recurrent unit (Cho et al. 2014), as matrix products.
@@ -33,18 +35,13 @@ class GRUCell(nn.Module):
         """Advance h by the input x."""
         return self.step(x @ self.weight_ih.mT + self.bias_ih, h)
 
-    def step(self, projected: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
+    def step(self, gates: Float[Tensor, "*B G"], h: Float[Tensor, "*B H"]) -> Float[Tensor, "*B H"]:
         """Advance h, given W x + b."""
-        reset, update, new = projected.chunk(3, dim=-1)
+        reset, update, new = gates.chunk(3, dim=-1)
         from_reset, from_update, from_new = (h @ self.weight_hh.mT + self.bias_hh).chunk(3, dim=-1)
         update = torch.sigmoid(update + from_update)
         new = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
         return new + update * (h - new)
-
-
-Encoded = tuple[
-    Tensor, Tensor, Tensor
-]  # m_j [B, W, 2H] of W = T - 1 words, W_m m_j [B, W, H], which are words
 
 
 class GRUAttention(Module):
@@ -57,12 +54,9 @@ class GRUAttention(Module):
     `embedding` is E, the features of a word and of y, the embedding of an action; `hidden` is H.
     `dependency=False` is "- dep": no y anywhere, so the decoder sees contexts only.
 
-    Example:
-        >>> from mini_lib.scan import GRUAttention, encode
-        >>> network, examples = GRUAttention(hidden=12), encode(["jump twice", "walk"])
-        >>> loss(network(*examples.tensors), examples.actions).backward()  # teacher forcing
-        >>> network.eval().predict(examples.words, examples.lengths, steps=9).shape
-        torch.Size([2, 9])
+    >>> from mini_lib.scan.tasks import encode
+    >>> GRUAttention(hidden=12)(*encode(["jump twice", "walk"]).tensors).shape  # teacher forcing
+    torch.Size([2, 3, 8])
     """
 
     def __init__(
@@ -94,12 +88,11 @@ class GRUAttention(Module):
         check_batch(self, words, lengths, actions)
         noise = noise_or_draw(self, noise, words.device, *words.shape, actions.shape[1])
         encoded, state = self.encode(words, lengths, noise)  # h_0 [B, H]
-        last, features = self._last_actions(actions), []  # y_{i-1} [B, L, E]
-        for each in last.unbind(dim=1):
-            state, context = self.step(encoded, each, state)  # h_i [B, H] and c_i [B, 2H]
-            features.append(torch.cat([each, state, context], dim=-1))
-        features = apply_mask(torch.stack(features, dim=1), noise, "output")
-        return self.logits(self.before_logits(features))
+        features = []
+        for last in self._last_actions(actions).unbind(dim=1):  # y_{i-1} [B, E]
+            state, context = self.step(encoded, last, state)  # h_i [B, H] and c_i [B, 2H]
+            features.append(torch.cat([last, state, context], dim=-1))
+        return self.logits(self.before_logits(apply_mask(torch.stack(features, dim=1), noise, "output")))
 
     @torch.no_grad()
     def predict(self, words: Words, lengths: Lengths, steps: int) -> Actions:
@@ -118,9 +111,9 @@ class GRUAttention(Module):
         """What the decoder attends to, and its first state."""
         x = apply_mask(self.word(words), noise, "words")[:, 1:]  # without <SOS>
         inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None] - 1
-        cell, zeros = self.encoder, x.new_zeros(2, len(x), self.hidden)
+        cell, start = self.encoder, (x.new_zeros(2, len(x), self.hidden),)
         memory, (last,) = both_directions(
-            x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell.step(gates, h),), (zeros,)
+            x, inside, cell.weight_ih, cell.bias_ih, lambda gates, h: (cell.step(gates, h),), start
         )
         return (memory, self.key(memory), inside), torch.tanh(self.bridge(last))
 
@@ -153,7 +146,6 @@ def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     As in the released code, actions after the network's own first <EOS> do not count.
     """
     ends = logits.argmax(dim=-1) == tasks.END
-    over = ends.cumsum(dim=1) - ends.long() > 0
-    counted = (actions != NO_ACTION) & ~over
+    counted = (actions != NO_ACTION) & (ends.cumsum(dim=1) - ends.long() == 0)
     each = F.cross_entropy(logits.mT, actions, reduction="none")
     return (each * counted).sum() / len(actions)

@@ -19,8 +19,9 @@ FORGET_BIAS = 1.0
 class LiNetwork(Module):
     """Function embeddings place the attention, primitive embeddings are attended to.
 
-    Called like `SyntacticAttention`. Each word has a primitive p (k_p features) and a function f (k_f). Both get
-    standard normal noise, drawn for every position, and a `penalty` on their squares, so they carry little.
+    Called like `SyntacticAttention`; in training `penalty` is added to `loss`. Each word has a primitive p (k_p
+    features) and a function f (k_f). Both get standard normal noise, drawn for every position, and the penalty on
+    their squares, so they carry little.
 
     Function stream: a bidirectional LSTM of H/2 units per direction reads f; m_j are its states. The decoder LSTM
     starts with h and c exchanged: h_0 is the encoder's last c, and c_0 its last h. Step t reads [0; a_{t-1}],
@@ -30,13 +31,9 @@ class LiNetwork(Module):
 
     `primitive` is k_p, `function` k_f, `units` H, `strength` lambda, of the penalty.
 
-    Example:
-        >>> from mini_lib.scan import LiNetwork, encode
-        >>> examples, network = encode(["jump twice", "walk left and run"]), LiNetwork()
-        >>> penalty = network.penalty(examples.words, examples.lengths)
-        >>> (loss(network(*examples.tensors), examples.actions) + penalty).backward()
-        >>> network.eval().predict(examples.words, examples.lengths, steps=4).shape
-        torch.Size([2, 4])
+    >>> from mini_lib.scan.tasks import encode
+    >>> LiNetwork()(*encode(["jump twice", "walk"]).tensors).shape
+    torch.Size([2, 3, 8])
     """
 
     def __init__(
@@ -70,8 +67,8 @@ class LiNetwork(Module):
         self.action_bias = nn.Parameter(torch.zeros(actions - 1))
         # Rows of the embeddings by id: the end has 0, words 1, 2, ...; <SOS> and <NULL> are never read.
         real = [word not in (tasks.SOS, tasks.EOS, tasks.PAD) for word in list(tasks.WORD_IDS)[:words]]
-        rows = [sum(real[: number + 1]) if each else 0 for number, each in enumerate(real)]
-        self.register_buffer("word_rows", torch.tensor(rows), persistent=False)
+        rows = torch.tensor(real).cumsum(dim=0) * torch.tensor(real)
+        self.register_buffer("word_rows", rows, persistent=False)
 
     def forward(self, words: Words, lengths: Lengths, actions: Actions, noise: Noise | None = None) -> Logits:
         """Logits; of `actions` only the number of steps counts. A command has 10 positions at most."""
@@ -88,38 +85,26 @@ class LiNetwork(Module):
     def logits(self, words: Words, lengths: Lengths, steps: int, noise: Noise) -> Logits:
         """Both streams."""
         rows, inside = self._rows(words, lengths)
-        streams = {
-            "primitive": F.embedding(rows, self.primitive),
-            "function": F.embedding(rows, self.function),
-        }
-        for name, drawn in noise.items():
-            streams[name] = streams[name] + drawn[:, 1 : words.shape[1]].to(streams[name].dtype)
-        p, f = streams.values()  # p_j [B, W, k_p], f_j [B, W, k_f]
+        p = self._embed("primitive", rows, noise)  # p_j [B, W, k_p]
+        f = self._embed("function", rows, noise)  # f_j [B, W, k_f]
         bias = self.place.new_zeros(inside.shape).masked_fill(~inside, -torch.inf)  # [B, W]
 
         half, zeros = self.units // 2, f.new_zeros(2, len(f), self.units // 2)
         from_f, from_h = self.encoder_kernel.split([f.shape[-1], half], dim=-1)
-        memory, (last_h, last_c) = both_directions(
-            f,
-            inside,
-            from_f,
-            self.encoder_bias,
-            lambda gates, h, c: lstm_step(gates + h @ from_h.mT, c, FORGET_BIAS),
-            (zeros, zeros),
-        )  # m_j, 0 on padding [B, W, H]
-        # The exchange, h_0 = c and c_0 = h: the released code fills a pair (c, h) as (h, c).
-        a, h, c, decoded = torch.zeros_like(last_h), last_c, last_h, []
-        keys, zero = (
-            F.linear(memory, self.key),
-            a.new_zeros(len(a), 1),
-        )  # their input in place of the last action
+
+        def step(gates: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+            return lstm_step(gates + h @ from_h.mT, c, FORGET_BIAS)
+
+        # m_j [B, W, H], and the exchange: the released code fills a pair (c, h) as (h, c).
+        memory, (c, h) = both_directions(f, inside, from_f, self.encoder_bias, step, (zeros, zeros))
+        keys = F.linear(memory, self.key)  # W_k m_j [B, W, H]
+        a, decoded = torch.zeros_like(h), []
         for _ in range(steps):
-            gates = F.linear(
-                torch.cat([zero, a, h], dim=-1), self.decoder_kernel, self.decoder_bias
-            )  # [B, 4H]
-            h, c = lstm_step(gates, c, FORGET_BIAS)
+            x = F.pad(torch.cat([a, h], dim=-1), (1, 0))  # 0 in place of the last action [B, 1 + 2H]
+            gates = F.linear(x, self.decoder_kernel, self.decoder_bias)  # [B, 4H]
+            h, c = lstm_step(gates, c, FORGET_BIAS)  # h_t [B, H]
             scores = (keys @ h.to(keys.dtype)[..., None])[..., 0] + bias  # [B, W]
-            context = (scores.softmax(dim=-1)[:, None] @ memory)[:, 0]  # [B, H]
+            context = (scores.softmax(dim=-1)[:, None] @ memory)[:, 0]  # sum_j alpha_tj m_j [B, H]
             a = F.linear(torch.cat([h, context], dim=-1), self.attended)  # a_t [B, H]
             decoded.append(a)
 
@@ -135,6 +120,10 @@ class LiNetwork(Module):
         squares = self.primitive.square().mean(dim=1) + self.function.square().mean(dim=1)
         return self.strength * (F.embedding(rows, squares[:, None])[..., 0] * inside).sum() / len(words)
 
+    def _embed(self, name: str, rows: Int[Tensor, "B W"], noise: Noise) -> Float[Tensor, "B W K"]:
+        x = F.embedding(rows, getattr(self, name))
+        return x + noise[name][:, 1 : 1 + x.shape[1]].to(x.dtype) if name in noise else x
+
     def _rows(self, words: Words, lengths: Lengths) -> tuple[Int[Tensor, "B W"], Bool[Tensor, "B W"]]:
         """Each position's row in the embeddings, without <SOS>, and which positions are words."""
         rows = self.word_rows[words[:, 1:]]
@@ -145,16 +134,13 @@ class LiNetwork(Module):
     def draw_noise(self, batch: int, words: int, steps: int, generator: torch.Generator | None) -> Noise:
         """Standard normal noise for each word's primitive and function."""
         device = generator.device if generator else None
-        tables = {"primitive": self.primitive, "function": self.function}
+        sizes = {"primitive": self.primitive.shape[1], "function": self.function.shape[1]}
         return {
-            name: torch.randn(batch, words, table.shape[1], generator=generator, device=device)
-            for name, table in tables.items()
+            name: torch.randn(batch, words, k, generator=generator, device=device)
+            for name, k in sizes.items()
         }
 
 
 def loss(logits: Logits, actions: Actions) -> Float[Tensor, ""]:
     """Cross-entropy, summed over a command's actions and averaged over commands, without the penalty."""
-    total = F.cross_entropy(
-        logits.flatten(0, 1), actions.flatten(), ignore_index=tasks.NO_ACTION, reduction="sum"
-    )
-    return total / len(actions)
+    return F.cross_entropy(logits.mT, actions, ignore_index=tasks.NO_ACTION, reduction="sum") / len(actions)

@@ -1,7 +1,6 @@
 """Meta sequence-to-sequence learning with an external memory (Lake 2019).
 
-It is trained on another task than the other networks, and called differently: in each episode it answers query
-commands by means of a support set, in which the verbs may mean each other's actions.
+In each episode the network answers query commands by means of a support set, whose verbs may have new meanings.
 """
 
 import torch
@@ -47,16 +46,12 @@ class MetaSeq2Seq(Module):
     h_i attend to c_t in the same way, and logits_i = V tanh(U [h_i; the result] + d) + e.
 
     `size` is H, of all embeddings and states; dropout is on embeddings and between LSTM layers.
-    Padding gets no attention, unlike in the released decoder.
 
     Example:
-        >>> from mini_lib.scan import MetaSeq2Seq, cnn, encode
-        >>> network, query = MetaSeq2Seq(size=8), encode(["jump left", "walk"])
-        >>> swapped = encode(["walk", "jump"])  # what "jump" and "walk" mean in this episode
-        >>> support = Examples(swapped.words.flip(0), swapped.lengths, swapped.actions)
-        >>> cnn.loss(network(support, query), query.actions).backward()
-        >>> network.eval().predict(support, query, steps=9).shape
-        torch.Size([2, 9])
+        >>> from mini_lib.scan import MetaSeq2Seq, encode
+        >>> support, query = encode(["walk", "jump"]), encode(["jump left", "walk"])
+        >>> MetaSeq2Seq(size=8)(support, query).shape  # logits of each query's actions
+        torch.Size([2, 3, 8])
     """
 
     def __init__(
@@ -77,9 +72,8 @@ class MetaSeq2Seq(Module):
         check_batch(self, *support.tensors)
         check_batch(self, *query.tensors)
         contexts, bias, states = self.encode(support, query)
-        last = F.pad(query.actions[:, :-1], (1, 0), value=NO_ACTION)  # the same id as <SOS>
         logits = []
-        for before in last.unbind(dim=1):
+        for before in F.pad(query.actions[:, :-1], (1, 0), value=NO_ACTION).unbind(dim=1):  # also <SOS>'s id
             now, states = self.step(before, states, contexts, bias)
             logits.append(now)
         return torch.stack(logits, dim=1)

@@ -1,8 +1,8 @@
 """How each network is trained: its batches, loss, optimizer and schedule, as its own authors did."""
 
 from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,57 +29,37 @@ def examples_of(batch: Batch) -> Examples:
     return Examples(batch["words"], batch["lengths"], batch["actions"])
 
 
-class Sampler(NamedTuple):
-    """The examples of a run as `TrainingRun` takes them."""
-
-    examples: int
-    batch_size: int
-    epoch: Callable[[int], Batch]
-    constants: Batch
-    #: Where an example is a whole batch: the most commands in one, and how many the batch of an update holds.
-    max_commands: int = 0
-    commands: Callable[[int], int] | None = None
-
-
-def _sampler(
-    examples: Examples, count: int, batch_size: int, seed: int, order: Callable[[torch.Generator], Tensor]
-) -> Sampler:
-    """Epochs of `count` examples, each in the order that is drawn for its number."""
+def drawn(order: Callable, examples: Examples, batch_size: int, seed: int) -> dict[str, Any]:
+    """The parts of a `TrainingRun` on examples whose numbers are `order(examples, batch_size, generator)`."""
 
     def epoch(number: int) -> Batch:
-        return batch_of(examples[order(torch_rng(seed, "order", number))])
+        return batch_of(examples[order(examples, batch_size, torch_rng(seed, "order", number))])
 
-    return Sampler(count, batch_size, epoch, {})
+    return {"examples": len(epoch(0)["lengths"]), "batch_size": batch_size, "epoch": epoch}
 
 
-def shuffled(examples: Examples, batch_size: int, seed: int) -> Sampler:
+def shuffled(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
     """All training examples, in a random order every epoch."""
-    count = len(examples)
-    return _sampler(examples, count, batch_size, seed, lambda rng: torch.randperm(count, generator=rng))
+    return torch.randperm(len(examples), generator=rng)
 
 
-def bucketed(examples: Examples, batch_size: int, seed: int) -> Sampler:
+def bucketed(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
     """All training examples in batches of similar length, the batches in a random order (a smaller one last)."""
-    count, whole = len(examples), len(examples) // batch_size * batch_size
-
-    def order(rng: torch.Generator) -> Tensor:
-        mixed = torch.randperm(count, generator=rng)
-        mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
-        batches = mixed[:whole].view(-1, batch_size)
-        batches = batches[torch.randperm(len(batches), generator=rng)]
-        return torch.cat([batches.flatten(), mixed[whole:]])
-
-    return _sampler(examples, count, batch_size, seed, order)
+    mixed = torch.randperm(len(examples), generator=rng)
+    mixed = mixed[torch.argsort(examples.lengths[mixed], stable=True)]
+    whole = len(examples) // batch_size * batch_size
+    batches = mixed[:whole].view(-1, batch_size)
+    batches = batches[torch.randperm(len(batches), generator=rng)]
+    return torch.cat([batches.flatten(), mixed[whole:]])
 
 
-def with_replacement(examples: Examples, batch_size: int, seed: int) -> Sampler:
+def with_replacement(examples: Examples, batch_size: int, rng: torch.Generator) -> Tensor:
     """Examples drawn with replacement; an epoch is `UPDATES` updates."""
-    count, n = UPDATES * batch_size, len(examples)
-    return _sampler(examples, count, batch_size, seed, lambda rng: torch.randint(n, (count,), generator=rng))
+    return torch.randint(len(examples), (UPDATES * batch_size,), generator=rng)
 
 
-def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
-    """`LINES` examples drawn with replacement, the same for all seeds, in batches of at most that many tokens.
+def max_token_batches(examples: Examples, tokens: int, seed: int) -> dict[str, Any]:
+    """The same for `LINES` examples, drawn with replacement once for all seeds, in batches of up to `tokens` tokens.
 
     An example of the `TrainingRun` is a whole batch: a row of indices of examples, filled up with -1.
     """
@@ -88,7 +68,8 @@ def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
     for size in (steps, examples.lengths):
         order = order[torch.argsort(size[order], stable=True)]
     longest = torch.maximum(examples.lengths - 1, steps).tolist()  # their commands have no <SOS>
-    batches, most = [[]], 0
+    batches: list[list[int]] = [[]]
+    most = 0
     for number in order.tolist():
         most = max(most, longest[number])
         if batches[-1] and (len(batches[-1]) + 1) * most > tokens:
@@ -97,28 +78,21 @@ def max_token_batches(examples: Examples, tokens: int, seed: int) -> Sampler:
         batches[-1].append(number)
     rows = nn.utils.rnn.pad_sequence([torch.tensor(each) for each in batches], True, -1)  # [rows, most]
 
-    @lru_cache(maxsize=1)
-    def order_of(number: int) -> Tensor:
-        return torch.randperm(len(rows), generator=torch_rng(seed, "order", number))
-
-    def commands(update: int) -> int:
-        epoch, place = divmod(update, len(rows))
-        return len(batches[order_of(epoch)[place]])
-
     def epoch(number: int) -> Batch:
-        return {"rows": rows[order_of(number)]}
+        return {"rows": rows[torch.randperm(len(rows), generator=torch_rng(seed, "order", number))]}
 
-    return Sampler(len(rows), 1, epoch, batch_of(examples), rows.shape[1], commands)
+    return {"examples": len(rows), "batch_size": 1, "epoch": epoch, "constants": batch_of(examples)}
 
 
-def noise(model: nn.Module, seed: int, sampler: Sampler, update: int, batch: Batch) -> Batch:
+def noise(model: Any, seed: int, update: int, batch: Batch) -> Batch:
     """The network's random tensors of one update, at the size of the longest command."""
     rng = torch_rng(seed, "noise", update, device=next(iter(batch.values())).device)
-    if sampler.commands is None:
+    if "rows" not in batch:
         return model.draw_noise(len(batch["lengths"]), MAX_WORDS, MAX_ACTIONS, rng)
-    count = sampler.commands(update)
-    masks, missing = model.draw_noise(count, MAX_WORDS, MAX_ACTIONS, rng), sampler.max_commands - count
-    return {name: F.pad(mask, (0, 0, 0, 0, 0, missing))[None] for name, mask in masks.items()}
+    rows = batch["rows"][0]
+    count = int((rows >= 0).sum())
+    masks = model.draw_noise(count, MAX_WORDS, MAX_ACTIONS, rng)
+    return {name: F.pad(mask, (0, 0, 0, 0, 0, len(rows) - count))[None] for name, mask in masks.items()}
 
 
 def trim(batch: Batch) -> Batch:
@@ -126,12 +100,17 @@ def trim(batch: Batch) -> Batch:
     return batch | vars(examples_of(batch).trimmed())
 
 
-def gather_rows(batch: Batch) -> Batch:
-    """The examples of a row of `max_token_batches`, without its -1."""
-    rows = batch["rows"][0]
-    rows = rows[rows >= 0]
+def take(batch: Batch, rows: Tensor) -> Batch:
+    """The examples of a row of `max_token_batches`; one without actions for each -1."""
+    chosen = examples_of(batch)[rows.clamp(min=0)]
     masks = {name: mask[0, : len(rows)] for name, mask in batch["noise"].items()}
-    return trim(batch_of(examples_of(batch)[rows])) | {"noise": masks}
+    return vars(chosen) | {"actions": chosen.actions.where(rows[:, None] >= 0, NO_ACTION), "noise": masks}
+
+
+def gather_rows(batch: Batch) -> Batch:
+    """The same without the -1."""
+    rows = batch["rows"][0]
+    return trim(take(batch, rows[rows >= 0]))
 
 
 def longest_first(batch: Batch) -> Batch:
@@ -155,29 +134,21 @@ def loss_and_score(loss: Callable, model: Callable, batch: Batch) -> tuple[Tenso
 
 
 def cnn_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The same for a batch of `max_token_batches`."""
-    if "rows" in batch:
-        rows = batch["rows"][0]
-        chosen = examples_of(batch)[rows.clamp(min=0)]
-        masks = {name: mask[0] for name, mask in batch["noise"].items()}
-        actions = chosen.actions.where(rows[:, None] >= 0, NO_ACTION)
-        batch = {**vars(chosen), "actions": actions, "noise": masks}
-    return loss_and_score(cnn.loss, model, batch)
+    """The same for a row of `max_token_batches`."""
+    return loss_and_score(cnn.loss, model, take(batch, batch["rows"][0]) if "rows" in batch else batch)
 
 
-def li_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
+def li_loss(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     """The same with the penalty, block by block after `longest_first`; after a block's last action logits are 0."""
-    examples, logits = examples_of(batch), []
-    blocks = batch.get("steps", [examples.actions.shape[1]])
-    size = BLOCK if len(blocks) > 1 else len(examples)
-    for number, steps in enumerate(blocks):
+    examples, found = examples_of(batch), []
+    size = BLOCK if "steps" in batch else len(examples)
+    for number, steps in enumerate(batch.get("steps", [None])):
         part = slice(number * size, (number + 1) * size)
         words, lengths, actions = examples[part].tensors
         noise = {name: each[part] for name, each in batch["noise"].items()}
-        found = model(words, lengths, actions[:, :steps], noise)
-        logits.append(F.pad(found, (0, 0, 0, examples.actions.shape[1] - steps)))
-    logits = torch.cat(logits)
-    penalty = model.penalty(examples.words, examples.lengths)
+        logits = model(words, lengths, actions[:, :steps], noise)
+        found.append(F.pad(logits, (0, 0, 0, actions.shape[1] - logits.shape[1])))
+    logits, penalty = torch.cat(found), model.penalty(examples.words, examples.lengths)
     return li.loss(logits, examples.actions) + penalty, score(logits, examples.actions)
 
 
@@ -185,7 +156,7 @@ class Recipe(NamedTuple):
     """What differs between the networks' trainings: entries of `TrainingRun`."""
 
     loss: Callable
-    sampler: Callable[[Examples, int, int], Sampler] = shuffled  #: (examples, B, seed) -> their order.
+    sampler: Callable[[Examples, int, int], dict] = partial(drawn, shuffled)  #: of (examples, B, seed).
     dedupe_batch: Callable[[Batch], Batch] = trim
     optimizer: Callable = adam
     #: (updates an epoch, update) -> the factor of the learning rate.
@@ -196,7 +167,7 @@ RECIPES = {
     "syntactic_attention": Recipe(partial(loss_and_score, syntactic_attention.loss)),
     "gru_attention": Recipe(
         partial(loss_and_score, gru_attention.loss),
-        bucketed,
+        partial(drawn, bucketed),
         optimizer=partial(torch.optim.SGD, weight_decay=1e-8),
         schedule=lambda per_epoch, update: 0.96 ** (update // per_epoch),
     ),
@@ -207,6 +178,9 @@ RECIPES = {
         optimizer=partial(torch.optim.SGD, momentum=0.99, nesterov=True),  # fairseq's "nag"
     ),
     "li": Recipe(
-        li_loss, with_replacement, longest_first, schedule=lambda per_epoch, update: 0.96 ** (update // 100)
+        li_loss,
+        partial(drawn, with_replacement),
+        longest_first,
+        schedule=lambda per_epoch, update: 0.96 ** (update // 100),
     ),
 }

@@ -61,8 +61,8 @@ def both_directions(
 ) -> tuple[Float[Tensor, "B T H2"], tuple[Tensor, ...]]:
     """Run `step(W x + b, *state)`, which returns the new state, h first, forwards and backwards over the words x.
 
-    Entries of the first state are [2, B, H]. Returns h of both directions at each word side by side, and so each
-    entry of the last state, [B, 2H].
+    Entries of the state are [2, B, H]. Returns h of both directions at each word, and each entry's last value, with
+    the directions side by side.
     """
     both = torch.stack([x, x.flip(1)]).flatten(1, 2)
     projected = (both @ weight.mT + bias).unflatten(1, x.shape[:2])

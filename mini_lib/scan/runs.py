@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -43,9 +43,7 @@ class Settings(RunSettings):
     epochs: int  #: passes over the training set, or `recipes.UPDATES` updates of drawn batches.
     batch_size: int  #: B, commands an update; for the CNN tokens, filled with as many commands as fit.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which accuracy is measured, besides the last.
-    validation: str = (
-        "tail"  #: what part of the training file chooses the checkpoint, a key of `VALIDATIONS`.
-    )
+    validation: str = "tail"  #: what part of the file chooses the checkpoint, a key of `VALIDATIONS`.
     source: str = "generated"  #: commands "generated" from the grammar, or "released" files.
     clip: float | None = None  #: the greatest norm of the gradient.
     options: dict = field(default_factory=dict)  #: of the network's constructor.
@@ -75,7 +73,6 @@ class Settings(RunSettings):
 def paper_settings(split: str, model: str = "syntactic_attention", **changes) -> Settings:
     """The settings of a run of the paper's tables; `changes` set further fields of `Settings`."""
     check_names("model", [model], MODELS)
-    get_split(split)
     plan = SCHEDULES[model] | SCHEDULES_OF_SPLITS.get((model, split), {}) | {"split": split, "model": model}
     options = plan.get("options", {}) | changes.get("options", {})
     return Settings.make(plan, changes | {"options": options})
@@ -91,14 +88,14 @@ def tutorial_settings(**changes) -> Settings:
 # Syntactic Attention: whole epochs until 200,000 iterations are passed, as the released code does, and a check every
 # 5th epoch. GRU: the example in the README of Bastings et al., whose validation sets are a tenth of the training
 # files. CNN: the best configurations of Dessi and Baroni, each chosen by them on the test set. Li: their scripts.
-SCHEDULES = {
+SCHEDULES: dict[str, dict[str, Any]] = {
     "syntactic_attention": {"lr": 1e-3, "epochs": 18, "batch_size": 1, "checks": (5, 10, 15)},
     "gru_attention": {"lr": 0.2, "epochs": 50, "batch_size": 32, "clip": 5.0, "checks": tuple(range(1, 50))}
     | {"validation": "random tenth"},
     "cnn": {"lr": 0.1, "epochs": 1, "batch_size": 500, "clip": 0.1, "validation": "none"},
     "li": {"lr": 0.01, "epochs": 5_000 // UPDATES, "batch_size": 4096, "clip": 1.0, "validation": "none"},
 }
-SCHEDULES_OF_SPLITS = {
+SCHEDULES_OF_SPLITS: dict[tuple[str, str], dict[str, Any]] = {
     ("syntactic_attention", "simple"): {"epochs": 15, "checks": (5, 10)},
     ("syntactic_attention", "length"): {"epochs": 15, "checks": (5, 10)},
     ("syntactic_attention", "add_turn_left"): {"epochs": 12, "checks": (5, 10)},
@@ -124,25 +121,21 @@ def build(settings: Settings, seed: int) -> TrainingRun:
     Order, noise and validation set depend on the seed alone; initial weights on the seed and the model.
     """
     Settings.check_is(settings)
-    parts = make_parts(settings, seed)
+    parts, recipe = make_parts(settings, seed), RECIPES[settings.model]
     with seeded(seed, "weights", settings.model):
         model = settings.network()
-    recipe = RECIPES[settings.model]
-    sampler = recipe.sampler(parts.train, settings.batch_size, seed)
-    schedule = recipe.schedule and partial(recipe.schedule, math.ceil(sampler.examples / sampler.batch_size))
+    shown = recipe.sampler(parts.train, settings.batch_size, seed)
+    per_epoch = math.ceil(shown["examples"] / shown["batch_size"])
     return settings.training_run(
         seed,
         model,
-        epoch=sampler.epoch,
-        examples=sampler.examples,
-        batch_size=sampler.batch_size,
+        **shown,
         loss=recipe.loss,
         evaluate=partial(evaluate, parts=parts),
-        constants=sampler.constants,
-        noise=partial(noise, model, seed, sampler),
+        noise=partial(noise, model, seed),
         dedupe_batch=recipe.dedupe_batch,
         optimizer=recipe.optimizer,
-        schedule=schedule,
+        schedule=recipe.schedule and partial(recipe.schedule, per_epoch),
         clip=settings.clip,
         checks=settings.checks,
         report=best_and_last,
@@ -154,7 +147,7 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     """Training, validation and test examples of a run."""
     train, test = get_split(settings.split)
     if settings.source == "released":
-        train, test = ([text for text, _ in scan_lines(settings.split, part)] for part in ("train", "test"))
+        train, test = (tuple(c for c, _ in scan_lines(settings.split, part)) for part in ("train", "test"))
     examples, kept = encode(train), int(VALIDATIONS[settings.validation] * len(train))
     if settings.validation == "none":
         return Parts(examples, None, encode(test))
@@ -162,20 +155,19 @@ def make_parts(settings: Settings, seed: int) -> Parts:
     if settings.validation.startswith("random"):
         order = torch.randperm(len(train), generator=torch_rng(seed, "validation"))
     held_out = order[kept:].tolist()
-    if settings.validation == "random tenth":
-        # As in Bastings et al., a command that is there many times counts once.
+    if settings.validation == "random tenth":  # Bastings et al. hold out a repeated command once
         held_out = list({train[number]: number for number in held_out}.values())
     return Parts(examples[order[:kept]], examples[torch.tensor(held_out)], encode(test))
 
 
-def answers(model: nn.Module, examples: Examples) -> Int[Tensor, "N L"]:
+def answers(model: Any, examples: Examples) -> Int[Tensor, "N L"]:
     """The network's actions for every command, for as many steps as are right; on the CPU."""
     device = next(model.parameters()).device
     predicted = torch.full_like(examples.actions, NO_ACTION)
     for part in examples.length_buckets():
         words, lengths, actions = examples[part].trimmed().to(device).tensors
-        steps = actions.shape[1]
-        predicted[part, :steps] = model.predict(words, lengths, steps).cpu()
+        found = model.predict(words, lengths, actions.shape[1])
+        predicted[part, : found.shape[1]] = found.cpu()
     return predicted
 
 
@@ -186,14 +178,12 @@ def accuracy(model: nn.Module, examples: Examples) -> float:
 
 def evaluate(model: nn.Module, parts: Parts) -> dict[str, float]:
     """Exact-match accuracy on the test set, and on the validation set if there is one."""
-    metrics = {"test_accuracy": accuracy(model, parts.test)}
-    if parts.validation is not None:
-        metrics["validation_accuracy"] = accuracy(model, parts.validation)
-    return metrics
+    measured = {"test_accuracy": parts.test, "validation_accuracy": parts.validation}
+    return {name: accuracy(model, part) for name, part in measured.items() if part is not None}
 
 
 def best_and_last(checks: list[dict]) -> dict[str, float]:
     """The test accuracy where the validation accuracy was best (the first such checkpoint), and at the end."""
-    best = max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))
-    accuracies = {name: value for name, value in best.items() if name != "epoch"}
-    return accuracies | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": best["epoch"]}
+    best = {**max(checks, key=lambda check: check.get("validation_accuracy", check["epoch"]))}
+    epoch = best.pop("epoch")
+    return best | {"last_test_accuracy": checks[-1]["test_accuracy"], "best_epoch": epoch}

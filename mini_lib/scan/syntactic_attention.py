@@ -64,12 +64,10 @@ class SyntacticAttention(Module):
         >>> import torch
         >>> from mini_lib import SyntacticAttention
         >>> network = SyntacticAttention(words=10, actions=5, syntax=8, semantics=6)
-        >>> optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
         >>> logits = network(words, lengths, actions)
         >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
-        >>> optimizer.step()
         >>> network.eval().predict(words, lengths, steps=6).shape
         torch.Size([4, 6])
         >>> network.trace(words, lengths, steps=6).attention.shape
@@ -94,9 +92,8 @@ class SyntacticAttention(Module):
         check_positive_int(words=words, actions=actions, syntax=syntax, semantics=semantics)
         check_names("surrounding", [surrounding], ("between", "top"))
         check_names("ends", [ends], ("learned", "zero", "neighbour"))
-        for name, size in (("syntax", syntax), ("semantics", semantics)):
-            if size % 2:
-                raise UsageError(f"{name} is halved between two directions: an even number, not {size}")
+        if syntax % 2 or semantics % 2:
+            raise UsageError(f"syntax and semantics are halved: even numbers, not {syntax} and {semantics}")
         self.vocabulary = words, actions
         self.dropout, self.syntax_action = check_dropout(dropout), syntax_action
         self.top, self.at_ends = surrounding == "top", ends
@@ -106,9 +103,8 @@ class SyntacticAttention(Module):
         if one_hot:
             self.word.weight = nn.Parameter(torch.eye(words), requires_grad=False)
         self.neighbors = BiLSTM(self.word.weight.shape[1], half)
-        self.roles = BiLSTM(half if self.top else 2 * half, syntax)
-        width = size if self.top else 2 * half
-        self.ends = nn.Parameter(torch.randn(2, width)) if ends == "learned" else None
+        self.roles = BiLSTM(half if self.top else syntax, syntax)
+        self.ends = nn.Parameter(torch.randn(2, size if self.top else syntax)) if ends == "learned" else None
         self.first_query = nn.Linear(size, size)
         self.decoder = LSTMCell(size, size, init="uniform")
         self.sequence = BiLSTM(semantics, semantics // 2) if sequential_semantics else None

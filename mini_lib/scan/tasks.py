@@ -5,7 +5,6 @@ stored. Ids of words and actions are those of the code that the authors released
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.module import Noise
+from mini_lib.module import Noise, holds
 from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
 from mini_lib.seeding import numpy_rng
 
@@ -37,7 +36,6 @@ MAX_WORDS, MAX_ACTIONS = 11, 49
 PRIMITIVE_SHARE = 9
 SIMPLE_TRAIN, LENGTH_TRAIN = 16_728, 22  # commands of one split for training, actions of the other
 EVAL_BATCH = 512  # commands per batch in evaluation
-SIMPLE_ORDER = Path(__file__).with_name("simple_order.npz")
 
 Words = Int[Tensor, "B T"]
 Lengths = Int[Tensor, "B"]
@@ -72,8 +70,8 @@ class Examples:
 
     def __getitem__(self, index: Any) -> Any:
         """One command as a tuple of tensors for an integer, `Examples` for a slice or a tensor."""
-        parts = tuple(part[index] for part in self.tensors)
-        return Examples(*parts) if parts[1].dim() else parts
+        words, lengths, actions = (part[index] for part in self.tensors)
+        return Examples(words, lengths, actions) if lengths.dim() else (words, lengths, actions)
 
     def to(self, device: torch.device | str) -> "Examples":
         """The same examples on a device."""
@@ -97,10 +95,8 @@ class Examples:
 
 def encode(texts: Sequence[str]) -> Examples:
     """Encode commands, with the actions that they ask for, as tensors padded to the longest."""
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    if isinstance(texts, str) or not len(texts) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"give a list of commands, such as ['jump twice', 'walk']; got {texts!r}")
-    if not len(texts):
-        raise UsageError("there is no command to encode")
     actions = [torch.tensor(_action_ids(text)) for text in texts]
     words = [torch.tensor([WORD_IDS[word] for word in (SOS, *text.split(), EOS)]) for text in texts]
     pad = partial(nn.utils.rnn.pad_sequence, batch_first=True)
@@ -128,41 +124,28 @@ def exactly_right(predicted: Int[Tensor, "N L"], actions: Int[Tensor, "N L"]) ->
     return ((predicted == actions) | (actions == NO_ACTION)).all(dim=1)
 
 
-# ------------------------------------------------------------------------------------------------ for networks
-
-
-def check_batch(
-    network: nn.Module, words: object, lengths: object, actions: object | None = None, steps: object = 1
-) -> None:
+def check_batch(network: Any, words: Any, lengths: Any, actions: Any = None, steps: object = 1) -> None:
     """UsageError unless these are words, lengths and actions of B commands, within the network's `vocabulary`.
 
-    Values are read on a CPU, and on a GPU where no gradient is recorded, but not in compilation.
+    Values are read on a CPU, and on a GPU where no gradient is recorded.
     """
     check_positive_int(steps=steps)
-    most_word, most_action = (count - 1 for count in network.vocabulary)
-    given = [("words", words, 2, 0, most_word), ("lengths", lengths, 1, 2, 0)]
-    given += [("actions", actions, 2, 0, most_action)] if actions is not None else []
-    readable = not torch.compiler.is_compiling()
-    for name, x, dims, least, most in given:
-        if not isinstance(x, Tensor) or x.dtype != torch.int64 or x.dim() != dims or 0 in x.shape:
+    last_word, last_action = (count - 1 for count in network.vocabulary)
+    given = [("words", words, 2), ("lengths", lengths, 1)] + [("actions", actions, 2)] * (actions is not None)
+    for name, x, dims in given:
+        fits = isinstance(x, Tensor) and x.dtype == torch.int64 and x.dim() == dims and 0 not in x.shape
+        if not fits or len(x) != len(words):
             got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise UsageError(f"{name} have to be a tensor of torch.int64 with {dims} axes, got {got}")
-        if len(x) != len(words):
-            raise UsageError(f"words of {len(words)} commands and {name} of {len(x)}; give one batch")
-        if readable and (x.is_cpu or not torch.is_grad_enabled()):
-            with suppress(RuntimeError):  # in a stack of networks values cannot be read
-                low, high = (int(each) for each in x.aminmax())
-                most = words.shape[1] if name == "lengths" else most
-                if low < least or high > most:
-                    raise UsageError(f"{name} have to be from {least} to {most}, got {low} to {high}")
+            wanted = f"a tensor of torch.int64 with {dims} axes, the first as long as that of words"
+            raise UsageError(f"{name} have to be {wanted}; got {got}")
+        low, high = {"lengths": (2, words.shape[1]), "actions": (0, last_action)}.get(name, (0, last_word))
+        if (x.is_cpu or not torch.is_grad_enabled()) and not holds((low <= x) & (x <= high)):
+            raise UsageError(f"{name} have to be from {low} to {high}, got {int(x.min())} to {int(x.max())}")
 
 
 def apply_mask(x: Float[Tensor, "B T D"], noise: Noise, name: str) -> Float[Tensor, "B T D"]:
     """Multiply x by the mask of this name, if there is one; a longer mask is cut to T positions."""
     return x * noise[name][:, : x.shape[1]].to(x.dtype) if name in noise else x
-
-
-# ------------------------------------------------------------------------------------------------ splits
 
 
 class Split(NamedTuple):
@@ -181,7 +164,7 @@ def action_count(command: str) -> int:
 def simple_order() -> tuple[str, ...]:
     """All commands in the hidden order of the released files: the simple split's for training, then for the test."""
     every = commands()
-    return tuple(every[number] for number in np.load(SIMPLE_ORDER)["order"])
+    return tuple(every[number] for number in np.load(Path(__file__).with_name("simple_order.npz"))["order"])
 
 
 def _simple() -> Split:
@@ -195,26 +178,21 @@ def _length() -> Split:
     return Split(tuple(ordered[:cut]), tuple(ordered[cut:]))
 
 
-def _without(*primitives: str, order: Sequence[str] | None = None) -> Split:
+def _without(*primitives: str) -> Split:
     """Test on commands with a primitive, but the primitive alone; train on the rest, a tenth of it each primitive.
 
-    Commands with two of them are in neither part. The training commands are in a random order of our own.
+    Commands with two of them are in neither part. The training commands are in a random order of our own. A fifth
+    verb among the primitives brings all commands with it.
     """
-    order = simple_order() if order is None else order
-    held = {
-        command: sum(contains_phrase(command, primitive) for primitive in primitives) for command in order
-    }
+    order = simple_order()
+    if NEW_VERB in primitives:
+        order += tuple(c for c in commands((*VERBS, NEW_VERB)) if contains_phrase(c, NEW_VERB))
+    held = {c: sum(contains_phrase(c, primitive) for primitive in primitives) for c in order}
     rest = [command for command in order if not held[command]]
     test = [command for command in order if held[command] == 1 and command not in primitives]
     train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
     mixed = numpy_rng(0, "order", *primitives).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
-
-
-def _with_dax(*primitives: str) -> Split:
-    """The same among all of SCAN and all commands with a fifth verb."""
-    every = commands((*VERBS, NEW_VERB))
-    return _without(*primitives, order=(*simple_order(), *(c for c in every if contains_phrase(c, NEW_VERB))))
 
 
 def contains_phrase(command: str, phrase: str) -> bool:
@@ -227,8 +205,8 @@ SPLITS: dict[str, Callable[[], Split]] = {
     "length": cache(_length),
     "add_jump": cache(partial(_without, "jump")),
     "add_turn_left": cache(partial(_without, "turn left")),
-    "add_dax": cache(partial(_with_dax, NEW_VERB)),
-    "add_jump_and_dax": cache(partial(_with_dax, "jump", NEW_VERB)),
+    "add_dax": cache(partial(_without, NEW_VERB)),
+    "add_jump_and_dax": cache(partial(_without, "jump", NEW_VERB)),
 }
 
 

@@ -85,17 +85,14 @@ def test_rows_without_actions_do_not_count_in_the_score():
     assert score(right, actions) == 50.0
 
 
-# ----------------------------------------------------------------------------------------- batches
-
-
 def commands_of(batch):
     return [tuple(row.tolist()) for row in batch["words"]]
 
 
 def test_bucketed_batches_are_length_buckets_and_show_every_command_once():
     examples = encode(simple_order()[:209])
-    sampler = recipes.bucketed(examples, 16, 1)
-    first, again, second = (sampler.epoch(e) for e in (0, 0, 1))
+    sampler = recipes.drawn(recipes.bucketed, examples, 16, 1)
+    first, again, second = (sampler["epoch"](e) for e in (0, 0, 1))
     assert first["words"].equal(again["words"])
     assert not first["words"].equal(second["words"])
     assert Counter(commands_of(first)) == Counter(commands_of(batch_of(examples)))
@@ -107,12 +104,12 @@ def test_bucketed_batches_are_length_buckets_and_show_every_command_once():
 
 def test_drawn_batches_repeat_commands_and_an_epoch_is_ten_updates():
     examples = encode(simple_order()[:30])
-    sampler = recipes.with_replacement(examples, 16, 1)
-    assert sampler.examples == recipes.UPDATES * 16 == len(sampler.epoch(0)["words"])
-    seen = Counter(commands_of(sampler.epoch(0)))
+    sampler = recipes.drawn(recipes.with_replacement, examples, 16, 1)
+    assert sampler["examples"] == recipes.UPDATES * 16 == len(sampler["epoch"](0)["words"])
+    seen = Counter(commands_of(sampler["epoch"](0)))
     assert set(seen) <= set(commands_of(batch_of(examples)))
     assert max(seen.values()) > 1
-    assert not sampler.epoch(0)["words"].equal(sampler.epoch(1)["words"])
+    assert not sampler["epoch"](0)["words"].equal(sampler["epoch"](1)["words"])
 
 
 def test_crowded_batches_fill_so_many_places(monkeypatch):
@@ -122,17 +119,12 @@ def test_crowded_batches_fill_so_many_places(monkeypatch):
     longest = [
         max(int(n) - 1, int((a > 0).sum())) for n, a in zip(examples.lengths, examples.actions, strict=True)
     ]
-    batches = [[number for number in row if number >= 0] for row in sampler.epoch(0)["rows"].tolist()]
-    assert [sampler.commands(update) for update in range(len(batches))] == list(map(len, batches))
-    again = [(row >= 0).sum() for row in sampler.epoch(3)["rows"]]
-    assert [sampler.commands(3 * len(batches) + place) for place in range(len(batches))] == again
+    batches = [[number for number in row if number >= 0] for row in sampler["epoch"](0)["rows"].tolist()]
     assert sum(map(len, batches)) == 500
     places = [len(batch) * max(longest[n] for n in batch) for batch in batches]
     assert all(filled <= 100 for filled in places)
     assert sum(places) > 50 * len(places)  # more than half full, or two of them would have been one
-    assert sampler.constants["words"].equal(batch_of(examples)["words"])
-    other = recipes.max_token_batches(examples, 100, seed=2).epoch(0)[
-        "rows"
-    ]  # the same lines in another order
-    assert not other.equal(sampler.epoch(0)["rows"])
-    assert sorted(other.tolist()) == sorted(sampler.epoch(0)["rows"].tolist())
+    assert sampler["constants"]["words"].equal(batch_of(examples)["words"])
+    other = recipes.max_token_batches(examples, 100, seed=2)["epoch"](0)["rows"]  # the same in another order
+    assert not other.equal(sampler["epoch"](0)["rows"])
+    assert sorted(other.tolist()) == sorted(sampler["epoch"](0)["rows"].tolist())

@@ -35,37 +35,12 @@ def gradients(value, *leaves):
     return torch.autograd.grad((value * weights).sum(), leaves)
 
 
-def over_time(x, weight):
-    """Hidden states of several LSTMs, a cell of PyTorch's for each: its input goes straight to the gates."""
-    hidden = []
-    for inputs, recurrent in zip(x, weight, strict=True):
-        h = c = inputs.new_zeros(inputs.shape[0], recurrent.shape[1])
-        states = []
-        for t in range(inputs.shape[1]):
-            h, c = torch.lstm_cell(inputs[:, t], (h, c), torch.eye(inputs.shape[2]), recurrent)
-            states.append(h)
-        hidden.append(torch.stack(states, dim=1))
-    return torch.stack(hidden)
-
-
 @pytest.fixture(params=[True, False], ids=["fast", "plain"])
 def form(request, monkeypatch):
     """Each of the two forms; the plain one wherever the fast one does not apply."""
     if not request.param:
         monkeypatch.setattr(fast, "applies", lambda *tensors: False)
     return request.param
-
-
-def states(gates, weight):
-    return BiLSTM.states(SimpleNamespace(weight_hh=weight), gates)
-
-
-@pytest.mark.parametrize(("batch", "steps"), [(1, 1), (3, 1), (3, 6), (1, 4)])
-def test_states_are_an_lstm_cell_step_by_step(batch, steps, form):
-    x, weight = leaf(2, batch, steps, 12), leaf(2, 12, 3)
-    theirs, ours = over_time(x, weight), states(x, weight)
-    torch.testing.assert_close(ours, theirs, **CLOSE)
-    torch.testing.assert_close(gradients(ours, x, weight), gradients(theirs, x, weight), **CLOSE)
 
 
 def twin(ours, inputs, hidden):
@@ -86,7 +61,7 @@ def packed(lstm, x, lengths):
 
 
 @pytest.mark.parametrize("lengths", [(5, 5, 5), (3, 6, 1, 4), (1,), (7,)])
-def test_bidirectional_lstm_is_pytorchs_on_packed_sequences(lengths):
+def test_bidirectional_lstm_is_pytorchs_on_packed_sequences(lengths, form):
     ours, lengths = BiLSTM(4, 3), torch.tensor(lengths)
     theirs, x = twin(ours, 4, 3), leaf(len(lengths), int(lengths.max()) + 1, 4)
     ahead, back, final = ours(x, x, lengths)
@@ -103,12 +78,6 @@ def test_bidirectional_lstm_is_pytorchs_on_packed_sequences(lengths):
     torch.testing.assert_close(mine[0], x_grad, **CLOSE)
     for part, forward, reverse in zip(mine[1:], rest[::2], rest[1::2], strict=True):
         torch.testing.assert_close(part, torch.stack([forward, reverse]), **CLOSE)
-
-
-def test_weights_start_uniform_up_to_one_over_the_root_of_the_width():
-    for name, value in BiLSTM(30, 100).named_parameters():
-        assert 0.095 < value.abs().max() <= 0.1, name
-        assert value.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.05)
 
 
 def aligned(memory, projected, query, weight, mask, steps):

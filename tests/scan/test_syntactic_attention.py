@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from mini_lib.scan.syntactic_attention import SyntacticAttention, loss
-from mini_lib.scan.tasks import MAX_WORDS, encode
-from scan.networks import COMMANDS, FORMS, count, make
+from mini_lib.scan.tasks import encode
+from scan.networks import COMMANDS, FORMS, count, make, noise_for
 
 EXAMPLES = encode(COMMANDS)
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -52,31 +52,9 @@ def test_initial_weights_are_pytorchs_own():
                 assert value.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
 
 
-# ----------------------------------------------------------------------------------------- noise
-
-
-@every_form
-def test_noise_is_dropout_on_both_embeddings_and_on_nothing_else(form):
-    masks = make(form, syntax=40, semantics=30).draw_noise(5, 7, 3, torch.Generator().manual_seed(1))
-    sizes = {"meaning": 30} | ({} if FORMS[form].get("one_hot") else {"word": 20})
-    assert {name: [*mask.shape] for name, mask in masks.items()} == {
-        name: [5, 7, size] for name, size in sizes.items()
-    }
-    for mask in masks.values():
-        assert set(mask.unique().tolist()) == {0.0, 2.0}
-        assert mask.mean().item() == pytest.approx(1, abs=0.15)
-
-
-# ----------------------------------------------------------------------------------------- attention
-
-
-@every_form
-def test_attention_sums_to_one_over_the_words_of_the_command(form):
-    words, lengths, _ = EXAMPLES.padded().tensors
-    attention = make(form).trace(words, lengths, 9).attention
-    torch.testing.assert_close(attention.sum(dim=-1), torch.ones(len(COMMANDS), 9).double())
-    inside = (torch.arange(MAX_WORDS) < lengths[:, None])[:, None].expand(attention.shape)
-    assert (attention > 0).equal(inside)
+def test_one_hot_words_have_no_dropout():
+    assert list(noise_for(make("one-hot"), EXAMPLES)) == ["meaning"]
+    assert list(noise_for(make("default"), EXAMPLES)) == ["meaning", "word"]
 
 
 @every_form
@@ -87,9 +65,6 @@ def test_there_is_no_teacher_forcing(form):
     assert network(words, lengths, torch.full_like(actions, 4)).equal(logits)
     torch.testing.assert_close(network(words, lengths, actions[:, :3]), logits[:, :3])
     assert network.predict(words, lengths, actions.shape[1]).equal(logits.argmax(dim=-1))
-
-
-# ----------------------------------------------------------------------------------------- roles and meanings
 
 
 @pytest.mark.parametrize(

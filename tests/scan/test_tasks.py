@@ -25,7 +25,6 @@ from mini_lib.scan.tasks import (
     WORD_COUNT,
     WORD_IDS,
     action_count,
-    contains_phrase,
     decode,
     encode,
     exactly_right,
@@ -118,18 +117,6 @@ def test_the_fifth_verb_is_tested_in_all_constructions():
     assert set(train) == {*commands(), "dax"}
 
 
-def test_having_words_side_by_side():
-    for words in ("left", "turn left", "jump"):
-        assert all(
-            contains_phrase(command, words) == beside(command, *words.split()) for command in commands()[::15]
-        )
-    assert not contains_phrase("jumps", "jump")
-    assert not contains_phrase("turn opposite left", "turn left")
-
-
-# ------------------------------------------------------------------------------------------ released files
-
-
 def test_splits_are_those_of_the_released_files(monkeypatch):
     if not os.environ.get("MINI_LIB_DATA"):
         pytest.skip("MINI_LIB_DATA is not set: the splits are not compared with the released files")
@@ -149,9 +136,6 @@ def test_splits_are_those_of_the_released_files(monkeypatch):
             assert all(actions.strip() == meanings[command] for command, actions in lines)
 
 
-# ------------------------------------------------------------------------------------------ numbers
-
-
 def test_numbers_are_those_of_the_released_code():
     words = "<SOS> jump opposite right twice and turn thrice <EOS> run left after walk around look <NULL> dax"
     assert list(WORD_IDS) == words.split()
@@ -159,13 +143,6 @@ def test_numbers_are_those_of_the_released_code():
     actions = "<SOS> RIGHT JUMP <EOS> WALK LEFT RUN LOOK DAX"
     assert {action: number for number, action in enumerate(actions.split())} == ACTION_IDS
     assert (WORD_COUNT, ACTION_COUNT, NO_ACTION) == (16, 8, 0)
-
-
-def test_encoding_by_hand():
-    words, lengths, actions = encode(["jump", "walk left twice"]).tensors
-    assert words.tolist() == [[0, 1, 8, 15, 15], [0, 12, 10, 4, 8]]
-    assert lengths.tolist() == [3, 5]
-    assert actions.tolist() == [[2, 3, 0, 0, 0], [5, 4, 5, 4, 3]]
 
 
 def test_the_longest_command_has_the_greatest_size():
@@ -201,21 +178,18 @@ def test_decoding_ends_at_the_end():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "given"),
     [
-        (lambda: decode(torch.tensor([2, -1, 3])), "from 0 to 8"),
-        (lambda: decode(torch.tensor([2, len(ACTION_IDS), 3])), "from 0 to 8"),
-        (lambda: encode(["jump", "twice"]), "'twice' is not a phrase of SCAN"),
-        (lambda: encode([]), "no command"),
-        (lambda: encode("jump twice"), "list of commands"),
-        (lambda: unwrap(encode)([["walk", "left"]]), "list of commands"),
-        (lambda: get_split("addjump"), "did you mean 'add_jump'"),
-        (lambda: unwrap(get_split)(["simple"]), "unknown split"),
+        (decode, torch.tensor([2, 9, 3])),
+        (encode, []),
+        (encode, "walk"),
+        (encode, [["walk"]]),
+        (get_split, "jump"),
     ],
 )
-def test_what_is_no_command_action_or_split_is_refused(call, message):
-    with pytest.raises(UsageError, match=message):
-        call()
+def test_what_is_no_command_action_or_split_is_refused(call, given):
+    with pytest.raises(UsageError):
+        unwrap(call)(given)  # past the check of types, which only tests make
 
 
 def test_examples_are_a_data_set_of_commands():

@@ -89,15 +89,15 @@ PLACES, ANSWER = f"{SCOPE}/attention_network/dense", "prediction/prediction_netw
 N = 10
 
 
-def li_shapes(gold=False, single=False, primitive=16, function=8):
+def li_shapes(single=False, primitive=16, function=8):
     """Names and shapes of the graph's trainable variables: kernels are [inputs, outputs].
 
-    `gold` is --use_decoder_input, `single` --single_representation (ours has neither), the sizes --embedding_size
-    and --function_embedding_size. A `tf.Variable` without a name is "Variable", then "Variable_1", of the scope that
-    it is made in. `SimpleModel.create_model` opens the scopes word_embeddings, generate_attention and prediction.
+    `single` is --single_representation (ours has none), the sizes --embedding_size and --function_embedding_size. A
+    `tf.Variable` without a name is "Variable", then "Variable_1", of the scope that it is made in.
+    `SimpleModel.create_model` opens the scopes word_embeddings, generate_attention and prediction.
     """
-    read, given = primitive if single else function, 8 if gold else 1
-    shapes = {
+    read = primitive if single else function
+    return {
         # RandRegModel.get_representations: three calls of get_embeddings, the last in compute_switch
         "word_embeddings/Variable": (14, primitive),
         # made with `single` too, which then takes the first for both
@@ -111,7 +111,7 @@ def li_shapes(gold=False, single=False, primitive=16, function=8):
         # S2SAttentionModel.get_decoder_cell: LuongAttention, which makes its layer at once ...
         f"{SCOPE}/memory_layer/kernel": (64, 64),
         # ... and AttentionWrapper, which makes its parts in the scope "decoder" of dynamic_decode
-        f"{WRAPPER}/{LSTM}/kernel": (given + 64 + 64, 4 * 64),
+        f"{WRAPPER}/{LSTM}/kernel": (1 + 64 + 64, 4 * 64),
         f"{WRAPPER}/{LSTM}/bias": (4 * 64,),
         f"{WRAPPER}/attention_layer/kernel": (128, 64),
         # S2SModel.attention_generation: ff, of one layer, in the scope attention_network
@@ -121,8 +121,6 @@ def li_shapes(gold=False, single=False, primitive=16, function=8):
         f"{ANSWER}/kernel": (primitive, 7),
         f"{ANSWER}/bias": (7,),
     }
-    # S2SModel.get_decoder_input
-    return shapes | ({f"{SCOPE}/Variable": (7, 8)} if gold else {})
 
 
 def li_variables(**options):

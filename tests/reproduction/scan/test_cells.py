@@ -68,18 +68,20 @@ def test_cells_are_what_they_are_called():
 
 
 def test_variants_say_what_is_different():
-    variants = {
-        cell.variant: cell.settings for cell in CELLS if cell.row == OURS and cell.column == "Add jump"
+    found = {cell.variant: cell.settings for cell in CELLS if (cell.row, cell.column) == (OURS, "Add jump")}
+    changes = {
+        "released files": {"source": "released"},
+        "gradients clipped": {"clip": 5.0},
+        "neighbours at the top": {"options": {"surrounding": "top"}},
+        "ends are zero": {"options": {"ends": "zero"}},
+        "ends hear their neighbour": {"options": {"ends": "neighbour"}},
+        "one-hot syntax": {"options": {"one_hot": True}},
     }
-    assert variants["released files"]["source"] == "released"
-    assert variants["gradients clipped"]["clip"] == 5.0
-    assert variants["neighbours at the top"]["options"] == {"surrounding": "top"}
-    assert variants["ends are zero"]["options"] == {"ends": "zero"}
-    assert variants["ends hear their neighbour"]["options"] == {"ends": "neighbour"}
+    for variant, change in changes.items():
+        assert found[variant] == found[""] | change
     small = tutorial_settings(options={"ends": "neighbour"})
-    assert variants[f"{TUTORIAL}, ends hear their neighbour"] == small.to_dict()
-    assert variants["one-hot syntax"]["options"] == {"one_hot": True}
-    assert variants[TUTORIAL] == tutorial_settings().to_dict()
+    assert found[f"{TUTORIAL}, ends hear their neighbour"] == small.to_dict()
+    assert found[TUTORIAL] == tutorial_settings().to_dict()
     (length,) = by_table("scan.table1", "random validation set")
     assert (length.column, length.settings["validation"]) == ("Length", "random")
 

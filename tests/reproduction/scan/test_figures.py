@@ -11,7 +11,7 @@ from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
 from mini_lib.scan.analysis import CommandAttention, Dictionary, source_positions
 from mini_lib.scan.grammar import derive, interpret
-from mini_lib.scan.tasks import ACTION_IDS, Split
+from mini_lib.scan.tasks import Split
 
 LONGEST = "jump around left thrice after walk around right thrice"
 MARGIN = (1 - squares.SIDE) / 2
@@ -20,10 +20,6 @@ MARGIN = (1 - squares.SIDE) / 2
 def texts(ax):
     """Every text on an axes, in the order drawn."""
     return [text.get_text() for text in ax.texts]
-
-
-def ticks(axis):
-    return [text.get_text() for text in axis.get_ticklabels()]
 
 
 def drawn(ax, line: float | None = None, down: bool = False) -> list[str]:
@@ -62,38 +58,20 @@ def headless_and_small(monkeypatch):
 
 
 SPOKEN = Dictionary(("walk", "and"), ("WALK", "RUN"), torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
-# figure: (how it is drawn, the labels of its first axes; "" where it has none)
 FIGURES = {
-    "commands": (lambda: figures.commands(["jump", "turn left"]), "", ""),
-    "derivation": (lambda: figures.derivation("turn opposite left after run twice"), "", ""),
-    "splits": (
-        lambda: figures.splits(("length", "add_turn_left")),
-        "actions asked for",
-        "different commands",
-    ),
-    "two_streams": (figures.two_streams, "", ""),
-    "two_problems": (figures.two_problems, "", ""),
-    "attention_map": (lambda: figures.attention_map(attended(LONGEST, {0: "WALK", 3: "<SOS>"})), "", ""),
-    "word_meanings": (lambda: figures.word_meanings(SPOKEN), "action (probability in %)", "word alone"),
+    "commands": lambda: figures.commands(["jump", "turn left"]),
+    "derivation": lambda: figures.derivation("turn opposite left after run twice"),
+    "splits": lambda: figures.splits(("length", "add_turn_left")),
+    "two_streams": figures.two_streams,
+    "two_problems": figures.two_problems,
+    "attention_map": lambda: figures.attention_map(attended(LONGEST, {0: "WALK", 3: "<SOS>"})),
+    "word_meanings": lambda: figures.word_meanings(SPOKEN),
 }
 
 
 @pytest.mark.parametrize("name", figures.__all__)
-def test_every_figure_is_drawn_and_says_what_is_on_its_axes(name):
-    draw, *labels = FIGURES[name]
-    fig = draw()
-    assert len(png(fig)) > 1_000
-    assert [fig.axes[0].get_xlabel(), fig.axes[0].get_ylabel()] == labels
-
-
-# ------------------------------------------------------------------------------------------ problems
-
-
-def test_every_action_has_a_look_of_its_own():
-    assert set(squares.LOOKS) == set(ACTION_IDS)
-    for part in zip(*squares.LOOKS.values(), strict=True):
-        assert len(set(part)) == len(ACTION_IDS)
-    assert (squares.ink("#ffffff"), squares.ink("#0072B2")) == ("#000000", "#ffffff")
+def test_every_figure_is_drawn(name):
+    assert len(png(FIGURES[name]())) > 1_000
 
 
 def test_commands_stand_over_their_actions():
@@ -157,9 +135,6 @@ def test_what_is_new_as_a_pair_was_seen_in_its_parts():
     assert texts(ax).count("?") == len(diagram.FRAMES) - 1
     assert texts(ax).count("seen") == 3 * len(diagram.FRAMES) + 1
     assert drawn(ax, down=True) == ["WALK", "LOOK", "RUN", "JUMP"]
-
-
-# ------------------------------------------------------------------------------------------ attention
 
 
 def test_a_map_shows_attention_rings_and_wrong_actions():
