@@ -17,7 +17,7 @@ def linear(inputs: int, outputs: int, init: str = "kaiming", bias: bool = True) 
     """Make a linear layer with zero bias and the named weight initialization.
 
     "kaiming" is normal by fan in, for ReLU; "xavier" normal with gain 1; "xavier_tanh" the same with gain 5/3;
-    "glorot" is that of `glorot_uniform`.
+    "glorot" uniform up to sqrt(6 / (inputs + outputs)).
 
     >>> linear(3, 2, "xavier").bias.tolist()
     [0.0, 0.0]
@@ -34,15 +34,9 @@ def initialize_(weight: Tensor, init: str) -> None:
     if init == "kaiming":
         nn.init.kaiming_normal_(weight, nonlinearity="relu")
     elif init == "glorot":
-        weight.data = glorot_uniform(*weight.shape).data
+        nn.init.xavier_uniform_(weight)
     else:
         nn.init.xavier_normal_(weight, gain={"xavier": 1.0, "xavier_tanh": 5 / 3}[init])
-
-
-def glorot_uniform(*shape: int) -> nn.Parameter:
-    """Matrices [..., outputs, inputs], uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010)."""
-    bound = math.sqrt(6 / sum(shape[-2:]))
-    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
 def rnn_uniform_(module: nn.Module, hidden: int) -> None:

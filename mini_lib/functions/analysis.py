@@ -1,20 +1,13 @@
-"""Measurements: what a prediction depends on, where a network attends, and how well its spread is calibrated.
+"""Measurements: what a prediction depends on, where a network attends, and how its error grows step by step."""
 
-The spread is compared with observations, noise included, as in the paper ("Uncertainty Estimation Results").
-"""
-
-import math
-import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from scipy.stats import spearmanr
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.extrapolation import Extrapolation
 from mini_lib.functions.tasks import Curves, as_curve, check_curves, rows_by_kind
 from mini_lib.functions.transformer import FunctionTransformer, RelationalTransformer
 from mini_lib.functions.window import Tokens, visible
@@ -95,65 +88,10 @@ def attention_by_distance(model: FunctionTransformer, y: Float[Tensor, "B N"]) -
     return DistanceAttention(distance[seen].unique(), weights, torch.stack([even[w].mean() for w in at]))
 
 
-def normal_coverage(deviations: int | float) -> float:
-    """Percentage of a normal distribution within this many standard deviations of its mean."""
-    return 100 * math.erf(deviations / math.sqrt(2))
-
-
-class Coverage(NamedTuple):
-    """Percentage of observations within D numbers of standard deviations of the median."""
-
-    deviations: tuple[int, ...]
-    #: by class, the percentage for each number of deviations and each step. [D, S]
-    by_step: dict[str, Tensor]
-
-    @property
-    def by_kind(self) -> dict[str, list[float]]:
-        """By class, the mean over steps for each number of deviations."""
-        return {kind: percent.mean(dim=1).tolist() for kind, percent in self.by_step.items()}
-
-
-def coverage(forecast: Extrapolation, curves: Curves, deviations: Sequence[int] = (1, 2)) -> Coverage:
-    """Measure how often observations lie within these standard deviations of the median, by class and step.
-
-    `curves` are those of the forecast, in its order; its S steps are their last S points.
-    """
-    y = hidden_points(forecast, curves)
-    hits = torch.stack([forecast.covers(y, each) for each in deviations]).float()
-    shares = {kind: 100 * hits[:, rows].mean(dim=1) for kind, rows in rows_by_kind(curves.kinds).items()}
-    return Coverage(tuple(deviations), shares)
-
-
-def rank_within_steps(forecast: Extrapolation, curves: Curves) -> dict[str, float]:
-    """Spearman's correlation of spread and absolute error against observations, over curves: mean over steps."""
-    error = (forecast.point - hidden_points(forecast, curves)).abs()
-    return {
-        kind: statistics.fmean(
-            float(spearmanr(spread, off).statistic)
-            for spread, off in zip(forecast.spread[rows].unbind(1), error[rows].unbind(1), strict=True)
-        )
-        for kind, rows in rows_by_kind(curves.kinds).items()
-    }
-
-
-def hidden_points(forecast: Extrapolation, curves: Curves) -> Float[Tensor, "B S"]:
-    """The observations at the points that were extrapolated, the last ones of the curves."""
-    if forecast.estimates[0].shape[1] < 2:
-        raise UsageError("one estimate has no spread; give the forecast of a relational network")
-    return last_points(curves, forecast.point).y
-
-
-def last_points(curves: Curves, point: Float[Tensor, "B S"]) -> Curves:
-    """The last S points of the curves; UsageError unless they fit the predictions."""
-    count, steps = point.shape
-    if len(curves.y) != count or curves.y.shape[1] <= steps:
-        raise UsageError(
-            f"{[count, steps]} predictions do not belong to curves of shape {list(curves.y.shape)}"
-        )
-    return Curves(curves.truth[:, -steps:], curves.y[:, -steps:], curves.kinds)
-
-
 def error_by_step(point: Float[Tensor, "B S"], curves: Curves) -> dict[str, list[float]]:
     """Mean squared error against the noiseless truth at each of the curves' last S points, by class."""
-    squares = (point.double() - last_points(curves, point).truth.double()).square()
+    count, steps = point.shape
+    if len(curves.y) != count or curves.y.shape[1] <= steps:
+        raise UsageError(f"{[count, steps]} predictions do not belong to curves {list(curves.y.shape)}")
+    squares = (point.double() - curves.truth[:, -steps:].double()).square()
     return {kind: squares[rows].mean(dim=0).tolist() for kind, rows in rows_by_kind(curves.kinds).items()}

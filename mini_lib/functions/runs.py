@@ -38,7 +38,9 @@ class Settings(RunSettings):
     PAPER: ClassVar[str] = PAPER
 
     model: str  #: a key of `transformer.MODELS`.
-    observed: int = OBSERVED  #: N, the number of points in training and before a test; the next one is the target.
+    observed: int = (
+        OBSERVED  #: N, the number of points in training and before a test; the next one is the target.
+    )
     epochs: int = 100  #: of 100 updates, each on fresh curves.
     batch_size: int = 32  #: B.
     lr: float = 1e-4  #: learning rate.

@@ -144,7 +144,7 @@ class FunctionTransformer(Module):
         inputs, tokens = self.tokens(y.shape[1], prefixes, y.device)  # T inputs; they and Q queries
         keys = inputs if self.mask == "strict" else tokens  # strictly, no token attends to a query
         gate = make_gate(tokens, keys, self.window, self.mask, self.gate)
-        bias, factor = gate.bias.to(y.dtype), gate.factor.to(y.dtype)
+        bias, factor = (part.to(y.dtype) for part in gate)  # [T + Q, keys]
         places = (self.scale * tokens.places).to(y.dtype).expand(len(y), -1, -1)  # [B, T + Q, A]
         values = F.pad(self.values(y, inputs), (0, len(tokens.query) - len(inputs.query)))  # [B, T + Q]
         x = self.read_in(torch.cat([places, values[..., None]], dim=-1))  # [B, T + Q, D]

@@ -31,13 +31,6 @@ class Tokens(NamedTuple):
         return Tokens(*(torch.cat(parts) for parts in zip(self, *others, strict=True)))
 
 
-class Gate(NamedTuple):
-    """The mask and the window as `layers.attention` takes them: softmax(scores + bias) * factor."""
-
-    bias: Float[Tensor, "... S T"]  #: added to the scores; -inf where a key is hidden.
-    factor: Float[Tensor, "... S #T"]  #: multiplies the attention weights; 0 for a token that sees no key.
-
-
 def visible(rows: Tokens, keys: Tokens, mask: str = "strict") -> Bool[Tensor, "S T"]:
     """Return which row may attend to which key ("Incorporating Adaptive Attention Window").
 
@@ -57,8 +50,8 @@ def visible(rows: Tokens, keys: Tokens, mask: str = "strict") -> Bool[Tensor, "S
 
 def make_gate(
     rows: Tokens, keys: Tokens, window: "Window | None", mask: str = "strict", gate: str = "renormalized"
-) -> Gate:
-    """Combine the mask and the window's factor, one factor for each axis.
+) -> tuple[Float[Tensor, "S T"], Float[Tensor, "S #T"]]:
+    """The mask and the window, one for each axis, as the `bias` and the `factor` of `layers.attention`.
 
     "renormalized" multiplies e^score by the factors before the softmax divides by the sum; "post" multiplies the
     attention weights, which then sum to less than 1. A row that sees no key gets zero weights.
@@ -68,12 +61,12 @@ def make_gate(
     bias = torch.zeros(seen.shape, device=seen.device).masked_fill(~(seen | blind), -math.inf)
     factor = (~blind).float()  # [S, 1]
     if window is None:
-        return Gate(bias, factor)
+        return bias, factor
     distances = (rows.places[:, None] - keys.places[None]).abs()  # |x - x'| on every axis [S, T, A]
     log_factor = sum(window.log_factor(distance) for distance in distances.unbind(dim=-1))
     if gate == "post":
-        return Gate(bias, factor * log_factor.exp())
-    return Gate(bias + log_factor, factor)  # F e^s / sum F e^s is the softmax of s + log F
+        return bias, factor * log_factor.exp()
+    return bias + log_factor, factor  # F e^s / sum F e^s is the softmax of s + log F
 
 
 class Window(nn.Module):

@@ -1,12 +1,14 @@
 """Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019), the released code's model `rand_reg`."""
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_positive_int
-from mini_lib.layers import glorot_uniform, lstm_step
+from mini_lib.layers import lstm_step
 from mini_lib.module import Module, Noise, noise_or_draw
 from mini_lib.scan import tasks
 from mini_lib.scan.recurrent import both_directions
@@ -14,6 +16,12 @@ from mini_lib.scan.tasks import Actions, Lengths, Logits, Words, check_batch
 
 PLACES = tasks.MAX_WORDS - 1  # N: a command's words and its end, without <SOS>
 FORGET_BIAS = 1.0
+
+
+def glorot_uniform(*shape: int) -> nn.Parameter:
+    """Matrices [..., outputs, inputs], uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010)."""
+    bound = math.sqrt(6 / sum(shape[-2:]))
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
 class LiNetwork(Module):

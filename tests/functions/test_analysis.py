@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from functions.helpers import CURVE, curves_of, forecast_of, network
+from functions.helpers import CURVE, network
 from mini_lib.functions import analysis
-from mini_lib.functions.extrapolation import Extrapolation
 from mini_lib.functions.tasks import Curves
 from mini_lib.functions.transformer import MODELS
 from mini_lib.seeding import torch_rng
@@ -96,43 +95,6 @@ def test_local_weights_are_those_of_small_changes(name):
         torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
     if name.startswith("relational"):
         torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())
-
-
-# ------------------------------------------------------------------------------------------------ calibration
-
-
-def test_coverage_counts_observations_within_deviations():
-    found = forecast_of([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [[1.0, 1.0], [0.1, 0.1], [0.5, 0.0]])
-    # three observed points come first; misses are 0.9, 1.5; 0.15, 0; 1.2, 0.1
-    curves = curves_of([[9.0] * 3 + [0.9, -1.5], [9.0] * 3 + [0.15, 1.0], [9.0] * 3 + [3.2, 0.1]], [0, 2, 2])
-    cover = analysis.coverage(found, curves)
-    assert cover.deviations == (1, 2)
-    assert cover.by_step["lin"].tolist() == [[100, 0], [100, 100]]
-    assert cover.by_step["sine"].tolist() == [[0, 50], [50, 50]]
-    assert cover.by_kind == {"lin": [50, 100], "sine": [25, 50]}
-    assert analysis.coverage(found, curves, [3]).by_step["sine"].tolist() == [[100, 50]]
-
-
-def test_a_calibrated_normal_is_covered_as_the_control_says():
-    assert analysis.normal_coverage(1) == pytest.approx(68.27, abs=0.005)
-    assert analysis.normal_coverage(2) == pytest.approx(95.45, abs=0.005)
-    generator = torch_rng(0, "calibrated")
-    spread = torch.rand(4000, 5, generator=generator) + 0.1
-    y = spread * torch.randn(4000, 5, generator=generator)
-    found = Extrapolation(torch.zeros_like(y), spread, [torch.zeros(4000, 2)])
-    curves = Curves(torch.zeros(4000, 8), torch.cat([torch.zeros(4000, 3), y], 1), torch.ones(4000).long())
-    one, two = analysis.coverage(found, curves).by_kind["rbf"]
-    assert one == pytest.approx(68.27, abs=1)
-    assert two == pytest.approx(95.45, abs=0.5)
-
-
-def test_ranks_are_compared_within_each_step():
-    """Both grow from the first step to the second, but within a step the larger spread has the smaller error."""
-    found = forecast_of([[0.0, 0.0]] * 3, [[1.0, 11.0], [2.0, 12.0], [3.0, 13.0]])
-    for first, expected in (((3.0, 2.0, 1.0), -1), ((1.0, 2.0, 3.0), 0)):
-        off = zip(first, (30.0, 20.0, 10.0), strict=True)
-        curves = curves_of([[9.0, one, two] for one, two in off], [2, 2, 2])
-        assert analysis.rank_within_steps(found, curves) == {"sine": pytest.approx(expected)}
 
 
 def test_errors_step_by_step_are_against_the_function():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from functions.helpers import CURVE, curves_of, forecast_of, hand_made, make, network, observations
+from functions.helpers import CURVE, curves_of, hand_made, make, network, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions import analysis, baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
@@ -97,11 +97,7 @@ def window(**options):
         (lambda: analysis.over_matrix(RELATIONAL, CURVE, 6), "queries 1 to 5"),
         (lambda: analysis.over_matrix(RELATIONAL, CURVE, 1, layer=2), "layer has to be from 0 to 1"),
         (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "with B from 1"),
-        (lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]]), curves_of([[0.0]], [0])), "do not belong"),
-        (
-            lambda: analysis.coverage(forecast_of([[0.0]], [[1.0]], members=1), curves_of([[0.0, 1.0]], [0])),
-            "one estimate has no spread",
-        ),
+        (lambda: analysis.error_by_step(torch.zeros(1, 1), curves_of([[0.0]], [0])), "do not belong"),
     ],
 )
 def test_what_cannot_be_done_is_refused(call, message):
