@@ -17,7 +17,7 @@ from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction.comparison import printed
+from mini_lib.reproduction.tables import printed
 
 MIN_RUNS = 3  # finished runs, from which there is a spread of our own
 REPRODUCED, NOT_REPRODUCED, UNCLEAR, NOT_RUN = "reproduced", "not reproduced", "unclear", "not run"
@@ -37,7 +37,9 @@ class Mean:
     value: float
     se: float = 0.0  #: standard error; 0 of a number without an error.
     df: float = math.inf  #: degrees of freedom of the error.
-    runs: Mapping[str, float] = field(default_factory=dict)  #: the value of each run by its key, where it is of one.
+    runs: Mapping[str, float] = field(
+        default_factory=dict
+    )  #: the value of each run by its key, where it is of one.
 
     @property
     def half_width(self) -> float:

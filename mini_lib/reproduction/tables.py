@@ -1,0 +1,112 @@
+"""What the papers report: their tables and figures by name, and the numbers in them (tables.json)."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mini_lib.errors import CorruptFileError, unknown_name_error
+
+TABLES = Path(__file__).with_name("tables.json")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number that a paper reports."""
+
+    mean: float  #: in `unit`.
+    error: float | None  #: as reported, or None where there is none.
+    error_kind: str  #: what that is, "SEM" or "SD".
+    runs: int  #: how many networks are behind it.
+    unit: str  #: "%", "MSE" or "SD".
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation over runs; 0 where no error is reported."""
+        return (self.error or 0.0) * (math.sqrt(self.runs) if self.error_kind == "SEM" else 1.0)
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean."""
+        return self.sd / math.sqrt(self.runs)
+
+    def __str__(self) -> str:
+        return f"{self.mean:g}" if self.error is None else f"{self.mean:g} ± {self.error:g}"
+
+
+def load_json(path: Path) -> Any:
+    """Read a file of the package; CorruptFileError names the file and says what to do."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        remedy = f"restore it, as with `git checkout {path.name}`, or install mini_lib again"
+        raise CorruptFileError(f"{path} cannot be read ({error}): {remedy}") from error
+
+
+@cache
+def _tables() -> dict:
+    return load_json(TABLES)
+
+
+def printed(table_id: str) -> dict[tuple[str, str], Printed]:
+    """The numbers of a table by (row, column); entries that the paper leaves empty are left out."""
+    if table_id not in _tables():
+        raise unknown_name_error("table", table_id, _tables())
+    table = _tables()[table_id]
+    return {
+        (row, column): Printed(
+            entry["mean"], entry["err"], table["error"], entry.get("runs", table["runs"]), table["unit"]
+        )
+        for row, entries in table["rows"].items()
+        for column, entry in entries.items()
+        if entry is not None
+    }
+
+
+def error_kind(table_id: str) -> str:
+    """Which error stands behind the means of a table, "SEM" or "SD"."""
+    return _tables().get(table_id, {}).get("error", "SEM")
+
+
+def reports_numbers(paper: str) -> bool:
+    """Whether a paper reports numbers that ours can be compared with."""
+    return any(table.startswith(f"{paper}.") for table in _tables())
+
+
+def not_compared(table_id: str) -> str:
+    """Why ours of this table cannot be compared with the paper's, where that is so; else empty."""
+    return _tables().get(table_id, {}).get("not_compared", "")
+
+
+def has_numbers(table_id: str) -> bool:
+    """Whether the paper reports numbers in this table or figure."""
+    return table_id in _tables()
+
+
+def table_name(table_id: str) -> str:
+    """A table's or figure's name in the paper: "Table 9" for "esbn.table9", "Figure 1D" for "kanerva.fig1d".
+
+    One of our own has no number: "Starts" for "scan.starts".
+    """
+    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table_id).groups()
+    return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
+
+
+def is_papers(table_id: str) -> bool:
+    """Whether a table or figure is in the paper, and not one of our own, which has no number."""
+    return any(letter.isdigit() for letter in table_id)
+
+
+def table_order(table_id: str) -> tuple:
+    """A key to sort tables by: tables before figures, each by number."""
+    kind, _, number = table_name(table_id).partition(" ")
+    digits = re.match(r"\d+", number)
+    return kind != "Table", int(digits[0]) if digits else 0, number
+
+
+def caption(table_id: str) -> str:
+    """What a table shows, in our words; empty where it reports no numbers."""
+    return _tables().get(table_id, {}).get("caption", "")
