@@ -19,6 +19,7 @@ from mini_lib.esbn.recurrent_baselines import LSTM
 from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.others import KanervaReader, Pointer
 from mini_lib.grid.relations import RELATIONS, Abstractor, CoRelNet, Differences
+from mini_lib.module import Module
 
 Glyphs = Int[Tensor, "B T P"]
 GIVEN = {"features", "classes", "length", "places"}  # arguments that the task sets
@@ -79,7 +80,7 @@ def build_core(
     return MODELS[model](features=features, classes=classes, **own | options)
 
 
-class GlyphNetwork(nn.Module):
+class GlyphNetwork(Module):
     """Codes of P glyphs side by side in each step; normalization over the steps; the mechanism `core`.
 
     The encoder is not trained: its codes of the 100 glyphs are computed once, standardized over all of them. With
@@ -107,7 +108,7 @@ class GlyphNetwork(nn.Module):
         return self.core(self.embed(ids, shown))
 
 
-class CurveNetwork(nn.Module):
+class CurveNetwork(Module):
     """Each value of a curve times one vector, plus another; then the mechanism, whose output is one number.
 
     It predicts the step from the last value to the next. With `normalize` the input is the standardized curve, and
