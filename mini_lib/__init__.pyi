@@ -11,7 +11,7 @@ from .esbn.relational_baselines import (
     Transformer as Transformer,
 )
 from .esbn.tasks import make_problems as make_problems
-from .files import load as load, trained as trained
+from .files import TRAINED as TRAINED, load as load, trained as trained
 from .functions.extrapolation import extrapolate as extrapolate
 from .functions.tasks import sample_curves as sample_curves
 from .functions.transformer import (

@@ -104,7 +104,8 @@ def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], lea
     """UsageError unless values are a tensor of integers from `least` to `most`; None in `shape` is any size."""
     is_tensor = isinstance(values, Tensor) and not values.is_floating_point() and values.dim() == len(shape)
     if not is_tensor or any(size not in (None, own) for size, own in zip(shape, values.shape, strict=True)):
-        raise UsageError(f"{what} are a tensor of integers, of sizes {[*shape]}, None for any")
+        sizes = ", ".join("any" if size is None else str(size) for size in shape)
+        raise UsageError(f"{what} have to be a tensor of integers [{sizes}]")
     if values.device.type == "cpu" and not holds((values >= least) & (values <= most)):
         raise UsageError(f"{what} are from {least} to {most}, got {values.min()} to {values.max()}")
 

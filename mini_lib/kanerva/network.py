@@ -240,7 +240,7 @@ class Kanerva(Module):
         if images.dim() != 5 or not images.shape[1] or images.shape != like.shape:
             raise UsageError(f"{what} have to be [B, T > 0, C, H, W], all alike, got {[*images.shape]}")
         if images.device.type == "cpu" and not holds((images >= 0) & (images <= 1)):
-            raise UsageError(f"{what} have values from {images.min():g} to {images.max():g}, not 0 to 1")
+            raise UsageError(f"{what} have to be from 0 to 1; divide bytes by 255")
 
     def _prepare(self, codes: Tensor, noise: Given, tau: Tau, reading: bool) -> tuple[Noise, dict]:
         """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
@@ -249,7 +249,7 @@ class Kanerva(Module):
         noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
         positive = isinstance(tau, Tensor) or (isinstance(tau, Real) and tau > 0)
         if tau is not None and not (positive and self.coupling == "mixture"):
-            raise UsageError(f"tau, the temperature of a mixture's choice, has to be above 0, got {tau!r}")
+            raise UsageError(f"tau is the temperature of a mixture alone, and above 0; got {tau!r}")
         shapes = self.noise_shapes(*codes.shape[:2])
         shapes = {name: shape for name, shape in shapes.items() if name.endswith("_read") == reading}
         return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}

@@ -168,8 +168,10 @@ class ProductMemory(Module):
         lead = () if self.episodes is None else (self.episodes,)
         items = codes.shape[-2] if codes.dim() > 1 else 0
         if codes.shape != (*lead, items, self.dim) or not items:
-            wanted = [*map(str, lead), "T", str(self.dim)]
-            raise UsageError(f"{name} have to be [{', '.join(wanted)}] with T > 0, got {[*codes.shape]}")
+            wanted = ", ".join([*map(str, lead), "T", str(self.dim)])
+            raise UsageError(
+                f"{name} of this memory are [{wanted}], T > 0 (`episodes` says B); got {[*codes.shape]}"
+            )
         return codes if lead else codes[None]
 
     def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Gamma) -> MachineWeights:
@@ -204,8 +206,10 @@ def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device 
     try:
         given = given if isinstance(given, Tensor) else np.asarray(given)
         numbers = torch.as_tensor(given, dtype=dtype, device=device)
+        if torch.as_tensor(given).is_complex():
+            raise TypeError("complex")
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{name} has to be an array of numbers; {error}") from error
+        raise UsageError(f"{name} has to be an array of real numbers, got {type(given).__name__}") from error
     if not holds(numbers.isfinite()):
         raise UsageError(f"{name} has to be finite numbers; there is NaN or infinity among them")
     return numbers

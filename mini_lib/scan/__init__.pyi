@@ -36,8 +36,13 @@ from .runs import (
     paper_settings as paper_settings,
     tutorial_settings as tutorial_settings,
 )
-from .syntactic_attention import StreamsTrace as StreamsTrace, SyntacticAttention as SyntacticAttention
+from .syntactic_attention import (
+    StreamsTrace as StreamsTrace,
+    SyntacticAttention as SyntacticAttention,
+    loss as loss,
+)
 from .tasks import (
+    SPLITS as SPLITS,
     Examples as Examples,
     Split as Split,
     decode as decode,

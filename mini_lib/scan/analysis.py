@@ -27,7 +27,7 @@ ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of
 def _encode_for(model: object, commands: Sequence[str]) -> Examples:
     """Commands as ids, on the CPU; UsageError if the network has no two streams."""
     if not isinstance(model, SyntacticAttention):
-        raise UsageError(f"only a SyntacticAttention can be analyzed here, not a {type(model).__name__}")
+        raise UsageError(f"only a SyntacticAttention can be analyzed here, got {type(model).__name__}")
     return encode(commands)
 
 

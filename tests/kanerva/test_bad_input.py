@@ -135,7 +135,7 @@ for number, (wanted, call) in enumerate([
     ("encoder", lambda: ProductKanerva(None, parts[1], 3, 2, 2)),
     ("images has to be", lambda: network(images.int())),
     ("images is torch.float64", lambda: network(images.double())),
-    ("from 255 to 255", lambda: network(255 * images)),
+    ("divide bytes by 255", lambda: network(255 * images)),
     ("queries", lambda: network(images, 255 * images)),
     ("images", lambda: network(images[0])),
     ("images", lambda: network(images[:, :0])),
