@@ -50,7 +50,8 @@ def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | N
         reads, size = trace.keys_retrieved[:, :-1], trace.keys_written.shape[-1]
         confidence = reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0])
         traces.append((trace.keys_written, reads[..., :size], confidence))
-    return Keys(*(torch.cat(parts).cpu() for parts in zip(*traces, strict=True)))
+    dtype = torch.promote_types(traces[0][0].dtype, torch.float32)  # NumPy has no bfloat16
+    return Keys(*(torch.cat(parts).to("cpu", dtype) for parts in zip(*traces, strict=True)))
 
 
 def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:

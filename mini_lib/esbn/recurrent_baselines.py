@@ -64,8 +64,9 @@ class Head(nn.Module):
         self, h: Float[Tensor, "B H"], memory: Float[Tensor, "B N V"], last: Float[Tensor, "B N"] | None
     ) -> Float[Tensor, "B N"]:
         """The address, given the last one, if there is one."""
-        key = F.normalize(torch.tanh(self.key(h)), dim=1, eps=EPSILON)  # k / |k|: [B, V]
-        cosine = (F.normalize(memory, dim=2, eps=EPSILON) @ key[:, :, None])[:, :, 0]  # [B, N]
+        least = max(EPSILON, torch.finfo(h.dtype).tiny)  # half precision has no 1e-8
+        key = F.normalize(torch.tanh(self.key(h)), dim=1, eps=least)  # k / |k|: [B, V]
+        cosine = (F.normalize(memory, dim=2, eps=least) @ key[:, :, None])[:, :, 0]  # [B, N]
         w = (F.softplus(self.strength(h)) * cosine).softmax(dim=1)
         if last is not None:
             gate = torch.sigmoid(self.gate(h))

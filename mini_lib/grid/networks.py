@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from mini_lib.datasets import glyphs
 from mini_lib.errors import check_names
 from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import EPSILON, check_integers, standardize
 from mini_lib.esbn.recurrent_baselines import LSTM
 from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.others import KanervaReader, Pointer
 from mini_lib.grid.relations import RELATIONS, Abstractor, CoRelNet, Differences
-from mini_lib.module import Module
+from mini_lib.module import Module, check_floats
 
 Glyphs = Int[Tensor, "B T P"]
 GIVEN = {"features", "classes", "length", "places"}  # arguments that the task sets
@@ -93,11 +94,13 @@ class GlyphNetwork(Module):
         self.encoder = encoder if trained else None
         self.register_buffer("images", glyphs("rendered") if trained else None, persistent=False)
         with torch.no_grad():
-            codes = None if trained else with_hidden(standardized(encoder(glyphs("rendered")), dim=0))
+            codes = None if trained else with_hidden(standardize(encoder(glyphs("rendered")), dim=0))
         self.register_buffer("codes", codes)
 
     def embed(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B T PD"]:
         """The mechanism's input. With `shown`, ids count these glyphs, so that each is encoded once."""
+        if shown is None:
+            check_integers("ids", ids, (None, None, None), 0, len(glyphs()))  # the last is the hidden glyph
         codes = self.codes
         if self.encoder is not None:
             codes = with_hidden(self.encoder(self.images if shown is None else self.images[shown]))
@@ -121,18 +124,14 @@ class CurveNetwork(Module):
 
     def embed(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B N D"]:
         """The mechanism's input."""
-        return self.read((standardized(y, dim=1) if self.normalize else y)[..., None])
+        return self.read((standardize(y, dim=1) if self.normalize else y)[..., None])
 
     def forward(self, y: Float[Tensor, "B N"]) -> Float[Tensor, "B"]:
         """y_{N+1} - y_N as predicted."""
+        check_floats(y, self, "a batch of curves")
         step = self.core(self.embed(y))[:, 0]
-        return step * (y.var(dim=1) + 1e-8).sqrt() if self.normalize else step
-
-
-def standardized(x: Float[Tensor, "P D"], dim: int) -> Float[Tensor, "P D"]:
-    """Values with mean 0 and variance 1 along one dimension, where they differ at all."""
-    variance, mean = torch.var_mean(x, dim=dim, keepdim=True)
-    return (x - mean) / (variance + 1e-8).sqrt()
+        variance = y.to(torch.promote_types(y.dtype, torch.float32)).var(dim=1)
+        return step * (variance + EPSILON).sqrt().to(y.dtype) if self.normalize else step
 
 
 def with_hidden(codes: Float[Tensor, "P D"]) -> Float[Tensor, "Q D"]:

@@ -54,7 +54,7 @@ def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:
 
 
 @cache
-def boxes() -> Bool[Tensor, "3 6 40 32 32"]:
+def _boxes() -> Bool[Tensor, "3 6 40 32 32"]:
     """Every sprite, by shape, scale and orientation, in the middle of a box of 32 x 32 pixels."""
     centers = torch.arange(BOX, dtype=torch.float64) + 0.5 - BOX / 2
     y, x = torch.meshgrid(centers, centers, indexing="ij")
@@ -72,7 +72,7 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
     """
     margin, block = SIZES[size]
     first, last = -margin // block, (POSITIONS - 1 - margin) // block  # blocks from the edge to the corner
-    flat = boxes().flatten(0, 2)[:, None].float()
+    flat = _boxes().flatten(0, 2)[:, None].float()
     pooled = [
         F.avg_pool2d(F.pad(flat, (left, block - left, top, block - top)), block) > 0.5
         for top in range(block)
@@ -81,7 +81,7 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
     stamps = torch.cat(pooled, dim=1)
     after = size - first - stamps.shape[-1]
     room = F.pad(stamps, (last, after, last, after)).unfold(-2, size, 1).unfold(-2, size, 1)
-    return room.unflatten(1, (block, block)).unflatten(0, boxes().shape[:3])
+    return room.unflatten(1, (block, block)).unflatten(0, _boxes().shape[:3])
 
 
 def draw(

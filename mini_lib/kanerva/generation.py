@@ -102,7 +102,8 @@ def imagine_episode(
         new = imagine(network, memory, own, **options)
         weights = MachineWeights(new.eta, new.gamma)
         written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi)
-        omega = network.history.add(memory.omega, new.codes[:, 0], new.gamma[:, 0], memory.items)
+        code = new.codes[:, 0].to(memory.omega.dtype)
+        omega = network.history.add(memory.omega, code, new.gamma[:, 0], memory.items)
         memory = EpisodeMemory(written.state, omega, memory.items + 1)
         images.append(new)
     return Imagined(*(torch.cat(parts, dim=1) for parts in zip(*images, strict=True))), memory

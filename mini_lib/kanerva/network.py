@@ -247,7 +247,8 @@ class Kanerva(Module):
         if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
             raise UsageError(f"codes have to be [B, T > 0, D = {self.dim}], got {[*codes.shape]}")
         noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
-        positive = isinstance(tau, Tensor) or (isinstance(tau, Real) and tau > 0)
+        numbers = isinstance(tau, Tensor) and (not tau.is_cpu or holds(tau > 0))
+        positive = numbers or (isinstance(tau, Real) and tau > 0)
         if tau is not None and not (positive and self.coupling == "mixture"):
             raise UsageError(f"tau is the temperature of a mixture alone, and above 0; got {tau!r}")
         shapes = self.noise_shapes(*codes.shape[:2])

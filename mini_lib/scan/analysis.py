@@ -166,8 +166,7 @@ def dictionary(model: SyntacticAttention) -> Dictionary:
         raise UsageError("only a SyntacticAttention whose actions depend on one word alone has a dictionary")
     words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < model.vocabulary[0]]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.vocabulary[1]]
-    one_word = torch.eye(model.vocabulary[0], device=model.word.weight.device)
-    logits = model.logits(one_word, model.meaning.weight).cpu()
+    logits = model.logits(torch.eye(model.vocabulary[0]).to(model.meaning.weight), model.meaning.weight).cpu()
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
     return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
 

@@ -141,6 +141,8 @@ for number, (wanted, call) in enumerate([
     ("images", lambda: network(images[:, :0])),
     ("queries", lambda: network(images, images[:1])),
     ("tau", lambda: mixture(images, tau="x")),
+    ("tau", lambda: mixture(images, tau=torch.zeros(2))),
+    ("tau", lambda: network(images, tau=1.0)),
     ("generator", lambda: sample_episodes("digits", 2, 3, None)),
     ("task", lambda: sample_episodes(["digits"], 2, 3, torch.Generator())),
     ("weight of memory", lambda: Loss(changed=(("memory", "1"),))),
