@@ -18,7 +18,7 @@ from .functions.transformer import (
     OneDTransformer as OneDTransformer,
     RelationalTransformer as RelationalTransformer,
 )
-from .grid.relations import Abstractor as Abstractor, CoRelNet as CoRelNet
+from .grid.mechanisms import Abstractor as Abstractor, CoRelNet as CoRelNet
 from .kanerva.network import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
 from .kanerva.product_memory import ProductMemory as ProductMemory
 from .kanerva.tasks import sample_episodes as sample_episodes

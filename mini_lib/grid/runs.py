@@ -17,8 +17,17 @@ from mini_lib.esbn.runs import loss_and_accuracy, shuffled
 from mini_lib.esbn.tasks import Problems, check_regime, get_task
 from mini_lib.functions.tasks import STEPS, sample_curves
 from mini_lib.grid import analysis, tasks
-from mini_lib.grid.commands import WORD_FEATURES, CommandNetwork, syntactic_attention
-from mini_lib.grid.networks import GIVEN, MODELS, STREAMS, CurveNetwork, GlyphNetwork, build_core
+from mini_lib.grid.networks import (
+    GIVEN,
+    MODELS,
+    STREAMS,
+    WORD_FEATURES,
+    CommandNetwork,
+    CurveNetwork,
+    GlyphNetwork,
+    build_core,
+    syntactic_attention,
+)
 from mini_lib.grid.tasks import ITEMS, OBSERVED, RULES
 from mini_lib.scan.recipes import RECIPES, noise
 from mini_lib.scan.runs import accuracy
@@ -40,7 +49,7 @@ TEST_CURVES = 750
 PLACES = {"distribution_of_three": (5, 6, 7, 8), "rmts": (3, 5), "match": tuple(range(ITEMS))}
 
 
-def mechanisms(task: str) -> list[str]:
+def models_for(task: str) -> list[str]:
     """The mechanisms that a task has, by name."""
     if task != "commands":
         return [*MODELS]
@@ -68,7 +77,7 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(("task", "task", TASKS))
-        self.check_known((f"model for {self.task}", "model", mechanisms(self.task)))
+        self.check_known((f"model for {self.task}", "model", models_for(self.task)))
         if self.task in RULES:
             check_regime(get_task(self.task), self.m)
         elif self.m or self.trained_encoder:

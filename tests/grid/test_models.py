@@ -11,10 +11,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from grid import oracles
 from mini_lib.errors import UsageError
 from mini_lib.esbn.recurrent_baselines import LSTM
-from mini_lib.grid.commands import CommandNetwork
-from mini_lib.grid.networks import MODELS, SIZES, CurveNetwork, build_core
-from mini_lib.grid.others import Pointer
-from mini_lib.grid.relations import Abstractor, CoRelNet, Differences
+from mini_lib.grid.mechanisms import Abstractor, CoRelNet, Differences, Pointer
+from mini_lib.grid.networks import MODELS, SIZES, CommandNetwork, CurveNetwork, build_core
 from mini_lib.grid.runs import TASKS, Settings, build
 from mini_lib.grid.tasks import RULES
 from mini_lib.reproduction.grid.contrasts import LEARNING, SYMMETRY, WALLS
