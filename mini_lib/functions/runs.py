@@ -53,8 +53,6 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(("model", "model", MODELS))
-        self.check_positive_int("observed", "epochs", "batch_size", "test_curves")
-        self.check_positive("lr")
         without = () if self.model.endswith("_window") else WINDOW_OPTIONS
         self.fill_options(MODELS[self.model], given=("window", *without))
         if self.prefixes and self.options["mask"] == "none":

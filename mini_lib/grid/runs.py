@@ -84,8 +84,6 @@ class Settings(RunSettings):
             raise UsageError(f"m and trained_encoder are of rules ({', '.join(RULES)}), not of {self.task}")
         if not self.normalised and self.task not in (*RULES, "curves"):
             raise UsageError(f"normalised is of rules and of curves; leave it out for {self.task}")
-        self.check_positive("lr")
-        self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))

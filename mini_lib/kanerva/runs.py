@@ -63,8 +63,6 @@ class Settings(RunSettings):
         known = {"task": TASKS, "model": MODELS, "experiment": WEIGHTS}
         known |= {"source": digits.SIZES, "encoder": ENCODERS, "decoder": DECODERS}
         self.check_known(*((name, name, names) for name, names in known.items()))
-        self.check_positive_int("items", "dim", "size", "epochs", "batch_size", "test_episodes")
-        self.check_positive("lr", "clip", "kl_weight")
         self.check_checks()
         columns_of(self.total, self.machines)
         self.fill_options(MODELS[self.model], GIVEN_BY_FIELDS)
