@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
-from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear
+from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear, rnn_uniform_
 
 ROWS = 10  # N, of the NTM's memory matrix
 EPSILON = 1e-8  # in its cosine
@@ -134,8 +134,7 @@ class MNM(SequenceNetwork):
     def __init__(self, features: int = 128, classes: int = 4):
         super().__init__(features, classes=classes)
         self.controller = LSTMCell(2 * features, features)
-        for parameter in self.controller.parameters():
-            nn.init.uniform_(parameter, -(features**-0.5), features**-0.5)
+        rnn_uniform_(self.controller, features)
         self.heads = nn.Linear(features, 4 * features)
         self.rate = nn.Linear(features, 1)
         self.targets = nn.Linear(features, 3 * features)

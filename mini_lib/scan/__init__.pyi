@@ -10,11 +10,8 @@ from . import (
 from .analysis import (
     accuracy_swapping as accuracy_swapping,
     attend as attend,
-    by_form as by_form,
     dictionary as dictionary,
     follow as follow,
-    role_similarity as role_similarity,
-    source_hits as source_hits,
     two_commands as two_commands,
 )
 from .cnn import CNN as CNN

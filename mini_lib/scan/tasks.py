@@ -171,10 +171,6 @@ def simple_order() -> tuple[str, ...]:
     return tuple(every[number] for number in np.load(Path(__file__).with_name("simple_order.npz"))["order"])
 
 
-def _simple() -> Split:
-    return Split(simple_order()[:SIMPLE_TRAIN], simple_order()[SIMPLE_TRAIN:])
-
-
 def _length() -> Split:
     """Up to 22 actions for training, 24 and more for the test; sorted by length, as the released files are."""
     ordered = sorted(simple_order(), key=action_count)
@@ -205,7 +201,7 @@ def contains_phrase(command: str, phrase: str) -> bool:
 
 
 SPLITS: dict[str, Callable[[], Split]] = {
-    "simple": cache(_simple),
+    "simple": cache(lambda: Split(simple_order()[:SIMPLE_TRAIN], simple_order()[SIMPLE_TRAIN:])),
     "length": cache(_length),
     "add_jump": cache(partial(_without, "jump")),
     "add_turn_left": cache(partial(_without, "turn left")),
