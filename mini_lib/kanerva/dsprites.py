@@ -24,7 +24,6 @@ ORIENTATIONS = 40  # angles 2 pi i / 39: the last is the first again
 POSITIONS = 32  # along each axis
 ENDS = len(SHAPES), len(SCALES), ORIENTATIONS, POSITIONS
 OBJECTS = 2  # sprites in an image
-CHANNELS = 1
 SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, and a side of the averaged blocks
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
 Index = Int[Tensor, "*#batch"]

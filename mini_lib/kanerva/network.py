@@ -38,7 +38,6 @@ class EpisodeRead(NamedTuple):
     w: Float[Tensor, "B N K M"]  #: addresses by least squares, without noise.
     eta: Float[Tensor, "B N K"]  #: noise of each machine.
     gamma: Float[Tensor, "B N K"]  #: weight of each machine.
-    h: Float[Tensor, "B L"]  #: history variable of all queries.
     shares: Float[Tensor, "B N K"]  #: gamma, or the probabilities of a mixture.
     kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
 
@@ -209,7 +208,7 @@ class Kanerva(Module):
         kl = {"memory": memory_kl(state, prior).sum(-1)} | self._kl("", w, Normal(*q), features, h)
         after = EpisodeMemory(state, omega, before + codes.shape[1])
         shares = self.assignment.shares(gamma, features, h)
-        return WriteResult((memory.state, *states), w, eta, gamma, item_kl, after, h, shares, kl)
+        return WriteResult((memory.state, *states), w, eta, gamma, item_kl, after, shares, kl)
 
     def read(
         self, memory: EpisodeMemory, queries: Codes, noise: Given = None, *, tau: Tau = None
@@ -228,7 +227,7 @@ class Kanerva(Module):
         mu, parts = read_at(memory.state.R, at, gamma)
         mu, parts = mu.to(queries.dtype), parts.to(queries.dtype)
         shares = self.assignment.shares(gamma, features, shared)
-        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, self._kl("_read", w, q, features, shared))
+        return EpisodeRead(mu, parts, w, eta, gamma, shares, self._kl("_read", w, q, features, shared))
 
     def machine_logits(self, reading: EpisodeRead) -> Float[Tensor, "B N K C H W"]:
         """The part of each machine decoded alone: gamma_i R_i w_i, all others at 0 (Figures 2B, 3B and 4C)."""
