@@ -161,7 +161,8 @@ def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
     relational = isinstance(model, RelationalTransformer)
     if relational:
         measures["spread"] = grown.spread
-        measures |= {f"covered_{n}": 100 * grown.covers(y, n).float() for n in (1, 2)}
+        off = (y - grown.point).abs()
+        measures |= {f"covered_{n}": 100 * (off <= n * grown.spread).float() for n in (1, 2)}
     by_kind = {name: per_kind(values, curves.kinds) for name, values in measures.items()}
     metrics = {f"{name}_{kind}": mean for name, means in by_kind.items() for kind, mean in means.items()}
     if relational:
