@@ -1,7 +1,6 @@
 """mini_lib: four cognitive-science papers as small, tested PyTorch networks.
 
-Networks, memories, tasks and training by name; `__init__.pyi` lists them. Each is loaded when it is first used,
-since PyTorch takes seconds. A paper's own names are in its package, such as `mini_lib.esbn`.
+`__init__.pyi` lists the public names, loaded when they are first used; `mini_lib.esbn` and its like have more.
 """
 
 import lazy_loader

@@ -11,14 +11,14 @@ from .esbn.relational_baselines import (
     Transformer as Transformer,
 )
 from .esbn.tasks import make_problems as make_problems
-from .files import load as load, trained as trained
+from .files import TRAINED as TRAINED, load as load, trained as trained
 from .functions.extrapolation import extrapolate as extrapolate
 from .functions.tasks import sample_curves as sample_curves
 from .functions.transformer import (
     OneDTransformer as OneDTransformer,
     RelationalTransformer as RelationalTransformer,
 )
-from .grid.relations import Abstractor as Abstractor, CoRelNet as CoRelNet
+from .grid.mechanisms import Abstractor as Abstractor, CoRelNet as CoRelNet
 from .kanerva.network import MixtureKanerva as MixtureKanerva, ProductKanerva as ProductKanerva
 from .kanerva.product_memory import ProductMemory as ProductMemory
 from .kanerva.tasks import sample_episodes as sample_episodes

@@ -1,7 +1,4 @@
-"""The `mini-lib` command from its first moment.
-
-A budget counts from here, and an interrupt is answered in one line while libraries still load.
-"""
+"""The `mini-lib` command from its first moment: an interrupt is answered in one line while libraries still load."""
 
 import sys
 import time

@@ -1,8 +1,4 @@
-"""An update's many small kernels, recorded once and started together: a GPU waits less for Python.
-
-An update of one of these networks starts a thousand kernels and more, and most take the GPU less time than Python.
-A CUDA graph keeps their order and their places in memory; replayed, it computes with what lies there then.
-"""
+"""An update's thousand small kernels, recorded once as a CUDA graph and replayed: a GPU waits less for Python."""
 
 import gc
 import warnings
@@ -49,11 +45,7 @@ class Recording:
     Recorded is a batch of the first signature that has been seen `WARM_UP` times. A batch of another signature, such
     as a smaller last one, is computed eagerly. So are all batches if they cannot be recorded, as where the loss
     reads a number back from the GPU; a RuntimeWarning says so. What the loss reads besides parameters and batch has
-    to stay where it is in memory: a cache that drops tensors would make a replay read what came after them.
-
-    Args:
-        parameters: whose gradients are set.
-        device: the GPU where they lie.
+    to stay where it is in memory.
     """
 
     def __init__(self, parameters: Sequence[Tensor], device: torch.device):
@@ -63,9 +55,7 @@ class Recording:
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, compute: Compute, batch: dict) -> tuple[Tensor, Tensor]:
-        """Losses and scores of a batch; the gradients are the parameters' afterwards.
-
-        After a replay these are the same tensors each time, and the next call overwrites them.
+        """Losses and scores of a batch; the gradients are the parameters' afterwards, until the next call.
 
         `compute` takes a batch, sets the gradients of the parameters, which have none before, and returns losses and
         scores. It has to start the same kernels for the same signature, and wait for nothing.

@@ -12,7 +12,6 @@ import math
 import os
 import re
 import tomllib
-import unicodedata
 import zipfile
 import zlib
 from pathlib import Path
@@ -24,11 +23,6 @@ from torch import Tensor
 
 from mini_lib.errors import check_names
 
-# One character an image, in image order: letters of several scripts, arrows, mathematical signs, shapes. No
-# two pictures come closer than 70 grey levels (root mean square over the pixels).
-GLYPHS = (
-    "o~*4^<=¿£B7K21ήφΞθΓΩςΣЭЯщльшчլԿՋԱյւზოდჲჟჸⴷⵅⴳⴰⵃᒂᒇᒺᐭᐏ➧↝➦⇙⇚⇨↻⇀↞⇴⇄⊖⊀∞⋋∟≩≤∲⋧⊐◢◙◲◗▴▵◩▨♣♫✌✱♀✉♥✑⚙⚓☘☏♕♳♡⚑♆♝⚘♛"
-)
 SIDE = 32  # pixels of a glyph's picture, each way
 
 # Published files, with their address and the digest of their contents (unpacked where they are gzipped); beginnings
@@ -50,9 +44,8 @@ def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     longer side of 26 pixels; "released" are the images that the ESBN authors published, from
     `MINI_LIB_DATA`/esbn/released_images.npz. Values are k / 255 for integers k, in float32.
 
-    >>> pictures = glyphs()
-    >>> pictures.shape, glyph_names()[1]
-    (torch.Size([100, 32, 32]), 'TILDE')
+    >>> glyphs().shape
+    torch.Size([100, 32, 32])
     """
     check_names("image source", [source], ("rendered", "released"))
     come_along = Path(__file__).parent / "glyphs.npz"
@@ -61,11 +54,6 @@ def glyphs(source: str = "rendered") -> Float[Tensor, "100 32 32"]:
     if images.shape != (100, SIDE, SIDE) or images.dtype != np.uint8:
         raise _damaged(path, f"images is {images.dtype} {images.shape}, not uint8 (100, 32, 32)")
     return torch.from_numpy(images).float() / 255
-
-
-def glyph_names() -> list[str]:
-    """Return the Unicode names of the rendered glyphs, in image order ("BLACK HEART SUIT")."""
-    return [unicodedata.name(character) for character in GLYPHS]
 
 
 def mnist(split: str = "train") -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, " N"]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from mini_lib.errors import UsageError, unknown_name_error
+from mini_lib.errors import UsageError, check_names
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -32,8 +32,7 @@ def pick_device(name: str = "auto") -> torch.device:
 
 def check_precision(precision: str, device: torch.device) -> None:
     """Raise UsageError for a precision that is unknown, or that the device does not have."""
-    if precision not in ("fp32", "tf32"):
-        raise unknown_name_error("precision", precision, ("fp32", "tf32"))
+    check_names("precision", [precision], ("fp32", "tf32"))
     if precision == "tf32" and device.type != "cuda":
         raise UsageError("tf32 is a precision of GPUs; leave it out, or use --device cuda")
 

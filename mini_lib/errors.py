@@ -1,7 +1,6 @@
 """Error messages that say what to do next.
 
-Constructors and public functions validate their arguments and raise `UsageError`; `forward` checks the shape and
-type of its tensors. The message says what would be right, so a docstring has `Raises` only where there is more.
+Constructors and public functions validate their arguments, and `forward` its tensors, with `UsageError`.
 """
 
 import difflib

@@ -222,9 +222,7 @@ def _read(path: Path | str) -> tuple[dict, dict[str, Tensor]]:
     if not isinstance(path, Path | str):
         raise UsageError(f"weights are read from a path, got {path!r}")
     if not Path(path).is_file():
-        raise FileNotFoundError(
-            f"no weights at {path}; `mini-lib weights --help` says how such files are made"
-        )
+        raise FileNotFoundError(f"no weights at {path}; `network.save(path)` writes such a file")
     try:
         with safe_open(path, framework="pt") as file:
             about = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
@@ -235,6 +233,6 @@ def _read(path: Path | str) -> tuple[dict, dict[str, Tensor]]:
                 raise ValueError(f"{name} is not finite")
     except (SafetensorError, ValueError, RecursionError) as error:
         raise CorruptFileError(
-            f"weights {path} are damaged ({error}); fetch or make the file again"
+            f"weights {path} are damaged, or no file of `network.save` ({error}); fetch or make the file again"
         ) from error
     return about, state

@@ -66,7 +66,7 @@ def check_floats(x: object, network: nn.Module, what: str) -> None:
     """UsageError unless x is a tensor of the floats that the network computes in; `what` names it in the message."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         kind = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
-        raise UsageError(f"{what} has to be a tensor of floats, got {kind}; use torch.as_tensor(...).float()")
+        raise UsageError(f"{what} has to be a tensor of floats, got {kind}")
     own = next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype)
     if x.dtype != own and (x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type)):
         name = str(own).removeprefix("torch.")

@@ -1,5 +1,6 @@
 """Progress of a training while it runs, and the learning curve that is kept of it."""
 
+import io
 import math
 import os
 import sys
@@ -14,17 +15,14 @@ CURVE_HEAD = 150  # logged points kept one by one; later ones are averaged in bl
 CURVE_TAIL = 100
 
 
-class LogLines:
+class LogLines(io.TextIOBase):
     """Standard error as a file of lines, where a bar would go back to the start of its own."""
 
-    def write(self, text: str) -> None:
+    def write(self, text: str) -> int:
         """Write what a bar writes, each state of it as a line."""
         if line := text.strip("\r\n "):
-            print(line, file=sys.stderr)
-
-    def flush(self) -> None:
-        """Flush standard error."""
-        sys.stderr.flush()
+            print(line, file=sys.stderr, flush=True)
+        return len(text)
 
 
 def open_bar(

@@ -42,6 +42,8 @@ class FrozenDict(dict):
         return FrozenDict, (dict(self),)
 
 
+ABOVE_ZERO = {int: check_positive_int, float: check_positive, float | None: check_positive}
+FROM_ZERO = {"m", "seeds_after", "balance_until", "ae_weight", "balance"}  # numbers that may be 0
 SCHEDULE = {"lr", "epochs", "updates", "checks"}  # fields that say how long and how fast
 # What a field of each type takes, in the words of messages.
 KINDS = {
@@ -127,10 +129,12 @@ class RunSettings:
     PAPER: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Keep every field in its type; UsageError for a value of another type. Numbers have to be finite."""
-        self.keep(
-            **{field.name: typed(field.name, field.type, getattr(self, field.name)) for field in fields(self)}
-        )
+        """Keep every field in its type; UsageError for a value of another type. Numbers have to be above 0."""
+        for field in fields(self):
+            value = typed(field.name, field.type, getattr(self, field.name))
+            self.keep(**{field.name: value})
+            if field.type in ABOVE_ZERO and field.name not in FROM_ZERO and value is not None:
+                ABOVE_ZERO[field.type](**{field.name: value})
 
     def network(self) -> nn.Module:
         """A fresh network, from torch's global generator."""
@@ -219,14 +223,6 @@ class RunSettings:
         """UsageError unless each (what it is, its field, known names) holds a known name."""
         for kind, name, known in choices:
             check_names(kind, [getattr(self, name)], known)
-
-    def check_positive_int(self, *names: str) -> None:
-        """UsageError unless these fields are positive integers."""
-        check_positive_int(**{name: getattr(self, name) for name in names})
-
-    def check_positive(self, *names: str) -> None:
-        """UsageError unless these fields are above 0."""
-        check_positive(**{name: getattr(self, name) for name in names})
 
     def check_checks(self) -> None:
         """Put `checks` in order, each once; UsageError unless all are epochs of the run."""

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ def adam(parameters, lr: float) -> torch.optim.Optimizer:
 
 
 def plain(value: Any) -> Any:
-    """A number of NumPy as Python's; all else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    """A number of NumPy, or a tensor without axes, as Python's; all else as it is."""
+    return value.item() if isinstance(value, np.generic | Tensor) and value.ndim == 0 else value
 
 
 def last_check(checks: list[dict]) -> dict[str, float]:
@@ -66,41 +67,54 @@ def check_epochs(checks: object, epochs: int) -> tuple[int, ...]:
 
 @dataclass(kw_only=True)
 class TrainingRun:
-    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed."""
+    """One network and all that its training needs. Each paper's `build` makes one of settings and a seed.
 
-    key: str  #: unique; names settings, seed and checkpoint. Letters, digits and ``_ . , + = -``.
-    name: str  #: names the run in messages.
-    model: nn.Module  #: the network, freshly initialized.
-    #: gives epoch e's examples, shuffled, as tensors [N, ...]; a function of e alone, so that a resumed run sees the
-    #: same data. It may be called from another thread, and so draws from a generator of its own.
+    Attributes:
+        key: unique; names settings, seed and checkpoint. Letters, digits and ``_ . , + = -``.
+        name: names the run in messages.
+        model: the network, freshly initialized.
+        epoch: gives epoch e's examples as tensors [N, ...], in the order in which they are used: shuffle them here.
+            It is a function of e alone, so that a resumed run sees the same data. It may be called from another
+            thread, and so draws from a generator of its own.
+        examples, batch_size, epochs, lr: N; B, of which the last batch of an epoch may have fewer; passes over the
+            data; learning rate.
+        loss: (model, batch) -> (loss, score), both scalars; the score, such as the batch's accuracy in percent, goes
+            into the curve. It must draw no random numbers (no `nn.Dropout`; see `noise`), or a resumed run differs;
+            nor may its shapes depend on data, since a GPU records one update and replays it.
+        evaluate: measures the trained model; returns numbers by name.
+        constants: tensors that every batch gets besides its examples, such as the pool of images.
+        noise: (update, batch) -> the random tensors of one update by name, each [B, ...], such as dropout masks,
+            from a stream that the update's number names; the batch gets them as "noise".
+        dedupe_batch: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU.
+        optimizer: makes the optimizer from parameters and `lr`; it has to work element by element.
+        schedule: the learning rate of an update, as a factor of `lr`.
+        clip: the greatest norm of all gradients together.
+        checks: epochs after which `evaluate` measures, besides the last.
+        report: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+        cpu_only: train on the CPU, unstacked, even if another device is requested.
+        stack: names what the run shares with others: runs with an equal `stack` differ in parameters, data and
+            random numbers alone, and may be trained as one program. Without one a run is always trained alone.
+    """
+
+    key: str
+    name: str
+    model: nn.Module
     epoch: Callable[[int], Batch]
-    examples: int  #: N.
-    batch_size: int  #: B; the last batch of an epoch may be smaller.
-    epochs: int  #: passes over the data.
-    lr: float  #: learning rate of the optimizer.
-    #: (model, batch) -> (loss, score), both scalars; the score, such as the batch's accuracy in percent, goes into
-    #: the curve. A loss must neither draw random numbers nor depend on data for its shapes, since a GPU records one
-    #: update and replays it: what changes from update to update has to come with the batch.
+    examples: int
+    batch_size: int
+    epochs: int
+    lr: float
     loss: Callable[[nn.Module, Batch], tuple[Tensor, Tensor]]
-    evaluate: Callable[[nn.Module], dict[str, float]]  #: measures the trained model; returns metrics by name.
-    constants: Batch = field(
-        default_factory=dict
-    )  #: tensors that every batch gets, such as the pool of images.
-    #: (update, batch) -> the random tensors of one update by name, each [B, ...]: dropout masks and the like, from a
-    #: stream that the update's number names, best on the device of the batch; the batch gets them as "noise".
+    evaluate: Callable[[nn.Module], dict[str, float]]
+    constants: Batch = field(default_factory=dict)
     noise: Callable[[int, Batch], Batch] | None = None
-    #: an exact saving with data-dependent shapes, used only where a run is trained alone on a CPU.
     dedupe_batch: Callable[[Batch], Batch] | None = None
-    #: makes the optimizer from parameters and `lr`; it has to work element by element.
     optimizer: Callable[..., torch.optim.Optimizer] = adam
-    schedule: Callable[[int], float] | None = None  #: the learning rate of an update, as a factor of `lr`.
-    clip: float | None = None  #: the greatest norm of all gradients together.
-    checks: tuple[int, ...] = ()  #: epochs after which `evaluate` measures, besides the last.
-    #: makes the run's metrics from all that was measured, each with its "epoch"; by default the last.
+    schedule: Callable[[int], float] | None = None
+    clip: float | None = None
+    checks: tuple[int, ...] = ()
     report: Callable[[list[dict]], dict[str, float]] = last_check
-    cpu_only: bool = False  #: train on the CPU, unstacked, even if another device is requested.
-    #: names what the run shares with others: runs with an equal `stack` differ in parameters, data and random
-    #: numbers alone, and may be trained as one program. Without one a run is always trained alone.
+    cpu_only: bool = False
     stack: Hashable | None = None
 
     def __post_init__(self) -> None:
@@ -124,7 +138,7 @@ class TrainingRun:
         for each in fields(self):
             value = getattr(self, each.name)
             if "Callable" in str(each.type) and not callable(value) and value is not each.default:
-                raise UsageError(f"{each.name} has to be a function, got {value!r}")
+                raise UsageError(f"{each.name} has to be a function, got a {type(value).__name__}")
         self.checks = check_epochs(self.checks, self.epochs)
 
     @property
@@ -197,9 +211,10 @@ def train(
     >>> import torch
     >>> from mini_lib import TrainingRun, train
     >>> from mini_lib.seeding import seeded, torch_rng
-    >>> def examples(epoch):  # 32 pairs of numbers and their sums, others in every epoch
-    ...     x = torch.rand(32, 2, generator=torch_rng(1, "examples", epoch))
-    ...     return {"x": x, "y": x.sum(dim=1, keepdim=True)}
+    >>> x = torch.rand(32, 2, generator=torch_rng(1, "pairs of numbers"))
+    >>> def examples(epoch):  # the pairs and their sums, in another order in every epoch
+    ...     order = torch.randperm(32, generator=torch_rng(1, "order", epoch))
+    ...     return {"x": x[order], "y": x[order].sum(dim=1, keepdim=True)}
     >>> def loss(model, batch):
     ...     error = (model(batch["x"]) - batch["y"]).square().mean()
     ...     return error, error.sqrt()  # what is minimized, and a score for the learning curve
@@ -231,7 +246,7 @@ def train(
         A `Run` for each, in order. One whose loss is not finite is stopped, the others go on.
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, TrainingRun) for run in runs):
-        raise UsageError("train takes a list of TrainingRun, as the `build` of a paper's `runs` makes them")
+        raise UsageError("train takes a list of TrainingRun, such as [run]")
     if not callable(stop):
         raise UsageError(f"stop has to be a function of the number of updates, got {stop!r}")
     if checkpoints is not None and (not isinstance(checkpoints, Path | str) or not str(checkpoints)):
@@ -316,9 +331,11 @@ def load_epoch(runs: Sequence[tuple[Callable[[int], Batch], int, str]], epoch: i
     batches = []
     for draw, examples, name in runs:
         batches.append(batch := draw(epoch))
-        if not isinstance(batch, dict) or not all(isinstance(value, Tensor) for value in batch.values()):
-            raise UsageError(f"epoch of {name} has to give a dict of tensors, got {type(batch).__name__}")
+        if not isinstance(batch, dict):
+            raise UsageError(f"epoch of {name} has to give a dict of tensors, got a {type(batch).__name__}")
         for key, value in batch.items():
+            if not isinstance(value, Tensor):
+                raise UsageError(f"epoch of {name} gives a {type(value).__name__} as {key!r}, not a tensor")
             if value.dim() == 0 or len(value) != examples:
                 raise UsageError(
                     f"epoch {epoch} of {name} gives {key!r} of shape {list(value.shape)}; the run has {examples} "
@@ -493,12 +510,11 @@ class TrainingStack:
             if self.alive[i]:
                 with torch.no_grad():
                     metrics = run.evaluate(self.model(i).to(self.device).eval())
-                if not isinstance(metrics, dict):
-                    raise UsageError(
-                        f"evaluate of {run.name} has to return a dict of metrics, got {metrics!r}"
-                    )
+                numbers = isinstance(metrics, dict) and {k: plain(value) for k, value in metrics.items()}
+                if numbers is False or not all(isinstance(each, Real) for each in numbers.values()):
+                    raise UsageError(f"evaluate of {run.name} has to return numbers by name, got {metrics!r}")
                 run.model.train()
-                self.checks[i].append({"epoch": epoch} | {k: plain(value) for k, value in metrics.items()})
+                self.checks[i].append({"epoch": epoch} | numbers)
 
     def model(self, i: int) -> nn.Module:
         """Run i's network with its present weights."""
@@ -511,7 +527,13 @@ class TrainingStack:
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Losses and scores of all runs, each [R]."""
         if self.stacked:
-            return torch.vmap(self._loss_with)(self.params | self.buffers, batch)
+            try:
+                return torch.vmap(self._loss_with)(self.params | self.buffers, batch)
+            except RuntimeError as error:
+                error.add_note(
+                    "This network cannot be stacked: leave out `stack`, or train with stacked=False."
+                )
+                raise
         whole = batch | self.constants
         if self.first.dedupe_batch is not None and self.device.type == "cpu":
             whole = self.first.dedupe_batch(whole)

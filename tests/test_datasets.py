@@ -56,7 +56,6 @@ def test_glyphs_are_white_ground_dark_ink_in_whole_grey_levels():
     assert 0.75 < images.mean() < 0.85
     assert (images[:, [0, 0, -1, -1], [0, -1, 0, -1]] == 1).all()
     assert torch.equal((images * 255).round() / 255, images)
-    assert len(set(datasets.glyph_names())) == 100
     images.zero_()  # a copy: later calls are as they were
     assert datasets.glyphs().mean() > 0.5
 

@@ -122,12 +122,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, keep: int):
     path = tmp_path / "model.safetensors"
     save_weights(network(), path, {"seed": 1})
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(ValueError, match=r"model\.safetensors are damaged .*fetch or make the file again"):
+    with pytest.raises(ValueError, match=r"model\.safetensors are damaged, or no file"):
         load_weights(network(), path)
 
 
-def test_a_missing_file_is_named_with_the_command_that_makes_it(tmp_path: Path):
-    with pytest.raises(FileNotFoundError, match=r"no weights at .*safetensors; `mini-lib weights --help`"):
+def test_a_missing_file_is_named_with_what_makes_one(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match=r"no weights at .*safetensors; `network.save"):
         load_weights(network(), tmp_path / "model.safetensors")
 
 
@@ -166,7 +166,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path):
     state = {name: value.half() for name, value in network().state_dict().items()}
     state["0.bias"][2] = torch.nan
     save_file(state, path)
-    with pytest.raises(CorruptFileError, match=r"are damaged \(0\.bias is not finite\)"):
+    with pytest.raises(CorruptFileError, match=r"\(0\.bias is not finite\)"):
         load_weights(network(), path)
 
 

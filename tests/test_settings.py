@@ -45,7 +45,6 @@ class Made(RunSettings):
     def __post_init__(self):
         super().__post_init__()
         self.check_known(("task", "task", ("sort", "copy")))
-        self.check_positive("size")
         self.fill_options(make_net)
 
 
@@ -117,7 +116,7 @@ def test_a_run_is_trained_as_its_settings_say_or_as_its_parts_do():
     [
         ({"sise": 3}, "unknown setting 'sise'; did you mean 'size'"),
         ({"task": "sorts"}, "unknown task 'sorts'; did you mean 'sort'"),
-        ({"size": 0}, "size has to be a finite number above 0, got 0"),
+        ({"size": 0}, "size has to be a positive integer, got 0"),
         ({"options": {"hiden": 3}}, "unknown option of net 'hiden'; did you mean 'hidden'"),
     ],
 )

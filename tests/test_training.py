@@ -720,7 +720,7 @@ def test_an_epoch_of_more_or_fewer_examples_than_the_run_says_is_refused(rows):
 
 @pytest.mark.parametrize("epoch", [lambda e: None, lambda e: [torch.zeros(20)], lambda e: {"x": [0.0] * 20}])
 def test_an_epoch_is_a_dict_of_tensors(epoch):
-    with pytest.raises(UsageError, match="has to give a dict of tensors"):
+    with pytest.raises(UsageError, match=r"has to give a dict of tensors|gives a list as .x., not a tensor"):
         train([toy(1, epoch=epoch)])
 
 
@@ -790,3 +790,20 @@ def test_two_runs_of_one_key_are_refused():
 def test_what_is_no_list_of_training_runs_is_named(given):
     with pytest.raises(UsageError, match="train takes a list of TrainingRun"):
         train(given)
+
+
+def test_what_cannot_be_stacked_says_what_to_do():
+    def drops(model, batch):
+        out = F.dropout(model(batch["x"], batch["noise"]), 0.5)
+        return out.square().mean(), out.mean()
+
+    with pytest.raises(RuntimeError) as raised:
+        train([toy(seed, loss=drops) for seed in (1, 2)], stacked=True)
+    assert "leave out `stack`" in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("metrics", [{"e": torch.ones(2)}, {"e": "good"}, 3.0])
+def test_a_measurement_is_numbers_by_name(metrics):
+    with pytest.raises(UsageError, match="has to return numbers by name"):
+        train([toy(1, evaluate=lambda model: metrics)])
+    assert train([toy(1, evaluate=lambda model: {"e": torch.tensor(2.0)})])[0].metrics == {"e": 2.0}

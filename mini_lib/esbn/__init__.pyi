@@ -22,4 +22,9 @@ from .relational_baselines import (
     Transformer as Transformer,
 )
 from .runs import build as build, evaluate as evaluate, paper_settings as paper_settings, predict as predict
-from .tasks import Problems as Problems, TaskData as TaskData, make_problems as make_problems
+from .tasks import (
+    TASKS as TASKS,
+    Problems as Problems,
+    TaskData as TaskData,
+    make_problems as make_problems,
+)

@@ -4,18 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.decomposition import PCA
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from mini_lib.errors import UsageError, check_positive_int
+from mini_lib.errors import UsageError
 from mini_lib.esbn.esbn import ESBN
 from mini_lib.esbn.network import Network
 from mini_lib.esbn.tasks import Problems
-from mini_lib.seeding import numpy_rng, seeded
 
-ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 CHUNK = 500  # problems that are run at once
 
 
@@ -50,7 +48,8 @@ def collect_keys(network: Network | ESBN, images: Tensor, problems: Problems | N
         reads, size = trace.keys_retrieved[:, :-1], trace.keys_written.shape[-1]
         confidence = reads[..., size] if core.confidence else torch.zeros_like(reads[..., 0])
         traces.append((trace.keys_written, reads[..., :size], confidence))
-    return Keys(*(torch.cat(parts).cpu() for parts in zip(*traces, strict=True)))
+    dtype = torch.promote_types(traces[0][0].dtype, torch.float32)  # NumPy has no bfloat16
+    return Keys(*(torch.cat(parts).to("cpu", dtype) for parts in zip(*traces, strict=True)))
 
 
 def fit_plane(*keys: Keys, retrieved: bool = False) -> PCA:
@@ -70,20 +69,6 @@ def project(plane: PCA, keys: Float[Tensor, "*N K"]) -> Float[np.ndarray, "*N 2"
     return points.reshape(*keys.shape[:-1], 2)
 
 
-def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
-    """The step (from 0) at which each object of row 1 is first seen again, in row 2 or among the choices."""
-    again = problems.ids[:, None, ROW1:] == problems.ids[:, :ROW1, None]
-    if not again.any(dim=-1).all():
-        raise UsageError("an object of the first row never reappears; this is for distribution-of-three")
-    return ROW1 + again.int().argmax(dim=-1)
-
-
-def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 K"]:
-    """The keys retrieved when each object of row 1 is first seen again (Figure 9c)."""
-    steps = reappearances(problems)
-    return keys.retrieved[torch.arange(len(steps))[:, None], steps]
-
-
 def decode_steps(
     train: Float[Tensor, "N S K"], test: Float[Tensor, "M S K"]
 ) -> tuple[Float[np.ndarray, "S"], Float[np.ndarray, "S S"]]:
@@ -94,32 +79,3 @@ def decode_steps(
     decoded = torch.cdist(test, centroids).argmin(dim=-1)
     confusion = one_hot(decoded, train.shape[1]).double().mean(dim=0).cpu().numpy()
     return confusion.diagonal(), confusion
-
-
-def first_component_share(cloud: Float[Tensor, "N K"]) -> float:
-    """Share of the variance along the first principal component: 1 for points on a straight line."""
-    values = torch.linalg.svdvals((cloud - cloud.mean(dim=0)).double()) ** 2
-    return (values[0] / values.sum()).item()
-
-
-def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:
-    """Distribution-of-three problems whose first row shows the objects `row`, such as (0, 0, 1) for A A B.
-
-    The second row is the first in another order, its last object the answer; A, B and C are among the choices.
-    """
-    check_positive_int(size=size)
-    if len(row) != ROW1 or not set(row) <= {0, 1, 2} or len(pool) < 4:
-        raise UsageError(f"a row is three of 0, 1 and 2, of 4 images or more; got {row}, {len(pool)} images")
-    rng = numpy_rng(seed, "doubled", *row)
-    four = rng.permuted(np.tile(pool.cpu().numpy(), (size, 1)), axis=1)[:, :4]
-    first = four[:, list(row)]
-    second, choices = rng.permuted(first, axis=1), rng.permuted(four, axis=1)
-    answers = (choices == second[:, 2:]).argmax(axis=1)
-    return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
-
-
-def randomize(module: nn.Module, seed: int, std: float = 0.3) -> None:
-    """Replace all parameters by normal noise, to test what a network can do whatever its weights."""
-    with torch.no_grad(), seeded(seed, "randomise"):
-        for parameter in module.parameters():
-            parameter.normal_(std=std)

@@ -102,9 +102,11 @@ ENCODERS = {"conv": ConvEncoder, "mlp": MLPEncoder, "rand": RandomEncoder}
 
 def check_integers(what: str, values: Tensor, shape: tuple[int | None, ...], least: int, most: int) -> None:
     """UsageError unless values are a tensor of integers from `least` to `most`; None in `shape` is any size."""
-    is_tensor = isinstance(values, Tensor) and not values.is_floating_point() and values.dim() == len(shape)
+    integers = (torch.int32, torch.int64)  # tensors of other types index as masks
+    is_tensor = isinstance(values, Tensor) and values.dtype in integers and values.dim() == len(shape)
     if not is_tensor or any(size not in (None, own) for size, own in zip(shape, values.shape, strict=True)):
-        raise UsageError(f"{what} are a tensor of integers, of sizes {[*shape]}, None for any")
+        sizes = ", ".join("any" if size is None else str(size) for size in shape)
+        raise UsageError(f"{what} have to be a tensor [{sizes}] of torch.int64")
     if values.device.type == "cpu" and not holds((values >= least) & (values <= most)):
         raise UsageError(f"{what} are from {least} to {most}, got {values.min()} to {values.max()}")
 
@@ -121,6 +123,13 @@ class SequenceNetwork(Module):
         """Logits of each problem."""
         check_sequences(z, self.length, self)
         return self._logits(z)
+
+
+def standardize(x: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
+    """Values with mean 0 and variance 1 along one dimension, where they differ at all; half precision as float32."""
+    single = x.to(torch.promote_types(x.dtype, torch.float32))
+    variance, mean = torch.var_mean(single, dim=dim, keepdim=True)
+    return ((single - mean) / torch.sqrt(variance + EPSILON)).to(x.dtype)
 
 
 class TemporalContextNorm(Module):
@@ -147,10 +156,7 @@ class TemporalContextNorm(Module):
     def forward(self, z: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Normalize z."""
         check_sequences(z, sum(self.windows), self)
-        epsilon, parts = max(EPSILON, torch.finfo(z.dtype).tiny), []  # half precision has no 1e-8
-        for part in z.split(self.windows, dim=1):  # [B, W, D]
-            variance, mean = torch.var_mean(part, dim=1, keepdim=True)
-            parts.append((part - mean) / torch.sqrt(variance + epsilon))
+        parts = [standardize(part, dim=1) for part in z.split(self.windows, dim=1)]  # [B, W, D]
         return torch.cat(parts, dim=1) * self.gain + self.shift
 
 
@@ -182,12 +188,15 @@ class Network(Module):
         check_integers("ids", ids, (None, None), 0, len(images) - 1)
         return self.norm(self.encoder(images)[ids])
 
-    def forward(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B C"]:
+    def forward(
+        self, images: Tensor, ids: Int[Tensor, "B T"] | None = None, **options: Lengths
+    ) -> Float[Tensor, "B C"]:
         """Logits of problems [B, T, ...].
 
         With `ids`, the number of the image at each step, `images` is a pool [P, ...], each encoded only once.
+        Options are those of the sequence model, such as `lengths` of an ESBN.
         """
-        return self.core(self.embed(images, ids))
+        return self.core(self.embed(images, ids), **options)
 
     def forward_with_loss(
         self, images: Tensor, ids: Int[Tensor, "B T"] | None = None

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mini_lib.esbn.network import Lengths, SequenceNetwork, check_integers
-from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear
+from mini_lib.layers import LSTMCell, check_sequences, initialize_, linear, rnn_uniform_
 
 ROWS = 10  # N, of the NTM's memory matrix
 EPSILON = 1e-8  # in its cosine
@@ -64,8 +64,9 @@ class Head(nn.Module):
         self, h: Float[Tensor, "B H"], memory: Float[Tensor, "B N V"], last: Float[Tensor, "B N"] | None
     ) -> Float[Tensor, "B N"]:
         """The address, given the last one, if there is one."""
-        key = F.normalize(torch.tanh(self.key(h)), dim=1, eps=EPSILON)  # k / |k|: [B, V]
-        cosine = (F.normalize(memory, dim=2, eps=EPSILON) @ key[:, :, None])[:, :, 0]  # [B, N]
+        least = max(EPSILON, torch.finfo(h.dtype).tiny)  # half precision has no 1e-8
+        key = F.normalize(torch.tanh(self.key(h)), dim=1, eps=least)  # k / |k|: [B, V]
+        cosine = (F.normalize(memory, dim=2, eps=least) @ key[:, :, None])[:, :, 0]  # [B, N]
         w = (F.softplus(self.strength(h)) * cosine).softmax(dim=1)
         if last is not None:
             gate = torch.sigmoid(self.gate(h))
@@ -133,8 +134,7 @@ class MNM(SequenceNetwork):
     def __init__(self, features: int = 128, classes: int = 4):
         super().__init__(features, classes=classes)
         self.controller = LSTMCell(2 * features, features)
-        for parameter in self.controller.parameters():
-            nn.init.uniform_(parameter, -(features**-0.5), features**-0.5)
+        rnn_uniform_(self.controller, features)
         self.heads = nn.Linear(features, 4 * features)
         self.rate = nn.Linear(features, 1)
         self.targets = nn.Linear(features, 3 * features)

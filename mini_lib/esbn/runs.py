@@ -65,8 +65,6 @@ class Settings(RunSettings):
         check_regime(get_task(self.task), self.m)
         self.check_known(("model", "model", MODELS), ("encoder", "encoder", ENCODERS))
         self.check_known(("images", "images", ("rendered", "released")), ("balance", "balance", BALANCES))
-        self.check_positive("lr")
-        self.check_positive_int("epochs", "train_size", "test_size", "batch_size")
         self.fill_options(MODELS[self.model], GIVEN)
 
     def network(self) -> Network:

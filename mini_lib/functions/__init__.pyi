@@ -1,6 +1,5 @@
 from .baselines import PREDICTORS as PREDICTORS
 from .bounds import (
-    BOUNDS as BOUNDS,
     optimal_error as optimal_error,
     optimal_spread as optimal_spread,
     score as score,

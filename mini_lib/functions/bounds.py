@@ -1,4 +1,4 @@
-"""Lower bounds on the error, as closed forms and exact mixtures, and the errors of all predictors.
+"""Lower bounds on the error, as closed forms and exact mixtures, and the error of any predictor.
 
 All are Bayesian regressions on curves whose class is known, or one of three. A predictor that does not see the
 offset of a curve, as behind the relational bottleneck, gets z = H y with H the N - 1 orthonormal contrasts (rows
@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
 from mini_lib.functions import tasks
-from mini_lib.functions.baselines import PREDICTORS, Predictor, checked
+from mini_lib.functions.baselines import checked
 from mini_lib.functions.tasks import KINDS, NOISE, STEPS, Curves, covariance, positions
 
 GRID = {"slopes": 4001, "periods": 500, "amplitudes": 9, "phases": 96}
@@ -177,11 +177,6 @@ def mixture(
     return Mixture(torch.cat(points), torch.cat(probabilities))
 
 
-BOUNDS: dict[str, Predictor] = {
-    "Bayes mixture": lambda y, steps: mixture(y, steps).point,
-    "best shift-invariant": lambda y, steps: mixture(y, steps, sees_offset=False).point,
-    "GP-RBF oracle": gaussian_process,
-}
 EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
 
 
@@ -213,11 +208,3 @@ def _weighted(scores: Mapping[str, Score], weights: Mapping[str, float]) -> Scor
     check_names("class of curves", KINDS, weights)
     mse = sum(weights[kind] * scores[kind].mse for kind in KINDS)
     return Score(mse, math.hypot(*(weights[kind] * scores[kind].se for kind in KINDS)))
-
-
-def table(
-    curves: Curves, observed: int, steps: int = STEPS, weights: Mapping[str, float] = EVEN
-) -> dict[str, dict[str, Score]]:
-    """The `score` of every bound and every predictor, by name, given the first N points (`observed`) of curves."""
-    points = {name: predict(curves.y[:, :observed], steps) for name, predict in (BOUNDS | PREDICTORS).items()}
-    return {name: score(point, curves, observed, weights) for name, point in points.items()}

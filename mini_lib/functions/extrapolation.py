@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Real
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
@@ -20,10 +20,6 @@ class Extrapolation(NamedTuple):
     spread: Float[Tensor, "B S"]  #: their sample standard deviation, 0 where there is only one; no interval.
     #: of each step; a relational network has one for each observation at that step. S times [B, E]
     estimates: list[Float[Tensor, "B _"]]
-
-    def covers(self, y: Float[Tensor, "B S"], deviations: int) -> Bool[Tensor, "B S"]:
-        """Return which observations lie within this many standard deviations of the median."""
-        return (y - self.point).abs() <= deviations * self.spread
 
 
 @torch.no_grad()

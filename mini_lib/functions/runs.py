@@ -53,8 +53,6 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(("model", "model", MODELS))
-        self.check_positive_int("observed", "epochs", "batch_size", "test_curves")
-        self.check_positive("lr")
         without = () if self.model.endswith("_window") else WINDOW_OPTIONS
         self.fill_options(MODELS[self.model], given=("window", *without))
         if self.prefixes and self.options["mask"] == "none":
@@ -163,7 +161,8 @@ def evaluate(model: FunctionTransformer, curves: Curves) -> dict[str, float]:
     relational = isinstance(model, RelationalTransformer)
     if relational:
         measures["spread"] = grown.spread
-        measures |= {f"covered_{n}": 100 * grown.covers(y, n).float() for n in (1, 2)}
+        off = (y - grown.point).abs()
+        measures |= {f"covered_{n}": 100 * (off <= n * grown.spread).float() for n in (1, 2)}
     by_kind = {name: per_kind(values, curves.kinds) for name, values in measures.items()}
     metrics = {f"{name}_{kind}": mean for name, means in by_kind.items() for kind, mean in means.items()}
     if relational:

@@ -44,7 +44,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The layers of GPT-2 (Radford et al. 2019), without a code of positions; `FunctionTransformer` runs them.
+    """The layers of a decoder-only transformer, GPT-2's (Radford et al. 2019), without a code of positions.
 
     Weights start as in GPT-2: normal with standard deviation 0.02, those that write into the residual stream smaller
     by sqrt(2 layers), biases zero.

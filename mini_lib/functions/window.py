@@ -51,7 +51,7 @@ def visible(rows: Tokens, keys: Tokens, mask: str = "strict") -> Bool[Tensor, "S
 def make_gate(
     rows: Tokens, keys: Tokens, window: "Window | None", mask: str = "strict", gate: str = "renormalized"
 ) -> tuple[Float[Tensor, "S T"], Float[Tensor, "S #T"]]:
-    """The mask and the window, one for each axis, as the `bias` and the `factor` of `layers.attention`.
+    """The mask and the window's factor, one factor for each axis, as `bias` and `factor` of `layers.attention`.
 
     "renormalized" multiplies e^score by the factors before the softmax divides by the sum; "post" multiplies the
     attention weights, which then sum to less than 1. A row that sees no key gets zero weights.

@@ -1,8 +1,4 @@
-"""One grid: the mechanisms of four papers, and two more, on the tasks of all of them.
-
-The study asks whether generalization comes from the wall, which keeps content from the answer, or from the relation
-behind it.
-"""
+"""One grid: the mechanisms of four papers, and two more, on the tasks of all of them."""
 
 import lazy_loader
 

@@ -1,7 +1,16 @@
 # The public names, for `lazy_loader` and for type checkers.
 from .analysis import ConstantSignal as ConstantSignal, dissociation as dissociation, kept as kept
-from .commands import CommandNetwork as CommandNetwork
-from .networks import CurveNetwork as CurveNetwork, GlyphNetwork as GlyphNetwork, build_core as build_core
-from .others import KanervaReader as KanervaReader, Pointer as Pointer
-from .relations import Abstractor as Abstractor, CoRelNet as CoRelNet, Differences as Differences
-from .runs import build as build, mechanisms as mechanisms
+from .mechanisms import (
+    Abstractor as Abstractor,
+    CoRelNet as CoRelNet,
+    Differences as Differences,
+    KanervaReader as KanervaReader,
+    Pointer as Pointer,
+)
+from .networks import (
+    CommandNetwork as CommandNetwork,
+    CurveNetwork as CurveNetwork,
+    GlyphNetwork as GlyphNetwork,
+    build_core as build_core,
+)
+from .runs import build as build, models_for as models_for

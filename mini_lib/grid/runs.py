@@ -17,8 +17,17 @@ from mini_lib.esbn.runs import loss_and_accuracy, shuffled
 from mini_lib.esbn.tasks import Problems, check_regime, get_task
 from mini_lib.functions.tasks import STEPS, sample_curves
 from mini_lib.grid import analysis, tasks
-from mini_lib.grid.commands import WORD_FEATURES, CommandNetwork, syntactic_attention
-from mini_lib.grid.networks import GIVEN, MODELS, STREAMS, CurveNetwork, GlyphNetwork, build_core
+from mini_lib.grid.networks import (
+    GIVEN,
+    MODELS,
+    STREAMS,
+    WORD_FEATURES,
+    CommandNetwork,
+    CurveNetwork,
+    GlyphNetwork,
+    build_core,
+    syntactic_attention,
+)
 from mini_lib.grid.tasks import ITEMS, OBSERVED, RULES
 from mini_lib.scan.recipes import RECIPES, noise
 from mini_lib.scan.runs import accuracy
@@ -40,7 +49,7 @@ TEST_CURVES = 750
 PLACES = {"distribution_of_three": (5, 6, 7, 8), "rmts": (3, 5), "match": tuple(range(ITEMS))}
 
 
-def mechanisms(task: str) -> list[str]:
+def models_for(task: str) -> list[str]:
     """The mechanisms that a task has, by name."""
     if task != "commands":
         return [*MODELS]
@@ -68,15 +77,13 @@ class Settings(RunSettings):
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
         self.check_known(("task", "task", TASKS))
-        self.check_known((f"model for {self.task}", "model", mechanisms(self.task)))
+        self.check_known((f"model for {self.task}", "model", models_for(self.task)))
         if self.task in RULES:
             check_regime(get_task(self.task), self.m)
         elif self.m or self.trained_encoder:
             raise UsageError(f"m and trained_encoder are of rules ({', '.join(RULES)}), not of {self.task}")
         if not self.normalised and self.task not in (*RULES, "curves"):
             raise UsageError(f"normalised is of rules and of curves; leave it out for {self.task}")
-        self.check_positive("lr")
-        self.check_positive_int("updates", "batch_size")
         if self.seeds_after < 0:
             raise UsageError(f"seeds_after is 0 or more, got {self.seeds_after}")
         self.check_options(MODELS.get(self.model, syntactic_attention), (*GIVEN, "sequential_semantics"))

@@ -73,7 +73,7 @@ def single_machine(
 ) -> dict[str, float]:
     """Images of single machines, the dominant one of an item and the others (Figure 2B).
 
-    Pictures are those of `Kanerva.machine_logits`, gamma is of reading. ``dominant_nll``: of the machine with the
+    Pictures are logits, of `Kanerva.machine_logits`, gamma is of reading. ``dominant_nll``: of the machine with the
     largest gamma, in nats; ``idle_variance``: variance over items, within each machine, of the others' pixels
     over that of the dominant ones, 0 for a fixed pattern, NaN where one of them has no two items.
     """

@@ -1,4 +1,4 @@
-"""Episodes of handwritten digits in black and white (Marblestone, Wu and Wayne 2020, sections 3.2 and A.5).
+"""Episodes of handwritten digits, black and white or in colors (Marblestone, Wu and Wayne 2020, 3.2, 3.3 and A.5).
 
 A pixel is on where it is darker than half of full gray. Of scikit-learn's small digits there are only 1,437 to train
 on, so they also come distorted: turned, sheared, stretched and moved a little, in 14 x 14 pixels, anew every time.
@@ -15,11 +15,13 @@ from torch.nn import functional as F
 
 from mini_lib import datasets
 from mini_lib.errors import check_names
+from mini_lib.kanerva.assignment import GIVEN
 
 SIZES = {"digits": 8, "distorted": 14, "mnist": 28}  # pixels a side, by source
 SPLITS = ("train", "test")
 CLASSES = 10
-CHANNELS = 1
+COLORS = ("red", "green", "blue")  # of three digits, each in a channel of its own
+HIDDEN = COLORS.index("green")  # the channel that a query lacks
 HELD_OUT = 360  # test digits of the 1,797 small ones: the last, since they are in the order of their writers
 FULL = {"digits": 16, "mnist": 255}  # the darkest gray level
 FRAME = 12  # pixels of 14 that an unstretched digit of 8 x 8 takes up
@@ -38,6 +40,18 @@ class DigitEpisodes(NamedTuple):
 
     images: Float[Tensor, "B T 1 H W"]  #: 0 or 1.
     labels: Int[Tensor, "B T"]  #: 0 to 9.
+
+
+class RGBEpisodes(NamedTuple):
+    """B episodes of T triplets of digits each."""
+
+    images: Float[Tensor, "B T 3 H W"]  #: 0 or 1.
+    labels: Int[Tensor, "B T 3"]  #: 0 to 9, of the red, the green and the blue digit.
+
+    @property
+    def queries(self) -> Float[Tensor, "B T 3 H W"]:
+        """The images with an empty green channel."""
+        return hide(self.images)
 
 
 def pool(source: str = "digits", split: str = "train") -> Pool:
@@ -108,3 +122,27 @@ def sample(
     labels = labels_of(source, split)
     chosen = torch.randint(len(labels), (count, items), generator=generator)
     return DigitEpisodes(pictures(chosen, source, split, generator).unsqueeze(2), labels[chosen])
+
+
+def sample_rgb(
+    count: int, items: int, generator: torch.Generator, *, source: str = "digits", split: str = "train"
+) -> RGBEpisodes:
+    """Draw B = `count` episodes of T items, 45 in the paper; every channel is any digit, whatever the others are.
+
+    For sources see `pictures`, for splits `pool`.
+    """
+    labels = labels_of(source, split)
+    chosen = torch.randint(len(labels), (count, items, len(COLORS)), generator=generator)
+    return RGBEpisodes(pictures(chosen, source, split, generator), labels[chosen])
+
+
+def hide(images: Float[Tensor, "*batch 3 H W"]) -> Float[Tensor, "*batch 3 H W"]:
+    """The queries: the same images with zeros in the green channel."""
+    red, green, blue = images.unbind(-3)
+    return torch.stack([red, torch.zeros_like(green), blue], dim=-3)
+
+
+def routes(labels: Int[Tensor, "*B 3"], machines: int) -> dict[str, Float[Tensor, "*B K"]]:
+    """Noise that chooses machines by the class of the red digit: each has as many classes as others, or one more."""
+    chosen = F.one_hot(labels[..., COLORS.index("red")] * machines // CLASSES, machines).float()
+    return {GIVEN: chosen, f"{GIVEN}_read": chosen}

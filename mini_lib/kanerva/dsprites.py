@@ -24,7 +24,6 @@ ORIENTATIONS = 40  # angles 2 pi i / 39: the last is the first again
 POSITIONS = 32  # along each axis
 ENDS = len(SHAPES), len(SCALES), ORIENTATIONS, POSITIONS
 OBJECTS = 2  # sprites in an image
-CHANNELS = 1
 SIZES = {64: (0, 1), 28: (4, 2), 14: (4, 4)}  # pixels cut from each side, and a side of the averaged blocks
 BOX = 32  # pixels that hold any sprite; the box of a sprite at position (0, 0) has its corner at (0, 0)
 Index = Int[Tensor, "*#batch"]
@@ -54,7 +53,7 @@ def _inside(shape: str, x: Tensor, y: Tensor) -> Tensor:
 
 
 @cache
-def boxes() -> Bool[Tensor, "3 6 40 32 32"]:
+def _boxes() -> Bool[Tensor, "3 6 40 32 32"]:
     """Every sprite, by shape, scale and orientation, in the middle of a box of 32 x 32 pixels."""
     centers = torch.arange(BOX, dtype=torch.float64) + 0.5 - BOX / 2
     y, x = torch.meshgrid(centers, centers, indexing="ij")
@@ -72,7 +71,7 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
     """
     margin, block = SIZES[size]
     first, last = -margin // block, (POSITIONS - 1 - margin) // block  # blocks from the edge to the corner
-    flat = boxes().flatten(0, 2)[:, None].float()
+    flat = _boxes().flatten(0, 2)[:, None].float()
     pooled = [
         F.avg_pool2d(F.pad(flat, (left, block - left, top, block - top)), block) > 0.5
         for top in range(block)
@@ -81,7 +80,7 @@ def _windows(size: int) -> Bool[Tensor, "3 6 40 block block n n size size"]:
     stamps = torch.cat(pooled, dim=1)
     after = size - first - stamps.shape[-1]
     room = F.pad(stamps, (last, after, last, after)).unfold(-2, size, 1).unfold(-2, size, 1)
-    return room.unflatten(1, (block, block)).unflatten(0, boxes().shape[:3])
+    return room.unflatten(1, (block, block)).unflatten(0, _boxes().shape[:3])
 
 
 def draw(

@@ -10,10 +10,10 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva import analysis, generation, tasks
 from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
 from mini_lib.kanerva.assignment import GIVEN
+from mini_lib.kanerva.digits import COLORS, HIDDEN, routes
 from mini_lib.kanerva.memory import EpisodeMemory, State
 from mini_lib.kanerva.network import Kanerva, ProductKanerva
 from mini_lib.kanerva.objective import nats, terms
-from mini_lib.kanerva.rgb import COLORS, HIDDEN, routes
 from mini_lib.kanerva.tasks import Episodes, RGBEpisodes, SpriteEpisodes
 from mini_lib.module import Noise
 from mini_lib.seeding import torch_rng

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, einsum
 
-from mini_lib.errors import UsageError, check_positive_int, is_int
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.kanerva.assignment import Shapes, check_noise, draw_all
-from mini_lib.kanerva.memory import EpisodeMemory, MachineWeights, draw_machines, read, write_episode
+from mini_lib.kanerva.memory import EpisodeMemory, draw_machines, read
 from mini_lib.kanerva.network import Kanerva
 from mini_lib.module import Noise
 
@@ -16,14 +16,13 @@ SETTLE = 12  # readings of an image, as in the paper
 
 
 class Imagined(NamedTuple):
-    """N images for each of B memories, or an episode of N images."""
+    """N images for each of B memories."""
 
     path: Float[Tensor, "B N P C H W"]  #: each image, 0 or 1, from the first to the last of P = S + 1.
     logits: Float[Tensor, "B N C H W"]  #: of the pixels of the last.
     codes: Float[Tensor, "B N D"]  #: what was read last.
     eta: Float[Tensor, "B N K"]  #: noise of each machine at the last reading.
     gamma: Float[Tensor, "B N K"]  #: weight of each machine at the last reading.
-    h: Float[Tensor, "B N L"]  #: history variable of each.
 
     @property
     def images(self) -> Float[Tensor, "B N C H W"]:
@@ -31,39 +30,35 @@ class Imagined(NamedTuple):
         return self.path[:, :, -1]
 
 
-def _shapes(network: Kanerva, batch: int, images: int, settle: int = SETTLE, draw: bool = False) -> Shapes:
+def _shapes(network: Kanerva, batch: int, images: int, draw: bool) -> Shapes:
     """Names and shapes of the noise, in the order in which it is drawn; UsageError for a network of another kind."""
     if not hasattr(network.assignment, "imagined_weights"):
         raise UsageError("this network has no prior of the assignment and cannot imagine")
     check_positive_int(batch=batch, images=images)
-    if not is_int(settle) or settle < 0:
-        raise UsageError(f"settle has to be an integer from 0, got {settle!r}")
     lead, K, M = (batch, images), network.machines, network.columns
-    shapes = {"history": (*lead, network.history.size), "assignment": (*lead, K), "address": (*lead, K, M)}
-    shapes |= {"settle": (*lead, settle, K)} if settle else {}
+    shapes = {"history": (*lead, network.history.size), "assignment": (*lead, K)}
+    shapes |= {"address": (*lead, K, M), "settle": (*lead, SETTLE, K)}
     return shapes | ({"machines": (*lead, K, network.dim, M)} if draw else {})
 
 
 def draw_noise(
-    network: Kanerva, batch: int, images: int, generator: torch.Generator | None = None, **options: int
+    network: Kanerva, batch: int, images: int, generator: torch.Generator | None = None, draw: bool = False
 ) -> Noise:
-    """Draw the noise for N images from each of B memories; options are `settle` and `draw` of `imagine`."""
-    return draw_all(_shapes(network, batch, images, **options), generator)
+    """Draw the noise for N images from each of B memories; for `draw` see `imagine`."""
+    return draw_all(_shapes(network, batch, images, draw), generator)
 
 
 @torch.no_grad()
-def imagine(
-    network: Kanerva, memory: EpisodeMemory, noise: Noise, *, settle: int = SETTLE, draw: bool = False
-) -> Imagined:
+def imagine(network: Kanerva, memory: EpisodeMemory, noise: Noise, *, draw: bool = False) -> Imagined:
     """N images from each memory of a product, independent of each other; nothing is written (Figure 8).
 
     First image: w_i ~ N(0, I), h ~ q(h | Omega), or N(0, I) where nothing has been written yet, u ~ p(u | h), and
     z = sum_i gamma_i R_i w_i is decoded, each pixel rounded to 0 or 1; with `draw` from machines that are drawn from
-    N(vec(R), V x I), instead of their means. Then, `settle` times, 12 in the paper, the image is a query: encoded,
+    N(vec(R), V x I), instead of their means. Then, `SETTLE` times, 12 in the paper, the image is a query: encoded,
     read with q(u | z, h) and w by least squares, decoded and rounded, which brings it nearer to what is stored.
     """
     batch, images = len(memory.omega), len(noise["address"][0]) if "address" in noise else 1
-    noise = check_noise(noise, _shapes(network, batch, images, settle, draw))
+    noise = check_noise(noise, _shapes(network, batch, images, draw))
     h = noise["history"]  # [B, N, L]
     if memory.items:
         h = network.history(memory.omega[:, None].expand(-1, images, -1)).draw(h)  # q(h | Omega)
@@ -73,36 +68,12 @@ def imagine(
         R = draw_machines(memory.state, noise["machines"].transpose(0, 1)).transpose(0, 1)
     codes = einsum("bnk,bnkdm,bnkm->bnd", weights.gamma, R, noise["address"].to(R.dtype))
     path = []
-    for step in range(settle + 1):
+    for step in range(SETTLE + 1):
         logits = network.decoder(codes.to(network.prior_means.dtype))
         path.append((logits > 0).to(logits.dtype))  # pixels of a probability above a half
-        if step < settle:
+        if step < SETTLE:
             z = network.encoder(path[-1])
             features = network.assignment.features(z)
             weights = network.assignment.weights(features, h, noise["settle"][:, :, step])  # q(u | z, h)
             codes = read(memory.state, z, weights.gamma).codes
-    return Imagined(torch.stack(path, dim=2), logits, codes, *weights, h)
-
-
-@torch.no_grad()
-def imagine_episode(
-    network: Kanerva, noise: Noise, memory: EpisodeMemory | None = None, **options: int
-) -> tuple[Imagined, EpisodeMemory]:
-    """An episode of N images, each written before the next is imagined (A.2.3), and its memory.
-
-    What is written is the code that was read last, with the weights that it was read with. The memory to begin with
-    is by default an empty one; options are those of `imagine`.
-    """
-    if "address" not in noise:
-        raise UsageError("noise lacks 'address'; generation.draw_noise draws what it needs")
-    memory = network.empty(len(noise["address"])) if memory is None else memory
-    images = []
-    for t in range(noise["address"].shape[1]):
-        own = {name: each[:, t : t + 1] for name, each in noise.items()}
-        new = imagine(network, memory, own, **options)
-        weights = MachineWeights(new.eta, new.gamma)
-        written = write_episode(memory.state, new.codes, weights, psi=network.prior.psi)
-        omega = network.history.add(memory.omega, new.codes[:, 0], new.gamma[:, 0], memory.items)
-        memory = EpisodeMemory(written.state, omega, memory.items + 1)
-        images.append(new)
-    return Imagined(*(torch.cat(parts, dim=1) for parts in zip(*images, strict=True))), memory
+    return Imagined(torch.stack(path, dim=2), logits, codes, *weights)

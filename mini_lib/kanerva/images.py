@@ -42,7 +42,8 @@ class ImageNetwork(Module):
         reads = (self.dim,) if self.decodes else self.shape
         leading = x.shape[: -len(reads)]
         if tuple(x.shape[len(leading) :]) != reads:
-            raise UsageError(f"{type(self).__name__} reads tensors [..., *{[*reads]}]; got {[*x.shape]}")
+            wanted = ", ".join(map(str, reads))
+            raise UsageError(f"{type(self).__name__} reads tensors [..., {wanted}]; got {[*x.shape]}")
         y = self._each(x.reshape(-1, *reads))
         return y.reshape(*leading, *y.shape[1:])
 

@@ -31,7 +31,6 @@ from mini_lib.errors import UsageError, check_names, check_positive_int
 
 RIDGE = 0.35  # lambda; the paper has .1 to .5, "typically 0.35"
 COUPLINGS = ("product", "independent", "mixture")
-KL_MEMORY = ("final", "sum", "steps")
 CUTOFF = 2.0  # standard deviations at which the initial prior means are cut off
 NOISE_FLOOR = 64  # least noise variance, in rounding errors of the prior's variance
 
@@ -80,7 +79,7 @@ class EpisodeMemory(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The writing of T items, step by step; the last four fields are of a network."""
+    """The writing of T items, step by step; the last three fields are of a network."""
 
     states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
     w: Float[Tensor, "B T K M"]  #: addresses; of a network those by least squares, without noise.
@@ -88,7 +87,6 @@ class WriteResult(NamedTuple):
     gamma: Float[Tensor, "B T K"]  #: weight of each machine.
     item_kl: Float[Tensor, "B T K"]  #: KL of the memory after each item from the memory before it, in nats.
     memory: EpisodeMemory | None = None  #: after the last item.
-    h: Float[Tensor, "B T L"] | None = None  #: history variable of each item.
     shares: Float[Tensor, "B T K"] | None = None  #: gamma, or the probabilities of a mixture.
     kl: dict[str, Tensor] | None = None  #: see `KanervaTrace.kl`.
 
@@ -297,20 +295,7 @@ def memory_kl(state: State, prior: Prior) -> Float[Tensor, "B K"]:
     dim, columns = prior.R.shape[-2:]
     trace = state.V.diagonal(dim1=-2, dim2=-1).sum(-1)
     moved = (state.R - prior.R).square().sum((-2, -1))
-    return 0.5 * ((dim * trace + moved) / prior.psi + dim * (state.logdet_drop - columns))
-
-
-def episode_kl(written: WriteResult, prior: Prior, kl_memory: str = "final") -> Float[Tensor, "B K"]:
-    """KL that an episode, written from the prior on, costs each machine.
-
-    The memory is one latent variable, so one divergence bounds the evidence: "final", of the last state from the
-    prior. "sum" adds up those of all states, as Eq. 22 is printed; "steps" those of every state from the one before.
-    """
-    check_names("kl_memory", [kl_memory], KL_MEMORY)
-    if kl_memory == "steps":
-        return written.item_kl.sum(1)
-    states = written.states[1:] if kl_memory == "sum" else written.states[-1:]
-    return torch.stack([memory_kl(state, prior) for state in states]).sum(0)  # Eq. 22
+    return 0.5 * ((dim * trace + moved) / prior.psi + dim * (state.logdet_drop - columns))  # Eq. 22
 
 
 @full_precision

@@ -38,7 +38,6 @@ class EpisodeRead(NamedTuple):
     w: Float[Tensor, "B N K M"]  #: addresses by least squares, without noise.
     eta: Float[Tensor, "B N K"]  #: noise of each machine.
     gamma: Float[Tensor, "B N K"]  #: weight of each machine.
-    h: Float[Tensor, "B L"]  #: history variable of all queries.
     shares: Float[Tensor, "B N K"]  #: gamma, or the probabilities of a mixture.
     kl: dict[str, Tensor]  #: see `KanervaTrace.kl`.
 
@@ -209,7 +208,7 @@ class Kanerva(Module):
         kl = {"memory": memory_kl(state, prior).sum(-1)} | self._kl("", w, Normal(*q), features, h)
         after = EpisodeMemory(state, omega, before + codes.shape[1])
         shares = self.assignment.shares(gamma, features, h)
-        return WriteResult((memory.state, *states), w, eta, gamma, item_kl, after, h, shares, kl)
+        return WriteResult((memory.state, *states), w, eta, gamma, item_kl, after, shares, kl)
 
     def read(
         self, memory: EpisodeMemory, queries: Codes, noise: Given = None, *, tau: Tau = None
@@ -228,7 +227,7 @@ class Kanerva(Module):
         mu, parts = read_at(memory.state.R, at, gamma)
         mu, parts = mu.to(queries.dtype), parts.to(queries.dtype)
         shares = self.assignment.shares(gamma, features, shared)
-        return EpisodeRead(mu, parts, w, eta, gamma, h, shares, self._kl("_read", w, q, features, shared))
+        return EpisodeRead(mu, parts, w, eta, gamma, shares, self._kl("_read", w, q, features, shared))
 
     def machine_logits(self, reading: EpisodeRead) -> Float[Tensor, "B N K C H W"]:
         """The part of each machine decoded alone: gamma_i R_i w_i, all others at 0 (Figures 2B, 3B and 4C)."""
@@ -240,16 +239,17 @@ class Kanerva(Module):
         if images.dim() != 5 or not images.shape[1] or images.shape != like.shape:
             raise UsageError(f"{what} have to be [B, T > 0, C, H, W], all alike, got {[*images.shape]}")
         if images.device.type == "cpu" and not holds((images >= 0) & (images <= 1)):
-            raise UsageError(f"{what} have values from {images.min():g} to {images.max():g}, not 0 to 1")
+            raise UsageError(f"{what} have to be from 0 to 1; divide bytes by 255")
 
     def _prepare(self, codes: Tensor, noise: Given, tau: Tau, reading: bool) -> tuple[Noise, dict]:
         """Noise, drawn or checked, and options of the assignment; UsageError for codes of another size."""
         if codes.dim() != 3 or codes.shape[-1] != self.dim or not codes.shape[1]:
             raise UsageError(f"codes have to be [B, T > 0, D = {self.dim}], got {[*codes.shape]}")
         noise = noise_or_draw(self, noise, codes.device, *codes.shape[:2])
-        positive = isinstance(tau, Tensor) or (isinstance(tau, Real) and tau > 0)
+        numbers = isinstance(tau, Tensor) and (not tau.is_cpu or holds(tau > 0))
+        positive = numbers or (isinstance(tau, Real) and tau > 0)
         if tau is not None and not (positive and self.coupling == "mixture"):
-            raise UsageError(f"tau, the temperature of a mixture's choice, has to be above 0, got {tau!r}")
+            raise UsageError(f"tau is the temperature of a mixture alone, and above 0; got {tau!r}")
         shapes = self.noise_shapes(*codes.shape[:2])
         shapes = {name: shape for name, shape in shapes.items() if name.endswith("_read") == reading}
         return check_noise(noise, shapes) if noise else {}, {} if tau is None else {"tau": tau}

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names
+from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.network import KanervaTrace
-from mini_lib.kanerva.rgb import hide
 from mini_lib.settings import is_finite
 from mini_lib.training import Batch
 

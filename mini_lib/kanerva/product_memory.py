@@ -1,15 +1,14 @@
 """A memory of K Kanerva Machines as a module: write codes of any origin, then read them."""
 
-import math
 from collections.abc import Sequence
-from numbers import Real
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mini_lib.errors import UsageError, check_names, check_positive_int
+from mini_lib.errors import UsageError, check_names, check_positive, check_positive_int
 from mini_lib.kanerva import memory as functions
 from mini_lib.kanerva.memory import MachineWeights, Prior, ReadResult, State
 from mini_lib.module import Module, holds
@@ -74,9 +73,7 @@ class ProductMemory(Module):
         batch = 1 if episodes is None else episodes
         check_positive_int(dim=dim, machines=machines, columns=columns, episodes=batch)
         check_names("coupling", [coupling], functions.COUPLINGS)
-        for name, value in (("ridge", ridge), ("psi", psi)):
-            if not isinstance(value, Real) or not 0 < value < math.inf:
-                raise UsageError(f"{name} has to be a number above 0, got {value!r}")
+        check_positive(ridge=ridge, psi=psi)
         if dtype not in (torch.float32, torch.float64):
             raise UsageError(f"dtype has to be torch.float32 or torch.float64, got {dtype}")
         drawn = functions.initial_means(machines, dim, columns, torch_rng(seed, "memory"))
@@ -95,6 +92,11 @@ class ProductMemory(Module):
         """The content without its graph, for copies and pickles."""
         buffers = {name: each.detach() for name, each in self._buffers.items()}
         return super().__getstate__() | {"_buffers": buffers}
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        """Forget the last episode and its graph, then load."""
+        self.reset()
+        super()._load_from_state_dict(*args)
 
     @property
     def prior(self) -> Prior:
@@ -168,8 +170,10 @@ class ProductMemory(Module):
         lead = () if self.episodes is None else (self.episodes,)
         items = codes.shape[-2] if codes.dim() > 1 else 0
         if codes.shape != (*lead, items, self.dim) or not items:
-            wanted = [*map(str, lead), "T", str(self.dim)]
-            raise UsageError(f"{name} have to be [{', '.join(wanted)}] with T > 0, got {[*codes.shape]}")
+            wanted = ", ".join([*map(str, lead), "T", str(self.dim)])
+            raise UsageError(
+                f"{name} of this memory are [{wanted}], T > 0 (`episodes` says B); got {[*codes.shape]}"
+            )
         return codes if lead else codes[None]
 
     def _weights(self, codes: Float[Tensor, "B T D"], eta: Numbers, gamma: Gamma) -> MachineWeights:
@@ -204,8 +208,10 @@ def _finite(name: str, given: Numbers, dtype: torch.dtype, device: torch.device 
     try:
         given = given if isinstance(given, Tensor) else np.asarray(given)
         numbers = torch.as_tensor(given, dtype=dtype, device=device)
+        if torch.as_tensor(given).is_complex():
+            raise TypeError("complex")
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{name} has to be an array of numbers; {error}") from error
+        raise UsageError(f"{name} has to be an array of real numbers, got {type(given).__name__}") from error
     if not holds(numbers.isfinite()):
         raise UsageError(f"{name} has to be finite numbers; there is NaN or infinity among them")
     return numbers

@@ -14,7 +14,6 @@ from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.network import MODELS, Kanerva
 from mini_lib.kanerva.objective import WEIGHTS, Loss, fade, temperature
-from mini_lib.kanerva.rgb import routes
 from mini_lib.kanerva.tasks import TASKS
 from mini_lib.module import Noise
 from mini_lib.seeding import seeded, torch_rng
@@ -63,8 +62,6 @@ class Settings(RunSettings):
         known = {"task": TASKS, "model": MODELS, "experiment": WEIGHTS}
         known |= {"source": digits.SIZES, "encoder": ENCODERS, "decoder": DECODERS}
         self.check_known(*((name, name, names) for name, names in known.items()))
-        self.check_positive_int("items", "dim", "size", "epochs", "batch_size", "test_episodes")
-        self.check_positive("lr", "clip", "kl_weight")
         self.check_checks()
         columns_of(self.total, self.machines)
         self.fill_options(MODELS[self.model], GIVEN_BY_FIELDS)
@@ -101,7 +98,7 @@ class Settings(RunSettings):
     def network(self) -> Kanerva:
         """A fresh network, from torch's global generator."""
         size = self.size if self.task == "dsprites" else digits.SIZES[self.source]
-        sizes = TASKS[self.task].CHANNELS, size, self.dim
+        sizes = len(digits.COLORS) if self.task == "rgb" else 1, size, self.dim
         networks = ENCODERS[self.encoder](*sizes), DECODERS[self.decoder](*sizes)
         columns = columns_of(self.total, self.machines)
         sample = "full" if self.experiment == "full" else "mean"
@@ -127,11 +124,6 @@ TUTORIALS = {
     "binding": SMALL_DIGITS | {"ae_weight": 1.0},  # in one trial the memory stayed unused without it
     "sprites": SMALL | {"encoder": "stride2", "epochs": 2000, "checks": (500, 1000, 1500)},
 }
-
-# Binding on 8 x 8 pixels, with fewer items and columns and 5,000 updates: it trains in seven minutes of a core.
-# Changes of `tutorial_settings("binding", k)`.
-SMALL_TASK = {"source": "digits", "items": 12, "total": 16, "dim": 40, "ae_weight": 0.0, "epochs": 500}
-SMALL_TASK |= {"kl_weight": 8**2 / 28**2}
 
 
 def paper_settings(name: str, machines: int, **changes) -> Settings:
@@ -192,7 +184,7 @@ def _noise(model: Kanerva, seed: int, update: int, batch: Batch) -> Noise:
     """The random tensors of one update, and the machines of its items where they are given."""
     images = batch["images"]
     noise = model.draw_noise(*images.shape[:2], torch_rng(seed, "noise", update, device=images.device))
-    return noise | routes(batch["labels"], model.machines) if "labels" in batch else noise
+    return noise | digits.routes(batch["labels"], model.machines) if "labels" in batch else noise
 
 
 def _test(s: Settings, model: Kanerva) -> dict[str, float]:

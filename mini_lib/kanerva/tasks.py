@@ -1,24 +1,27 @@
 """The problems of the paper by name, as episodes of images [B, T, C, H, W] with values 0 and 1.
 
 "digits" are handwritten digits, each its own query; in "rgb" three have three colors, and a query lacks the green
-one; options of both are source and split. "dsprites" are two sprites that move; option: size. Each is a module of
-this package with a function `sample`, whose result is a `NamedTuple` of tensors, `images` first.
+one; options of both are source and split. "dsprites" are two sprites that move; option: size. `TASKS` has the
+function that draws each; it returns a `NamedTuple` of tensors, `images` first.
 """
 
 import inspect
-from types import ModuleType
+from collections.abc import Callable
 
 import torch
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
-from mini_lib.kanerva import digits, dsprites, rgb
-from mini_lib.kanerva.digits import DigitEpisodes
+from mini_lib.kanerva import digits, dsprites
+from mini_lib.kanerva.digits import DigitEpisodes, RGBEpisodes
 from mini_lib.kanerva.dsprites import SpriteEpisodes
-from mini_lib.kanerva.rgb import RGBEpisodes
 from mini_lib.seeding import torch_rng
 
-TASKS: dict[str, ModuleType] = {"digits": digits, "rgb": rgb, "dsprites": dsprites}
 Episodes = DigitEpisodes | RGBEpisodes | SpriteEpisodes
+TASKS: dict[str, Callable[..., Episodes]] = {
+    "digits": digits.sample,
+    "rgb": digits.sample_rgb,
+    "dsprites": dsprites.sample,
+}
 
 
 def sample(task: str, count: int, items: int, generator: torch.Generator, **options: object) -> Episodes:
@@ -32,9 +35,9 @@ def sample(task: str, count: int, items: int, generator: torch.Generator, **opti
     check_positive_int(count=count, items=items)
     if not isinstance(generator, torch.Generator) or generator.device.type != "cpu":
         raise UsageError(f"generator has to be a torch.Generator on the CPU, got {generator!r}")
-    known = [*inspect.signature(TASKS[task].sample).parameters][3:]  # after count, items and generator
+    known = [*inspect.signature(TASKS[task]).parameters][3:]  # after count, items and generator
     check_names(f"option of {task}", options, known)
-    return TASKS[task].sample(count, items, generator, **options)
+    return TASKS[task](count, items, generator, **options)
 
 
 sample_episodes = sample  # its name in `mini_lib`

@@ -10,11 +10,8 @@ from . import (
 from .analysis import (
     accuracy_swapping as accuracy_swapping,
     attend as attend,
-    by_form as by_form,
     dictionary as dictionary,
     follow as follow,
-    role_similarity as role_similarity,
-    source_hits as source_hits,
     two_commands as two_commands,
 )
 from .cnn import CNN as CNN
@@ -36,8 +33,13 @@ from .runs import (
     paper_settings as paper_settings,
     tutorial_settings as tutorial_settings,
 )
-from .syntactic_attention import StreamsTrace as StreamsTrace, SyntacticAttention as SyntacticAttention
+from .syntactic_attention import (
+    StreamsTrace as StreamsTrace,
+    SyntacticAttention as SyntacticAttention,
+    loss as loss,
+)
 from .tasks import (
+    SPLITS as SPLITS,
     Examples as Examples,
     Split as Split,
     decode as decode,

@@ -11,23 +11,21 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cosine_similarity
 
 from mini_lib.errors import UsageError, check_names
 from mini_lib.scan import tasks
-from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive, parse
+from mini_lib.scan.grammar import DIRECTIONS, NEW_VERB, VERBS, WORDS, derive
 from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, EOS, SOS, WORD_IDS, Examples, encode, exactly_right
 
-VERB_ACTIONS = tuple(verb.upper() for verb in (*VERBS, NEW_VERB))
-TURNS = tuple(direction.upper() for direction in DIRECTIONS)
-ACTIONS = (*VERB_ACTIONS[:-1], *TURNS, VERB_ACTIONS[-1], EOS)  # in the order of tables and figures
+# In the order of tables and figures:
+ACTIONS = (*(word.upper() for word in (*VERBS, *DIRECTIONS, NEW_VERB)), EOS)
 
 
 def _encode_for(model: object, commands: Sequence[str]) -> Examples:
     """Commands as ids, on the CPU; UsageError if the network has no two streams."""
     if not isinstance(model, SyntacticAttention):
-        raise UsageError(f"only a SyntacticAttention can be analyzed here, not a {type(model).__name__}")
+        raise UsageError(f"only a SyntacticAttention can be analyzed here, got {type(model).__name__}")
     return encode(commands)
 
 
@@ -65,18 +63,6 @@ def attend(model: SyntacticAttention, command: str) -> CommandAttention:
 def source_positions(command: str) -> list[int]:
     """Position of each action's source among the words with <SOS>; for the end, that of <EOS>."""
     return [1 + step.word for step in derive(command)] + [1 + len(command.split())]
-
-
-class Fraction(NamedTuple):
-    """k of n."""
-
-    k: int
-    n: int
-
-    @property
-    def percent(self) -> float:
-        """From 0 to 100; NaN if n is 0."""
-        return 100 * self.k / self.n if self.n else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,29 +109,6 @@ def follow(model: SyntacticAttention, commands: Sequence[str]) -> Steps:
     return Steps(examples, predicted, source, attended, weight)
 
 
-def source_hits(steps: Steps) -> dict[str, Fraction]:
-    """At how many steps the source has most attention: of "verbs" and of "turns", LEFT and RIGHT."""
-    hits = steps.attended == steps.source
-    kinds = {"verbs": steps.of(*VERB_ACTIONS), "turns": steps.of(*TURNS)}
-    return {kind: Fraction(int((hits & each).sum()), int(each.sum())) for kind, each in kinds.items()}
-
-
-def by_form(
-    commands: Sequence[str], right: Bool[Tensor, " N"] | Sequence[bool], words: str = "jump"
-) -> dict[str, Fraction]:
-    """How many commands of each form are right, in order of first appearance.
-
-    The form is that of the phrase with these words, such as "U around D twice".
-    """
-    found: dict[str, list[bool]] = {}
-    for command, good in zip(commands, right, strict=True):
-        forms = [phrase.form for phrase in parse(command)[0] if tasks.contains_phrase(str(phrase), words)]
-        if not forms:
-            raise UsageError(f"no phrase of {command!r} contains {words!r}; give commands that do")
-        found.setdefault("in both phrases" if len(forms) > 1 else forms[0], []).append(bool(good))
-    return {form: Fraction(sum(each), len(each)) for form, each in found.items()}
-
-
 class Dictionary(NamedTuple):
     """The output for each word alone."""
 
@@ -166,8 +129,7 @@ def dictionary(model: SyntacticAttention) -> Dictionary:
         raise UsageError("only a SyntacticAttention whose actions depend on one word alone has a dictionary")
     words = [word for word in (*WORDS, NEW_VERB, SOS, EOS) if WORD_IDS[word] < model.vocabulary[0]]
     actions = [action for action in (*ACTIONS, SOS) if ACTION_IDS[action] < model.vocabulary[1]]
-    one_word = torch.eye(model.vocabulary[0], device=model.word.weight.device)
-    logits = model.logits(one_word, model.meaning.weight).cpu()
+    logits = model.logits(torch.eye(model.vocabulary[0]).to(model.meaning.weight), model.meaning.weight).cpu()
     chosen = logits.softmax(dim=-1)[[WORD_IDS[word] for word in words]]
     return Dictionary(tuple(words), tuple(actions), chosen[:, [ACTION_IDS[action] for action in actions]])
 
@@ -210,43 +172,3 @@ def accuracy_swapping(
         predicted = _actions_of_streams(model, syntax[part].trimmed(), asked, asked.actions.shape[1])
         right += int(exactly_right(predicted, asked.actions).sum())
     return 100 * right / len(semantics)
-
-
-@torch.no_grad()
-def role_similarity(
-    model: SyntacticAttention,
-    commands: Sequence[str],
-    verb: str = "jump",
-    others: Sequence[str] = ("walk", "look", "run"),
-) -> dict[str, dict[str, float]]:
-    """Mean cosine of h_j between a verb and each other verb in its place, by the construction around it.
-
-    Every occurrence of `verb` counts once; the rest of the command stays. Near 1, the network gives the new verb the
-    role of a known one.
-    """
-    cases = []  # of each occurrence the command, its place, and its construction
-    for text in (command.split() for command in commands):
-        phrases, _ = parse(" ".join(text))
-        conjunction = len(str(phrases[0]).split())
-        cases += [(text, at, phrases[at > conjunction].form) for at, word in enumerate(text) if word == verb]
-    if not cases:
-        raise UsageError(f"no command here contains {verb!r}; give commands that do")
-
-    def roles(word: str) -> Float[Tensor, "M K"]:
-        """h_j of this word in place of the verb."""
-        examples = _encode_for(model, [" ".join([*t[:at], word, *t[at + 1 :]]) for t, at, _ in cases])
-        found = torch.empty(len(cases), model.decoder.hidden)
-        for part in examples.length_buckets():
-            words, lengths, _ = examples[part].to(model.word.weight.device).tensors
-            places = torch.tensor([1 + cases[number][1] for number in part])
-            h, _ = model.roles_and_query(words, lengths)
-            found[part] = h.float().cpu()[torch.arange(len(part)), places]
-        return found
-
-    own, forms = roles(verb), [form for *_, form in cases]
-    cosines = {other: cosine_similarity(own, roles(other), dim=-1) for other in others}
-    similarity = {}
-    for form in sorted(set(forms), key=lambda each: (len(each.split()), each)):
-        chosen = torch.tensor([each == form for each in forms])
-        similarity[form] = {other: values[chosen].mean().item() for other, values in cosines.items()}
-    return similarity

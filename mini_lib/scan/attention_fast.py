@@ -26,11 +26,6 @@ def applies(*tensors: Tensor) -> bool:
     )
 
 
-def lstm_states(gates: Float[Tensor, "D B T G"], weight: Float[Tensor, "D G H"]) -> Float[Tensor, "D B T H"]:
-    """`BiLSTM.states`."""
-    return Loop.apply(lstm_forward, lstm_backward, gates, weight)[0]
-
-
 def attend(
     roles: Float[Tensor, "B T K"],
     query: Float[Tensor, "B K"],

@@ -1,6 +1,7 @@
 """Primitives and functions under noise (Li, Zhao, Wang and Hestness 2019), the released code's model `rand_reg`."""
 
 import math
+from numbers import Real
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -57,7 +58,9 @@ class LiNetwork(Module):
         check_positive_int(primitive=primitive, function=function, units=units, words=words, actions=actions)
         if units % 2:
             raise UsageError(f"units are shared by two directions; {units} is odd, take an even number")
-        if not isinstance(strength, int | float) or not 0 <= strength < torch.inf:
+        if words not in (tasks.WORD_COUNT, tasks.WORD_COUNT + 1):
+            raise UsageError("words of this network are SCAN's, 16, or 17 with a verb of your own")
+        if not isinstance(strength, Real) or not 0 <= strength < torch.inf:
             raise UsageError(f"strength has to be a finite number from 0, got {strength!r}")
         self.vocabulary, self.units, self.strength = (words, actions), int(units), strength
         self.primitive = nn.Parameter(torch.empty(words - 2, primitive).uniform_(-1, 1))

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mini_lib.errors import check_positive_int
+from mini_lib.errors import UsageError, check_positive_int
 from mini_lib.layers import LSTMCell, attention, check_dropout
 from mini_lib.module import Module
 from mini_lib.scan.recurrent import BiLSTM
@@ -83,6 +83,8 @@ class MetaSeq2Seq(Module):
         """The most probable actions, with the network's own actions before them as input."""
         check_batch(self, *support.tensors)
         check_batch(self, query.words, query.lengths, steps=steps)
+        if self.training:
+            raise UsageError("predict without dropout: call network.eval() first")
         contexts, bias, states = self.encode(support, query)
         actions = [torch.full_like(query.lengths, NO_ACTION)]
         for _ in range(steps):

@@ -59,8 +59,6 @@ class Settings(RunSettings):
         )
         if self.source == "released":
             self.check_known(("split with released files", "split", SCAN_SPLITS))
-        self.check_positive("lr", *(["clip"] if self.clip is not None else []))
-        self.check_positive_int("epochs", "batch_size")
         self.fill_options(MODELS[self.model], given=("words", "actions"))  # the split says how many
         self.check_checks()
 

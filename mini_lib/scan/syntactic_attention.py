@@ -59,7 +59,7 @@ class SyntacticAttention(Module):
             "neighbour", the one that exists, next to zeros for the missing one.
 
     Example:
-        Training on ids of your own; `lengths` counts each row without its padding.
+        Training on ids of your own; `lengths` counts each row's words, and actions are padded with 0 (`NO_ACTION`).
 
         >>> import torch
         >>> from mini_lib import SyntacticAttention
@@ -67,7 +67,7 @@ class SyntacticAttention(Module):
         >>> words, lengths = torch.randint(10, (4, 7)), torch.tensor([7, 3, 5, 4])
         >>> actions = torch.randint(5, (4, 6))
         >>> logits = network(words, lengths, actions)
-        >>> torch.nn.functional.cross_entropy(logits.mT, actions).backward()
+        >>> torch.nn.functional.cross_entropy(logits.mT, actions, ignore_index=0).backward()
         >>> network.eval().predict(words, lengths, steps=6).shape
         torch.Size([4, 6])
         >>> network.trace(words, lengths, steps=6).attention.shape

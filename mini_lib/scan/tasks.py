@@ -94,7 +94,11 @@ class Examples:
 
 
 def encode(texts: Sequence[str]) -> Examples:
-    """Encode commands, with the actions that they ask for, as tensors padded to the longest."""
+    """Encode commands, with the actions that they ask for, as tensors padded to the longest.
+
+    Actions are padded with `NO_ACTION`, 0: pass `ignore_index=0` to a loss of your own, or use
+    `syntactic_attention.loss`.
+    """
     if isinstance(texts, str) or not len(texts) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"give a list of commands, such as ['jump twice', 'walk']; got {texts!r}")
     actions = [torch.tensor(_action_ids(text)) for text in texts]
@@ -136,8 +140,8 @@ def check_batch(network: Any, words: Any, lengths: Any, actions: Any = None, ste
         fits = isinstance(x, Tensor) and x.dtype == torch.int64 and x.dim() == dims and 0 not in x.shape
         if not fits or len(x) != len(words):
             got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            wanted = f"a tensor of torch.int64 with {dims} axes, the first as long as that of words"
-            raise UsageError(f"{name} have to be {wanted}; got {got}")
+            shape = {"words": "[B, T]", "lengths": "[B]", "actions": "[B, L]"}[name]
+            raise UsageError(f"{name} have to be a tensor {shape} of torch.int64, B commands; got {got}")
         low, high = {"lengths": (2, words.shape[1]), "actions": (0, last_action)}.get(name, (0, last_word))
         if (x.is_cpu or not torch.is_grad_enabled()) and not holds((low <= x) & (x <= high)):
             raise UsageError(f"{name} have to be from {low} to {high}, got {int(x.min())} to {int(x.max())}")
@@ -165,10 +169,6 @@ def simple_order() -> tuple[str, ...]:
     """All commands in the hidden order of the released files: the simple split's for training, then for the test."""
     every = commands()
     return tuple(every[number] for number in np.load(Path(__file__).with_name("simple_order.npz"))["order"])
-
-
-def _simple() -> Split:
-    return Split(simple_order()[:SIMPLE_TRAIN], simple_order()[SIMPLE_TRAIN:])
 
 
 def _length() -> Split:
@@ -201,7 +201,7 @@ def contains_phrase(command: str, phrase: str) -> bool:
 
 
 SPLITS: dict[str, Callable[[], Split]] = {
-    "simple": cache(_simple),
+    "simple": cache(lambda: Split(simple_order()[:SIMPLE_TRAIN], simple_order()[SIMPLE_TRAIN:])),
     "length": cache(_length),
     "add_jump": cache(partial(_without, "jump")),
     "add_turn_left": cache(partial(_without, "turn left")),

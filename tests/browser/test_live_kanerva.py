@@ -7,11 +7,11 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.kanerva import tasks
+from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.evaluation import fixed_loss, forget
 from mini_lib.kanerva.memory import MachineWeights, predictive, weights_from_eta
 from mini_lib.kanerva.objective import nats
 from mini_lib.kanerva.product_memory import ProductMemory
-from mini_lib.kanerva.rgb import hide
 from mini_lib.reproduction.kanerva.live import BINDING, COLUMNS, DIGITS, ETA, ITEMS, memory
 
 pytestmark = pytest.mark.browser

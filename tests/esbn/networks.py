@@ -6,6 +6,7 @@ import torch
 
 from mini_lib.esbn.network import ENCODERS, Network, TemporalContextNorm
 from mini_lib.esbn.runs import MODELS
+from mini_lib.seeding import seeded
 
 WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
 CLASSES = {2: 2, 6: 2, 9: 4}
@@ -39,3 +40,17 @@ def network(model, length=9, *, encoder="conv", tcn=True, full=False, seed=0, **
     return Network(
         ENCODERS[encoder](features, **({} if full else own(ENCODERS[encoder], SMALL_ENCODER))), norm, core
     )
+
+
+def randomized(model="esbn"):
+    """A small network whose core has normal noise for parameters."""
+    made = network(model)
+    randomize(made.core, seed=0)
+    return made
+
+
+def randomize(module, seed):
+    """Replace all parameters by normal noise."""
+    with torch.no_grad(), seeded(seed, "randomise"):
+        for parameter in module.parameters():
+            parameter.normal_(std=0.3)

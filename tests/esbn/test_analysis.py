@@ -3,7 +3,7 @@ import pytest
 import torch
 from other_device import OTHER, OtherDevice
 
-from esbn.networks import network, options as small_options
+from esbn.networks import options as small_options, randomize, randomized
 from mini_lib.errors import UsageError
 from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys
@@ -18,12 +18,6 @@ def three() -> Problems:
     return make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
 
 
-def small(model="esbn"):
-    made = network(model)
-    analysis.randomize(made.core, seed=0)
-    return made
-
-
 def keys_of(written, retrieved=None) -> Keys:
     retrieved = written[:, :-1] if retrieved is None else retrieved
     return Keys(written, retrieved, torch.zeros(retrieved.shape[:2]))
@@ -36,7 +30,7 @@ RMTS = make_problems("rmts", 95, 1, test_size=50).test
 
 @every_esbn
 def test_collected_keys_are_those_of_the_trace(model, three: Problems):
-    few, network = Problems(*three[:7]), small(model)
+    few, network = Problems(*three[:7]), randomized(model)
     keys = analysis.collect_keys(network, IMAGES, few)
     with torch.no_grad():
         trace = network.core.trace(network.embed(IMAGES, few.ids))
@@ -50,7 +44,7 @@ def test_collected_keys_are_those_of_the_trace(model, three: Problems):
 
 @every_esbn
 def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
-    core, z = small(model).core, torch.randn(4, 9, 16)
+    core, z = randomized(model).core, torch.randn(4, 9, 16)
     with torch.no_grad():
         expected = [*core.trace(z), core(z, torch.tensor([9, 1, 2, 3]))]
         with OtherDevice():
@@ -62,19 +56,17 @@ def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
 
 
 def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems):
-    network, pool = small(), torch.arange(20)
+    network = randomized()
     keys = analysis.collect_keys(network, IMAGES, three)
     measures = (
-        lambda k, p: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
-        lambda k, p: analysis.decode_steps(k.written, k.written)[1],
-        lambda k, p: analysis.first_component_share(k.written[:, 2]),
-        lambda k, p: analysis.doubled_problems(p, (0, 0, 1), size=5, seed=1).ids.numpy(),
+        lambda k: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
+        lambda k: analysis.decode_steps(k.written, k.written)[1],
     )
     with OtherDevice():
-        moved = Keys(*(part.to(OTHER) for part in keys)), pool.to(OTHER)
-        assert moved[0].written.device == OTHER
+        moved = Keys(*(part.to(OTHER) for part in keys))
+        assert moved.written.device == OTHER
         for measure in measures:
-            np.testing.assert_allclose(measure(*moved), measure(keys, pool), rtol=1e-5)
+            np.testing.assert_allclose(measure(moved), measure(keys), rtol=1e-5)
         network.to(OTHER)
         for pictures in (IMAGES, IMAGES.to(OTHER)):  # keys are collected on the CPU
             for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
@@ -125,23 +117,6 @@ def test_the_plane_is_that_of_the_singular_vectors(retrieved: bool):
     np.testing.assert_allclose(points, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("m", [0, 95])
-def test_reappearances_are_those_found_by_walking_through_each_problem(m: int):
-    problems = make_problems("distribution_of_three", m, 2, train_size=400, test_size=400)
-    for part in (problems.train, problems.test):
-        expected = [[row.index(image, 3) for image in row[:3]] for row in part.ids.tolist()]
-        assert analysis.reappearances(part).tolist() == expected
-
-
-def test_keys_at_reappearance_are_read_at_those_steps(three: Problems):
-    steps = torch.arange(9.0)
-    retrieved = steps[None, :, None].expand(len(three.ids), -1, 2).clone()
-    retrieved[..., 1] += 100 * torch.arange(len(three.ids))[:, None]
-    collected = analysis.keys_at_reappearance(keys_of(torch.zeros(len(three.ids), 10, 2), retrieved), three)
-    assert collected[..., 0].tolist() == analysis.reappearances(three).tolist()
-    assert ((collected[..., 1] - collected[..., 0]) == 100 * torch.arange(len(three.ids))[:, None]).all()
-
-
 def test_steps_are_decoded_by_the_nearest_training_mean():
     centres = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     offsets = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
@@ -156,37 +131,11 @@ def test_steps_are_decoded_by_the_nearest_training_mean():
     assert far[:, 0].max() == 0
 
 
-def test_a_straight_line_has_all_its_variance_on_one_axis():
-    line = torch.linspace(0, 1, 20)[:, None] * torch.tensor([1.0, 2.0, 3.0]) + 5
-    assert analysis.first_component_share(line) == pytest.approx(1)
-    square = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert analysis.first_component_share(square) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("row", [(0, 1, 2), (0, 0, 1), (1, 0, 0), (0, 0, 0)])
-def test_doubled_problems_repeat_as_the_row_says(row: tuple[int, int, int]):
-    pool = torch.arange(40, 60)
-    problems = analysis.doubled_problems(pool, row, size=200, seed=3)
-    answers = set()
-    for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
-        first, second, choices = ids[:3], ids[3:5], ids[5:]
-        assert [first[i] == first[j] for i in range(3) for j in range(3)] == [
-            i == j for i in row for j in row
-        ]
-        assert sorted([*second, choices[answer]]) == sorted(first)
-        assert len(set(choices)) == 4
-        assert set(ids) <= set(pool.tolist())
-        answers.add(answer)
-    assert answers == {0, 1, 2, 3}
-
-
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: analysis.collect_keys(small("lstm"), IMAGES, RMTS),
-        lambda: analysis.reappearances(RMTS),
+        lambda: analysis.collect_keys(randomized("lstm"), IMAGES, RMTS),
         lambda: analysis.fit_plane(),
-        lambda: analysis.doubled_problems(torch.arange(9), (0, 1, 3), 2, 0),
     ],
 )
 def test_what_cannot_be_measured_is_named(call):
@@ -199,7 +148,7 @@ def test_without_confidence_every_same_different_problem_gets_the_same_answer():
     largest = {}
     for name in ("esbn", "esbn_no_confidence", "esbn_default_memory"):
         run = build(paper_settings("same_different", 95, name, options=small_options(name)), seed=1)
-        analysis.randomize(run.model.core, seed=2)
+        randomize(run.model.core, seed=2)
         with torch.no_grad():
             logits = run.model(run.constants["images"], problems.ids)
         largest[name] = (logits - logits[0]).abs().max().item()

@@ -1,5 +1,6 @@
 """Half precision, autocast and torch.compile of every network, encoder and norm."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,10 @@ import torch
 from torch.nn import functional as F
 
 from esbn.networks import CLASSES, network
-from mini_lib.esbn.network import ENCODERS
+from mini_lib.errors import UsageError
+from mini_lib.esbn.esbn import ESBN
+from mini_lib.esbn.network import ENCODERS, Network, TemporalContextNorm, check_integers
+from mini_lib.esbn.recurrent_baselines import NTM
 from mini_lib.esbn.runs import MODELS
 
 IDS = torch.randint(5, (8, 9), generator=torch.Generator().manual_seed(0))
@@ -78,3 +82,29 @@ def test_without_checks_of_types_networks_compile_as_one_graph_and_name_bad_inpu
     tests = Path(__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", BARE], cwd=tests, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_small_spreads_are_normalized_in_half_precision_too():
+    z = 0.001 * torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0)) + 0.1
+    for dtype in (torch.float16, torch.bfloat16):
+        norm, rounded = TemporalContextNorm(4, (6,)), z.to(dtype)
+        expected = norm(rounded.float())
+        torch.testing.assert_close(norm.to(dtype)(rounded).float(), expected, rtol=0.01, atol=0.01)
+
+
+def test_an_ntm_that_reads_zeros_is_finite_in_half_precision():
+    network = NTM(features=4, classes=2, hidden=8).half()
+    assert network(torch.zeros(2, 3, 4).half()).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.int8, torch.float32])
+def test_integers_that_would_index_as_a_mask_are_refused(dtype):
+    check = inspect.unwrap(check_integers)  # in tests the checker of types would answer first
+    with pytest.raises(UsageError, match=r"lengths have to be a tensor \[5\] of torch.int64"):
+        check("lengths", torch.ones(5).to(dtype), (5,), 1, 4)
+
+
+def test_a_whole_network_passes_lengths_on():
+    network = Network(torch.nn.Identity(), torch.nn.Identity(), ESBN(features=4, key_size=3, hidden=5))
+    z, lengths = torch.rand(3, 5, 4), torch.tensor([2, 5, 3])
+    torch.testing.assert_close(network(z, lengths=lengths), network.core(z, lengths=lengths))

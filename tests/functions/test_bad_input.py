@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from functions.helpers import CURVE, curves_of, hand_made, make, network, observations
+from functions.helpers import curves_of, hand_made, make, network, observations
 from mini_lib.errors import UsageError
 from mini_lib.functions import analysis, baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
@@ -93,10 +93,6 @@ def window(**options):
         (lambda: bounds.optimal_error(1, sees_offset=False), "give at least 2"),
         (lambda: bounds.mixture(THREE, 2, noise=0.0), "noise has to be a finite number above 0"),
         # analysis
-        (lambda: analysis.over_matrix(ONE_D, CURVE, 1), "a matrix of differences, not a OneD"),
-        (lambda: analysis.over_matrix(RELATIONAL, CURVE, 6), "queries 1 to 5"),
-        (lambda: analysis.over_matrix(RELATIONAL, CURVE, 1, layer=2), "layer has to be from 0 to 1"),
-        (lambda: analysis.attention_by_distance(ONE_D, torch.zeros(0, 5)), "with B from 1"),
         (lambda: analysis.error_by_step(torch.zeros(1, 1), curves_of([[0.0]], [0])), "do not belong"),
     ],
 )
@@ -105,9 +101,12 @@ def test_what_cannot_be_done_is_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("name", [*baselines.PREDICTORS, "GP-RBF oracle", "Bayes mixture"])
+RULES = baselines.PREDICTORS | {"GP-RBF oracle": bounds.gaussian_process, "Bayes mixture": bounds.mixture}
+
+
+@pytest.mark.parametrize("name", RULES)
 def test_predictors_refuse_what_is_no_curve_and_no_step(name):
-    predict = (baselines.PREDICTORS | bounds.BOUNDS)[name]
+    predict = RULES[name]
     for y, steps, message in ((torch.ones(1, 1), 2, "N from 2"), (THREE, 0, "steps has")):
         with pytest.raises(UsageError, match=message):
             predict(y, steps)

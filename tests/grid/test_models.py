@@ -10,10 +10,9 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from grid import oracles
 from mini_lib.errors import UsageError
-from mini_lib.grid.commands import CommandNetwork
-from mini_lib.grid.networks import MODELS, SIZES, build_core
-from mini_lib.grid.others import Pointer
-from mini_lib.grid.relations import Abstractor, CoRelNet, Differences
+from mini_lib.esbn.recurrent_baselines import LSTM
+from mini_lib.grid.mechanisms import Abstractor, CoRelNet, Differences, Pointer
+from mini_lib.grid.networks import MODELS, SIZES, CommandNetwork, CurveNetwork, build_core
 from mini_lib.grid.runs import TASKS, Settings, build
 from mini_lib.grid.tasks import RULES
 from mini_lib.reproduction.grid.contrasts import LEARNING, SYMMETRY, WALLS
@@ -284,3 +283,18 @@ def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
     with torch.autocast("cpu", dtype):
         torch.testing.assert_close(logits(small(name).float(), z), wanted, **close)
     torch.testing.assert_close(logits(small(name).to(dtype), z.to(dtype)), wanted, **close)
+
+
+def test_a_normalized_curve_scales_and_shifts_with_its_input():
+    network, y = (
+        CurveNetwork(torch.nn.Linear(1, 6), LSTM(features=6, classes=1), normalize=True),
+        torch.rand(3, 7),
+    )
+    torch.testing.assert_close(network(5 * y + 2), 5 * network(y), rtol=1e-4, atol=1e-5)
+    assert network.half()(torch.ones(2, 7).half()).isfinite().all()
+
+
+@pytest.mark.parametrize("number", [-1, 101])
+def test_glyphs_that_are_not_there_are_refused(number):
+    with pytest.raises(UsageError, match="ids are from 0 to 100"):
+        Settings("match", "lstm", 1e-3, 10).network()(torch.tensor([[[number]]]))

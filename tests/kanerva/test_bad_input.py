@@ -14,9 +14,9 @@ from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import class_means
 from mini_lib.kanerva.dsprites import draw
 from mini_lib.kanerva.evaluation import forget
-from mini_lib.kanerva.generation import draw_noise, imagine, imagine_episode
+from mini_lib.kanerva.generation import draw_noise, imagine
 from mini_lib.kanerva.images import ConvEncoder, MLPDecoder, MLPEncoder
-from mini_lib.kanerva.memory import Prior, columns_of, episode_kl, write_episode
+from mini_lib.kanerva.memory import columns_of, write_episode
 from mini_lib.kanerva.network import ProductKanerva
 from mini_lib.kanerva.objective import Loss
 from mini_lib.kanerva.product_memory import ProductMemory
@@ -56,7 +56,6 @@ def run(**settings):
 CALLS = [
     ("machines", lambda: columns_of(30, True)),
     ("coupling", lambda: write_episode(CASE.state, CASE.codes, CASE.weights, coupling="products")),
-    ("kl_memory", lambda: episode_kl(CASE.write(), Prior(CASE.state.R[0], CASE.state.R[0, :, 0, 0]), "last")),
     ("1, 3, 9 machines can", memory(columns=None, total=9)),
     ("either columns", memory(total=10)),
     ("ridge", memory(ridge=0.0)),
@@ -78,10 +77,8 @@ CALLS = [
     ("size", lambda: MLPDecoder(1, -8, 5)),
     ("reads", lambda: NETWORK.encoder(IMAGES[..., 0])),
     ("cannot imagine", lambda: imagine(make("mixture"), NETWORK.empty(2), {})),
-    ("settle", lambda: draw_noise(NETWORK, 2, 3, settle=-1)),
     ("images", lambda: draw_noise(NETWORK, 2, 0)),
     ("'machines'", imagined(draw=True)),
-    ("'address'", lambda: imagine_episode(NETWORK, {})),
     ("machines 0 to 1", lambda: forget(NETWORK, NETWORK.empty(1), 2)),
     ("memory", lambda: Loss(changed=(("memory", math.nan),))),
     ("divergence", lambda: Loss("full")(make("mixture"), {"images": IMAGES})),
@@ -135,12 +132,14 @@ for number, (wanted, call) in enumerate([
     ("encoder", lambda: ProductKanerva(None, parts[1], 3, 2, 2)),
     ("images has to be", lambda: network(images.int())),
     ("images is torch.float64", lambda: network(images.double())),
-    ("from 255 to 255", lambda: network(255 * images)),
+    ("divide bytes by 255", lambda: network(255 * images)),
     ("queries", lambda: network(images, 255 * images)),
     ("images", lambda: network(images[0])),
     ("images", lambda: network(images[:, :0])),
     ("queries", lambda: network(images, images[:1])),
     ("tau", lambda: mixture(images, tau="x")),
+    ("tau", lambda: mixture(images, tau=torch.zeros(2))),
+    ("tau", lambda: network(images, tau=1.0)),
     ("generator", lambda: sample_episodes("digits", 2, 3, None)),
     ("task", lambda: sample_episodes(["digits"], 2, 3, torch.Generator())),
     ("weight of memory", lambda: Loss(changed=(("memory", "1"),))),

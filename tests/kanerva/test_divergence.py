@@ -7,10 +7,8 @@ from torch.distributions import MultivariateNormal, Normal, kl_divergence
 from kanerva.test_addressing import randn
 from mini_lib.kanerva.memory import (
     COUPLINGS,
-    KL_MEMORY,
     MachineWeights,
     Prior,
-    episode_kl,
     gaussian_kl,
     memory_kl,
     weights_from_eta,
@@ -60,21 +58,6 @@ def test_divergence_of_each_item(coupling):
     _, written = make(coupling)
     for t, (before, after) in enumerate(zip(written.states[:-1], written.states[1:], strict=True)):
         assert same(written.item_kl[:, t], between(after, before))
-
-
-@every_rule
-def test_three_ways_to_count_the_memory(coupling):
-    prior, written = make(coupling)
-    start = prior.state(2)
-    expected = {
-        "final": between(written.states[-1], start),
-        "sum": sum(between(state, start) for state in written.states[1:]),
-        "steps": sum(between(*pair) for pair in zip(written.states[1:], written.states[:-1], strict=True)),
-    }
-    assert {*expected} == {*KL_MEMORY}
-    for kind, value in expected.items():
-        assert same(episode_kl(written, prior, kind), value)
-    assert episode_kl(written, prior).equal(episode_kl(written, prior, "final"))
 
 
 def test_divergence_of_a_long_episode_in_single_precision():

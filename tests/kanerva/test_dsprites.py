@@ -15,7 +15,7 @@ from mini_lib.kanerva.dsprites import (
     SCALES,
     SHAPES,
     SIZES,
-    boxes,
+    _boxes,
     draw,
 )
 from mini_lib.kanerva.tasks import SpriteEpisodes, dsprites
@@ -107,7 +107,7 @@ def test_the_hearts_area_and_centre_are_those_of_its_outline():
 
 
 def test_areas_are_those_of_the_released_set():
-    areas = boxes().flatten(-2).sum(-1).double()
+    areas = _boxes().flatten(-2).sum(-1).double()
     squared = torch.tensor(SCALES, dtype=torch.float64).square()
     for orientation in (0, 39):
         assert areas[0, :, orientation].tolist() == [100, 144, 196, 256, 324, 400]

@@ -39,7 +39,7 @@ def network(task="digits", model="product", machines=2, seed=0, **options):
     with seeded(seed, "network"):
         made = whole.build(
             model,
-            channels=TASKS[task].CHANNELS,
+            channels=3 if task == "rgb" else 1,
             size=14 if task == "dsprites" else 8,
             dim=5,
             machines=machines,
@@ -77,7 +77,7 @@ def imagined_after(made, images):
     noise = made.draw_noise(*images.shape[:2], generator)
     drawn = generation.draw_noise(made, len(images), 10, generator)
     memory = made.write(made.encoder(images), noise).memory
-    return generation.imagine(made, memory, drawn, settle=12).images
+    return generation.imagine(made, memory, drawn).images
 
 
 # ------------------------------------------------------------------------------------------------ all that there is

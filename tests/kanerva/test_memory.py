@@ -203,6 +203,10 @@ def test_a_memory_that_holds_a_graph_can_be_copied():
     assert other.read(codes.detach()).codes.equal(found)
     assert found.requires_grad
     assert not other.R.requires_grad
+    content = other.state_dict()
+    memory.load_state_dict(content)  # which forgets the graph
+    assert memory.R.equal(content["R"])
+    assert not memory.R.requires_grad
 
 
 def test_it_follows_its_model_in_type_and_place():

@@ -20,16 +20,15 @@ def test_noise_that_is_not_passed_is_drawn_where_the_images_lie(form):
 
 def test_images_are_imagined_elsewhere_as_on_the_cpu():
     network = make("full")
-    drawn = generation.draw_noise(network, 2, 3, torch_rng(0, "imagination"), settle=2, draw=True)
+    drawn = generation.draw_noise(network, 2, 3, torch_rng(0, "imagination"), draw=True)
     noise = {name: each.double() for name, each in drawn.items()}
-    expected, kept = generation.imagine_episode(network, noise, network.empty(2), settle=2, draw=True)
+    expected = generation.imagine(network, network.empty(2), noise, draw=True)
     with OtherDevice():
         network.to(OTHER)
         there = {name: each.to(OTHER) for name, each in noise.items()}
-        found, memory = generation.imagine_episode(network, there, network.empty(2), settle=2, draw=True)
-        assert found.images.device == memory.omega.device == OTHER
+        found = generation.imagine(network, network.empty(2), there, draw=True)
+        assert found.images.device == OTHER
         torch.testing.assert_close(found.logits.cpu(), expected.logits)
-        torch.testing.assert_close(memory.omega.cpu(), kept.omega)
 
 
 def test_a_memory_elsewhere_does_what_it_does_on_the_cpu():

@@ -67,7 +67,7 @@ def test_equals_the_numpy_forward_pass(form):
         ours = {
             "codes": trace.codes, "queries": trace.queries, "logits": trace.logits, "omega": trace.memory.omega,
             "eta": trace.written.eta, "gamma": trace.written.gamma, "w": trace.written.w,
-            "R": trace.memory.state.R, "V": trace.memory.state.V, "h_read": trace.reading.h,
+            "R": trace.memory.state.R, "V": trace.memory.state.V,
             "eta_read": trace.reading.eta, "gamma_read": trace.reading.gamma, "w_read": trace.reading.w,
             "parts": trace.reading.parts, "shares": trace.shares,
         }  # fmt: skip

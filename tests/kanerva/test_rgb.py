@@ -3,17 +3,16 @@
 import pytest
 import torch
 
-from mini_lib.kanerva.digits import pool
-from mini_lib.kanerva.tasks import RGBEpisodes, rgb
+from mini_lib.kanerva.digits import COLORS, RGBEpisodes, pool, routes, sample_rgb
 from mini_lib.seeding import torch_rng
 
 
 def draw(count=4, items=6, seed=0, **options):
-    return rgb.sample(count, items, torch_rng(seed, "test"), **options)
+    return sample_rgb(count, items, torch_rng(seed, "test"), **options)
 
 
 def test_each_channel_is_a_digit_with_its_label():
-    assert rgb.COLORS == ("red", "green", "blue")
+    assert COLORS == ("red", "green", "blue")
     for split in ("train", "test"):
         episodes, all_of_it = draw(split=split), pool("digits", split)
         assert isinstance(episodes, RGBEpisodes)
@@ -40,7 +39,7 @@ def test_queries_lack_the_green_channel_alone():
 )
 def test_a_route_follows_the_red_digit_alone(machines, expected):
     labels = torch.stack([torch.arange(10), torch.arange(10).flip(0), torch.full((10,), 3)], dim=1)
-    chosen = rgb.routes(labels, machines)["given_read"]
+    chosen = routes(labels, machines)["given_read"]
     assert chosen.argmax(1).tolist() == expected
     assert (chosen.sum(1) == 1).all()
     assert set(chosen.unique().tolist()) == {0.0, 1.0}

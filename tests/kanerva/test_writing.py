@@ -14,8 +14,8 @@ from mini_lib.kanerva.memory import (
     MachineWeights,
     Prior,
     State,
-    episode_kl,
     log_likelihood,
+    memory_kl,
     read,
     weights_from_eta,
     write_episode,
@@ -216,7 +216,7 @@ def loss(means, log_psi, codes, u, coupling="product"):
     written = write_episode(prior.state(len(codes)), codes, weights, coupling=coupling)
     found = read(written.state, codes, weights.gamma)
     novelty = log_likelihood(written.state, codes, weights, prior.psi)
-    cost = sum(episode_kl(written, prior, kind).sum() for kind in ("final", "sum", "steps"))
+    cost = sum(memory_kl(state, prior).sum() for state in written.states[1:]) + written.item_kl.sum()
     return (found.codes - codes).square().sum() + cost - novelty.sum()
 
 

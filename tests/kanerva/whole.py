@@ -199,7 +199,7 @@ def forward(network, form, images, queries, noise):
         logits.append(decode(p, sum(g * each for g, each in zip(weight, said, strict=True))))
     return {
         "codes": codes, "queries": asked, "eta": eta, "gamma": gamma, "w": done.w, "R": done.R, "V": done.V,
-        "omega": omega, "h_read": h, "eta_read": eta_read, "gamma_read": gamma_read, "w_read": w_read,
+        "omega": omega, "eta_read": eta_read, "gamma_read": gamma_read, "w_read": w_read,
         "parts": parts, "shares": shares, "logits": np.reshape(logits, images.shape),
         "kl": {key: value for key, value in kl.items() if np.all(np.not_equal(value, None))},
     }  # fmt: skip

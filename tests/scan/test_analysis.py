@@ -1,25 +1,13 @@
-"""Where attention is, and where answers go wrong: counted again for networks that are written by hand."""
+"""Where attention is, for networks that are written by hand, and where the stored networks go wrong."""
 
-from collections import Counter
-
-import numpy as np
 import pytest
 import torch
 
 from mini_lib.files import trained
 from mini_lib.scan import analysis
-from mini_lib.scan.analysis import Fraction
-from mini_lib.scan.grammar import derive
 from mini_lib.scan.runs import accuracy, answers
 from mini_lib.scan.tasks import encode, exactly_right, get_split
-from scan.by_hand import ACTIONS, COMMANDS, ByHand, Looks, network
-
-
-@pytest.fixture(scope="module")
-def lapses():
-    """Steps 1 of "jump left" on "left" (place 2), 0 of "jump and jump" on the second jump, an end on a verb."""
-    wrong = {"jump left": {1: 2}, "jump and jump": {0: 3}, "turn left twice": {2: 1}}
-    return ByHand(Looks(wrong | {"jump twice and walk": {0: 3}}))
+from scan.by_hand import ACTIONS, COMMANDS, network
 
 
 def test_attend_names_words_actions_and_the_own_word_of_each():
@@ -51,27 +39,6 @@ def test_steps_are_those_of_each_command_alone(monkeypatch):
             assert (part[row, count:] == -1).all()
     expected = exactly_right(answers(model, encode(COMMANDS)), encode(COMMANDS).actions)
     assert torch.equal(steps.right, expected)
-
-
-def test_shares_of_own_words_counted_step_by_step(lapses):
-    commands = [*COMMANDS, "jump left"]
-    own = analysis.source_hits(analysis.follow(lapses, commands))
-    hits, counts = Counter(), Counter()
-    for command in commands:
-        for step, (action, place) in enumerate(derive(command)):
-            hit = lapses.looks(command)[step] == 1 + place
-            hits[action], counts[action] = hits[action] + hit, counts[action] + 1
-    assert own["verbs"] == Fraction(hits["JUMP"] + hits["WALK"], counts["JUMP"] + counts["WALK"])
-    assert own["turns"] == Fraction(hits["LEFT"] + hits["RIGHT"], counts["LEFT"] + counts["RIGHT"])
-    assert sum(hits.values()) == sum(counts.values()) - 4
-    assert np.isnan(Fraction(0, 0).percent)
-
-
-def test_forms_are_counted():
-    commands = ["jump", "jump left twice", "walk after jump right twice", "jump and jump", "jump after look"]
-    right = torch.tensor([True, False, True, False, False])
-    expected = {"U": (1, 2), "U D twice": (1, 2), "in both phrases": (0, 1)}
-    assert analysis.by_form(commands, right) == expected
 
 
 @pytest.mark.parametrize(

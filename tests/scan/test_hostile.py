@@ -72,7 +72,7 @@ def test_meta_seq2seq_learns_in_half_precision_and_under_autocast(dtype):
         with torch.autocast("cpu", dtype, enabled=enabled):
             logits = network(EXAMPLES[:3], EXAMPLES)
         assert gradients(network, cross_entropy(logits, EXAMPLES.actions)).isfinite().all()
-        assert network.predict(EXAMPLES[:3], EXAMPLES, 2).shape == (len(COMMANDS), 2)
+        assert network.eval().predict(EXAMPLES[:3], EXAMPLES, 2).shape == (len(COMMANDS), 2)
 
 
 WITHOUT_TYPE_CHECKS = """

@@ -5,7 +5,6 @@ from inspect import unwrap
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from torch.nn.functional import cosine_similarity
 from torch.utils._pytree import tree_leaves
 
 from mini_lib.errors import UsageError
@@ -70,34 +69,12 @@ def test_bad_steering_is_told_from_a_bad_meaning():
     assert analysis.accuracy_swapping(lost, jumps, "syntax", "jump", "look") == 100
 
 
-def role(model, command, place):
-    words, lengths, actions = encode([command]).tensors
-    with torch.no_grad():
-        return model.trace(words, lengths, actions.shape[1]).roles[0, 1 + place]
-
-
-def test_roles_are_compared_in_the_same_place_of_the_same_sentence():
-    model = network()
-    commands = ["jump left after jump twice", "walk and jump left", "look"]
-    found = analysis.role_similarity(model, commands, "jump", ("run",))
-    left = [
-        cosine_similarity(role(model, commands[0], 0), role(model, "run left after jump twice", 0), dim=0),
-        cosine_similarity(role(model, commands[1], 2), role(model, "walk and run left", 2), dim=0),
-    ]
-    twice = cosine_similarity(role(model, commands[0], 3), role(model, "jump left after run twice", 3), dim=0)
-    assert list(found) == ["U D", "U twice"]
-    assert found["U D"]["run"] == pytest.approx(float(sum(left)) / 2, abs=1e-5)
-    assert found["U twice"]["run"] == pytest.approx(float(twice), abs=1e-5)
-    assert analysis.role_similarity(model, commands, "jump", ("jump",))["U D"]["jump"] == pytest.approx(1)
-
-
 ASKED = {
     "attend": lambda model: analysis.attend(model, "jump left and walk"),
     "dictionary": analysis.dictionary,
     "follow": lambda model: list(vars(analysis.follow(model, COMMANDS)).values())[1:],
     "two_commands": lambda model: analysis.two_commands(model, "walk and look", "look after run"),
     "accuracy_swapping": lambda model: analysis.accuracy_swapping(model, COMMANDS, "syntax"),
-    "role_similarity": lambda model: analysis.role_similarity(model, COMMANDS),
 }
 
 
@@ -122,8 +99,6 @@ def test_a_network_on_another_device_is_measured_and_results_come_back(name):
         (analysis.accuracy_swapping, (network(), ["jump"], "semantic"), "did you mean 'semantics'"),
         (analysis.dictionary, (network(syntax_action=True),), "has a dictionary"),
         (analysis.two_commands, (network(), "walk", "walk twice"), "as many words"),
-        (analysis.role_similarity, (network(), ["jump"], "run"), "contains 'run'"),
-        (analysis.by_form, (["walk"], [True]), "contains 'jump'"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(measure, arguments, message):

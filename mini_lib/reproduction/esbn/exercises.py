@@ -8,8 +8,10 @@ from itertools import combinations
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
@@ -28,7 +30,7 @@ from mini_lib.reproduction.exercises import (
     same_but,
     state_of,
 )
-from mini_lib.seeding import seeded
+from mini_lib.seeding import numpy_rng, seeded
 from mini_lib.training import TrainingRun, TrainingStack
 
 EXERCISES = Exercises()
@@ -49,6 +51,19 @@ def some_keys() -> tuple[analysis.Keys, analysis.Keys]:
         analysis.collect_keys(network, glyphs(), part)
         for part in (some_problems().train, some_problems().test)
     )
+
+
+def doubled_problems(pool: Int[Tensor, "P"], row: tuple[int, int, int], size: int, seed: int) -> Problems:
+    """Distribution-of-three problems whose first row shows the objects `row`, such as (0, 0, 1) for A A B.
+
+    The second row is the first in another order, its last object the answer; A, B and C are among the choices.
+    """
+    rng = numpy_rng(seed, "doubled", *row)
+    four = rng.permuted(np.tile(pool.cpu().numpy(), (size, 1)), axis=1)[:, :4]
+    first = four[:, list(row)]
+    second, choices = rng.permuted(first, axis=1), rng.permuted(four, axis=1)
+    answers = (choices == second[:, 2:]).argmax(axis=1)
+    return Problems(torch.from_numpy(np.hstack([first, second[:, :2], choices])), torch.from_numpy(answers))
 
 
 def close(value, expected: float, what: str, within: float = 5e-4) -> None:
@@ -368,7 +383,7 @@ def largest_angle(answer) -> None:
 def three_of_a_kind(answer) -> None:
     """One object at all five places."""
     network, images = trained("esbn"), glyphs()
-    triples = analysis.doubled_problems(some_problems().test_images, (0, 0, 0), size=60, seed=1)
+    triples = doubled_problems(some_problems().test_images, (0, 0, 0), size=60, seed=1)
     given = answer(deepcopy(network), images.clone(), deepcopy(triples))
     early, right = map(number, pair(given, "return a pair of numbers."))
     require(
@@ -384,7 +399,7 @@ def counting(answer) -> None:
     """An edit of memory with which the network solves problems with an object that stands twice."""
     network, images, pool = trained("esbn"), glyphs(), some_problems().test_images
     for name, row in {"A B C": (0, 1, 2), "A A B": (0, 0, 1), "A B A": (0, 1, 0), "B A A": (1, 0, 0)}.items():
-        given = analysis.doubled_problems(pool, row, size=50, seed=3)
+        given = doubled_problems(pool, row, size=50, seed=3)
         edit = answer(given.ids[:, :5].clone())
         require(callable(edit), "return a function, the edit of memory.")
         with torch.no_grad():

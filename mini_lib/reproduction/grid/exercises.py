@@ -7,8 +7,8 @@ import torch
 from scipy import stats
 
 from mini_lib.esbn.tasks import make_problems
+from mini_lib.grid.mechanisms import CoRelNet
 from mini_lib.grid.networks import build_core
-from mini_lib.grid.relations import CoRelNet
 from mini_lib.reproduction.exercises import (
     Exercises,
     changed_copy,

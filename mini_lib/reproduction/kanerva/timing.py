@@ -31,7 +31,6 @@ class Timing(RunSettings):
         """Raise UsageError for a form that is not there, or numbers below 1."""
         super().__post_init__()
         self.check_known(("form", "form", FORMS))
-        self.check_positive_int("episodes", "items", "dim", "threads")
 
 
 def build(settings: dict, seed: int) -> TrainingRun:

@@ -7,13 +7,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from esbn.networks import network
+from esbn.networks import randomized
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
 from mini_lib.esbn.tasks import TASKS, make_problems
 from mini_lib.reproduction.esbn import figures
 from mini_lib.reproduction.esbn.figures import diagram, problems
+from mini_lib.reproduction.esbn.figures.keys import keys_at_reappearance, reappearances
 from mini_lib.reproduction.plotting import RULE
 from mini_lib.training import Run
 
@@ -49,20 +50,14 @@ MADE = {task: make_problems(task, 50, seed=1, train_size=30, test_size=1).train 
 THREE = MADE["distribution_of_three"]
 
 
-def small(model="esbn"):
-    made = network(model)
-    analysis.randomize(made.core, seed=0)
-    return made
-
-
 def traced(model="esbn"):
-    made = small(model)
+    made = randomized(model)
     with torch.no_grad():
         return made.core.trace(made.embed(IMAGES, THREE.ids))
 
 
 def collected():
-    return analysis.collect_keys(small(), IMAGES, THREE)
+    return analysis.collect_keys(randomized(), IMAGES, THREE)
 
 
 RUNS = {"ESBN": [a_run(99.0), a_run(98.0)], "LSTM": a_run(30.0)}
@@ -198,12 +193,30 @@ def test_figure_9_draws_the_three_clouds_it_promises():
     plane = analysis.fit_plane(keys, keys)
     drawn = [cloud.get_offsets().data for cloud in whole.collections]  # the last step first
     np.testing.assert_allclose(np.stack(drawn[::-1], axis=1), analysis.project(plane, keys.written[:, :-1]))
-    reads = analysis.project(plane, analysis.keys_at_reappearance(keys, THREE))
+    reads = analysis.project(plane, keys_at_reappearance(keys, THREE))
     for ax, points in ((first, analysis.project(plane, keys.written[:, :3])), (again, reads)):
         test, train = ax.collections[:3], ax.collections[3:]
         for step, clouds in enumerate(zip(test, train, strict=True)):
             for cloud in clouds:
                 np.testing.assert_allclose(cloud.get_offsets().data, points[:, step])
+
+
+@pytest.mark.parametrize("m", [0, 95])
+def test_reappearances_are_those_found_by_walking_through_each_problem(m: int):
+    problems = make_problems("distribution_of_three", m, 2, train_size=400, test_size=400)
+    for part in (problems.train, problems.test):
+        expected = [[row.index(image, 3) for image in row[:3]] for row in part.ids.tolist()]
+        assert reappearances(part).tolist() == expected
+
+
+def test_keys_at_reappearance_are_read_at_those_steps():
+    steps = torch.arange(9.0)
+    retrieved = steps[None, :, None].expand(len(THREE.ids), -1, 2).clone()
+    retrieved[..., 1] += 100 * torch.arange(len(THREE.ids))[:, None]
+    keys = analysis.Keys(torch.zeros(len(THREE.ids), 10, 2), retrieved, torch.zeros(retrieved.shape[:2]))
+    found = keys_at_reappearance(keys, THREE)
+    assert found[..., 0].tolist() == reappearances(THREE).tolist()
+    assert ((found[..., 1] - found[..., 0]) == 100 * torch.arange(len(THREE.ids))[:, None]).all()
 
 
 def test_decoding_is_drawn_in_percent_with_its_confusion():

@@ -9,7 +9,6 @@ import torch
 from matplotlib.colors import to_hex
 
 from mini_lib.errors import UsageError
-from mini_lib.functions import analysis
 from mini_lib.functions.tasks import KINDS
 from mini_lib.functions.transformer import MODELS, OneDTransformer, RelationalTransformer
 from mini_lib.reproduction.functions import figures
@@ -28,7 +27,7 @@ CLOUD = figures.Ensemble(
     torch.tensor([1.5, 4.0]),
     torch.tensor([0.7, 2.6]),
 )
-MATRIX = analysis.MatrixAttention(2, torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]]))
+MATRIX = torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]])
 # Runs over the printed errors: three, one, and none.
 THREE, NONE = np.full((4, 3, 3), np.nan), np.full((4, 3, 3), np.nan)
 THREE[:] = table1()[0][..., None] * [1.0, 2.0, 3.0]
@@ -45,7 +44,7 @@ DRAWN = {  # what is drawn: the words at its axes
     lambda: figures.masks(4, "strict"): {"is looked at", "looks", ""},
     lambda: figures.differences([1.0, 3.0, 2.5]): {"x", "y", "later point $j$", "earlier point $i$"},
     lambda: figures.token_sets(4): {"x", "", "later point $j$", "earlier point $i$"},
-    lambda: figures.attention(MATRIX, 1): {"later point $j$", "earlier point $i$"},
+    lambda: figures.attention(MATRIX, 2, highest=1): {"later point $j$", "earlier point $i$"},
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
     lambda: figures.distances({"the context grows": MEASURED}): {"distance from print", ""},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.grid.runs import mechanisms
+from mini_lib.grid.runs import models_for
 from mini_lib.reproduction import Records
 from mini_lib.reproduction.grid import cells, contrasts, rates
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
@@ -219,7 +219,7 @@ def test_twins_are_mechanisms_of_their_tasks():
 
 def test_every_mechanism_of_a_task_is_one_of_its_own():
     for task in TASKS.values():
-        assert {*task.runs} <= {*mechanisms(task.settings["task"])}
+        assert {*task.runs} <= {*models_for(task.settings["task"])}
 
 
 def kept_record(cell, seed, **metrics):

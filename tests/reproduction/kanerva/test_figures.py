@@ -10,9 +10,9 @@ import torch
 from matplotlib.colors import to_rgb
 
 from mini_lib.errors import UsageError
+from mini_lib.kanerva.digits import COLORS
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.kanerva.memory import State, weights_from_eta, write_item
-from mini_lib.kanerva.rgb import COLORS
 from mini_lib.reproduction import Comparison, Measured
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.kanerva.cells import CELLS

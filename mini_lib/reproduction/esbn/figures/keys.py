@@ -1,20 +1,35 @@
 """Figure 9, and how well the step of a key is decoded from it."""
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from torch import Tensor
 
-from mini_lib.esbn.analysis import ROW1, Keys, fit_plane, keys_at_reappearance, project
+from mini_lib.esbn.analysis import Keys, fit_plane, project
 from mini_lib.esbn.tasks import Problems
 from mini_lib.reproduction.plotting import OKABE_ITO, RULE, figure, heat_map
 
 TEST = {"marker": "o", "s": 75, "linewidths": 0, "alpha": 0.3}
 TRAIN = {"marker": "+", "s": 26, "linewidths": 0.8}
 ALL = {"marker": ".", "s": 22, "linewidths": 0}
+ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 SHOWN = 400  # points of a cloud; more would only make the picture heavy
+
+
+def reappearances(problems: Problems) -> Int[Tensor, "N 3"]:
+    """The step (from 0) at which each object of row 1 of distribution-of-three is first seen again."""
+    again = problems.ids[:, None, ROW1:] == problems.ids[:, :ROW1, None]
+    return ROW1 + again.int().argmax(dim=-1)
+
+
+def keys_at_reappearance(keys: Keys, problems: Problems) -> Float[Tensor, "N 3 K"]:
+    """The keys retrieved at these steps (Figure 9c)."""
+    steps = reappearances(problems)
+    return keys.retrieved[torch.arange(len(steps))[:, None], steps]
 
 
 def key_plane(train: Keys, test: Keys, train_problems: Problems, test_problems: Problems) -> Figure:

@@ -1,12 +1,12 @@
 """Both networks as a drawing, which token sees which, and where queries look."""
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from mini_lib.errors import UsageError
-from mini_lib.functions.analysis import MatrixAttention
 from mini_lib.functions.transformer import OneDTransformer, RelationalTransformer
 from mini_lib.functions.window import MASKS, Tokens, visible
 from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label
@@ -90,13 +90,13 @@ def _seen(ax: Axes, seen: Tensor, tokens: Tokens) -> None:
 # ------------------------------------------------------------------------------------------------ attention
 
 
-def attention(attended: MatrixAttention, highest: int | float | None = None) -> Figure:
-    """Draw where one query of a relational network looks (`analysis.over_matrix`): its weight on every place.
+def attention(weights: Float[Tensor, "N _"], query: int, highest: int | float | None = None) -> Figure:
+    """Draw the attention of the query (i, N + 1) of a relational network, i = `query`, to every token.
 
+    The weight of token (i', j') is in row i' and column j', from 1, NaN where there is no token.
     The query has a ring, the column that is asked for a frame; places without a token are grey. The weight `highest`
     is darkest, or else the largest one.
     """
-    weights = attended.weights
     rows, columns = weights.shape
     fig, ax = figure(size=(5.4, 4.2))
     ax.set_facecolor("#ececec")
@@ -106,7 +106,7 @@ def attention(attended: MatrixAttention, highest: int | float | None = None) -> 
     fig.colorbar(ax.imshow(weights.numpy(), extent=extent, **look), ax=ax, label="attention", shrink=0.85)
     asked_column(ax, columns, rows)
     ring = {"fillstyle": "none", "color": ASKED, "markersize": min(9, 150 / columns)}
-    ax.plot([columns], [attended.query], "o", **ring)
+    ax.plot([columns], [query], "o", **ring)
     limits = {"xlim": (0.5, columns + 0.6), "ylim": (rows + 0.6, 0.4)}
     ax.set(xlabel="later point $j$", ylabel="earlier point $i$", **limits)
     ax.grid(False)
