@@ -19,7 +19,7 @@ class CorruptFileError(ValueError):
 
 INTERRUPTED = "mini-lib: interrupted; `mini-lib reproduce` goes on where it was when it is run again"
 INTERRUPTED_STATUS = 130  # the exit status that typer gives an interrupt
-MAX_LISTED = 20  # names in a message; of a longer list only similar ones, or the first
+MAX_LISTED = 20  # names in a message; of a longer list only the nearest are shown
 
 
 def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageError:
@@ -29,11 +29,11 @@ def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> UsageEr
     UsageError("unknown model 'lsmt'; did you mean 'lstm'? known: esbn, lstm")
     """
     by_lower = {str(each).lower(): str(each) for each in known}
-    close = difflib.get_close_matches(str(name).lower(), by_lower, n=6)
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     hint = f"; did you mean {by_lower[close[0]]!r}?" if close else ";"
-    shown = (
-        [by_lower[each] for each in (close or by_lower)] if len(by_lower) > MAX_LISTED else by_lower.values()
-    )
+    many = len(by_lower) > MAX_LISTED
+    nearest = difflib.get_close_matches(str(name).lower(), by_lower, n=6, cutoff=0) if many else by_lower
+    shown = [by_lower[each] for each in nearest]
     rest = f", and {len(by_lower) - len(shown)} more" if len(by_lower) > len(shown) else ""
     listed = ("; " if any("," in each for each in shown) else ", ").join(shown) or "none"
     return UsageError(f"unknown {kind} {str(name)!r}{hint} known: {listed}{rest}")

@@ -51,7 +51,7 @@ def extrapolate(
     offset = torch.zeros_like(y[:, :1]) if model.sees_offset else y[:, :1]
     known = (y - offset).to(next(model.parameters(), y).dtype)  # [B, N]
     settings = model.about.get("settings")
-    kept = settings.get("observed", OBSERVED) if isinstance(settings, dict) else y.shape[1]
+    kept = min(y.shape[1], settings.get("observed", OBSERVED) if isinstance(settings, dict) else y.shape[1])
     answers = []
     for _ in range(steps):
         seen = known if context == "growing" else known[:, -kept:]

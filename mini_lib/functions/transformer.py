@@ -150,9 +150,8 @@ class FunctionTransformer(Module):
         x = self.read_in(torch.cat([places, values[..., None]], dim=-1))  # [B, T + Q, D]
         for block in self.transformer.blocks:
             q, k, v = block.project(x, keys=len(keys.query))
-            read, weights = attention(
-                q, k, v, bias, factor
-            )  # weights: factor softmax(q k^T / sqrt(E) + bias)
+            # weights = factor softmax(q k^T / sqrt(E) + bias), read = weights v
+            read, weights = attention(q, k, v, bias, factor)
             x = block.update(x, read)
             if attention_weights is not None:
                 attention_weights.append(weights)

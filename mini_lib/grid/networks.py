@@ -20,6 +20,7 @@ from mini_lib.esbn.network import EPSILON, check_integers, standardize
 from mini_lib.esbn.recurrent_baselines import LSTM
 from mini_lib.esbn.relational_baselines import Transformer
 from mini_lib.grid.mechanisms import RELATIONS, Abstractor, CoRelNet, Differences, KanervaReader, Pointer
+from mini_lib.grid.tasks import HIDDEN
 from mini_lib.module import Module, Noise, check_floats
 from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, MAX_WORDS, PAD, WORD_IDS, Lengths, Words
@@ -105,7 +106,7 @@ class GlyphNetwork(Module):
     def embed(self, ids: Glyphs, shown: Int[Tensor, "S"] | None = None) -> Float[Tensor, "B T PD"]:
         """The mechanism's input. With `shown`, ids count these glyphs, so that each is encoded once."""
         if shown is None:
-            check_integers("ids", ids, (None, None, None), 0, len(glyphs()))  # the last is the hidden glyph
+            check_integers("ids", ids, (None, None, None), 0, HIDDEN)
         codes = self.codes
         if self.encoder is not None:
             codes = with_hidden(self.encoder(self.images if shown is None else self.images[shown]))

@@ -120,6 +120,8 @@ def test_a_sliding_context_is_as_long_as_in_training():
     short = extrapolate(network, y[:, -4:], 3, "sliding")
     assert extrapolate(network, y, 3, "sliding").point.allclose(short.point)
     assert not extrapolate(network, y, 3).point.allclose(short.point)
+    network.about = {"settings": {"observed": 20}}  # more than there are: as many as there are
+    assert extrapolate(network, y[:, -4:], 3, "sliding").point.allclose(short.point)
 
 
 def test_integers_are_extrapolated_as_numbers():
