@@ -1,154 +1,116 @@
-"""Exercises with a check: a reader writes an answer, and `check` says whether it is right, or what is missing.
+"""Exercises with a check: a reader writes a function, and `check` compares what it returns with what is expected."""
 
-Each paper has its exercises in a file of that name. `check("scan 4.1", answer)` finds exercise 1 of chapter 4 there.
-"""
-
-from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
+import copy
+from collections.abc import Callable, Iterable, Mapping, Set
 from types import GeneratorType
 from typing import Any
 
 import numpy as np
 import torch
 
-from mini_lib.errors import check_names
+LONG = 90  # characters of a value that are shown at most
+RIGHT = "✓ Right."
+MUTABLE = (list, dict, set, np.ndarray, torch.Tensor, torch.nn.Module)  # a function must not change these
 
-NOTHING = "return something; your function returned None."
-
-
-class NotYet(Exception):
-    """What is missing in an answer, in a sentence for the reader."""
+Cases = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
 
-def require(holds: Any, hint: str) -> None:
-    """NotYet with the hint, unless it holds."""
-    if not holds:
-        raise NotYet(hint)
+def check(function: Callable, cases: Cases, atol: float = 1e-5) -> None:
+    """Print whether a function returns what is expected, or what is missing; it never raises for a wrong answer.
+
+    Args:
+        function: the reader's. It receives copies, and must not change what it is given.
+        cases: what it is given, and what it should then return, as a dict or as pairs. Several arguments are a
+            tuple. Numbers are compared with a tolerance, whether they are tensors, arrays, or in lists; networks by
+            their parameters. Where many answers are right, a function takes the place of the expected value: it
+            receives what was returned, and returns a sentence that says what is missing, or None.
+        atol: absolute tolerance of numbers.
+    """
+    print(verdict(function, cases, atol))
 
 
-class Stopped(Exception):
-    """The reader's own code raised an error, the cause of this one."""
-
-
-def guarded(answer: Callable) -> Callable:
-    """The reader's function, whose own errors become Stopped, so that they are told from the examiner's."""
-
-    @wraps(answer, updated=())
-    def call(*given: Any) -> Any:
+def verdict(function: Callable, cases: Cases, atol: float = 1e-5) -> str:
+    """What `check` prints."""
+    if not callable(function) or isinstance(function, torch.nn.Module):
+        return "✗ Give the function itself, without parentheses."
+    for given, expected in cases.items() if isinstance(cases, Mapping) else cases:
+        arguments = given if isinstance(given, tuple) else (given,)
+        passed = [_copy(each) for each in arguments]
         try:
-            result = answer(*given)
-            return list(result) if isinstance(result, GeneratorType) else result
+            result = function(*passed)
+            if isinstance(result, GeneratorType):
+                result = list(result)
+        except NotImplementedError:
+            return "○ Not written yet."
         except Exception as error:  # the reader's own code may raise anything
-            raise Stopped from error
-
-    return call
-
-
-def numbers(given: Any) -> torch.Tensor:
-    """Numbers as a tensor of doubles, whether they are given as a tensor, an array, a list or one number."""
-    require(given is not None, NOTHING)
-    if isinstance(given, np.ndarray):
-        given = given.copy()  # torch knows no negative strides
-    return torch.as_tensor(given, dtype=torch.float64).detach()
-
-
-def near(given: Any, expected: Any, atol: float = 1e-5) -> bool:
-    """Whether numbers have the expected shape and values; they may be of any type."""
-    given, expected = numbers(given), numbers(expected)
-    return given.shape == expected.shape and torch.allclose(given, expected, atol=atol)
+            return f"✗ Your code stopped: {type(error).__name__}: {error}"
+        if result is None and expected is not None:
+            return "✗ Not yet: your function returned None; return something."
+        try:
+            changed = (isinstance(each, MUTABLE) and difference(each, old) for each, old in zip(passed, arguments))
+            if any(changed):
+                return "✗ Not yet: your function changes what it is given; change a copy (copy.deepcopy)."
+            wrong = expected(result) if _is_test(expected) else difference(result, expected, atol)
+        except Exception as error:  # what is returned may be anything
+            return f"✗ Your answer has a form that cannot be compared: {type(error).__name__}: {error}"
+        if wrong:
+            return f"✗ Not yet: {wrong}" if _is_test(expected) else f"✗ Not yet: {_for(arguments)}{wrong}"
+    return RIGHT
 
 
-def number(given: Any) -> float:
-    """One number of any type; NotYet for something else."""
-    try:
-        return float(given)
-    except (TypeError, ValueError, RuntimeError):
-        raise NotYet("return one number.") from None
-
-
-def pair(given: Any, hint: str) -> tuple[Any, Any]:
-    """Two values, of a tuple, a list or an array; NotYet with the hint for something else."""
-    try:
-        one, other = given
-    except (TypeError, ValueError):
-        raise NotYet(hint) from None
-    return one, other
-
-
-def state_of(network: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of what a network holds, by name."""
-    return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-def same_but(before: dict[str, torch.Tensor], network: torch.nn.Module, *names: str) -> None:
-    """NotYet, unless a network holds what it did before, but for what begins with one of the names.
-
-    Without names it is the network given to the reader, of which nothing may change.
-    """
-    now = network.state_dict()
-    for name, value in before.items():
-        if not name.startswith(names):
-            same = name in now and torch.equal(numbers(now[name]), numbers(value))
-            hint = (
-                f"{name} has changed too." if names else "change a copy (copy.deepcopy), not what is given."
-            )
-            require(same, hint)
-
-
-def changed_copy(answer: Callable, network: torch.nn.Module) -> tuple[Any, dict[str, torch.Tensor]]:
-    """What the reader makes of a network, and what that held; NotYet if the given one was changed, or for None."""
-    before = state_of(network)
-    copy = answer(network)
-    same_but(before, network)
-    require(copy is not None, NOTHING)
-    return copy, before
-
-
-class Exercises(dict[str, Callable[[Any], None]]):
-    """What examines the answers to a paper's exercises, by name: "scan 4.1" is exercise 1 of chapter 4.
-
-    Each function raises NotYet for an answer that is not right; the right answer it finds out by itself.
-    """
-
-    def add(self, name: str) -> Callable:
-        """Decorate the function that examines an answer."""
-
-        def keep(examine: Callable[[Any], None]) -> Callable[[Any], None]:
-            self[name] = examine
-            return examine
-
-        return keep
-
-
-def find(name: str) -> Callable[[Any], None]:
-    """What examines the answers to the exercise of that name; UsageError for none."""
-    paper = name.partition(" ")[0]
-    check_names("part", [paper], ("esbn", "scan", "functions", "kanerva", "grid"))
-    exercises = import_module(f"mini_lib.reproduction.{paper}.exercises").EXERCISES
-    check_names("exercise", [name], exercises)
-    return exercises[name]
-
-
-def check(name: str, answer: Any) -> None:
-    """Print whether the answer to an exercise is right, or what is missing. It never raises for a wrong answer."""
-    examine = find(name)
-    try:
-        called = isinstance(answer, torch.nn.Module)  # a network can be called, and is no answer
-        require(callable(answer) and not called, "give the function itself, without parentheses.")
-        examine(guarded(answer))
-    except Stopped as stopped:
-        error = stopped.__cause__
-        if isinstance(error, NotImplementedError):
-            print("○ Not written yet.")
-        else:
-            print(f"✗ Your code stopped: {type(error).__name__}: {error}")
-    except NotYet as hint:
-        print(f"✗ Not yet: {hint}")
-    except Exception as error:  # what is returned may be anything
-        print(
-            f"✗ Your answer has a form that I cannot read: {type(error).__name__}: {error}\n"
-            "  Look again at what is asked for."
-        )
+def difference(given: Any, expected: Any, atol: float = 0.0) -> str | None:
+    """Say how a value differs from the expected one; None where it does not."""
+    if isinstance(expected, torch.nn.Module):
+        return difference(dict(given.state_dict()), dict(expected.state_dict()), atol)
+    if isinstance(expected, Mapping):
+        if not isinstance(given, Mapping) or given.keys() != expected.keys():
+            return f"it should be a dict of {_short(list(expected))}, yours is {_short(given)}."
+        wrong = ((name, difference(given[name], each, atol)) for name, each in expected.items())
+        return next((f"at {name!r}, {why}" for name, why in wrong if why), None)
+    numbers = _numbers(expected)
+    if numbers is not None:
+        own = _numbers(given)
+        if own is not None and own.shape != numbers.shape:
+            return f"the shape should be {list(numbers.shape)}, yours is {list(own.shape)}."
+        counts = torch.equal(numbers, numbers.round())  # whole numbers are compared exactly, however large
+        rtol = 0.0 if counts else atol
+        same = own is not None and torch.allclose(own, numbers, rtol=rtol, atol=atol, equal_nan=True)
+    elif isinstance(expected, list | tuple) and not isinstance(given, str | Set | Mapping):
+        given = list(given)
+        if len(given) != len(expected):
+            return f"there should be {len(expected)} values, yours has {len(given)}: {_short(given)}."
+        return next(filter(None, (difference(*each, atol) for each in zip(given, expected))), None)
     else:
-        print("✓ Right.")
+        same = given is expected or bool(given == expected)
+    return None if same else f"it should be {_short(expected)}, yours gives {_short(given)}."
+
+
+def _numbers(value: Any) -> torch.Tensor | None:
+    """Numbers of any form as doubles; None for what is none, such as a string or True."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, bool | str | Set | Mapping) or value is None:
+        return None
+    try:
+        return torch.as_tensor(value, dtype=torch.float64).detach()
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _is_test(expected: Any) -> bool:
+    return callable(expected) and not isinstance(expected, torch.nn.Module | type)
+
+
+def _copy(value: Any) -> Any:
+    return value.clone_state() if isinstance(value, torch.Generator) else copy.deepcopy(value)
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
+    return text if len(text) <= LONG else f"{text[:LONG]}…"
+
+
+def _for(arguments: tuple) -> str:
+    """The arguments in words, where they are short."""
+    text = ", ".join(map(_short, arguments))
+    return f"for {text}, " if len(text) <= LONG else ""
