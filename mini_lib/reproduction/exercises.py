@@ -47,7 +47,10 @@ def verdict(function: Callable, cases: Cases, atol: float = 1e-5) -> str:
         if result is None and expected is not None:
             return "✗ Not yet: your function returned None; return something."
         try:
-            changed = (isinstance(each, MUTABLE) and difference(each, old) for each, old in zip(passed, arguments))
+            changed = (
+                isinstance(each, MUTABLE) and difference(each, old)
+                for each, old in zip(passed, arguments, strict=True)
+            )
             if any(changed):
                 return "✗ Not yet: your function changes what it is given; change a copy (copy.deepcopy)."
             wrong = expected(result) if _is_test(expected) else difference(result, expected, atol)
@@ -79,7 +82,9 @@ def difference(given: Any, expected: Any, atol: float = 0.0) -> str | None:
         given = list(given)
         if len(given) != len(expected):
             return f"there should be {len(expected)} values, yours has {len(given)}: {_short(given)}."
-        return next(filter(None, (difference(*each, atol) for each in zip(given, expected))), None)
+        return next(
+            filter(None, (difference(*each, atol) for each in zip(given, expected, strict=True))), None
+        )
     else:
         same = given is expected or bool(given == expected)
     return None if same else f"it should be {_short(expected)}, yours gives {_short(given)}."

@@ -1,7 +1,7 @@
 """Records and cells made up for the tests of records, comparisons and pages."""
 
+from mini_lib.hashing import settings_hash
 from mini_lib.reproduction import Cell
-from mini_lib.settings import settings_hash
 
 HOME = "esbn.table11"
 

@@ -11,10 +11,10 @@ from torch import nn
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.esbn.runs import paper_settings
+from mini_lib.hashing import complete, reduce, settings_hash
 from mini_lib.reproduction import RecordConflict, Records
 from mini_lib.reproduction.cli import PAPERS, STUDIES, package
 from mini_lib.reproduction.records import COMMITTED, OWN_SEEDS, home_folder, read_records, record_of, to_line
-from mini_lib.settings import complete, reduce, settings_hash
 from mini_lib.training import Run
 from reproduction.samples import HOME, cell, record
 

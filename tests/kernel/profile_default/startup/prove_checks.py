@@ -74,7 +74,9 @@ def prove(function, cases, atol) -> None:
     wrong += [] if all(exercises._is_test(expected) for _, expected in cases) else [is_off]
     for answer in wrong:
         said = exercises.verdict(answer, cases, atol)
-        assert said.startswith("✗"), f"the check of {function.__name__} accepts one that {answer.__name__}: {said}"
+        assert said.startswith("✗"), (
+            f"the check of {function.__name__} accepts one that {answer.__name__}: {said}"
+        )
 
 
 def _tuple(given):
