@@ -95,7 +95,7 @@ def combine(*terms: tuple[float, Mean]) -> Mean:
     value = sum(factor * mean.value for factor, mean in terms)
     parts = [((factor * mean.se) ** 2, mean.df) for factor, mean in terms if mean.se]
     variance = sum(part for part, _ in parts)
-    df = variance**2 / sum(part**2 / df for part, df in parts) if parts else math.inf
+    df = variance / sum(part / variance * part / df for part, df in parts) if variance else math.inf
     return Mean(value, math.sqrt(variance), df)
 
 

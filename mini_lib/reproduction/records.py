@@ -275,16 +275,15 @@ def read_records(path: Path) -> list[dict]:
         try:
             record = json.loads(line)
             fault = _fault(record)
-        except (ValueError, RecursionError):
+            for values in () if fault else (*record["curve"].values(), *record.get("checks", ())):
+                _none_to_nan(values)
+        except (ValueError, RecursionError, TypeError, AttributeError):
             fault = "not a whole record"
         if fault is not None:
             raise CorruptFileError(
                 f"{path}, line {number}: {fault}; if the file is one of records, delete that line and run it again"
             )
-        record["settings"] = reduce(record["settings"])  # newer lines hold them in full
-        for values in (*record["curve"].values(), *record.get("checks", ())):
-            _none_to_nan(values)
-        records.append(record)
+        records.append(record | {"settings": reduce(record["settings"])})  # newer lines hold them in full
     return records
 
 
