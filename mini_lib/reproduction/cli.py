@@ -213,7 +213,10 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
+    there = store.folder.exists()
     check_folder(store.folder, "records")
+    if dry_run and not there:
+        store.folder.rmdir()
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
         command = ["mini-lib", "compare", *([] if what == "all" else [what])]
