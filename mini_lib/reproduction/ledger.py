@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mini_lib.errors import unknown_name_error
 from mini_lib.reproduction.claims import load_claims
-from mini_lib.reproduction.comparison import caption, table_name
+from mini_lib.reproduction.tables import caption, table_name
 
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
