@@ -94,6 +94,8 @@ def _numbers(value: Any) -> torch.Tensor | None:
     """Numbers of any form as doubles; None for what is none, such as a string or True."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
+    if isinstance(value, list | tuple):  # of tensors, too
+        value = [each.tolist() if isinstance(each, np.ndarray | torch.Tensor) else each for each in value]
     if isinstance(value, bool | str | Set | Mapping) or value is None:
         return None
     try:
