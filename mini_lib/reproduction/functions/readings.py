@@ -83,7 +83,7 @@ def table1() -> tuple[Table, Table]:
     entries = printed(TABLE1)
     means, errors = (
         np.array([[getattr(entries[row, kind], name) for kind in KINDS] for row in ROWS.values()])
-        for name in ("mean", "err")
+        for name in ("mean", "error")
     )
     return means, errors
 
