@@ -44,7 +44,7 @@ $(VENDOR)/.ready: package-lock.json
 
 pages: $(READY)
 	@mkdir -p book/generated
-	$(BIN)/mini-lib pages --readme README.md
+	$(BIN)/python tools/pages.py
 
 book: $(READY) $(VENDOR)/.ready pages
 	@if [ -f $(VENDOR)/.ready ]; then cp book/_config.yml book/generated/config.yml; \

@@ -5,6 +5,7 @@ Constructors and public functions validate their arguments, and `forward` its te
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -64,3 +65,8 @@ def check_positive(**numbers: object) -> None:
 def is_int(value: object) -> bool:
     """Whether this is an integer, Python's or NumPy's, and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_finite(value: object) -> bool:
+    """True for integers and finite floats, False for booleans and all else."""
+    return (is_int(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max

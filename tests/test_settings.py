@@ -15,12 +15,13 @@ from mini_lib.errors import UsageError
 from mini_lib.esbn import runs as esbn
 from mini_lib.functions import runs as functions
 from mini_lib.grid import runs as grid
+from mini_lib.hashing import FROZEN, complete, reduce, run_key, settings_hash
 from mini_lib.kanerva import runs as kanerva
 from mini_lib.reproduction.kanerva.timing import Timing
 from mini_lib.reproduction.records import COMMITTED
 from mini_lib.reproduction.scan.starts import Start
 from mini_lib.scan import runs as scan
-from mini_lib.settings import FROZEN, RunSettings, complete, reduce, run_key, settings_hash
+from mini_lib.settings import RunSettings
 
 PAPERS = {"esbn": esbn, "scan": scan, "functions": functions, "kanerva": kanerva, "grid": grid}
 
@@ -54,7 +55,7 @@ def frozen(monkeypatch):
     defaults = {"model": "net", "rate": None, "epochs": 5, "batch_size": 8, "lr": 0.1}
     options = {"net": {"hidden": 8, "rate": 0.1, "deep": False}}
     entry = {"paper": "made", "required": ["task", "size"], "defaults": defaults, "options": options}
-    monkeypatch.setattr("mini_lib.settings.FROZEN", [*FROZEN, entry])
+    monkeypatch.setattr("mini_lib.hashing.FROZEN", [*FROZEN, entry])
 
 
 def test_what_equals_its_frozen_default_is_left_out_and_comes_back():

@@ -13,10 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import UsageError, check_names, is_finite
 from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.network import KanervaTrace
-from mini_lib.settings import is_finite
 from mini_lib.training import Batch
 
 KL_TERMS = ("memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read")

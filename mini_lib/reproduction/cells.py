@@ -1,12 +1,27 @@
-"""What fills a table: a cell names the settings of the runs whose mean stands against the paper's number."""
+"""Entries of tables: each names the settings of the runs whose mean is compared with the paper's number."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
-import torch
+from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.hashing import settings_hash
+from mini_lib.reproduction.tables import load_json
 
-from mini_lib.settings import settings_hash
+PAPERS = {
+    "esbn": "Emergent Symbols through Binding in External Memory",
+    "scan": "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics",
+    "functions": "Beyond Transformers for Function Learning",
+    "kanerva": "Product Kanerva Machines: Factorized Bayesian Memory",
+}
+STUDIES = {"grid": "One grid: a study of our own"}
+ENTRIES = Path(__file__).with_name("entries.json")  # made by tools/entries.py
+TUTORIAL = "tutorial"  # the variant of small networks, and the scale of their records
 
 
 @dataclass(frozen=True)
@@ -14,13 +29,15 @@ class Cell:
     """One entry of one table, or a point of a figure."""
 
     table: str  #: such as "esbn.table11"; its part before the dot is the paper.
-    row: str  #: as printed, such as "ESBN + TCN".
-    column: str  #: as printed, such as "m=95".
-    settings: dict  #: of the runs that fill it; cells of several tables may share them.
+    row: str  #: as in the paper, such as "ESBN + TCN".
+    column: str  #: as in the paper, such as "m=95".
+    settings: dict  #: of the runs that fill it; entries of several tables may share them.
     runs: int  #: how many the paper has.
-    home: str  #: the records file that the runs go to, the table that declares these settings first.
+    file: str  #: the records file of the runs: the table that declares these settings first.
     metric: str = "test_accuracy"  #: which of a record's metrics.
-    variant: str = ""  #: empty, or the name of another reading than the one that fills the cell.
+    variant: str = (
+        ""  #: empty, or which other networks, task or interpretation it has than the paper's entry.
+    )
 
     @property
     def paper(self) -> str:
@@ -29,7 +46,7 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """Unique name, such as "esbn.table11/ESBN + TCN/m=95", with the variant behind it where it is one."""
+        """Unique name, such as "esbn.table11/ESBN + TCN/m=95", with the variant behind it where there is one."""
         return f"{self.place}/{self.variant}" if self.variant else self.place
 
     @property
@@ -38,34 +55,117 @@ class Cell:
         return "/".join(part for part in (self.table, self.row, self.column) if part)
 
     @property
+    def is_small(self) -> bool:
+        """Whether the networks and tasks are small, so that one core trains them in minutes."""
+        return self.variant.split(", ")[0] == TUTORIAL
+
+    @property
+    def scale(self) -> str:
+        """The scale of the records that fill it."""
+        return TUTORIAL if self.is_small else "paper"
+
+    @property
+    def interpretation(self) -> str:
+        """The variant without its size: "no mask" of "no mask" and of "tutorial, no mask"."""
+        return self.variant.removeprefix(TUTORIAL).removeprefix(", ") if self.is_small else self.variant
+
+    @cached_property
     def hash(self) -> str:
         """Of the settings."""
         return settings_hash(self.settings)
 
 
 class CellTable(list[Cell]):
-    """A paper's cells in order; the first table that names some settings is the home of their records."""
+    """A paper's entries in order; the first table that names some settings names the file of their records."""
 
     def __init__(self):
         super().__init__()
-        self.homes: dict[str, str] = {}
+        self.files: dict[str, str] = {}
 
     def add(self, table: str, row: str, column: str, settings: dict, runs: int, **more) -> None:
-        """Append a cell; `more` are further fields of `Cell`."""
-        home = self.homes.setdefault(settings_hash(settings), table)
-        self.append(Cell(table, row, column, settings, runs, home=home, **more))
+        """Append an entry; `more` are further fields of `Cell`."""
+        file = self.files.setdefault(settings_hash(settings), table)
+        self.append(Cell(table, row, column, settings, runs, file=file, **more))
 
 
-class BenchCase(NamedTuple):
-    """An update, or another piece of work, that `mini-lib bench` times."""
+@cache
+def cells_of(paper: str) -> tuple[Cell, ...]:
+    """All entries of a paper or a study, as its module declares them; PyTorch is not loaded for it."""
+    check_names("paper", [paper], [*PAPERS, *STUDIES])
+    stored = load_json(ENTRIES)[paper]
+    return tuple(Cell(settings=stored["settings"][number], **entry) for number, entry in _entries(stored))
 
-    network: str  #: its name in the list.
-    setting: str  #: on what, such as "m=95".
-    settings: dict  #: of the run; empty where `work` is given.
-    #: CPU time of the authors' code for the same update over ours, timed side by side on one CPU thread; None
-    #: where it was not.
+
+def _entries(stored: dict) -> Iterable[tuple[int, dict]]:
+    for number, table, row, column, variant, metric, runs, file in stored["entries"]:
+        names = {"table": table, "row": row, "column": column, "variant": variant}
+        yield number, names | {"metric": metric, "runs": runs, "file": file}
+
+
+def paper_module(paper: str) -> ModuleType:
+    """The `cells` module of a paper: CELLS, `build(settings, seed)` and `data_source(settings)`."""
+    return import_module(f"mini_lib.reproduction.{paper}.cells")
+
+
+def build_run(settings: dict, seed: int):
+    """The training run of an entry's or a record's settings, of any paper."""
+    return paper_module(settings["paper"]).build(settings, seed)
+
+
+def select(
+    what: str | None = None,
+    rows: Iterable[str] | None = None,
+    columns: Iterable[str] | None = None,
+    variants: Iterable[str] | None = None,
+) -> list[Cell]:
+    """The entries of a paper, a table, a claim (those that decide it, of every variant), or one entry by its id.
+
+    Without a name, those of all papers. UsageError on unknown names.
+    """
+    from mini_lib.reproduction.claims import claims_by_id
+
+    paper = (what or "").split(".")[0]
+    known = [*PAPERS, *STUDIES]
+    cells = [cell for each in ([paper] if paper in known else PAPERS) for cell in cells_of(each)]
+    claims = claims_by_id()
+    tables = dict.fromkeys(cell.table for cell in cells)
+    if what and "/" in what:
+        check_names("entry", [what], [cell.id for cell in cells])
+        cells = [cell for cell in cells if cell.id == what]
+    elif what in claims:
+        decided = claims[what].cells()
+        cells = [cell for cell in cells if cell.place in decided]
+    elif what in tables:
+        cells = [cell for cell in cells if cell.table == what]
+    elif what not in (None, *known):
+        raise unknown_name_error("paper, table or claim", what, [*known, *tables, *claims])
+    return narrow(cells, row=rows, column=columns, variant=variants)
+
+
+def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
+    """The entries whose table, row, column or variant is among those wanted; UsageError for unknown names."""
+    cells = list(cells)
+    for field, names in wanted.items():
+        if names:
+            names = list(names)
+            check_names(field, names, dict.fromkeys(getattr(cell, field) for cell in cells))
+            cells = [cell for cell in cells if getattr(cell, field) in names]
+    return cells
+
+
+def by_table(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Entries by their table, in order."""
+    found = defaultdict(list)
+    for cell in cells:
+        found[cell.table].append(cell)
+    return found
+
+
+class BenchCase(NamedTuple):  # TO GO
+    network: str
+    setting: str
+    settings: dict
     times_faster: float | None
-    updates: int = 20  #: how many are timed; more where they are of unequal length.
-    stacked_on_cpu: bool = True  #: whether to time a stack on a CPU too, where stacking gains nothing.
-    #: makes what is timed in the place of an update, for a device.
-    work: Callable[[torch.device], Callable[[], object]] | None = None
+    updates: int = 20
+    stacked_on_cpu: bool = True
+    work: object = None

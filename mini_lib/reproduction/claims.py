@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mini_lib.errors import check_names, unknown_name_error
-from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.comparison import TUTORIAL, Comparison, counted, reading_of, scale_of_variant
+from mini_lib.reproduction.cells import TUTORIAL, Cell
+from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import (
     KINDS,
     NOT_REPRODUCED,
@@ -23,8 +23,7 @@ from mini_lib.reproduction.judgement import (
     judge_rule,
     mean_of,
 )
-from mini_lib.reproduction.tables import load_json, reports_numbers
-from mini_lib.training import LOG_EVERY
+from mini_lib.reproduction.tables import load_json, not_compared, reports_numbers
 
 CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
@@ -41,7 +40,11 @@ class Claim:
     #: its `kind` (of `judgement.KINDS`), the entries it names ("table/row/column", or "*" for every column that
     #: the paper reports) and its numbers; `metric` where it is not the entries' own.
     rule: dict
+    short: str = ""  #: the statement in six words, for a paper that reports no numbers.
     ours: bool = False  #: whether it is ours: the paper does not say so.
+    control: bool = (
+        False  #: whether it is a control of ours: where it is not reproduced, no claim on its tables is.
+    )
 
     @property
     def paper(self) -> str:
@@ -111,7 +114,7 @@ def judge(
             if all(own.values()) and numbers not in before:
                 before.append(numbers)
                 bases.setdefault(scale, own)
-                base = bases.get("paper" if scale == TUTORIAL else scale_of_variant(scale), own)
+                base = bases.get(TUTORIAL if scale.startswith(f"{TUTORIAL}, ") else "paper", own)
                 judgements.append(_judge(claim, scale, own)._replace(settings=_changed(base, own)))
     return _with_controls(judgements)
 
@@ -131,9 +134,8 @@ def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None 
 
 
 def readings_among(cells: Iterable[Cell]) -> list[str]:
-    """The variants among these that are no scale, such as "no mask" or "tutorial, no mask", in order."""
-    by_variant = {cell.variant: cell for cell in cells}
-    return [variant for variant, cell in by_variant.items() if reading_of(cell)[1] not in ("", TUTORIAL)]
+    """The variants among these that are no mere size, such as "no mask" or "tutorial, no mask", in order."""
+    return list(dict.fromkeys(cell.variant for cell in cells if cell.interpretation))
 
 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judgement:
@@ -141,6 +143,7 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judg
     metric = claim.rule.get("metric", "")
     means = {cell: each.mean() if not metric else level_mean(each, metric) for cell, each in compared.items()}
     verdict, detail = judge_rule(claim.rule, means)
+    detail = next(filter(None, map(not_compared, sorted(claim.tables()))), detail)
     runs = {record["key"]: record["diverged"] for each in compared.values() for record in each.records}
     if lost := sum(runs.values()):
         verdict = UNCLEAR if verdict == REPRODUCED else verdict
@@ -150,7 +153,7 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judg
 
 def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
     """A claim that is reproduced where a control of ours on one of its tables is not may hold for another reason."""
-    failed = [each for each in judgements if each.claim.ours and each.verdict == NOT_REPRODUCED]
+    failed = [each for each in judgements if each.claim.control and each.verdict == NOT_REPRODUCED]
     found = []
     for each in judgements:
         against = [
@@ -188,8 +191,9 @@ def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int |
     Late points of a curve are means of several logged batches already; each counts by itself.
     """
     updates, scores = record["curve"]["update"], record["curve"]["score"]
+    every = updates[1] - updates[0] if len(updates) > 1 else 0
     for end in range(window, len(scores) + 1):
-        thinned = updates[end - 1] - updates[end - 2] > LOG_EVERY
+        thinned = updates[end - 1] - updates[end - 2] > every
         if statistics.fmean(scores[end - (1 if thinned else window) : end]) >= level:
             return updates[end - 1]
     return None

@@ -24,6 +24,7 @@ from torch import nn
 
 from mini_lib.devices import describe, pick_device
 from mini_lib.errors import UsageError
+from mini_lib.hashing import settings_hash
 from mini_lib.progress import open_bar
 from mini_lib.reproduction.launch import (
     STACK,
@@ -35,7 +36,6 @@ from mini_lib.reproduction.launch import (
     raise_failures,
     train_stacks,
 )
-from mini_lib.settings import settings_hash
 from mini_lib.training import Run
 
 RETRIES = 3  # of a task whose worker was lost

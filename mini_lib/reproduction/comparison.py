@@ -5,13 +5,11 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from mini_lib.errors import CorruptFileError, UsageError, unknown_name_error
-from mini_lib.reproduction.cells import Cell
-from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS, Mean, judge_number, mean_of
+from mini_lib.errors import CorruptFileError
+from mini_lib.reproduction.cells import TUTORIAL as TUTORIAL, Cell, narrow
+from mini_lib.reproduction.judgement import MIN_RUNS, WORDS, Mean, judge_number, mean_of, rounded
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import Printed, error_kind, has_numbers, not_compared, printed
-
-TUTORIAL = "tutorial"  # the scale of small networks, and the variant name of the entries that they fill
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,13 @@ class Measured:
         """The error behind the mean, of the kind that the paper reports; None with fewer than 3 finished runs."""
         return self.sem if self.error_kind == "SEM" or self.sem is None else statistics.stdev(self.values)
 
+    def rounded(self) -> str:
+        """The mean and its error, rounded to two digits of the error: "77 ± 34", "99.6 ± 0.12"; "" without runs."""
+        if self.mean is None:
+            return f"{self.diverged} diverged" if self.diverged else ""
+        lost = f", {self.diverged} diverged" if self.diverged else ""
+        return f"{rounded(self.mean, self.spread)}{lost}"
+
     def describe(self) -> str:
         """The mean and how many runs are behind it: "99.6 ± 0.1 (10 runs)", "2 runs: 4.7", "-" without any."""
         return str(self) if self.sem is None else f"{self} ({self.n} runs)"
@@ -75,7 +80,12 @@ class Comparison:
     records: tuple[dict, ...] = field(default=(), repr=False)  #: the records behind them, by seed.
 
     def mean(self) -> Mean | None:
-        """Our mean over runs, to be judged; None of fewer than 3 runs, and NaN where all of them diverged."""
+        """Our mean over runs, to be judged; None of fewer than 3 runs, and NaN where all of them diverged.
+
+        None also where the number rests on something of ours that the paper does not have (`not_compared`).
+        """
+        if not_compared(self.cell.table):
+            return None
         if not self.ours.values and self.ours.n >= MIN_RUNS:
             return Mean(math.nan)
         keys = [record["key"] for record in self.records if not record["diverged"]]
@@ -86,8 +96,6 @@ class Comparison:
         """One of `judgement.WORDS`, or empty where the paper reports no number."""
         if self.paper is None:
             return ""
-        if not_compared(self.cell.table) and not self.cell.variant:
-            return NOT_RUN
         df = self.paper.runs - 1 if self.paper.se and self.paper.runs > 1 else math.inf
         return judge_number(Mean(self.paper.mean, self.paper.se, df), self.mean(), self.paper.unit)
 
@@ -127,60 +135,25 @@ class Comparison:
 def compare(
     cells: Iterable[Cell],
     records: Records,
+    tables: Iterable[str] | None = None,
     rows: Iterable[str] | None = None,
     columns: Iterable[str] | None = None,
-    tables: Iterable[str] | None = None,
     variants: Iterable[str] | None = None,
 ) -> list[Comparison]:
-    """Every entry beside the paper's number, variants beneath the entry that they interpret.
+    """Every entry beside the paper's number, variants beneath the entry that they belong to.
 
-    Only runs of the paper's size fill an entry; small ones fill the entries of the variant "tutorial" and of its own
-    interpretations. `rows`, `columns`, `tables` and `variants` keep those of these names; `variants=[""]` keeps the
-    entries that are no variant.
+    Only runs of the paper's size fill an entry; small ones fill the variant "tutorial" and its interpretations. With
+    names, only entries of these; `variants=[""]` are those that are no variant.
     """
-    chosen = filter_cells(list(cells), table=tables, row=rows, column=columns, variant=variants)
-    places = {}
-    for cell in chosen:
+    cells, places = narrow(cells, table=tables, row=rows, column=columns, variant=variants), {}
+    for cell in cells:
         places.setdefault(cell.place, len(places))
-    chosen.sort(key=lambda cell: places[cell.place])
-    return [_compare(cell, records) for cell in chosen]
-
-
-def filter_cells(cells: list[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
-    """The entries whose table, row, column and variant are among those wanted; of what is empty or None all are."""
-    for name, values in wanted.items():
-        values, known = list(values or ()), list(dict.fromkeys(getattr(cell, name) for cell in cells))
-        for value in values:
-            if value not in known:
-                if not any(known):
-                    tables = ", ".join(dict.fromkeys(cell.table for cell in cells))
-                    raise UsageError(f"unknown {name} {value!r}: the entries of {tables} have none")
-                raise unknown_name_error(name, value, filter(None, known))
-        cells = [cell for cell in cells if not values or getattr(cell, name) in values]
-    return cells
-
-
-def scale_of(cell: Cell) -> str:
-    """The scale of the runs of an entry: "tutorial", of its variants ("tutorial, no mask") too, or "paper"."""
-    return scale_of_variant(cell.variant)
-
-
-def scale_of_variant(variant: str) -> str:
-    """The same of a variant's name; that of no variant is empty."""
-    return TUTORIAL if variant.split(", ")[0] == TUTORIAL else "paper"
-
-
-def reading_of(cell: Cell) -> tuple[str, str]:
-    """A variant as the variant that it interprets, and the name of that interpretation.
-
-    ("", "no mask") for "no mask", ("tutorial", "no mask") for "tutorial, no mask".
-    """
-    small, reading = cell.variant.startswith(f"{TUTORIAL}, "), cell.variant.removeprefix(f"{TUTORIAL}, ")
-    return (TUTORIAL if small else "", reading)
+    cells.sort(key=lambda cell: places[cell.place])
+    return [_compare(cell, records) for cell in cells]
 
 
 def _compare(cell: Cell, records: Records) -> Comparison:
-    runs = tuple(record for record in records.of(cell.hash) if record["scale"] == scale_of(cell))
+    runs = tuple(record for record in records.of(cell.hash) if record["scale"] == cell.scale)
     finished = [record for record in runs if not record["diverged"]]
     for record in finished:
         if cell.metric not in record["metrics"]:

@@ -47,8 +47,8 @@ def verdict(function: Callable, cases: Cases, atol: float = 1e-5) -> str:
         if result is None and expected is not None:
             return "✗ Not yet: your function returned None; return something."
         try:
-            changed = (isinstance(each, MUTABLE) and difference(each, old) for each, old in zip(passed, arguments))
-            if any(changed):
+            pairs = zip(passed, arguments, strict=True)
+            if any(isinstance(each, MUTABLE) and difference(each, old) for each, old in pairs):
                 return "✗ Not yet: your function changes what it is given; change a copy (copy.deepcopy)."
             wrong = expected(result) if _is_test(expected) else difference(result, expected, atol)
         except Exception as error:  # what is returned may be anything
@@ -64,25 +64,30 @@ def difference(given: Any, expected: Any, atol: float = 0.0) -> str | None:
         return difference(dict(given.state_dict()), dict(expected.state_dict()), atol)
     if isinstance(expected, Mapping):
         if not isinstance(given, Mapping) or given.keys() != expected.keys():
-            return f"it should be a dict of {_short(list(expected))}, yours is {_short(given)}."
-        wrong = ((name, difference(given[name], each, atol)) for name, each in expected.items())
-        return next((f"at {name!r}, {why}" for name, why in wrong if why), None)
+            return f"the keys should be {_short(list(expected))}; yours is {_short(given)}."
+        return _first(((name, given[name], each) for name, each in expected.items()), atol)
     numbers = _numbers(expected)
     if numbers is not None:
         own = _numbers(given)
         if own is not None and own.shape != numbers.shape:
-            return f"the shape should be {list(numbers.shape)}, yours is {list(own.shape)}."
+            return f"the shape should be {list(numbers.shape)}; yours is {list(own.shape)}."
         counts = torch.equal(numbers, numbers.round())  # whole numbers are compared exactly, however large
         rtol = 0.0 if counts else atol
         same = own is not None and torch.allclose(own, numbers, rtol=rtol, atol=atol, equal_nan=True)
     elif isinstance(expected, list | tuple) and not isinstance(given, str | Set | Mapping):
         given = list(given)
         if len(given) != len(expected):
-            return f"there should be {len(expected)} values, yours has {len(given)}: {_short(given)}."
-        return next(filter(None, (difference(*each, atol) for each in zip(given, expected))), None)
+            return f"there should be {len(expected)} values; yours has {len(given)}: {_short(given)}."
+        return _first(zip(range(len(given)), given, expected, strict=True), atol)
     else:
         same = given is expected or bool(given == expected)
-    return None if same else f"it should be {_short(expected)}, yours gives {_short(given)}."
+    return None if same else f"it should be {_short(expected)}; yours gives {_short(given)}."
+
+
+def _first(parts: Iterable[tuple[Any, Any, Any]], atol: float) -> str | None:
+    """The first part that differs, of places, given values and expected ones."""
+    wrong = ((place, difference(given, expected, atol)) for place, given, expected in parts)
+    return next((f"at {place!r} {why}" for place, why in wrong if why), None)
 
 
 def _numbers(value: Any) -> torch.Tensor | None:
@@ -115,4 +120,4 @@ def _short(value: Any) -> str:
 def _for(arguments: tuple) -> str:
     """The arguments in words, where they are short."""
     text = ", ".join(map(_short, arguments))
-    return f"for {text}, " if len(text) <= LONG else ""
+    return f"for {text} " if len(text) <= LONG else ""

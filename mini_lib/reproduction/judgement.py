@@ -50,15 +50,25 @@ class Mean:
         """Such as "99.6 ± 0.2", with half of the interval."""
         if not math.isfinite(self.value):
             return "never" if self.value > 0 else "no mean"
-        return f"{self.value:.4g} ± {self.half_width:.2g}" if self.se else f"{self.value:.4g}"
+        return rounded(self.value, self.half_width)
+
+
+def rounded(mean: float, error: float | None) -> str:
+    """A mean and its error, to two digits of the error; to four digits of the mean without one.
+
+    >>> rounded(77.42, 34.1), rounded(99.618, 0.1234), rounded(98.12345, None)
+    ('77 ± 34', '99.62 ± 0.12', '98.12')
+    """
+    if not error:
+        return f"{mean:.4g}"
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{mean:.{decimals}f} ± {error:.{decimals}f}"
 
 
 @cache
 def _quantile(df: float) -> float:
     """How many standard errors a mean is off in 95 of 100 cases; 4.3 with 2 degrees of freedom."""
-    from scipy.special import (
-        stdtrit,
-    )  # here, since scipy.stats takes a second to load, and this a third of one
+    from scipy.special import stdtrit  # here, since it takes a third of a second to load
 
     return float(stdtrit(df, 0.975)) if math.isfinite(df) else 1.96
 
@@ -85,7 +95,7 @@ def combine(*terms: tuple[float, Mean]) -> Mean:
     value = sum(factor * mean.value for factor, mean in terms)
     parts = [((factor * mean.se) ** 2, mean.df) for factor, mean in terms if mean.se]
     variance = sum(part for part, _ in parts)
-    df = variance**2 / sum(part**2 / df for part, df in parts) if parts else math.inf
+    df = variance / sum(part / variance * part / df for part, df in parts) if variance else math.inf
     return Mean(value, math.sqrt(variance), df)
 
 
@@ -139,7 +149,11 @@ def threshold(rule: Mapping, means: Means) -> Iterator[Margin]:
         for name, factor in (("at_least", 1), ("at_most", -1)):
             if name in rule:
                 value = mean and combine((factor, mean), (-factor, Mean(rule[name])))
-                yield Margin(f"{entry}: {mean}", value, at_zero=value is not None and not value.se)
+                yield Margin(
+                    f"{entry} {mean}, {name.replace('_', ' ')} {rule[name]:g}",
+                    value,
+                    at_zero=value is not None and not value.se,
+                )
 
 
 def more(rule: Mapping, means: Means) -> Iterator[Margin]:

@@ -5,27 +5,26 @@ A paper's `paper.toml` holds a `[[row]]` for each of them but the claims, whose 
 `[renaming.NETWORK]` of the parameters of the authors' code.
 """
 
-import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 from mini_lib.errors import unknown_name_error
+from mini_lib.reproduction.cells import TUTORIAL
 from mini_lib.reproduction.claims import load_claims
-from mini_lib.reproduction.comparison import caption, table_name
+from mini_lib.reproduction.tables import caption, table_name
 
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
 CLAIMS_PAGE = "book/generated/paper_against_ours.md"
-# What a variant can be, and what its tables are headed: other words for the paper, or something that is ours.
+# What a variant can be.
 KINDS = {
-    "reading": "Other reading",
-    "addition": "Addition of ours",
-    "control": "Control",
-    "task": "Smaller task",
+    "reading": "another interpretation",
+    "addition": "an addition of ours",
+    "control": "a control of ours",
+    "task": "a smaller task",
 }
 
 
@@ -62,6 +61,7 @@ class Detail:
     effect: str = ""  #: what it changes, where that needs no run.
     #: the variant that its effect is counted from, "" for the default reading; None for the nearest one with cells.
     beside: str | None = None
+    first: bool = False  #: whether it is among the ten that change a result most.
 
 
 @dataclass(frozen=True)
@@ -140,82 +140,8 @@ def _renaming(theirs: str, ours: str | dict) -> Renaming:
     return Renaming(theirs, **({"ours": ours} if isinstance(ours, str) else ours))
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table; line ends and bars inside a cell are made safe."""
-    lines = [list(head), *([str(value) for value in row] for row in rows)]
-    lines = [[re.sub(r"[ \n]+", " ", text).replace("|", "\\|").strip() for text in line] for line in lines]
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def index_page(ledgers: Iterable[tuple[str, Ledger]]) -> str:
-    """The index to the paper of each (title, ledger), as MyST."""
-    parts = [
-        "# Index to the paper",
-        "Where everything stands that the paper numbers, defines or claims: the code that does it, the test "
-        "that checks it, the page that shows it. Made from the ledger, `paper.toml`; a test keeps it in step.",
-    ]
-    for title, ledger in ledgers:
-        parts.append(f"## {title}")
-        rows = [(row.number, row.what, _where(row)) for row in ledger.rows]
-        parts.append(table(("in the paper", "what", "code, test, page"), rows))
-    return "\n\n".join(parts) + "\n"
-
-
-def details_page(ledgers: Iterable[tuple[str, Ledger]], effects: Mapping[str, Mapping[str, str]]) -> str:
-    """What each (title, ledger) finds unsaid, as MyST; `effects` says, by paper, what each variant measured."""
-    parts = [
-        "# What the paper does not say",
-        "A paper cannot say everything, and a released program sometimes does something else. Here is every "
-        "such place that we know of: what the paper says, what its authors' code does, what fills the tables "
-        "of this book, and why. Where the other reading can be run, its option is named, and what it changes "
-        "is computed from our records. A name in quotes is that of the cells "
-        "which measure it: `mini-lib compare TABLE --variants` lists them. Additions of ours, controls and smaller "
-        "tasks stand here too, so labelled.",
-    ]
-    for title, ledger in ledgers:
-        parts.append(f"## {title}")
-        parts += [_detail(detail, effects.get(ledger.paper, {})) for detail in ledger.details]
-        parts.append(_renamings(ledger))
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _detail(detail: Detail, effects: Mapping[str, str]) -> str:
-    effect = detail.effect or effects.get(detail.variant) or "not measured yet."
-    items = [
-        ("Paper", detail.paper),
-        ("Authors' code", detail.released),
-        ("Here", f"{detail.ours} {detail.why}"),
-    ]
-    name = f', "{detail.variant}"' if detail.variant else ""
-    items += [(f"{KINDS[detail.kind]}{name}", detail.option)] if detail.option else []
-    return f"### {detail.about}\n\n" + "\n".join(
-        f"- *{name}:* {text}" for name, text in [*items, ("Effect", effect)]
-    )
-
-
-def _renamings(ledger: Ledger) -> str:
-    if not ledger.renamings:
-        return ""
-    rows = [
-        (network, _code(row.theirs), _code(row.ours), "; ".join(filter(None, (row.note, row.unused))))
-        for network, renamings in ledger.renamings.items()
-        for row in renamings
-    ]
-    text = (
-        "### Parameters of the authors' code\n\nThe same parameters under other names. `*` stands for any part of "
-        "a name; where ours is left empty, theirs has no part in the function."
-    )
-    return f"{text}\n\n{table(('network', 'theirs', 'ours', 'note'), rows)}"
-
-
-def _code(name: str) -> str:
-    return f"`{name}`" if name else ""
-
-
-def _where(row: Row) -> str:
-    """Code, test and page below one another, without the folders that all of them share."""
-    file, _, function = row.test.removeprefix("tests/").partition("::")
-    test = _code(file) + (f": *{function.removeprefix('test_').replace('_', ' ')}*" if function else "")
-    page = f"[{Path(row.page).stem.replace('_', ' ')}](../../{row.page})"
-    return "<br>".join((_code(row.code.removeprefix("mini_lib.")), test, page))
+def variant_in_words(paper: str, variant: str) -> str:
+    """Such as "small; balanced at first, an addition of ours" for "tutorial, balanced at first"."""
+    small = variant.split(", ")[0] == TUTORIAL
+    name = variant.removeprefix(TUTORIAL).removeprefix(", ") if small else variant
+    return "; ".join(["small"] * small + [f"{name}, {KINDS[kind_of(paper, name)]}"] * bool(name))

@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.files import read_checkpoint, write_atomically
+from mini_lib.hashing import settings_hash
 from mini_lib.reproduction.cells import Cell
 from mini_lib.reproduction.claims import load_claims, readings_among
 from mini_lib.reproduction.comparison import ENOUGH, TUTORIAL, counted, prints_numbers, scale_of
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.records import Records, stacks_at_once
-from mini_lib.settings import settings_hash
 from mini_lib.training import TrainingRun
 
 STORED = Path(__file__).with_name("costs.json")  # what `store_costs` measured on a CPU

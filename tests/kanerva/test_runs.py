@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mini_lib import trained
+from mini_lib.hashing import run_key
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.objective import KL_TERMS
@@ -17,7 +18,6 @@ from mini_lib.kanerva.runs import (
 )
 from mini_lib.kanerva.tasks import evaluation, sample
 from mini_lib.seeding import torch_rng
-from mini_lib.settings import run_key
 from mini_lib.training import TrainingStack, train
 
 CPU = torch.device("cpu")

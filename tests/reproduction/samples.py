@@ -1,9 +1,9 @@
-"""Records and cells made up for the tests of records, comparisons and pages."""
+"""Records and entries made up for the tests of records, comparisons and pages."""
 
+from mini_lib.hashing import settings_hash
 from mini_lib.reproduction import Cell
-from mini_lib.settings import settings_hash
 
-HOME = "esbn.table11"
+FILE = "esbn.table11"
 
 
 def record(seed=1, accuracy=99.0, *, scale="paper", diverged=False, score=(50.0, 100.0), **settings):
@@ -38,4 +38,4 @@ def record(seed=1, accuracy=99.0, *, scale="paper", diverged=False, score=(50.0,
 
 def cell(table="esbn.table11", row="ESBN + TCN", column="m=95", variant="", **settings):
     settings = {"task": "distribution_of_three", "m": 95} | settings
-    return Cell(table, row, column, settings, 10, home=HOME, variant=variant)
+    return Cell(table, row, column, settings, 10, file=FILE, variant=variant)

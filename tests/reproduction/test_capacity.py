@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mini_lib.hashing import settings_hash
 from mini_lib.reproduction import Cell, cli, plan
 from mini_lib.reproduction.capacity import COSTS, capacity, write_capacity
-from mini_lib.settings import settings_hash
 from reproduction.samples import HOME
 from reproduction.test_plan import BASE, build, timed
 

@@ -14,11 +14,11 @@ import torch
 from mini_lib import training
 from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import paper_settings
+from mini_lib.hashing import run_key
 from mini_lib.reproduction import Cell, Records, cli, cluster as clusters
 from mini_lib.reproduction.cluster import PACKAGE, Cluster, connected, over_cluster, tasks, work
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.launch import Job, JobsFailed
-from mini_lib.settings import run_key
 
 SMALL = paper_settings(
     "same_different", 98, "rn", epochs=3, options={"hidden": 32, "relation_size": 32}, test_size=32

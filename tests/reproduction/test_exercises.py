@@ -1,7 +1,7 @@
-"""Exercises: what a chapter asks has starter code, a check, and a stored solution that the check accepts."""
+"""Exercises: what a check says to a reader, and what each exercise of a notebook consists of."""
 
+import importlib.util
 import json
-import re
 from copy import deepcopy
 from pathlib import Path
 
@@ -9,138 +9,179 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
-from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.reproduction import exercises
-from mini_lib.reproduction.esbn.exercises import EXERCISES as ESBN
-from mini_lib.reproduction.functions.exercises import EXERCISES as FUNCTIONS
-from mini_lib.reproduction.grid.exercises import EXERCISES as GRID
-from mini_lib.reproduction.kanerva.exercises import EXERCISES as KANERVA, one_memory, own_parts
-from mini_lib.reproduction.scan.exercises import EXERCISES as SCAN
-from reproduction.wrong_answers import esbn, functions, grid, kanerva, scan
+from mini_lib.reproduction.exercises import RIGHT, verdict
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALL = {**ESBN, **SCAN, **FUNCTIONS, **KANERVA, **GRID}
-WRONG = {
-    name: answers for part in (esbn, scan, functions, kanerva, grid) for name, answers in part.WRONG.items()
-}
+ROOT = Path(__file__).parents[2]
+CHAPTERS = sorted((ROOT / "notebooks").glob("*/*.ipynb"))
+PROVE = ROOT / "tests" / "kernel" / "profile_default" / "startup" / "prove_checks.py"
+NOT_YET = "✗ Not yet: "
 
 
-def cells(tag: str) -> dict[str, str]:
-    """What a cell with that tag prints first, by the name of its exercise."""
-    found = {}
-    for path in sorted(NOTEBOOKS.rglob("*.ipynb")):
-        for cell in json.loads(path.read_text())["cells"]:
-            if tag in cell["metadata"].get("tags", []):
-                (name,) = re.findall(r'check\(\s*"(\w+ [\d.]+)"', "".join(cell["source"]))
-                assert name not in found, f"{name} has two cells {tag}"
-                assert name.split()[0] == path.parent.name, f"{name} stands in another paper's chapter"
-                assert path.name.startswith(name.split()[1].split(".")[0] + "_"), f"{name}: another chapter"
-                printed = "".join(out.get("text", [""])[0] for out in cell["outputs"] if "text" in out)
-                found[name] = printed.splitlines()[0]
-    return found
+def layer(bias: float) -> torch.nn.Linear:
+    made = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(made.weight, 1.0)
+    torch.nn.init.constant_(made.bias, bias)
+    return made
 
 
-def test_every_exercise_has_starter_code_and_a_solution_in_its_chapter():
-    assert cells("exercise") == dict.fromkeys(ALL, "○ Not written yet.")
-    assert cells("solution") == dict.fromkeys(ALL, "✓ Right.")
+def unwritten(_):
+    raise NotImplementedError
 
 
-def test_wrong_answers_are_of_exercises():
-    assert WRONG.keys() == set(ALL)
+def positive(result):
+    return None if result > 0 else "return a positive number."
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_wrong_answers_do_not_pass_and_get_a_hint(name, capsys):
-    assert WRONG[name], "give an answer that must not pass"
-    for answer in WRONG[name]:
-        exercises.check(name, answer)
-        assert re.match(r"✗ Not yet: .+[.?]\n$", capsys.readouterr().out)
+def in_place(change):
+    """A right answer but for the change."""
+
+    def answer(given):
+        result = deepcopy(given)
+        change(given)
+        return result
+
+    return answer
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("function", "cases"),
     [
-        (
-            "kanerva 1.2",
-            lambda R, Z, W, eta: [
-                each.numpy()
-                for each in one_memory(R.double(), torch.eye(len(R[0])).double(), Z.double(), W.double(), eta)
-            ],
-        ),
-        ("kanerva 2.3", lambda columns: (torch.linalg.qr(columns).Q * columns.norm(dim=0)).double()),
-        ("kanerva 2.3", lambda columns: np.linalg.qr(columns.numpy())[0] * columns.norm(dim=0).numpy()),
-        ("kanerva 2.4", lambda R, Z, rounds: own_parts(R, Z, rounds).double().numpy()),
-        ("functions 1.4", lambda network, y, steps: extrapolate(network, y, steps, "sliding").point.double()),
-        ("esbn 2.5", lambda z: -z.double()),
-        ("esbn 2.5", lambda z: z.numpy()[:, :, ::-1]),
-        ("esbn 3.5", lambda *given: np.float32(apart(*given))),
-        ("esbn 3.5", lambda *given: torch.tensor(apart(*given))),
-        ("scan 3.2", lambda rows: [(abs(f(rows, 1) - f(rows)) > 10).mean() for f in (np.mean, np.median)]),
-        (
-            "scan 3.2",
-            lambda rows: np.array([(abs(f(rows, 1) - f(rows)) > 10).mean() for f in (np.mean, np.median)]),
-        ),
+        (lambda n: 2 * n, {1: 2, 3: 6}),
+        (lambda a, b: a + b, [((1, 2), 3), (([1], [2]), [1, 2])]),
+        (lambda: 0.3 - 0.1, {(): 0.2}),
+        (lambda n: np.float32(n / 3), {1: 1 / 3}),
+        (lambda n: torch.tensor([n, 2 * n]), {1: [1, 2], 2: np.array([2.0, 4.0])}),
+        (lambda n: (each for each in range(n)), {3: [0, 1, 2], 0: []}),
+        (lambda n: None, {1: None}),
+        (lambda n: {"a": [n, "b"]}, {1: {"a": [1, "b"]}}),
+        (lambda network: layer(2), [(layer(1), layer(2))]),
+        (lambda n: n, {1: positive, 2: positive}),
+        (lambda rng: torch.rand(1, generator=rng), 2 * [(torch.Generator().manual_seed(1), [0.75763154])]),
     ],
 )
-def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(name, answer, capsys):
-    exercises.check(name, answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(function, cases):
+    assert verdict(function, cases) == RIGHT
 
 
-def apart(mean, error, values):
-    """The right answer of exercise 5 of ESBN's chapter 3."""
-    return abs(np.mean(values) - mean) / np.hypot(error, np.std(values, ddof=1) / len(values) ** 0.5)
+@pytest.mark.parametrize(
+    ("function", "cases", "said"),
+    [
+        (unwritten, {1: 1}, "○ Not written yet."),
+        (5, {1: 1}, "✗ Give the function itself, without parentheses."),
+        (layer(1), {1: 1}, "✗ Give the function itself, without parentheses."),
+        (lambda n: 1 / 0, {1: 1}, "✗ Your code stopped: ZeroDivisionError: division by zero"),
+        (lambda n: None, {1: 1}, f"{NOT_YET}your function returned None; return something."),
+        (lambda n: 1, {1: 1, 2: 4}, f"{NOT_YET}for 2 it should be 4; yours gives 1."),
+        (lambda n: 2.001, {1: 2}, f"{NOT_YET}for 1 it should be 2; yours gives 2.001."),
+        (lambda n: "b", {"a": "a"}, f"{NOT_YET}for 'a' it should be 'a'; yours gives 'b'."),
+        (lambda n: [1, 2], {1: {1, 2}}, f"{NOT_YET}for 1 it should be {{1, 2}}; yours gives [1, 2]."),
+        (lambda n: [1, 2], {1: [1]}, f"{NOT_YET}for 1 the shape should be [1]; yours is [2]."),
+        (lambda n: "ab", {1: ["a", "b"]}, f"{NOT_YET}for 1 it should be ['a', 'b']; yours gives 'ab'."),
+        (lambda n: ["a"], {1: ["a", "b"]}, f"{NOT_YET}for 1 there should be 2 values; yours has 1: ['a']."),
+        (lambda n: ["a", "c"], {1: ["a", "b"]}, f"{NOT_YET}for 1 at 1 it should be 'b'; yours gives 'c'."),
+        (lambda n: {"b": 1}, {1: {"a": 1}}, f"{NOT_YET}for 1 the keys should be ['a']; yours is {{'b': 1}}."),
+        (lambda n: {"a": 2}, {1: {"a": 1}}, f"{NOT_YET}for 1 at 'a' it should be 1; yours gives 2."),
+        (
+            lambda network, _: network,
+            [((layer(1), "x" * 90), layer(2))],
+            f"{NOT_YET}at 'bias' it should be [2.0]; yours gives [1.0].",
+        ),
+        (lambda n: -n, {1: positive}, f"{NOT_YET}return a positive number."),
+        (lambda n: "a", {1: positive}, "✗ Your answer has a form that cannot be compared: TypeError"),
+        (lambda n: 1, {1: layer(1)}, "✗ Your answer has a form that cannot be compared: AttributeError"),
+    ],
+)
+def test_what_is_missing_is_said(function, cases, said):
+    assert verdict(function, cases).startswith(said)
 
 
-def test_a_gate_may_be_opened_by_another_module(capsys):
-    class Open(torch.nn.Module):
-        def forward(self, h):
-            return torch.full((*h.shape[:-1], 1), 99.0)
-
-    def opened(network):
-        copy = deepcopy(network)
-        copy.core.gate = Open()
-        return copy
-
-    exercises.check("esbn 2.2", opened)
-    assert capsys.readouterr().out == "✓ Right.\n"
-
-
-def test_what_is_not_written_and_what_fails_is_told(capsys):
-    def unwritten(*_):
-        raise NotImplementedError
-
-    exercises.check("scan 4.5", unwritten)
-    assert capsys.readouterr().out == "○ Not written yet.\n"
-    exercises.check("scan 4.5", lambda *_: 1 / 0)
-    assert capsys.readouterr().out == "✗ Your code stopped: ZeroDivisionError: division by zero\n"
+@pytest.mark.parametrize(
+    ("given", "change"),
+    [
+        ([1, 2], lambda given: given.append(3)),
+        ({"a": [1]}, lambda given: given["a"].append(1)),
+        ({1}, lambda given: given.add(2)),
+        (np.zeros(2), lambda given: given.fill(1)),
+        (torch.zeros(2), lambda given: given.add_(1)),
+        (layer(1), lambda given: given.bias.data.add_(1e-4)),
+    ],
+)
+def test_what_is_given_must_not_be_changed_and_is_a_copy(given, change):
+    cases = [(given, deepcopy(given))]
+    assert verdict(in_place(change), cases).startswith(f"{NOT_YET}your function changes what it is given")
+    assert verdict(deepcopy, cases) == RIGHT  # the next answer gets it unchanged
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_an_answer_of_another_form_is_not_called_a_fault_of_the_readers_code(name, capsys):
-    exercises.check(name, lambda *a, **k: None)
-    assert re.match("✗ (Not yet|Your answer has a form that I cannot read): .+\n", capsys.readouterr().out)
-    for called in (5, torch.nn.Linear(1, 1)):
-        exercises.check(name, called)
-        assert capsys.readouterr().out == "✗ Not yet: give the function itself, without parentheses.\n"
+def test_check_prints_the_verdict(capsys):
+    exercises.check(abs, {-1: 1})
+    assert capsys.readouterr().out == f"{RIGHT}\n"
 
 
-def test_a_forgotten_return_is_named(capsys):
-    exercises.check("scan 5.1", lambda *a: None)
-    assert capsys.readouterr().out == "✗ Not yet: return something; your function returned None.\n"
+@pytest.fixture
+def prove(monkeypatch):
+    """What runs in the kernels of the stored notebooks."""
+    monkeypatch.setattr(exercises, "check", exercises.check)  # the file replaces it
+    spec = importlib.util.spec_from_file_location("prove_checks", PROVE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert exercises.check is module.proving
+    return module.prove
 
 
-def test_an_error_in_a_function_or_a_generator_that_is_returned_is_the_readers_own(capsys):
-    for name, answer in (
-        ("esbn 4.5", lambda ids: lambda t, keys: 1 / 0),
-        ("scan 4.2", lambda network, commands: (1 / 0 for _ in commands)),
-    ):
-        exercises.check(name, answer)
-        assert capsys.readouterr().out == "✗ Your code stopped: ZeroDivisionError: division by zero\n"
+@pytest.mark.parametrize(
+    ("function", "given", "expected"),
+    [
+        (lambda *given: given[-1], (1, 2), 2),
+        (sum, [1, 2], 3),
+        (lambda rows: ~rows, torch.tensor([True]), torch.tensor([False])),
+        (lambda rows: rows + 1, np.zeros(2), [1, 1]),
+        (lambda words: {"a": set(words)}, ["b"], {"a": {"b"}}),
+        (lambda network: layer(2), layer(1), layer(2)),
+        (lambda n: "a", 1, "a"),
+        (lambda n: iter([n]), 1, [1]),
+        (lambda n: n > 0, 1, True),
+        (lambda n: n, 1, positive),
+    ],
+)
+def test_a_check_that_refuses_wrong_answers_is_proved(prove, function, given, expected):
+    prove(function, [(given, expected)], 1e-5)
 
 
-@pytest.mark.parametrize("name", ["scan 4.99", "skan 4.1", "", " "])
-def test_an_exercise_that_does_not_exist_is_told(name):
-    with pytest.raises(UsageError):
-        exercises.check(name, None)
+@pytest.mark.parametrize(
+    ("cases", "atol", "answer"),
+    [
+        ([], 1e-5, "answers_none"),
+        ({1: None}, 1e-5, "answers_none"),
+        ({1: lambda result: None}, 1e-5, "answers_nonsense"),
+        ({1: 1}, 3.0, "is_off"),
+    ],
+)
+def test_a_check_that_accepts_a_wrong_answer_is_told(prove, cases, atol, answer):
+    with pytest.raises(AssertionError, match=answer):
+        prove(lambda n: n, cases, atol)
+
+
+def test_a_check_that_does_not_notice_what_an_answer_changes_is_told(prove, monkeypatch):
+    real = exercises.difference
+    blind = lambda given, expected, atol=0.0: real(given, expected, atol) if atol else None  # noqa: E731
+    monkeypatch.setattr(exercises, "difference", blind)
+    with pytest.raises(AssertionError, match="changes"):
+        prove(sum, [([1, 2], 3)], 1e-5)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_an_exercise_is_a_question_its_cases_starter_code_and_a_solution(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tags = [cell["metadata"].get("tags", []) for cell in cells]
+    starts = [place for place, each in enumerate(tags) if "exercise" in each]
+    assert len(starts) >= 3
+    assert len(starts) == sum("cases" in each for each in tags) == sum("solution" in each for each in tags)
+    for number, start in enumerate(starts, 1):
+        question, _, stub, solution = ("".join(cell["source"]) for cell in cells[start - 2 : start + 2])
+        assert question.startswith(f"**{number}. ")
+        assert tags[start - 1] == ["remove-cell", "cases"]
+        assert tags[start + 1][:2] == ["hide-cell", "solution"]
+        assert stub.splitlines()[-1] in solution.splitlines()  # the same check
+        for cell, said in ((cells[start], "○ Not written yet.\n"), (cells[start + 1], f"{RIGHT}\n")):
+            assert cell["outputs"][0]["text"][0] == said

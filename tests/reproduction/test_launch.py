@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from mini_lib.esbn.runs import paper_settings
+from mini_lib.hashing import run_key
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import Job, JobsFailed, _interrupts_held, launch, stacks
-from mini_lib.settings import run_key
 from mini_lib.training import TrainingStack, train
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""The ledgers, kept in step with code, tests, pages, tables and claims; and that what is out of step is found."""
+"""The ledgers, kept in step with code, tests, pages, tables and claims."""
 
 import ast
 import importlib
@@ -11,34 +11,15 @@ from pathlib import Path
 import pytest
 
 from mini_lib.reproduction import ledger, load_claims
-from mini_lib.reproduction.cli import packages
-from mini_lib.reproduction.comparison import _tables, reading_of, table_name
+from mini_lib.reproduction.cells import PAPERS, cells_of
+from mini_lib.reproduction.tables import _tables, table_name
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = packages()
-PAPERS = ledger.papers()
 TAG = re.compile(r"#\s*((?:Algorithm|Eq\.)\s+\d+[\w.]*)")
-ROW = {
-    "number": "Section 2",
-    "what": "Tasks.",
-    "code": "mini_lib.esbn.tasks:make_problems",
-    "test": "tests/reproduction/test_ledger.py::test_a_row_in_step_has_no_problem",
-    "page": "notebooks/esbn/1_tasks.ipynb",
-}
-
-
-def book(*rows, details=()):
-    return ledger.Ledger("esbn", tuple(ledger.Row(**ROW | row) for row in rows), tuple(details))
-
-
-def problems(**changes):
-    """What is wrong with a row, apart from rows that a ledger of one row lacks."""
-    return [text for text in check(book(changes)) if "no row" not in text]
 
 
 def required(paper):
-    package = next(package for package in PACKAGES if package.PAPER == paper)
-    tables = {*_tables(), *(cell.table for cell in package.CELLS)}
+    tables = {*_tables(), *(cell.table for cell in cells_of(paper))}
     claims = [claim.id for claim in load_claims() if claim.paper == paper]
     return [*(table_name(table) for table in tables if table.startswith(f"{paper}.")), *claims]
 
@@ -123,10 +104,9 @@ def tags_without_row(book):
 # ----------------------------------------------------------------------------------------- the ledgers we have
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.PAPER)
-def test_ledger_code_tests_and_pages_are_in_step(package):
-    assert package.PAPER in PAPERS
-    found = check(ledger.load(package.PAPER), required(package.PAPER))
+@pytest.mark.parametrize("paper", PAPERS)
+def test_ledger_code_tests_and_pages_are_in_step(paper):
+    found = check(ledger.load(paper), required(paper))
     assert not found, "\n".join(found)
 
 
@@ -146,21 +126,18 @@ def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
     assert {f"Eq. {n}" for n in range(1, 7)} | {"Table 1", "Table 2"} <= set(rows)
     assert {f"Figure {n}" for n in range(1, 4)} <= set(rows)
     assert all(rows[f"Eq. {n}"].tag == f"# Eq. {n}" for n in range(1, 7))
-    package = next(package for package in PACKAGES if package.PAPER == "scan")
-    networks = {cell.row for cell in package.CELLS if cell.table == "scan.table1"} - {"Syntactic Attention"}
+    networks = {cell.row for cell in cells_of("scan") if cell.table == "scan.table1"} - {"Syntactic Attention"}
     assert {f"Table 1, {network}" for network in networks} <= set(rows)
 
 
 def test_every_table_entry_and_network_of_the_function_paper_has_a_row():
     rows = {row.number: row for row in ledger.load("functions").rows}
-    package = next(package for package in PACKAGES if package.PAPER == "functions")
-    shown = {(cell.table, cell.row) for cell in package.CELLS} | {("functions.table2", "optimal")}
+    shown = {(cell.table, cell.row) for cell in cells_of("functions")} | {("functions.table2", "optimal")}
     assert {f"{table_name(table)}, {row}" for table, row in shown} <= set(rows)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
-    assert paper in {package.PAPER for package in PACKAGES}
+def test_every_detail_is_told(paper):
     text = (ROOT / "mini_lib" / "reproduction" / paper / "paper.toml").read_text(encoding="utf-8")
     assert set(tomllib.loads(text)) <= {"row", "detail", "renaming", "claims_test"}  # no other part is read
     book = ledger.load(paper)
@@ -169,69 +146,17 @@ def test_every_ledger_belongs_to_a_wing_and_every_detail_is_told(paper):
     assert [each.about for each in book.details if not all(getattr(each, name) for name in fields)] == []
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.PAPER)
-def test_claims_and_variants_have_their_rows_and_details(package):
-    book = ledger.load(package.PAPER)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_claims_and_variants_have_their_rows_and_details(paper):
+    book = ledger.load(paper)
     rows = {row.number: row.what for row in book.rows}
-    claims = {each.id: each.statement for each in load_claims() if each.paper == package.PAPER}
+    claims = {each.id: each.statement for each in load_claims() if each.paper == paper}
     assert {number: rows.get(number) for number in claims} == claims
-    variants = {reading or base for base, reading in map(reading_of, package.CELLS)} - {""}
+    variants = {cell.interpretation or cell.variant for cell in cells_of(paper)} - {""}
     assert {detail.variant for detail in book.details if detail.variant} == variants
     assert len({detail.about for detail in book.details}) == len(book.details)
     # A text of ours in `effect` would hide what was measured.
     assert [each.about for each in book.details if each.variant and each.effect] == []
-
-
-# ----------------------------------------------------------------------------------------- what the check finds
-
-
-def test_a_row_in_step_has_no_problem():
-    assert problems() == []
-    assert problems(code="mini_lib.esbn.esbn:ESBN.trace", tag="# Algorithm 1") == []
-    assert problems(tag="section 2") == []  # in the module's docstring
-    assert problems(code="mini_lib.esbn.tasks:TASKS", test="tests/reproduction/test_ledger.py") == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"code": "mini_lib.esbn.tasks:make_problem"}, "no code 'mini_lib.esbn.tasks:make_problem'"),
-        ({"code": "mini_lib.esbn.task:make_problems"}, "no code 'mini_lib.esbn.task:make_problems'"),
-        (
-            {"tag": "# Algorithm 1"},
-            "the tag '# Algorithm 1' does not stand in mini_lib.esbn.tasks:make_problems",
-        ),
-        ({"tag": "section 9"}, "the tag 'section 9' does not stand in"),
-        ({"test": "tests/test_legder.py"}, "no test file 'tests/test_legder.py'"),
-        (
-            {"test": "tests/reproduction/test_ledger.py::test_a"},
-            "no test 'test_a' in tests/reproduction/test_ledger.py",
-        ),
-        (
-            {"page": "notebooks/esbn/9_more.ipynb"},
-            "the page 'notebooks/esbn/9_more.ipynb' is not in the book",
-        ),
-    ],
-)
-def test_what_is_out_of_step_is_found(changes, message):
-    (found,) = problems(**changes)
-    assert found.startswith(f"Section 2: {message}")
-
-
-def test_missing_and_doubled_rows_are_found():
-    found = check(book({}, {}, {"number": "Table 3"}), ["esbn.C1", "Table 3"])
-    assert [text for text in found if "row" in text and "Algorithm" not in text] == [
-        "Section 2: two rows",
-        "esbn.C1: no row",
-        "Table 1: no row",
-        "Table 2: no row",
-    ]
-
-
-def test_a_tag_in_the_code_without_a_row_is_found():
-    assert "esbn.py: the tag '# Algorithm 1' has no row" in check(book({}))
-    told = book({"code": "mini_lib.esbn.esbn:ESBN.trace", "tag": "# Algorithm 1"})
-    assert check(told) == []
 
 
 def test_a_paper_without_a_ledger_is_named():
@@ -239,66 +164,12 @@ def test_a_paper_without_a_ledger_is_named():
         ledger.load("esnb")
 
 
-# ----------------------------------------------------------------------------------------- pages
-
-
-def test_the_index_has_a_line_for_every_row():
-    books = [ledger.load(paper) for paper in PAPERS]
-    page = ledger.index_page([("T", book) for book in books])
-    lines = [line for line in page.splitlines() if line.startswith("| ")]
-    assert len(lines) == sum(len(book.rows) + 2 for book in books)
-    assert "[2 algorithm](../../notebooks/esbn/2_algorithm.ipynb)" in lines[2]
-
-
-def test_renamings_are_plain_or_have_notes():
-    book = ledger.read(
-        "esbn", '[renaming.x]\n"a.*" = "b.*"\nc = {unused = "never"}\nd = {ours = "e", note = "n"}'
-    )
-    assert book.renamings["x"] == (
-        ledger.Renaming("a.*", "b.*"),
-        ledger.Renaming("c", unused="never"),
-        ledger.Renaming("d", "e", note="n"),
-    )
-    page = ledger.details_page([("T", book)], {})
-    assert "| x | `a.*` | `b.*` |  |\n| x | `c` |  | never |\n| x | `d` | `e` | n |" in page
-
-
-def test_claims_can_be_tested_elsewhere():
-    claims = [row for row in ledger.read("scan", "claims_test = 'elsewhere.py'").rows]
-    assert {row.test for row in claims} == {"elsewhere.py"}
-    assert {row.test for row in ledger.read("scan", "").rows} == {ledger.CLAIMS_TEST}
-
-
-def test_a_variant_is_a_reading_unless_the_ledger_says_what_else():
-    entry = 'detail = [{about = "A", paper = "p", released = "r", ours = "o", why = "w", variant = "v"%s}]'
-    assert ledger.read("scan", entry % "").details[0].kind == "reading"
-    ours = ledger.read("scan", entry % ', option = "`x`", kind = "addition"')
-    assert '- *Addition of ours, "v":* `x`\n' in ledger.details_page([("T", ours)], {})
-    kinds = {
-        name: ledger.kind_of("kanerva", name) for name in ("unit prior", "balanced", "machine given", "small")
-    }
-    assert list(kinds.values()) == ["reading", "addition", "control", "task"]
-    assert ledger.kind_of("scan", "nobody has named it") == "reading"
+def test_a_variant_is_an_interpretation_unless_the_ledger_says_what_else():
+    kinds = [ledger.kind_of("kanerva", name) for name in ("unit prior", "balanced", "machine given", "small")]
+    assert kinds == ["reading", "addition", "control", "task"]
+    assert ledger.variant_in_words("kanerva", "tutorial, balanced") == "small; balanced, an addition of ours"
+    assert ledger.variant_in_words("kanerva", "tutorial") == "small"
     for paper in PAPERS:
-        assert {each.kind for each in ledger.load(paper).details} <= set(ledger.KINDS)
         given = [each for each in ledger.load(paper).details if each.kind != "reading"]
-        assert all(each.variant for each in given), "a kind is a variant's"
-
-
-def test_details_tell_what_was_measured_or_that_nothing_was():
-    detail = ledger.Detail("A", "p", "r", "o.", "w.", option="`x`", variant="v")
-    found = book(details=[detail])
-    page = ledger.details_page([("T", found)], {found.paper: {"v": "1 instead of 2."}})
-    assert '- *Other reading, "v":* `x`\n- *Effect:* 1 instead of 2.' in page
-    of_another = ledger.details_page([("T", found)], {"another": {"v": "1 instead of 2."}})
-    assert "- *Effect:* not measured yet." in of_another
-    assert "- *Effect:* not measured yet." in ledger.details_page([("T", book(details=[detail]))], {})
-    for paper in PAPERS:
-        book_of = ledger.load(paper)
-        page = ledger.details_page([("T", book_of)], {})
-        assert page.count("- *Effect:*") == len(book_of.details)
-        assert ("Parameters of the authors' code" in page) == bool(book_of.renamings)
-
-
-def test_a_table_survives_bars_and_line_ends():
-    assert ledger.table(("a", "b"), [("x|y", "1\n2")]) == "| a | b |\n| --- | --- |\n| x\\|y | 1 2 |"
+        assert all(each.variant and each.kind in ledger.KINDS for each in given)
+    assert sum(each.first for paper in PAPERS for each in ledger.load(paper).details) == 10

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from mini_lib.hashing import run_key, settings_hash
 from mini_lib.reproduction import Cell, Claim, Records, cli, plan
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.plan import (
@@ -20,7 +21,6 @@ from mini_lib.reproduction.plan import (
     share_trained,
     span,
 )
-from mini_lib.settings import run_key, settings_hash
 from mini_lib.training import TrainingRun
 from reproduction.samples import HOME, record
 

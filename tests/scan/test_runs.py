@@ -8,6 +8,7 @@ import torch
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError
+from mini_lib.hashing import settings_hash
 from mini_lib.scan import recipes, tasks
 from mini_lib.scan.recipes import examples_of
 from mini_lib.scan.runs import (
@@ -21,7 +22,6 @@ from mini_lib.scan.runs import (
     tutorial_settings,
 )
 from mini_lib.scan.tasks import MAX_WORDS, NO_ACTION, encode, get_split, simple_order
-from mini_lib.settings import settings_hash
 from mini_lib.training import TrainingStack, train
 from scan.networks import count
 from scan.runs import SIZES, of_size, rows, small

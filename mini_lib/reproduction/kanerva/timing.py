@@ -5,9 +5,10 @@ from typing import ClassVar
 
 from torch import nn
 
+from mini_lib.hashing import run_key
 from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.reproduction.kanerva.scaling import evaluate_scaling
-from mini_lib.settings import RunSettings, run_key
+from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
 

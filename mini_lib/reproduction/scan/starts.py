@@ -13,12 +13,13 @@ from typing import ClassVar
 import torch
 
 from mini_lib.errors import UsageError
+from mini_lib.hashing import run_key
 from mini_lib.scan import runs
 from mini_lib.scan.recipes import RECIPES, batch_of
 from mini_lib.scan.runs import paper_settings
 from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import NO_ACTION, Examples
-from mini_lib.settings import RunSettings, run_key
+from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
 LYING = 0.9999  # attention on one end, above which it lies there

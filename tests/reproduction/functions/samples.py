@@ -1,8 +1,8 @@
 """Records made up for the tests of readings."""
 
 from mini_lib.functions.runs import paper_settings, tutorial_settings
+from mini_lib.hashing import run_key, settings_hash
 from mini_lib.reproduction.functions.cells import COLUMNS
-from mini_lib.settings import run_key, settings_hash
 
 
 def record(model, seed=1, scale="paper", diverged=False, checks=(), value=0.5, **changes):

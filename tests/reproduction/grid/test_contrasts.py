@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from mini_lib.grid.runs import models_for
+from mini_lib.hashing import run_key
 from mini_lib.reproduction import Records
 from mini_lib.reproduction.grid import cells, contrasts, rates
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
@@ -32,7 +33,6 @@ from mini_lib.reproduction.grid.contrasts import (
     scores,
     verdict,
 )
-from mini_lib.settings import run_key
 from reproduction.samples import record
 
 EVERY_RATE = {name: {twins_of(model): 1e-3 for model in task.runs} for name, task in TASKS.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from mini_lib.hashing import run_key, settings_hash
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.digits import SIZES
 from mini_lib.kanerva.runs import PAPERS, Settings, paper_settings, tutorial_settings
@@ -19,7 +20,6 @@ from mini_lib.reproduction.kanerva.cells import (
     data_source,
 )
 from mini_lib.reproduction.kanerva.timing import Timing
-from mini_lib.settings import run_key, settings_hash
 from mini_lib.training import train
 
 SCALES = ("", TUTORIAL)

@@ -1,7 +1,7 @@
 """Runs in every kernel of the stored notebooks: where an exercise's check says "Right", wrong answers are tried too.
 
-Each check has to refuse a function that returns None, one that changes what it is given, and one whose answer is a
-little off (where the expected values are data, and not a test of many right answers).
+Each check has to refuse a function that returns None, one that returns nonsense, one that changes what it is given,
+and one whose answer is a little off (where the expected values are data, and not a test of many right answers).
 """
 
 import copy
@@ -38,8 +38,8 @@ def change(value):
     """Change a value in place; whether that can be done."""
     if isinstance(value, torch.nn.Module):
         next(each for each in value.state_dict().values() if each.is_floating_point()).add_(1)
-    elif isinstance(value, torch.Tensor | np.ndarray) and value.dtype not in (torch.bool, bool):
-        value += 1
+    elif isinstance(value, torch.Tensor | np.ndarray):
+        value[...] = spoiled(value)
     elif isinstance(value, list):
         value.append(1)
     elif isinstance(value, dict):
@@ -59,6 +59,9 @@ def prove(function, cases, atol) -> None:
     def answers_none(*given):
         return None
 
+    def answers_nonsense(*given):
+        return "nonsense"
+
     def changes(*given):
         result = copy.deepcopy(function(*given))
         with torch.no_grad():
@@ -69,12 +72,14 @@ def prove(function, cases, atol) -> None:
         result = function(*given)
         return spoiled(list(result) if hasattr(result, "__next__") else result)
 
-    wrong = [answers_none]
+    wrong = [answers_none, answers_nonsense]
     wrong += [changes] if mutable else []
     wrong += [] if all(exercises._is_test(expected) for _, expected in cases) else [is_off]
     for answer in wrong:
         said = exercises.verdict(answer, cases, atol)
-        assert said.startswith("✗"), f"the check of {function.__name__} accepts one that {answer.__name__}: {said}"
+        assert said.startswith("✗"), (
+            f"the check of {function.__name__} accepts one that {answer.__name__}: {said}"
+        )
 
 
 def _tuple(given):

@@ -1,0 +1,199 @@
+"""What `list`, `compare` and `claims` print: tables at the terminal's width, at most 100 columns wide."""
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+
+from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
+from mini_lib.reproduction.claims import Judgement, by_claim, claim_counts
+from mini_lib.reproduction.comparison import Comparison, counted, counts
+from mini_lib.reproduction.judgement import NOT_RUN, WORDS
+from mini_lib.reproduction.ledger import variant_in_words
+from mini_lib.reproduction.records import Records
+from mini_lib.reproduction.tables import caption, error_kind, has_numbers, not_compared, table_name
+
+WIDEST = 100
+LATEX = {
+    r"\times": "x",
+    r"\geq": ">=",
+    r"\leq": "<=",
+    r"\gamma": "gamma",
+    r"\sigma": "sigma",
+    r"\lambda": "lambda",
+}
+
+
+def width() -> int:
+    """Columns to print in: those of the terminal, at most 100; 100 where there is no terminal."""
+    return min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+
+
+def in_columns(head: Sequence[str], rows: Iterable[Sequence], right: Iterable[str] = ()) -> str:
+    """A table in columns; a long value is wrapped within its column.
+
+    Numbers are in the columns named in `right`.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
+    for name in head:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(each).replace("[", r"\[") for each in row))
+    console = Console(width=width(), color_system=None, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def plain(text: str) -> str:
+    """Markdown and LaTeX as a terminal shows them.
+
+    >>> plain("Curves of $k = 1$ to **15**")
+    'Curves of k = 1 to 15'
+    """
+    for name, sign in LATEX.items():
+        text = text.replace(name, sign)
+    return re.sub(r"[$*{}\\]", "", text)
+
+
+def short_name(variant: str) -> str:
+    """Such as "small, no mask" for "tutorial, no mask"."""
+    size, *names = variant.split(", ")
+    names = ["smaller task" if name == "small" else name for name in names]
+    return ", ".join(["small" if size == TUTORIAL else size, *names])
+
+
+# ------------------------------------------------------------------------------------------------ list
+
+
+def overview(comparisons: Iterable[Comparison], titles: dict[str, str]) -> str:
+    """The tables of each paper, and what became of the numbers that it reports in them."""
+    comparisons = list(comparisons)
+    found, tables = counts(comparisons), by_table(each.cell for each in comparisons)
+    parts = []
+    for paper, title in {**PAPERS, **STUDIES}.items():
+        rows = []
+        for table in (table for table in tables if table.split(".")[0] == paper):
+            count = found[table]
+            numbers = [count[each] or "" for each in ("numbers", *WORDS)]
+            rows.append((table, plain(titles.get(table, "")), *numbers))
+        if rows:
+            head = (paper, "", "numbers", *WORDS)
+            parts.append(f"{title}\n{in_columns(head, rows, right=head[2:])}")
+    return "\n\n".join(parts)
+
+
+def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
+    """The entries of tables, a line each, with the runs on record of those that the paper has."""
+    cells = list(cells)
+    shown = [cell for cell in cells if every or not cell.interpretation]
+    parts = []
+    for table, own in by_table(shown).items():
+        rows = [
+            (
+                cell.row,
+                cell.column,
+                short_name(cell.variant),
+                f"{len(records.of(cell.hash))} of {cell.runs}",
+            )
+            for cell in own
+        ]
+        parts.append(f"{table}\n{in_columns(('row', 'column', 'variant', 'runs'), rows, right=['runs'])}")
+    return "\n\n".join([*parts, *_left_out(len(cells) - len(shown))])
+
+
+def _left_out(number: int) -> list[str]:
+    return [f"--all shows {counted(number, 'variant')} more."] if number else []
+
+
+# ------------------------------------------------------------------------------------------------ compare
+
+
+def listing(comparisons: Iterable[Comparison], every: bool) -> str:
+    """The paper's number, ours, the runs behind it and the verdict, a line each, by table."""
+    comparisons = list(comparisons)
+    shown = [each for each in comparisons if every or not each.cell.interpretation]
+    shown = [each for each in shown if each.paper or each.ours.n] or shown
+    parts = []
+    for table in by_table(each.cell for each in shown):
+        own = [each for each in shown if each.cell.table == table]
+        kind = {"SD": "standard deviation", "SEM": "standard error of the mean"}[error_kind(table)]
+        unit = next((f" in {each.paper.unit}" for each in own if each.paper), "")
+        heading = f"{table}: {plain(caption(table)) or table_name(table)}{unit} (mean ± {kind})"
+        heading += f"\nNot compared: {not_compared(table)}." if not_compared(table) else ""
+        parts.append(f"{heading}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
+    left_out = 0 if every else sum(bool(each.cell.interpretation) for each in comparisons)
+    return "\n\n".join([*parts, *_left_out(left_out)])
+
+
+def _comparison_table(own: list[Comparison]) -> str:
+    has_paper = any(each.paper for each in own)
+    has_variants = any(each.cell.variant for each in own)
+    head = ["row", "column", *["variant"] * has_variants, *["paper"] * has_paper, "ours", "runs"]
+    rows, before = [], None
+    for each in own:
+        cell = each.cell
+        name = ("", "") if cell.place == before else (cell.row, cell.column)
+        before = cell.place
+        is_papers = each.is_printed
+        row = [*name, *[short_name(cell.variant)] * has_variants]
+        row += [(each.paper if is_papers else "")] * has_paper
+        row += [each.ours.rounded(), each.runs if each.ours.n or is_papers else "0"]
+        rows.append([*row, *[each.verdict if is_papers else ""] * has_paper])
+    return in_columns([*head, *["verdict"] * has_paper], rows, right=("paper", "ours", "runs"))
+
+
+def _in_all(own: list[Comparison]) -> str:
+    count = counts(own)[own[0].cell.table]
+    if not count["numbers"]:
+        return (
+            ""
+            if has_numbers(own[0].cell.table)
+            else "The paper reports no numbers here; `mini-lib claims` judges it."
+        )
+    text = ", ".join(f"{count[word]} {word}" for word in WORDS if count[word])
+    return f"{counted(count['numbers'], 'number')}: {text}{' (fewer than 3 runs)' if count[NOT_RUN] else ''}."
+
+
+# ------------------------------------------------------------------------------------------------ claims
+
+
+def claims(judgements: Iterable[Judgement]) -> str:
+    """Each claim, and what became of it at each size and under each interpretation that decides something."""
+    rows = []
+    for claim, judged in by_claim(judgements).items():
+        words = f"{claim.statement}{' (ours)' if claim.ours else ''}"
+        name = claim.id
+        for each in judged:
+            variant = "" if each.scale == "paper" else each.scale
+            size = f"({variant_in_words(claim.paper, variant)}) " if variant else ""
+            said = f"{words}\n{size}{each.detail}" if words else f"{size}{each.detail}"
+            rows.append((name, each.verdict, plain(said)))
+            name = words = ""
+    return in_columns(("claim", "verdict", ""), rows)
+
+
+# ------------------------------------------------------------------------------------------------ counts
+
+
+def summary(comparisons: Iterable[Comparison], judgements: Iterable[Judgement]) -> str:
+    """How many numbers and claims of each paper there are, and what became of them."""
+    numbers = [
+        (paper, *(count[each] or "" for each in ("numbers", *WORDS)))
+        for paper, count in counts(comparisons, "paper").items()
+        if count["numbers"]
+    ]
+    judged = [
+        (paper, short_name("" if scale == "paper" else scale), "ours" if ours else "the paper's")
+        + tuple(count[each] or "" for each in ("claims", *WORDS))
+        for (paper, scale, ours), count in claim_counts(judgements).items()
+    ]
+    right = ("numbers", "claims", *WORDS)
+    return "\n\n".join(
+        [
+            in_columns(("paper", "numbers", *WORDS), numbers, right),
+            in_columns(("paper", "variant", "claims of", "claims", *WORDS), judged, right),
+        ]
+    )
