@@ -43,7 +43,7 @@ def test_the_printed_errors_are_twelve_and_none_of_them_is_all():
     assert PAPER.shape == PAPER_SE.shape == (4, 3)
     for (m, row), (k, kind) in itertools.product(enumerate(ROWS.values()), enumerate(KINDS)):
         entry = printed("functions.table1")[row, kind]
-        assert (PAPER[m, k], PAPER_SE[m, k]) == (entry.mean, entry.err)
+        assert (PAPER[m, k], PAPER_SE[m, k]) == (entry.mean, entry.error)
     assert "all" not in KINDS
 
 
