@@ -130,14 +130,26 @@ def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path):
     assert [path.stem for path in tmp_path.iterdir()] == [jobs[1].key]
 
 
-# Two workers, and runs that never end.
+def endless(settings, seed):
+    """A run that never ends, and says in a file when it is trained."""
+    run = build(settings | {"epochs": 10**6}, seed)
+    epoch = run.epoch
+
+    def begun(number):
+        Path(os.environ["BEGUN"], str(seed)).touch()
+        return epoch(number)
+
+    run.epoch = begun
+    return run
+
+
 COMMAND = """
 import signal, sys
-from reproduction.test_launch import job, over_cores
+from reproduction.test_launch import endless, job, over_cores
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
-    for _ in over_cores([job(seed, epochs=10**6) for seed in range(4)], sys.argv[1], workers=2):
+    for _ in over_cores([job(seed, endless) for seed in range(4)], sys.argv[1], workers=2):
         pass
 except KeyboardInterrupt:
     sys.exit(130)
@@ -155,7 +167,7 @@ def alive(process):
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_until(happened, seconds=60):
+def wait_until(happened, seconds=120):
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end
@@ -165,9 +177,15 @@ def wait_until(happened, seconds=60):
 @pytest.fixture
 def command(tmp_path):
     """The command, in a process group of its own, once its first worker is there."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TQDM_DISABLE": "1"}
-    how = {"stderr": subprocess.PIPE, "start_new_session": True, "text": True, "env": environment}
-    with subprocess.Popen([sys.executable, "-c", COMMAND, str(tmp_path)], **how) as process:
+    (tmp_path / "begun").mkdir()
+    environment = {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TQDM_DISABLE": "1",
+        "BEGUN": str(tmp_path / "begun"),
+    }
+    how = {"stderr": subprocess.PIPE, "start_new_session": True, "text": True}
+    words = [sys.executable, "-c", COMMAND, str(tmp_path / "checkpoints")]
+    with subprocess.Popen(words, env=os.environ | environment, **how) as process:
         wait_until(lambda: workers_of(process.pid))
         yield process
         with suppress(ProcessLookupError):
@@ -187,20 +205,19 @@ def command(tmp_path):
 def test_whatever_ends_the_command_no_worker_outlives_it_and_checkpoints_stay(
     number, whom, tmp_path, command
 ):
-    wait_until(lambda: len(workers_of(command.pid)) == 2)
+    wait_until(lambda: len(list((tmp_path / "begun").iterdir())) == 2)
     workers = workers_of(command.pid)
-    time.sleep(10)  # they load PyTorch, and train
     (os.killpg if whom == "all" else os.kill)(command.pid, number)
-    _, said = command.communicate(timeout=30)
+    _, said = command.communicate(timeout=60)
     assert (command.returncode, said) == (-9 if number == signal.SIGKILL else 130, "")
-    wait_until(lambda: not any(map(alive, workers)), 15)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".pt", ".pt"]
+    wait_until(lambda: not any(map(alive, workers)), 30)
+    assert [path.suffix for path in (tmp_path / "checkpoints").iterdir()] == [".pt", ".pt"]
 
 
 @pytest.mark.slow
 def test_an_interrupt_while_workers_load_ends_without_a_word(command):
     os.killpg(command.pid, signal.SIGINT)
-    _, said = command.communicate(timeout=30)
+    _, said = command.communicate(timeout=60)
     assert (command.returncode, said) == (130, "")
 
 
