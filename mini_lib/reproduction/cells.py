@@ -1,10 +1,6 @@
 """What fills a table: a cell names the settings of the runs whose mean stands against the paper's number."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import torch
 
 from mini_lib.settings import settings_hash
 
@@ -54,18 +50,3 @@ class CellTable(list[Cell]):
         """Append a cell; `more` are further fields of `Cell`."""
         home = self.homes.setdefault(settings_hash(settings), table)
         self.append(Cell(table, row, column, settings, runs, home=home, **more))
-
-
-class BenchCase(NamedTuple):
-    """An update, or another piece of work, that `mini-lib bench` times."""
-
-    network: str  #: its name in the list.
-    setting: str  #: on what, such as "m=95".
-    settings: dict  #: of the run; empty where `work` is given.
-    #: CPU time of the authors' code for the same update over ours, timed side by side on one CPU thread; None
-    #: where it was not.
-    times_faster: float | None
-    updates: int = 20  #: how many are timed; more where they are of unequal length.
-    stacked_on_cpu: bool = True  #: whether to time a stack on a CPU too, where stacking gains nothing.
-    #: makes what is timed in the place of an update, for a device.
-    work: Callable[[torch.device], Callable[[], object]] | None = None
