@@ -7,7 +7,6 @@ from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import Comparison
 from mini_lib.training import TrainingRun
 
-TITLE = "Emergent Symbols through Binding in External Memory"
 RUNS = 10
 TABLE_OF = {
     "same_different": "esbn.table9",

@@ -7,7 +7,6 @@ from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.training import TrainingRun
 
-TITLE = "Beyond Transformers for Function Learning"
 TABLE1, TABLE2 = "functions.table1", "functions.table2"
 COLUMNS = ("all", "lin", "rbf", "sine")
 RUNS = 3

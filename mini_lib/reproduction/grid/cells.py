@@ -14,7 +14,6 @@ from mini_lib.grid.runs import PAPER as PAPER, Settings
 from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.training import TrainingRun
 
-TITLE = "One grid"
 TUNING = "grid.tuning"
 TUNING_SEEDS_AFTER = 900
 # task -> set of twins -> learning rate, by the rule in `rates`

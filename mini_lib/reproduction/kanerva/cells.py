@@ -12,7 +12,6 @@ from mini_lib.reproduction.kanerva import timing
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
-TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
 MORE_RUNS = 5  # where machines are to divide the work, and of what is compared with these
 

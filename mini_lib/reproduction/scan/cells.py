@@ -7,7 +7,6 @@ from mini_lib.scan import runs
 from mini_lib.scan.runs import PAPER as PAPER, Settings, paper_settings, tutorial_settings
 from mini_lib.training import TrainingRun
 
-TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
 COLUMNS = {"add_jump": "Add jump", "add_turn_left": "Add turn left", "length": "Length", "simple": "Simple"}
 RUNS, STARRED_RUNS = 5, 25
