@@ -112,6 +112,8 @@ def compare(
     from mini_lib.reproduction.claims import claims_by_id, judge_all
     from mini_lib.reproduction.comparison import compare
 
+    if as_json and summary:
+        raise UsageError("--json and --summary are outputs of their own; ask for one")
     store, chosen = to_read(records), select(what, row, column, variant)
     compared = compare(chosen, store)
     if as_json:

@@ -92,6 +92,7 @@ class Ledger:
         return caption(table) or next(named, "")
 
 
+@cache
 def load(paper: str) -> Ledger:
     """The ledger of a paper."""
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
@@ -26,6 +27,11 @@ LATEX = {
 def width() -> int:
     """Columns to print in: those of the terminal, at most 100; 100 where there is no terminal."""
     return min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+
+
+def wrapped(text: str) -> str:
+    """Text in lines that are not wider than the terminal."""
+    return "\n".join(textwrap.fill(line, width()) for line in text.splitlines())
 
 
 def in_columns(head: Sequence[str], rows: Iterable[Sequence], right: Iterable[str] = ()) -> str:
@@ -122,7 +128,8 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
         kind = {"SD": "standard deviation", "SEM": "standard error of the mean"}[error_kind(table)]
         unit = next((f" in {each.paper.unit}" for each in own if each.paper), "")
         heading = f"{table}: {plain(caption(table)) or table_name(table)}{unit} (mean ± {kind})"
-        heading += f"\nNot compared: {not_compared(table)}." if not_compared(table) else ""
+        heading = wrapped(heading)
+        heading += wrapped(f"\nNot compared: {not_compared(table)}.") if not_compared(table) else ""
         parts.append(f"{heading}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
     left_out = 0 if every else sum(bool(each.cell.interpretation) for each in comparisons)
     return "\n\n".join([*parts, *_left_out(left_out)])
@@ -165,8 +172,11 @@ def claims(judgements: Iterable[Judgement]) -> str:
     rows = []
     for claim, judged in by_claim(judgements).items():
         words = f"{claim.statement}{' (ours)' if claim.ours else ''}"
-        name = claim.id
+        name, before = claim.id, None
         for each in judged:
+            if (each.verdict, each.detail) == before:
+                continue
+            before = each.verdict, each.detail
             variant = "" if each.scale == "paper" else each.scale
             size = f"({variant_in_words(claim.paper, variant)}) " if variant else ""
             said = f"{words}\n{size}{each.detail}" if words else f"{size}{each.detail}"
@@ -186,8 +196,10 @@ def summary(comparisons: Iterable[Comparison], judgements: Iterable[Judgement]) 
         if count["numbers"]
     ]
     judged = [
-        (paper, short_name("" if scale == "paper" else scale), "ours" if ours else "the paper's")
-        + tuple(count[each] or "" for each in ("claims", *WORDS))
+        (
+            *(paper, short_name("" if scale == "paper" else scale), "ours" if ours else "the paper's"),
+            *(count[each] or "" for each in ("claims", *WORDS)),
+        )
         for (paper, scale, ours), count in claim_counts(judgements).items()
     ]
     right = ("numbers", "claims", *WORDS)

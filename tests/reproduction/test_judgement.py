@@ -159,8 +159,14 @@ def test_the_worst_entry_decides_and_is_named():
 
 @pytest.mark.parametrize(
     ("shift", "differs", "word"),
-    [(0, False, UNCLEAR), (0, True, UNCLEAR), (-9, True, REPRODUCED), (-9, False, NOT_REPRODUCED)]
-    + [(9, True, NOT_REPRODUCED), (9, False, UNCLEAR)],
+    [
+        (0, False, UNCLEAR),
+        (0, True, UNCLEAR),
+        (-9, True, REPRODUCED),
+        (-9, False, NOT_REPRODUCED),
+        (9, True, NOT_REPRODUCED),
+        (9, False, UNCLEAR),
+    ],
 )
 def test_a_t_test_over_entries_that_finds_nothing_shows_nothing(shift, differs, word):
     first, second = ("esbn.table13/Identity rules", "esbn.table13/Distribution-of-three")
