@@ -120,7 +120,7 @@ def test_reported_errors_are_of_either_kind():
     assert Printed(50.0, 2.0, "SEM", 4, "%").sd == 4.0
     assert Printed(50.0, 2.0, "SD", 4, "%").se == 1.0
     assert str(Printed(78.4, 27.4, "SD", 25, "%")) == "78.4 ± 27.4"
-    with pytest.raises(UsageError, match="did you mean 'esbn.table11'"):
+    with pytest.raises(UsageError, match=r"did you mean 'esbn\.table11'"):
         printed("esbn.tabel11")
 
 
