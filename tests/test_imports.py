@@ -21,7 +21,7 @@ PAPERS = ("esbn", "scan", "functions", "kanerva", STUDY)
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 COMMAND = (Path("__main__.py"), Path("reproduction/cli.py"))  # these may import from all
 # These load a module when asked for it by name: a trained network, a paper's cells, live figure, exercises or runs.
-BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cli", "live", "exercises", "other_seeds"))}
+BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cli", "live", "exercises"))}
 
 
 def imported(path: Path) -> set[str]:
