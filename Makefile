@@ -86,7 +86,7 @@ unit: $(READY)
 slow: $(READY)
 	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py' | sort)
 
-# Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it twice.
+# Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it once.
 stress: $(READY)
 	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
 
