@@ -86,13 +86,13 @@ unit: $(READY)
 slow: $(READY)
 	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py' | sort)
 
-# Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it twice.
+# Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it once.
 stress: $(READY)
 	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
 
 # The notebooks with other seeds, half an hour: which of their statements hold for one network alone. Not in `make test`.
 seeds: $(READY)
-	$(ALONE) $(BIN)/python -m mini_lib.reproduction.other_seeds
+	$(ALONE) $(BIN)/python tools/notebooks.py --seeds-by 100
 
 stored: $(READY)
 	$(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
@@ -105,7 +105,7 @@ lab: $(READY)
 	$(ALONE) $(BIN)/jupyter lab notebooks
 
 notebooks: $(READY)
-	$(ALONE) $(BIN)/python -m mini_lib.reproduction.notebooks
+	$(ALONE) $(BIN)/python tools/notebooks.py
 
 clean:
 	rm -rf _build book/generated $(VENDOR) node_modules .pytest_cache .ruff_cache

@@ -20,8 +20,8 @@ STUDY = "grid"  # uses the networks of the papers; none of them knows it
 PAPERS = ("esbn", "scan", "functions", "kanerva", STUDY)
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 COMMAND = (Path("__main__.py"), Path("reproduction/cli.py"))  # these may import from all
-# These load a module when asked for it by name: a trained network, a paper's cells, live figure or runs.
-BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cli", "live", "other_seeds"))}
+# These load a module when asked for it by name: a trained network, a paper's cells or its live figure.
+BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cli", "live"))}
 
 
 def imported(path: Path) -> set[str]:

@@ -106,10 +106,11 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
                 ray.init(**how)
         except Exception as error:  # a bare one of Ray's among them
             reason = str(error).strip().partition("\n")[0]
+            if address is None:
+                raise UsageError(f"no Ray cluster could be started here: {reason}") from error
             raise UsageError(
-                f"no Ray cluster at {address or 'this machine'}: {reason}. `ray start --head` starts one and prints "
-                "its address; all machines need its token (`ray get-auth-token`). Without an address a local one is "
-                "started"
+                f"no Ray cluster at {address}: {reason}. `ray start --head` starts one and prints its address; all "
+                "machines need its token (`ray get-auth-token`). --ray without an address starts a local one"
             ) from error
         finally:
             if threading.current_thread() is threading.main_thread():  # Ray takes it for itself
@@ -144,7 +145,7 @@ def _patience(ray: ModuleType) -> Iterator[None]:
             except RuntimeError:  # it is not registered yet
                 if time.monotonic() > until:
                     raise TimeoutError(
-                        f"Ray did not start within {STARTING:.0f} s; is the machine busy?"
+                        f"it did not start in {STARTING:.0f} s; is the machine busy?"
                     ) from None
                 time.sleep(0.5)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from mini_lib.reproduction.html import STATE, VIEW
 from mini_lib.reproduction.ledger import Ledger, Row
-from mini_lib.reproduction.notebooks import STATE, VIEW
 
 MARK = "figure-"
 WIDTH = 480  # pixels of a small picture

@@ -3,6 +3,8 @@
 import os
 import re
 
+STATE = "application/vnd.jupyter.widget-state+json"  # a notebook's widgets
+VIEW = "application/vnd.jupyter.widget-view+json"  # an output that is one of them
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).

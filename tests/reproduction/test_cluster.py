@@ -1,10 +1,13 @@
 """A Ray cluster trains the same runs; a worker that is killed costs nothing that was finished."""
 
+import importlib
 import os
-import re
 import signal
 import sys
 import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from socket import socket
 from types import ModuleType, SimpleNamespace
 
@@ -14,8 +17,7 @@ import torch
 from mini_lib import training
 from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import paper_settings
-from mini_lib.hashing import run_key
-from mini_lib.reproduction import Cell, Records, cli, cluster as clusters
+from mini_lib.reproduction import cluster as clusters
 from mini_lib.reproduction.cluster import PACKAGE, Cluster, connected, over_cluster, tasks, work
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.launch import Job, JobsFailed
@@ -72,6 +74,8 @@ def asked(monkeypatch):
     fake = ModuleType("ray")
     fake.init, fake.cluster_resources = init, lambda: {"CPU": 3.0, "memory": 1.0}
     fake.shutdown = lambda: found.update(shut=True)
+    names = {"node": SimpleNamespace(Node=object), "services": SimpleNamespace(get_node=None)}
+    fake._private = SimpleNamespace(**names)
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.setattr(clusters.socket, "create_connection", lambda *given, **named: socket())
     return found
@@ -205,6 +209,50 @@ def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path
 # ------------------------------------------------------------------------------------------ with Ray
 
 
+def living(parents):
+    """The processes that these have started, and all that those have."""
+    found = set()
+    for parent in parents:
+        with suppress(FileNotFoundError):
+            found |= set(Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return found | (living(found) if found else set())
+
+
+@pytest.fixture
+def slow_start(tmp_path, monkeypatch):
+    """Make the part of Ray that a node waits for start so many seconds late."""
+    services = importlib.import_module("ray._private.services")
+
+    def by(seconds):
+        late = tmp_path / "raylet"
+        late.write_text(f'#!/bin/sh\nsleep {seconds}\nexec {services.RAYLET_EXECUTABLE} "$@"\n')
+        late.chmod(0o755)
+        monkeypatch.setattr(services, "RAYLET_EXECUTABLE", str(late))
+
+    return by
+
+
+@pytest.mark.slow
+def test_a_cluster_that_takes_longer_to_start_than_ray_would_wait_is_there(slow_start):
+    slow_start(35)  # Ray's own limit is 30
+    before = living([os.getpid()])
+    with connected(workers=1) as there:
+        assert there == Cluster(1, 0)
+    assert living([os.getpid()]) <= before
+
+
+@pytest.mark.slow
+def test_a_cluster_that_does_not_start_is_told_in_a_line_and_leaves_no_process(slow_start, monkeypatch):
+    slow_start(1000)
+    monkeypatch.setattr(clusters, "STARTING", 2.0)
+    before = living([os.getpid()])
+    with pytest.raises(UsageError) as stop, connected(workers=1):
+        pass
+    said = "no Ray cluster could be started here: it did not start in 2 s; is the machine busy?"
+    assert str(stop.value) == said
+    assert living([os.getpid()]) <= before
+
+
 def killed_once(folder):
     """A `build` whose run of seed 2 kills its process before its last epoch, the first time it comes there.
 
@@ -233,50 +281,40 @@ def killed_once(folder):
 
 
 @pytest.mark.slow
-def test_a_worker_is_killed_and_all_runs_finish_with_nothing_lost_or_doubled(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    cell = Cell("esbn.table9", "ESBN + TCN", "m=98", SMALL, 4, file="esbn.table9")
-    monkeypatch.setattr(esbn, "CELLS", [cell])
-    monkeypatch.setattr(esbn, "build", killed_once(tmp_path))
-    where = ("--records", "records", "--checkpoints", "checkpoints")
-    words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--workers", "2", "--device", "cpu"]
-    monkeypatch.setattr(sys, "argv", [*words, *where])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    out, err = capsys.readouterr()
-    assert stop.value.code == 0, err
-    assert out.startswith("4 runs to make on a Ray cluster with 2 CPUs and 0 GPUs; records go to records\n")
-    assert "4 runs finished, 0 left" in out
-    lines = (tmp_path / "records" / "esbn.table9.jsonl").read_text().splitlines()
-    assert len(lines) == 4
-    assert sorted(record["seed"] for record in Records("records")) == [1, 2, 3, 4]
-    assert (tmp_path / "killed").exists()
+def test_a_worker_is_killed_and_all_runs_finish_with_nothing_lost_or_doubled(tmp_path):
+    jobs = [replace(job(seed), build=killed_once(tmp_path)) for seed in range(1, 5)]
+    with connected(workers=2) as there:
+        assert str(there) == "a Ray cluster with 2 CPUs and 0 GPUs"
+        runs = over_cluster(jobs, device=CPU, checkpoints=tmp_path / "checkpoints", progress=False)
+        ended = [(made.seed, run.finished) for made, run in runs]
+    assert sorted(ended) == [(seed, True) for seed in range(1, 5)]
     assert (tmp_path / "epochs").read_text().split() == ["0", "1", "2", "2"]  # from its checkpoint
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
-def test_nothing_is_connected_where_nothing_is_to_be_made(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 0, file="esbn.table9")])
-    monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
-    words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu"]
-    monkeypatch.setattr(sys, "argv", [*words, "--records", str(tmp_path / "records")])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 0
-    assert capsys.readouterr().out.startswith("nothing to train")
+@pytest.mark.slow
+def test_runs_are_trained_on_two_nodes(tmp_path, monkeypatch):
+    """Each node is a machine's: its own raylet, its own workers."""
+    ray = clusters.load_ray()
+    utils = importlib.import_module("ray.cluster_utils")
 
+    def where(folder):
+        def build(settings, seed):
+            (folder / f"{seed}").write_text(ray.get_runtime_context().get_node_id())
+            return esbn.runs.build(esbn.Settings.from_dict(settings), seed)
 
-def test_a_dry_run_starts_no_cluster_here_and_plans_for_the_one_that_would_be_started(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 3, file="esbn.table9")])
-    monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
-    words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu", "--dry-run"]
-    monkeypatch.setattr(sys, "argv", [*words, "--workers", "3", "--records", str(tmp_path / "records")])
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
-    assert out.startswith("3 runs to make on a Ray cluster with 3 CPUs and ")
-    assert re.search(r"in all 3 runs, .* on 3 cores", out)
+        return build
+
+    jobs = [replace(job(seed, epochs=30), build=where(tmp_path)) for seed in range(1, 7)]
+    size = {"num_cpus": 1, "object_store_memory": clusters.OBJECT_STORE, "include_dashboard": False}
+    nodes = utils.Cluster(initialize_head=True, head_node_args=size)
+    try:
+        nodes.add_node(num_cpus=1, object_store_memory=clusters.OBJECT_STORE)
+        with connected(nodes.address) as there:
+            assert there == Cluster(2, 0)
+            runs = over_cluster(jobs, device=CPU, checkpoints=tmp_path / "checkpoints", progress=False)
+            ended = sorted((made.seed, run.finished, run.updates > 0) for made, run in runs)
+    finally:
+        nodes.shutdown()
+    assert ended == [(seed, True, True) for seed in range(1, 7)]
+    assert len({(tmp_path / f"{seed}").read_text() for seed in range(1, 7)}) == 2

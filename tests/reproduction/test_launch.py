@@ -198,7 +198,6 @@ def command(tmp_path):
     [
         (signal.SIGINT, "all"),  # Ctrl-C
         (signal.SIGTERM, "all"),  # a scheduler
-        (signal.SIGTERM, "parent"),
         (signal.SIGKILL, "parent"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mini_lib.reproduction.notebooks import STATE, VIEW
+from mini_lib.reproduction.html import STATE, VIEW
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)

@@ -1,1 +1,1 @@
-"""The ESBN paper's tables and figures: cells, drawings, ledger, the authors' weights."""
+"""The ESBN paper's tables and figures: cells, drawings, ledger."""

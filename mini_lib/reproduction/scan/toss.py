@@ -1,7 +1,6 @@
 """Which word says JUMP in the 25 small networks on add jump after 150 updates, and where their first look lies.
 
-Not in the paper. `python -m mini_lib.reproduction.scan.toss` trains them again, in about four minutes of a core, and
-writes toss.json.
+Not in the paper. `tools/make_toss.py` made toss.json.
 """
 
 import json
@@ -10,12 +9,9 @@ from typing import NamedTuple
 
 import torch
 
-from mini_lib.files import write_atomically
 from mini_lib.scan import analysis
-from mini_lib.scan.runs import build, tutorial_settings
 from mini_lib.scan.syntactic_attention import SyntacticAttention
-from mini_lib.scan.tasks import Examples, encode, get_split
-from mini_lib.training import train
+from mini_lib.scan.tasks import Examples, get_split
 
 STORED = Path(__file__).with_name("toss.json")
 SEEDS = range(1, 26)
@@ -49,25 +45,6 @@ def first_look(network: SyntacticAttention, asked: Examples) -> tuple[float, flo
     return tuple(100 * each.min().item() for each in ends)
 
 
-def early(seed: int, updates: int = UPDATES) -> Early:
-    """Train the network of this seed for so many updates, and look at it."""
-    run = train([build(tutorial_settings(), seed)], stop=lambda update: update >= updates)[0]
-    return Early(says_jump(run.model), *first_look(run.model, encode(practised())))
-
-
 def stored() -> dict[int, Early]:
     """The looks that come with the library, by seed."""
     return {int(seed): Early(**look) for seed, look in json.loads(STORED.read_text()).items()}
-
-
-def store(looks: dict[int, Early]) -> None:
-    """Write looks to where `stored` reads them, with three digits."""
-    rounded = {
-        seed: {field: float(f"{value:.3g}") for field, value in look._asdict().items()}
-        for seed, look in looks.items()
-    }
-    write_atomically(STORED, lambda path: path.write_text(json.dumps(rounded, indent=1) + "\n"))
-
-
-if __name__ == "__main__":
-    store({seed: early(seed) for seed in SEEDS})

@@ -1,4 +1,4 @@
-"""Which word says JUMP in the small networks: the stored looks are of every run, and a training makes them again."""
+"""Which word says JUMP in the small networks: the stored looks are of every run on record."""
 
 import pytest
 
@@ -27,12 +27,6 @@ def test_stored_looks_are_of_every_run_on_record():
     assert all(0 <= value <= 100 for look in LOOKS.values() for value in look)
 
 
-def test_what_is_stored_is_what_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(toss, "STORED", tmp_path / "toss.json")
-    toss.store({3: toss.Early(12.3456, 1e-9, 99.999), 4: toss.Early(1, 2, 3)})
-    assert toss.stored() == {3: toss.Early(12.3, 1e-9, 100.0), 4: toss.Early(1, 2, 3)}
-
-
 def test_jump_says_jump_where_the_dictionary_says_so():
     for name in ("syntactic_attention", "syntactic_attention_wrong_meaning"):
         network = trained(name)
@@ -46,10 +40,3 @@ def test_a_first_look_is_least_where_one_command_has_it_least():
     looks = [analysis.attend(network, command).attention[0] for command in commands]
     least = [100 * min(float(look[place]) for look in looks) for place in (0, -1)]
     assert toss.first_look(network, encode(commands)) == pytest.approx(least, abs=1e-3)
-
-
-def test_an_early_look_is_made_by_so_many_updates():
-    one, two = (toss.early(1, updates=updates) for updates in (1, 3))
-    assert one.says_jump < 50
-    assert one != two
-    assert one == toss.early(1, updates=1)

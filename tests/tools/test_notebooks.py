@@ -5,15 +5,20 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from mini_lib.reproduction import notebooks
+from mini_lib.reproduction.html import STATE, VIEW
 
-CHECKS = Path(__file__).parents[2] / "notebooks"
+ROOT = Path(__file__).parents[2]
+CHECKS = ROOT / "notebooks"
+SPEC = spec_from_file_location("tools_notebooks", ROOT / "tools" / "notebooks.py")
+notebooks = module_from_spec(SPEC)
+SPEC.loader.exec_module(notebooks)
 SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
 BAR = (
     "from mini_lib.progress import open_bar\n"
@@ -36,7 +41,7 @@ def code(path: Path) -> list[dict]:
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("notebooks")
     path = write(folder / "a.ipynb", SLIDER, "", "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7")
-    assert notebooks.execute([path]) == []
+    assert notebooks.main([str(path)]) == 0
     return path
 
 
@@ -52,9 +57,9 @@ def test_outputs_are_stored_and_made_with_one_thread(executed):
 
 
 def test_widget_state_is_stored_under_numbers(executed):
-    view = code(executed)[0]["outputs"][0]["data"]["application/vnd.jupyter.widget-view+json"]
+    view = code(executed)[0]["outputs"][0]["data"][VIEW]
     metadata = json.loads(executed.read_text())["metadata"]
-    state = metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
+    state = metadata["widgets"][STATE]["state"]
     assert list(state) == [f"{number:032x}" for number in range(len(state))]
     assert state[view["model_id"]]["model_name"] == "IntSliderModel"
 
@@ -69,7 +74,7 @@ def test_what_changes_from_run_to_run_is_dropped(executed):
 
 def test_running_again_changes_nothing(executed):
     before = executed.read_bytes()
-    assert notebooks.execute([executed.parent]) == []
+    assert notebooks.main([str(executed.parent)]) == 0
     assert executed.read_bytes() == before
 
 
@@ -82,33 +87,44 @@ def test_a_failing_notebook_keeps_its_file_and_is_named(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == [bad]
 
 
-def test_a_path_without_notebooks_is_wrong_use(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
+def test_a_path_without_notebooks_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match=r"name an \.ipynb file or a folder with some"):
         notebooks.main([str(tmp_path)])
-    assert "name an .ipynb file or a folder that holds some" in capsys.readouterr().err
-
-
-def test_neighbouring_pieces_of_a_stream_are_joined():
-    pieces = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
-    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in pieces]
-    merged = notebooks.merge_streams(outputs)
-    assert [(output.name, output.text) for output in merged] == [
-        ("stdout", "ab"),
-        ("stderr", "c"),
-        ("stdout", "d"),
-    ]
 
 
 def test_progress_bars_are_not_stored_and_other_widgets_are(tmp_path):
     path = write(tmp_path / "b.ipynb", SLIDER, BAR)
-    assert notebooks.execute([path]) == []
+    assert notebooks.main([str(path)]) == 0
     slider, bar = code(path)
     assert [output["output_type"] for output in bar["outputs"]] == ["stream"]
-    assert notebooks.VIEW in slider["outputs"][0]["data"]
-    state = json.loads(path.read_text())["metadata"]["widgets"][notebooks.STATE]["state"]
+    assert VIEW in slider["outputs"][0]["data"]
+    state = json.loads(path.read_text())["metadata"]["widgets"][STATE]["state"]
     kinds = {model["model_name"] for model in state.values()}
     assert "IntSliderModel" in kinds
     assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}
+
+
+TRAINED = """from mini_lib.esbn import runs
+seed = 1
+run = runs.build(runs.paper_settings('rmts', 95, 'lstm', train_size=50, test_size=10), seed)
+first = next(run.model.parameters()).flatten()[0].item()"""
+
+
+@pytest.mark.slow
+def test_with_other_seeds_networks_are_others_and_only_statements_about_one_fail(tmp_path, capsys):
+    here = {}
+    exec(TRAINED, here)
+    first = here["first"]
+    path = write(
+        tmp_path / "a.ipynb", TRAINED, f"assert run.model is not None\nassert first == {first!r}", "1 / 0"
+    )
+    before = path.read_bytes()
+    assert notebooks.failing_cells(path, 0) == [(code(path)[2]["id"], "ZeroDivisionError: division by zero")]
+    assert notebooks.main(["--seeds-by", "7", str(path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{path}: cells that fail: 2"
+    assert said[1].endswith(f"AssertionError: assert first == {first!r}")
+    assert path.read_bytes() == before
 
 
 @pytest.mark.slow
