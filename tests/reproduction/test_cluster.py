@@ -17,6 +17,7 @@ import torch
 from mini_lib import training
 from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import paper_settings
+from mini_lib.hashing import run_key
 from mini_lib.reproduction import cluster as clusters
 from mini_lib.reproduction.cluster import PACKAGE, Cluster, connected, over_cluster, tasks, work
 from mini_lib.reproduction.esbn import cells as esbn
