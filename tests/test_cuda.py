@@ -11,9 +11,9 @@ from mini_lib.cuda_graphs import WARM_UP
 from mini_lib.devices import use_precision
 from mini_lib.layers import dropout_masks
 from mini_lib.reproduction.cli import package
-from mini_lib.reproduction.doctor import TINY, step_numbers, to_device
+from mini_lib.reproduction.doctor import TINY
 from mini_lib.seeding import torch_rng
-from mini_lib.training import TrainingRun, TrainingStack, train
+from mini_lib.training import Batch, TrainingRun, TrainingStack, train
 
 pytestmark = pytest.mark.cuda
 
@@ -23,6 +23,31 @@ ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_win
 
 def build(name: str, seed: int = 1) -> TrainingRun:
     return package(TINY[name]["paper"]).build(TINY[name], seed)
+
+
+def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:
+    """The loss of a first update, the norm of its gradient, and the loss of the same batch after it.
+
+    The batch and its noise are drawn on the CPU, so that every device computes with the same numbers.
+    """
+    batch = TrainingStack([run], torch.device("cpu"), stacked=False).batch(0)
+    stack = TrainingStack([run], device, stacked=False)
+    with use_precision("fp32", device):
+        batch = to_device(batch, stack)
+        before, _ = stack.gradients(batch)
+        gradients = [p.grad.flatten() for p in stack.params.values() if p.grad is not None]
+        norm = torch.cat(gradients).norm()  # now, since some optimizers write into gradients
+        stack.optimizer_step()
+        after, _ = stack.losses(batch)
+    return [before.item(), norm.item(), after.item()]
+
+
+def to_device(batch: Batch, stack: TrainingStack) -> Batch:
+    """A batch where the stack is, the noise in it included."""
+    return {
+        name: to_device(value, stack) if isinstance(value, dict) else stack.move(value)
+        for name, value in batch.items()
+    }
 
 
 @pytest.mark.parametrize("name", TINY)

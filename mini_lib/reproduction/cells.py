@@ -7,7 +7,6 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 from mini_lib.errors import check_names, unknown_name_error
 from mini_lib.hashing import settings_hash
@@ -159,13 +158,3 @@ def by_table(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     for cell in cells:
         found[cell.table].append(cell)
     return found
-
-
-class BenchCase(NamedTuple):  # TO GO
-    network: str
-    setting: str
-    settings: dict
-    times_faster: float | None
-    updates: int = 20
-    stacked_on_cpu: bool = True
-    work: object = None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -154,8 +155,8 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 # ---------------------------------------------------------------------------------- training
 
 
-def seconds(budget: str) -> float:
-    """Read a budget such as 30s, 9m or 2h; UsageError otherwise."""
+def read_budget(budget: str) -> float:
+    """The seconds of a budget such as 30s, 9m or 2h; UsageError for anything else."""
     units = {"s": 1, "m": 60, "h": 3600}
     try:
         amount = float(budget[:-1]) * units[budget[-1]]
@@ -170,7 +171,7 @@ def deadline_of(budget: str | None, started: float) -> float | None:
     """When to stop training so that a command that began at `started` ends within its budget."""
     if budget is None:
         return None
-    return started + seconds(budget) - min(STOPPING, seconds(budget) / 4)
+    return started + read_budget(budget) - min(STOPPING, read_budget(budget) / 4)
 
 
 @app.command()
@@ -233,7 +234,11 @@ def reproduce(
                     left.unlink(missing_ok=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
         if ray is not None:
-            machines = ending.enter_context(cluster.connected(None if ray == LOCAL else ray, workers))
+            address = None if ray == LOCAL else ray
+            stays = dry_run and address is None
+            machines = (
+                cluster.here(workers) if stays else ending.enter_context(cluster.connected(address, workers))
+            )
             where, words = machines.device(device), str(machines)
             at_a_time, train = machines.workers(where), cluster.over_cluster
         else:
@@ -242,9 +247,11 @@ def reproduce(
             words, train = describe(where), partial(launch, workers=workers)
         check_precision(precision, where)
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
-        steps = plan.make_plan(jobs, chosen, store, costs, share_trained)
-        timetable = plan.schedule(steps, at_a_time, math.inf if deadline is None else deadline - time.time())
-        print(plan.describe_plan(timetable, where.type, budget, every=dry_run))
+        known = chain(store, Records() if records else ())
+        seconds = plan.expected_seconds(known, describe(where), checkpoints)
+        left = math.inf if deadline is None else max(0.0, deadline - time.time())
+        timetable = plan.schedule(plan.make_plan(jobs, chosen, store, seconds), at_a_time, left)
+        print(plan.describe_plan(timetable, budget, len(timetable.steps) if dry_run else plan.SHOWN))
         if dry_run:
             return
         ordered = [job for step in timetable.steps for job in step.jobs]
@@ -420,7 +427,8 @@ def doctor(device: DeviceOption = "auto") -> None:
     from mini_lib.devices import pick_device
     from mini_lib.reproduction.doctor import examine
 
-    if not examine(pick_device(device)):
+    builds = {paper: paper_module(paper).build for paper in (*PAPERS, *STUDIES)}
+    if not examine(builds, pick_device(device)):
         raise typer.Exit(1)
 
 

@@ -11,9 +11,10 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +41,7 @@ from mini_lib.training import Run
 
 RETRIES = 3  # of a task whose worker was lost
 OBJECT_STORE = 100 * 2**20  # bytes of a local cluster's; what comes back holds no weights
+STARTING = 180.0  # seconds that a local cluster may take to start
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -71,9 +73,7 @@ def load_ray() -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise UsageError(
-            "--launcher ray needs Ray: pip install -e '.[cluster]' in a checkout of the book"
-        ) from None
+        raise UsageError("--ray needs Ray: pip install -e '.[cluster]' in a checkout of the book") from None
     return ray
 
 
@@ -98,17 +98,22 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
     else:
         raise UsageError(f"the cluster at {address} has its own workers; leave out --workers")
+    sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        _check_answers(address)
-        with _sigterm_kept():
-            ray.init(**how)
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise UsageError(
-            f"no Ray cluster at {address or 'this machine'}: {reason}. `ray start --head` starts one and prints its "
-            "address; all machines need its token (`ray get-auth-token`). Without an address a local one is started"
-        ) from error
-    try:
+        try:
+            _check_answers(address)
+            with _patience(ray) if address is None else nullcontext():
+                ray.init(**how)
+        except Exception as error:  # a bare one of Ray's among them
+            reason = str(error).strip().partition("\n")[0]
+            raise UsageError(
+                f"no Ray cluster at {address or 'this machine'}: {reason}. `ray start --head` starts one and prints "
+                "its address; all machines need its token (`ray get-auth-token`). Without an address a local one is "
+                "started"
+            ) from error
+        finally:
+            if threading.current_thread() is threading.main_thread():  # Ray takes it for itself
+                signal.signal(signal.SIGTERM, sigterm)
         resources = ray.cluster_resources()
         yield Cluster(int(resources.get("CPU", 0)), int(resources.get("GPU", 0)))
     finally:
@@ -123,14 +128,40 @@ def _check_answers(address: str | None) -> None:
 
 
 @contextmanager
-def _sigterm_kept() -> Iterator[None]:
-    """Keep what a SIGTERM does, since Ray takes it for itself."""
-    before = signal.getsignal(signal.SIGTERM)
+def _patience(ray: ModuleType) -> Iterator[None]:
+    """Let a node take `STARTING` seconds to start, and leave none of its processes if it does not.
+
+    Ray gives it 30, which no setting changes, raises a bare Exception, and leaves what it has started.
+    """
+    nodes, services = ray._private.node, ray._private.services
+    node, get_node = nodes.Node, services.get_node
+    until = time.monotonic() + STARTING
+
+    def wait_for_node(*given: object) -> dict:
+        while True:
+            try:
+                return get_node(*given)
+            except RuntimeError:  # it is not registered yet
+                if time.monotonic() > until:
+                    raise TimeoutError(
+                        f"Ray did not start within {STARTING:.0f} s; is the machine busy?"
+                    ) from None
+                time.sleep(0.5)
+
+    class Node(node):
+        def __init__(self, *given: object, **named: object):
+            try:
+                super().__init__(*given, **named)
+            except BaseException:
+                if hasattr(self, "all_processes"):
+                    self.kill_all_processes(check_alive=False, wait=True)
+                raise
+
+    nodes.Node, services.get_node = Node, wait_for_node
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        nodes.Node, services.get_node = node, get_node
 
 
 def over_cluster(
@@ -145,9 +176,8 @@ def over_cluster(
     """Train the jobs on the cluster that is connected, and yield each as it ends, without its weights.
 
     Arguments and errors are those of `launch.launch`. `checkpoints` is a folder by its absolute path on every
-    machine, and clocks have to agree where there is a `deadline`: after it what has not begun is cancelled, also
-    what waits for a machine that is gone. An interrupt ends the tasks at once: what they
-    trained since their last checkpoint is trained again.
+    machine, and clocks have to agree where there is a `deadline`: after it what has not begun is canceled, also
+    what waits for a machine that is gone. An interrupt ends the tasks at once, a minute behind their checkpoints.
     """
     folder = Path(checkpoints).absolute()
     yield from forget_checkpoints(
@@ -205,9 +235,8 @@ def work(
 ) -> tuple[list[Run], list[str]]:
     """What a worker does: train the jobs of a task on its device; returns the runs, and a line for each failure.
 
-    The runs come back without weights, so that they are small: Ray hands small results to the driver at once, and a
-    machine that is lost later takes none of them along. A task that runs is deaf to Ray's cancelling, which is an
-    interrupt: it ends by itself after the deadline, with checkpoints.
+    The runs come back without weights: Ray hands small results to the driver at once, and a machine that is lost
+    later takes none of them along. A task that runs is deaf to Ray's canceling: it ends by itself at the deadline.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)

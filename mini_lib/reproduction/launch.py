@@ -1,7 +1,6 @@
 """Run many trainings: over the cores of a CPU, or stacked on a GPU, inside a time budget."""
 
 import multiprocessing
-import multiprocessing.connection
 import os
 import signal
 import sys
@@ -9,11 +8,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, takewhile
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import torch
@@ -24,6 +23,7 @@ from mini_lib.training import Run, TrainingRun, train
 Build = Callable[[dict, int], TrainingRun]
 STACK = 40  # networks in one stack at most; fewer, where they do not fit into a GPU's memory together
 WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
+GRACE = 10.0  # seconds that an interrupted worker has to end its update and write a checkpoint
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,10 @@ class JobsFailed(RuntimeError):
 
 
 def default_workers() -> int:
-    """One process for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else multiprocessing.cpu_count()
+    """One process for each core that this process may use, by its affinity and by its container's quota."""
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 def launch(
@@ -59,11 +61,8 @@ def launch(
 
     Args:
         jobs: in order of urgency, which is kept.
-        device: on a CPU every job is trained alone, one process a core; on a GPU neighbours of equal shape are
-            stacked, as many together as its memory holds: a stack that is too large is halved and goes on from its
-            checkpoints.
-        checkpoints: folder for unfinished runs, and for finished ones until the caller asks for the next: those that
-            an error or an interrupt of the caller's leaves behind need no more than their test again.
+        device: on a CPU each job is trained alone, on a GPU neighbors of equal shape in stacks.
+        checkpoints: folder for unfinished runs, and for finished ones until the caller asks for the next.
         deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
             begun one, is checkpointed and yielded unfinished; what has not begun is left out.
         workers: processes on a CPU, one a core unless given.
@@ -71,8 +70,7 @@ def launch(
         progress: show a bar over updates.
 
     Raises:
-        JobsFailed: after the last run, if some jobs ended in an error; it names them, on a GPU all those of a stack
-            that ended in one. Or if a worker process died, since no more can be trained then.
+        JobsFailed: after the last run, if some jobs, or all of a stack, ended in an error, or a worker process died.
     """
     jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":
@@ -93,136 +91,114 @@ def forget_checkpoints(runs: Iterable[tuple[Job, Run]], folder: Path) -> Iterato
             (folder / f"{run.key}.pt").unlink(missing_ok=True)
 
 
-# ------------------------------------------------------------------------------------------------ CPU
-
-_counter = None
-_halt = None
-_working = False
-_ending = False
-
-
-def _start_worker(counter, halt) -> None:
-    """Set a worker up: one thread; interrupts are the parent's to handle; no life after the parent's."""
-    global _counter, _halt
-    _counter, _halt = counter, halt
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _end_soon)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
-
-
-def _end_with_parent() -> None:
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
-
-
-def _end_soon(number, frame) -> None:
-    """Keep the checkpoint first: a scheduler ends the workers along with their parent."""
-    global _ending
-    _ending = True
-    if not _working:
-        os._exit(1)
-
-
-def _count(updates: int) -> None:
-    with _counter.get_lock():
-        _counter.value += updates
-
-
-def _work(job: Job, checkpoints: Path, deadline: float | None) -> Run | None:
-    global _working
-
-    def stop(update: int) -> bool:
-        return bool(_halt.value) or _ending or past(deadline)
-
-    if stop(0):
-        return None
-    _working = True
-    try:
-        training_run = job.build(job.settings, job.seed)
-        (run,) = train(
-            [training_run], checkpoints=checkpoints, keep_finished=True, stop=stop, progress=_count
-        )
-        return run
-    finally:
-        _working = False
-        if _ending:  # in a second, when the parent has the run
-            leave = threading.Timer(1.0, os._exit, (1,))
-            leave.daemon = True
-            leave.start()
-
-
 def past(deadline: float | None) -> bool:
     """Whether there is a deadline, and it is over."""
     return deadline is not None and time.time() > deadline
 
 
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back until the end. A process started meanwhile never hears SIGINT, not even while it imports.
-
-    It takes a mask, which processes inherit, and handlers, since another thread may hear what this one does not.
-    """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    heard = []
-    usual = {
-        number: signal.signal(number, lambda number, frame: heard.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in usual.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-    if heard:
-        signal.raise_signal(heard[0])
-
-
-def _shut(pool: ProcessPoolExecutor) -> None:
-    """End the workers. Another interrupt has to wait: the workers of a pool that is left while it ends never end."""
-    with _interrupts_held():
-        pool.shutdown(wait=True, cancel_futures=True)
+# ------------------------------------------------------------------------------------------------ CPU
 
 
 def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
-    if past(deadline):
-        return
-    spawn = multiprocessing.get_context("spawn")
-    # A flag without a lock, and a counter that is read without its own: a worker that is killed while it holds one
-    # would keep this process waiting.
-    counter, halt = spawn.Value("q", 0), spawn.RawValue("b", 0)
-    workers = max(1, min(workers, len(jobs)))
-    ended, failed, lost = 0, [], 0
-    with ExitStack() as ending:  # the flag first, then the bar, then the workers
-        with _interrupts_held():
-            pool = ProcessPoolExecutor(
-                workers, mp_context=spawn, initializer=_start_worker, initargs=(counter, halt)
-            )
-            ending.callback(_shut, pool)
-            bar = ending.enter_context(
-                open_bar(f"0 of {len(jobs)} runs", None, " updates", leave=True, shown=progress)
-            )
-            ending.callback(setattr, halt, "value", 1)
-            waiting = {pool.submit(_work, job, checkpoints, deadline): job for job in jobs}
-        while waiting:
-            done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-            bar.update(counter.get_obj().value - bar.n)
-            for future in done:
-                job = waiting.pop(future)
-                if isinstance(error := future.exception(), BrokenProcessPool):
+    """Train jobs in processes; each stops, with a checkpoint, when our end of its pipe is closed or gone."""
+    waiting, ended, failed, lost = deque(jobs), 0, [], 0
+    spawn, processes = multiprocessing.get_context("spawn"), []
+    busy: dict[Connection, Job] = {}
+
+    def hand_out(pipe: Connection) -> None:
+        if not waiting or past(deadline):
+            busy.pop(pipe, None)
+            pipe.close()
+            return
+        busy[pipe] = waiting.popleft()
+        with suppress(OSError):  # a worker that died is found out when its pipe is read
+            pipe.send(busy[pipe])
+
+    bar = open_bar(f"0 of {len(jobs)} runs", None, " updates", leave=True, shown=progress)
+    try:
+        resource_tracker.ensure_running()  # else it would lift the mask
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which workers inherit
+        try:
+            for _ in range(0 if past(deadline) else min(workers, len(jobs))):
+                ours, theirs = spawn.Pipe()
+                process = spawn.Process(target=_work, args=(theirs, checkpoints, deadline), daemon=True)
+                process.start()
+                theirs.close()
+                processes.append(process)
+                hand_out(ours)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        while busy:
+            for pipe in wait(list(busy), timeout=0.5):
+                job = busy[pipe]
+                try:
+                    told = pipe.recv()
+                except (EOFError, OSError):
                     lost += 1
-                elif error is not None:
-                    failed.append(failure_line(job, error))
-                elif (run := future.result()) is not None:
-                    ended += run.finished
-                    bar.set_description_str(f"{ended} of {len(jobs)} runs", refresh=False)
-                    yield job, run
-    raise_failures(failed, len(jobs), lost)
+                    del busy[pipe]
+                    continue
+                if isinstance(told, int):
+                    bar.update(told)
+                    continue
+                hand_out(pipe)
+                if isinstance(told, str):
+                    failed.append(told)
+                    continue
+                ended += told.finished
+                bar.set_description_str(f"{ended} of {len(jobs)} runs", refresh=False)
+                yield job, told
+            bar.update(0)
+    finally:
+        bar.close()
+        for pipe in busy:
+            pipe.close()
+        try:
+            until = time.monotonic() + GRACE
+            for process in processes:
+                process.join(max(0.0, until - time.monotonic()))
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+    raise_failures(failed, len(jobs), lost and lost + len(waiting))
+
+
+def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
+    """Train jobs as they come; send numbers of updates, and of each job the run, or a line that says what is wrong.
+
+    During a training nothing comes, so a pipe that has something to read is closed. A scheduler sends SIGTERM to
+    workers along with their parent.
+    """
+    ending: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: ending.append(number))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+    def stop(update: int) -> bool:
+        return bool(ending) or past(deadline) or pipe.poll()
+
+    def tell(updates: int) -> None:
+        with suppress(OSError):  # the checkpoint comes after it
+            pipe.send(updates)
+
+    with suppress(EOFError, OSError):
+        while not ending:
+            if not pipe.poll(0.5):
+                continue
+            job = pipe.recv()
+            try:
+                made = [job.build(job.settings, job.seed)]
+                pipe.send(*train(made, checkpoints=checkpoints, keep_finished=True, stop=stop, progress=tell))
+            except Exception as error:  # whatever is wrong with one job, the others are trained
+                pipe.send(failure_line(job, error))
+
+
+def _end_with_parent() -> None:
+    """End a worker soon after its parent, even in the middle of a long test."""
+    multiprocessing.parent_process().join()
+    time.sleep(GRACE)
+    os._exit(1)
 
 
 def failure_line(job: Job, error: BaseException | str) -> str:
@@ -265,7 +241,7 @@ def train_stacks(
     progress: bool,
     failed: list[str],
 ) -> Iterator[tuple[Job, Run]]:
-    """Train the jobs in this process, neighbours of equal shape as one stack.
+    """Train the jobs in this process, neighbors of equal shape as one stack.
 
     `failed` gets a line about each that cannot be trained.
     """
@@ -314,7 +290,7 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
 
 
 def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
-    """Build the runs and group neighbours of equal shape, so that what a plan puts first stays first.
+    """Build the runs and group neighbors of equal shape, so that what a plan puts first stays first.
 
     A job that cannot be built is left out, and `failed` gets a line about it.
     """

@@ -86,6 +86,11 @@ def record_of(
     }
 
 
+def stacks_at_once(record: dict) -> int:
+    """How many stacks shared the GPU of a run; its seconds tell what it takes only where that is one."""
+    return record["provenance"].get("at_once", 1)
+
+
 def _rounded(value: int | float) -> int | float:
     small = 0 < abs(value) < 0.1
     return float(f"{value:.5g}") if small else round(value, 6)

@@ -55,7 +55,7 @@ def run(monkeypatch, capsys, tmp_path):
 def small_cells():
     """Table 9 with two cells of small networks, which are trained in this process: workers take seconds to start."""
     cells = [
-        Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, home="esbn.table9")
+        Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, file="esbn.table9")
         for row, model in (("ESBN + TCN", "esbn"), ("LSTM + TCN", "lstm"))
         for settings in [
             paper_settings("same_different", 98, model, epochs=2, options={"hidden": 32}, test_size=32)
@@ -761,7 +761,7 @@ def tiny_weights(run, tmp_path, monkeypatch):
         size = {"dim": 8, "layers": 1, "heads": 1}
         small = {"epochs": 1, "checks": (), "batch_size": 2, "test_curves": 3, "options": size}
         settings = functions.tutorial_settings("one_d", **small | changes).to_dict()
-        cell = Cell("functions.table1", "tiny", "lin", settings, 1, home="functions.table1", metric="mse_lin")
+        cell = Cell("functions.table1", "tiny", "lin", settings, 1, file="functions.table1", metric="mse_lin")
         monkeypatch.setattr(cli, "cells", lambda *narrowed: [cell])
         file = tmp_path / "tiny.safetensors"
         where = ("--records", tmp_path / "records")

@@ -235,7 +235,7 @@ def killed_once(folder):
 @pytest.mark.slow
 def test_a_worker_is_killed_and_all_runs_finish_with_nothing_lost_or_doubled(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    cell = Cell("esbn.table9", "ESBN + TCN", "m=98", SMALL, 4, home="esbn.table9")
+    cell = Cell("esbn.table9", "ESBN + TCN", "m=98", SMALL, 4, file="esbn.table9")
     monkeypatch.setattr(esbn, "CELLS", [cell])
     monkeypatch.setattr(esbn, "build", killed_once(tmp_path))
     where = ("--records", "records", "--checkpoints", "checkpoints")
@@ -256,7 +256,7 @@ def test_a_worker_is_killed_and_all_runs_finish_with_nothing_lost_or_doubled(tmp
 
 
 def test_nothing_is_connected_where_nothing_is_to_be_made(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 0, home="esbn.table9")])
+    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 0, file="esbn.table9")])
     monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
     words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", [*words, "--records", str(tmp_path / "records")])
@@ -269,7 +269,7 @@ def test_nothing_is_connected_where_nothing_is_to_be_made(tmp_path, monkeypatch,
 def test_a_dry_run_starts_no_cluster_here_and_plans_for_the_one_that_would_be_started(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 3, home="esbn.table9")])
+    monkeypatch.setattr(esbn, "CELLS", [Cell("esbn.table9", "A", "m=98", SMALL, 3, file="esbn.table9")])
     monkeypatch.setattr(clusters, "connected", lambda *given: pytest.fail("it connected"))
     words = ["mini-lib", "reproduce", "esbn.table9", "--launcher", "ray", "--device", "cpu", "--dry-run"]
     monkeypatch.setattr(sys, "argv", [*words, "--workers", "3", "--records", str(tmp_path / "records")])

@@ -40,7 +40,7 @@ def train_here(jobs, checkpoints, deadline, workers, progress):
 
 training.CHECKPOINT_SECONDS = globals().get("seconds", 0.0)
 launch._over_cores = train_here
-esbn.CELLS = [Cell("esbn.table9", "RN", "m=98", {SETTINGS!r}, {RUNS}, home="esbn.table9")]
+esbn.CELLS = [Cell("esbn.table9", "RN", "m=98", {SETTINGS!r}, {RUNS}, file="esbn.table9")]
 sys.argv = ["mini-lib", "reproduce", "esbn.table9", "--device", "cpu", "--records", "records"]
 cli.main()
 """

@@ -126,7 +126,9 @@ def test_every_equation_table_figure_and_network_of_the_scan_paper_has_a_row():
     assert {f"Eq. {n}" for n in range(1, 7)} | {"Table 1", "Table 2"} <= set(rows)
     assert {f"Figure {n}" for n in range(1, 4)} <= set(rows)
     assert all(rows[f"Eq. {n}"].tag == f"# Eq. {n}" for n in range(1, 7))
-    networks = {cell.row for cell in cells_of("scan") if cell.table == "scan.table1"} - {"Syntactic Attention"}
+    networks = {cell.row for cell in cells_of("scan") if cell.table == "scan.table1"} - {
+        "Syntactic Attention"
+    }
     assert {f"Table 1, {network}" for network in networks} <= set(rows)
 
 

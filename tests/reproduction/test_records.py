@@ -282,7 +282,8 @@ def test_curves_on_record_are_whole():
         curve = each["curve"]
         assert curve.keys() == {"update", "loss", "score"}, each["key"]
         assert len(curve["update"]) == len(curve["loss"]) == len(curve["score"]), each["key"]
-        numbers = [*sum(curve.values(), []), *(n for check in each.get("checks", ()) for n in check.values())]
+        parts = [*curve.values(), *(check.values() for check in each.get("checks", ()))]
+        numbers = [number for part in parts for number in part]
         assert all(type(number) in (int, float) for number in numbers), each["key"]
         assert sorted(curve["update"]) == curve["update"], each["key"]
 

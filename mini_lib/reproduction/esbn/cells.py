@@ -3,11 +3,10 @@
 from mini_lib.esbn import runs
 from mini_lib.esbn.runs import PAPER as PAPER, Settings, paper_settings
 from mini_lib.esbn.tasks import TASKS
-from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import Comparison
 from mini_lib.training import TrainingRun
 
-TITLE = "Emergent Symbols through Binding in External Memory"
 RUNS = 10
 TABLE_OF = {
     "same_different": "esbn.table9",
@@ -17,25 +16,6 @@ TABLE_OF = {
 }
 ROW_OF = {"esbn": "ESBN", "transformer": "Transformer", "ntm": "NTM", "mnm": "MNM"}
 ROW_OF |= {"lstm": "LSTM", "predinet": "PrediNet", "rn": "RN"}
-BENCH_TASK = "distribution_of_three"
-# CPU time of the authors' update over that of ours on BENCH_TASK at m=0 and m=95, batch 32, one CPU thread: their
-# release at commit 55cb8f9 and ours, side by side under torch 2.13. None: not timed so.
-TIMES_FASTER = {
-    "esbn": (2.9, 3.5),
-    "esbn_no_confidence": (None, None),
-    "esbn_default_memory": (None, None),
-    "lstm": (1.9, 2.5),
-    "ntm": (2.1, 2.4),
-    "mnm": (4.1, 5.0),
-    "rn": (3.1, 4.2),
-    "trn": (3.1, 3.7),
-    "transformer": (2.9, 6.1),
-    "predinet": (3.4, 7.0),
-    "esbn mlp": (None, None),
-    "esbn rand": (None, None),
-    "transformer mlp": (None, None),
-    "transformer rand": (None, None),
-}
 
 
 class _Cells(CellTable):
@@ -98,17 +78,6 @@ def build(settings: dict, seed: int) -> TrainingRun:
 def data_source(settings: dict) -> str:
     """The images of such a run, as its record names them."""
     return Settings.from_dict(settings).images
-
-
-def bench_cases() -> list[BenchCase]:
-    """Every network on distribution-of-three, batch 32, at m=0 and m=95."""
-    cases = []
-    for label, ratios in TIMES_FASTER.items():
-        model, _, encoder = label.partition(" ")
-        for m, ratio in zip((0, 95), ratios, strict=True):
-            settings = paper_settings(BENCH_TASK, m, model, encoder=encoder or "conv").to_dict()
-            cases.append(BenchCase(label, f"m={m}", settings, ratio))
-    return cases
 
 
 def condition_means(comparisons: list[Comparison], row: str) -> dict[tuple[str, str], float]:

@@ -3,11 +3,10 @@
 from mini_lib.functions import runs
 from mini_lib.functions.runs import PAPER as PAPER, UNCERTAIN, Settings, paper_settings, tutorial_settings
 from mini_lib.functions.transformer import MODELS
-from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.training import TrainingRun
 
-TITLE = "Beyond Transformers for Function Learning"
 TABLE1, TABLE2 = "functions.table1", "functions.table2"
 COLUMNS = ("all", "lin", "rbf", "sine")
 RUNS = 3
@@ -100,8 +99,3 @@ def _variants(cells: CellTable, model: str) -> None:
 
 
 CELLS = _declare()
-
-
-def bench_cases() -> list[BenchCase]:
-    """Every network with the paper's settings; no code of the authors is public."""
-    return [BenchCase(model, "N=20", paper_settings(model).to_dict(), None, 5, False) for model in MODELS]

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mini_lib.grid import runs
-from mini_lib.grid.networks import FACTORIAL, MODELS, STREAMS
+from mini_lib.grid.networks import FACTORIAL, STREAMS
 from mini_lib.grid.runs import PAPER as PAPER, Settings
-from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.training import TrainingRun
 
-TITLE = "One grid"
 TUNING = "grid.tuning"
 TUNING_SEEDS_AFTER = 900
 # task -> set of twins -> learning rate, by the rule in `rates`
@@ -143,9 +142,3 @@ def _settings(plan: dict, model: str, lr: float) -> dict:
 
 
 CELLS = declare(chosen_rates())
-
-
-def bench_cases() -> list[BenchCase]:
-    """Every mechanism on distribution-of-three; nothing of others was timed beside it."""
-    plan = TASKS["d3, m=95"].settings
-    return [BenchCase(f"grid {model}", "m=95", _settings(plan, model, 1e-3), None) for model in MODELS]

@@ -1,20 +1,17 @@
 """The figures of the Kanerva paper as cells: which memories, on which episodes, trained how."""
 
 from dataclasses import replace
-from functools import partial
 
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.digits import COLORS
 from mini_lib.kanerva.runs import PAPER as PAPER, Settings, paper_settings, tutorial_settings
-from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.kanerva import timing
-from mini_lib.reproduction.kanerva.scaling import memory_work
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
 
-TITLE = "Product Kanerva Machines: Factorized Bayesian Memory"
 RUNS = 3  # the paper does not say how many are behind its figures
 MORE_RUNS = 5  # where machines are to divide the work, and of what is compared with these
 
@@ -226,34 +223,3 @@ def _declare() -> list[Cell]:
 
 
 CELLS = _declare()
-
-
-def bench_cases() -> list[BenchCase]:
-    """Passes of the memory, and a training step of each experiment; no code of the authors is public.
-
-    Passes are those of Figure 1D, in both forms, and writing and reading with the sizes of Figure 1E. Training on
-    sprites has the paper's sizes; on digits, the small scale's, since these need no data.
-    """
-    cases = []
-
-    def memory(part: str, form: str, k: int, m: int, sizes: dict) -> None:
-        timed = partial(memory_work, part, form, k, m, **sizes)
-        name = f"memory {part if part != 'both' else form}"
-        cases.append(BenchCase(name, f"k={k}, m={m}", {}, None, 20, False, timed))
-
-    for form in ("loop", "batched"):
-        for k in (1, 2, 5, 20):
-            memory("both", form, k, 600, {"episodes": 2, "items": 3, "dim": 50})
-    for part in ("write", "read"):
-        for k in (1, 3, 15):
-            memory(part, "batched", k, 30, {"episodes": 24, "items": 45, "dim": 50})
-    trained = {
-        "product digits": [tutorial_settings("digits", k) for k in (1, 3, 15)],
-        "mixture digits": [tutorial_settings("mixture", 3)],
-        "product binding": [tutorial_settings("binding", k) for k in (1, 2)],
-        "product sprites": [paper_settings("sprites", k) for k in (1, 4)],
-    }
-    for name, each in trained.items():
-        for s in each:
-            cases.append(BenchCase(name, f"k={s.machines}, m={s.total}", s.to_dict(), None, 3, False))
-    return cases

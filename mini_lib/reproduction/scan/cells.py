@@ -1,13 +1,12 @@
 """Both tables of the SCAN paper as cells: which networks, on which splits, trained how."""
 
-from mini_lib.reproduction.cells import BenchCase, Cell, CellTable
+from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.reproduction.scan import starts
 from mini_lib.scan import runs
-from mini_lib.scan.runs import MODELS, PAPER as PAPER, Settings, paper_settings, tutorial_settings
+from mini_lib.scan.runs import PAPER as PAPER, Settings, paper_settings, tutorial_settings
 from mini_lib.training import TrainingRun
 
-TITLE = "Systematicity in a Recurrent Neural Network by Factorizing Syntax and Semantics"
 TABLE1, TABLE2 = "scan.table1", "scan.table2"
 COLUMNS = {"add_jump": "Add jump", "add_turn_left": "Add turn left", "length": "Length", "simple": "Simple"}
 RUNS, STARRED_RUNS = 5, 25
@@ -95,23 +94,6 @@ def _declare_variants(cells: _Cells, row: str) -> None:
 
 
 CELLS = _declare()
-# CPU time of the authors' update over that of ours on add-jump at batch 1, one CPU thread: their code and ours, side
-# by side under torch 2.13. The other networks' codes were not timed so.
-TIMES_FASTER = {"syntactic_attention": 4.4}
-UNEQUAL = 251  # updates to time at batch 1, where commands are of unequal length
-
-
-def bench_cases() -> list[BenchCase]:
-    """Every network on add-jump with the paper's settings."""
-    named = {row.lower(): ("syntactic_attention", options) for row, options in TABLE2_ROWS.items() if options}
-    named |= {model: (model, {}) for model in MODELS}
-    cases = []
-    for label, (model, options) in named.items():
-        settings = paper_settings("add_jump", model, options=options)
-        updates = UNEQUAL if settings.batch_size == 1 else 20
-        setting, ratio = f"B={settings.batch_size}", TIMES_FASTER.get(label)
-        cases.append(BenchCase(label, setting, settings.to_dict(), ratio, updates, stacked_on_cpu=False))
-    return cases
 
 
 def build(settings: dict, seed: int) -> TrainingRun:

@@ -39,8 +39,8 @@ def test_cells_of_equal_settings_share_a_home_and_ids_are_unique():
     assert len({cell.id for cell in CELLS}) == len(CELLS)
     homes = {}
     for cell in CELLS:
-        assert homes.setdefault(cell.hash, cell.home) == cell.home
-    shared = {cell.home for cell in by_table("esbn.table17") if "(conv)" in cell.row}
+        assert homes.setdefault(cell.hash, cell.file) == cell.file
+    shared = {cell.file for cell in by_table("esbn.table17") if "(conv)" in cell.row}
     assert shared == {"esbn.table11"}
 
 

@@ -15,7 +15,6 @@ from mini_lib.reproduction.kanerva.cells import (
     COLUMNS,
     DIVISORS,
     RUNS,
-    bench_cases,
     build,
     data_source,
 )
@@ -201,7 +200,7 @@ def test_columns_can_be_shared_and_records_have_one_home():
     homes = {}
     for cell in TRAINED:
         assert cell.settings.get("total", 30) % cell.settings["machines"] == 0
-        assert homes.setdefault(cell.hash, cell.home) == cell.home
+        assert homes.setdefault(cell.hash, cell.file) == cell.file
 
 
 @pytest.mark.parametrize("variant", SCALES)
@@ -260,12 +259,3 @@ def test_a_timing_is_a_run_without_updates(monkeypatch):
         assert run.metrics == timed | sizes
         assert (run.key, run.updates, run.diverged) == (run_key(settings, 2), 0, False)
         assert data_source(settings) == "drawn"
-
-
-def test_bench_times_the_memory_and_every_experiment():
-    cases = bench_cases()
-    assert len({(case.network, case.setting) for case in cases}) == len(cases)
-    trained = [case.settings for case in cases if case.settings]
-    assert 0 < len(trained) < len(cases)
-    of = {cell.hash: (cell.settings["task"], cell.settings.get("model")) for cell in TRAINED}
-    assert {of[settings_hash(settings)] for settings in trained} == set(of.values())

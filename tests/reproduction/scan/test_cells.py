@@ -53,10 +53,10 @@ def test_cells_are_what_they_are_called():
     homes = {}
     for cell in CELLS:
         assert cell.column == COLUMNS[cell.settings["split"]]
-        assert homes.setdefault(cell.hash, cell.home) == cell.home
+        assert homes.setdefault(cell.hash, cell.file) == cell.file
         assert cell.metric == ("last_" * (cell.variant == "last checkpoint") + "test_accuracy")
         assert Settings.from_dict(cell.settings).to_dict() == cell.settings
-    assert {cell.home for cell in by_table("scan.table2") if cell.row == OURS} == {"scan.table1"}
+    assert {cell.file for cell in by_table("scan.table2") if cell.row == OURS} == {"scan.table1"}
     options = {cell.row: cell.settings.get("options", {}) for cell in by_table("scan.table2")}
     assert options == {
         "Sequential semantics": {"sequential_semantics": True},
