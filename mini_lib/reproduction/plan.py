@@ -185,10 +185,10 @@ def schedule(steps: Iterable[Step], workers: int, budget: float = math.inf) -> T
         if end <= budget:
             free = after
             inside.append(step)
+            ends.append(end)
         else:
             beyond.append(step)
-    free = [0.0] * workers
-    for step in inside + beyond:
+    for step in beyond:
         free, end = _after(free, step)
         ends.append(end)
     return Timetable(inside + beyond, ends, len(inside), workers)
