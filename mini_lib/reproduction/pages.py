@@ -55,8 +55,10 @@ def environment() -> Environment:
 
 
 def in_cell(text: object) -> str:
-    """Text that stands in a cell of a Markdown table."""
-    return re.sub(r"[ \n]+", " ", str(text)).replace("|", "\\|").strip()
+    """Text in a cell of a Markdown table; "<EOS>" and its like are no tags of HTML."""
+    code = re.split("(`[^`]*`)", re.sub(r"[ \n]+", " ", str(text)).strip())
+    safe = (part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(code))
+    return "".join(safe).replace("|", "\\|")
 
 
 def anchor(name: str) -> str:
