@@ -56,7 +56,7 @@ def environment() -> Environment:
 
 def in_cell(text: object) -> str:
     """Text in a cell of a Markdown table; "<EOS>" and its like are no tags of HTML."""
-    code = re.split("(`[^`]*`)", re.sub(r"[ \n]+", " ", str(text)).strip())
+    code = re.split(r"(`[^`]*`|\$[^$]*\$)", re.sub(r"[ \n]+", " ", str(text)).strip())
     safe = (part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(code))
     return "".join(safe).replace("|", "\\|")
 

@@ -208,7 +208,7 @@ def test_nothing_is_asked_of_the_network(reader):
 # ------------------------------------------------------------------------- the comparison page at a glance
 
 COMPARISON = "book/generated/paper_against_ours.html"
-VERDICTS = ("match", "close", "differs", "inconclusive", "too-few-runs", "not-run")
+VERDICTS = ("reproduced", "not-reproduced", "unclear", "not-run")
 
 
 @pytest.fixture(scope="module")
@@ -261,11 +261,11 @@ def test_every_table_fits_a_desk_without_scrolling(comparison):
     assert not wide
 
 
-def test_claims_and_runs_are_lists_on_a_phone(comparison):
+def test_tables_of_words_are_lists_on_a_phone(comparison):
     def displays():
         return set(
             comparison.eval_on_selector_all(
-                ":is(.claims, .runs) td", "all => all.map(cell => getComputedStyle(cell).display)"
+                ":is(.claims, .details) td", "all => all.map(cell => getComputedStyle(cell).display)"
             )
         )
 
@@ -276,8 +276,8 @@ def test_claims_and_runs_are_lists_on_a_phone(comparison):
     assert narrow == {"block"}
 
 
-@pytest.mark.parametrize("verdict", ["match", "not-run"])
-def test_a_square_leads_to_its_entry_folded_or_not(comparison, verdict):
+@pytest.mark.parametrize("verdict", ["reproduced", "not-run"])
+def test_a_square_leads_to_its_entry(comparison, verdict):
     square = comparison.locator(f"a.square.mark-{verdict}").first
     entry = comparison.locator(square.get_attribute("href")).locator("xpath=ancestor::td")
     square.click()
@@ -286,8 +286,8 @@ def test_a_square_leads_to_its_entry_folded_or_not(comparison, verdict):
     assert 0 <= entry.bounding_box()["y"] < DESK["height"]
 
 
-def test_a_number_of_ours_leads_to_its_records_and_its_command(comparison, book):
-    link = comparison.locator("td a[href^='#runs-']").first
+def test_the_runs_of_an_entry_lead_to_their_records_and_their_command(comparison, book):
+    link = comparison.locator("td a[href^='#run-']").first
     row = comparison.locator(link.get_attribute("href")).locator("xpath=ancestor::tr")
     assert not row.is_visible()
     link.click()
@@ -298,6 +298,27 @@ def test_a_number_of_ours_leads_to_its_records_and_its_command(comparison, book)
     file = book / address.removeprefix(book.as_uri()).lstrip("/")
     assert file.suffix == ".jsonl"
     assert file.is_file()
+
+
+def test_details_are_filtered_by_words_and_sorted_by_a_column(comparison, book):
+    comparison.goto((book / "book/generated/what_the_paper_does_not_say.html").as_uri())
+    box = comparison.locator(".filtered").nth(1)
+    rows = box.locator("tbody tr")
+    every = rows.count()
+    box.locator("input").fill("ntm sharpening")
+    assert rows.filter(visible=True).count() == 1
+    assert "NTM: sharpening" in rows.filter(visible=True).inner_text()
+    box.locator("input").fill("no such detail")
+    assert rows.filter(visible=True).count() == 0
+    box.locator("input").fill("")
+    assert rows.filter(visible=True).count() == every
+    head = box.locator("th").first
+    for down in (False, True):
+        head.click()
+        names = [text.lower() for text in rows.locator("td:first-child strong").all_inner_texts()]
+        assert names[0] != names[-1]
+        assert (names[0] > names[-1]) == down
+    comparison.goto((book / COMPARISON).as_uri())
 
 
 # Tables and drawings that reach beyond the text, unless a box around them scrolls.
