@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector
 from mini_lib.cuda_graphs import WARM_UP
 from mini_lib.devices import use_precision
 from mini_lib.layers import dropout_masks
-from mini_lib.reproduction.cli import package
+from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.seeding import torch_rng
 from mini_lib.training import Batch, TrainingRun, TrainingStack, train
@@ -22,7 +22,7 @@ ONE_A_WING = ("esbn esbn", "scan syntactic_attention", "functions relational_win
 
 
 def build(name: str, seed: int = 1) -> TrainingRun:
-    return package(TINY[name]["paper"]).build(TINY[name], seed)
+    return paper_module(TINY[name]["paper"]).build(TINY[name], seed)
 
 
 def step_numbers(run: TrainingRun, device: torch.device) -> list[float]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from mini_lib import cuda_graphs
 from mini_lib.cuda_graphs import WARM_UP, Recording
-from mini_lib.reproduction.cli import package
+from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.training import TrainingStack
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_recorded_learns_all_the_same(stand_ins, monkeypatch):
 @pytest.mark.parametrize("stacked", [False, True])
 def test_a_stack_with_a_recording_is_free_once_nobody_needs_it(stand_ins, stacked):
     settings = TINY["esbn lstm"]
-    runs = [package("esbn").build(settings, seed) for seed in (1, 2)][: 1 + stacked]
+    runs = [paper_module("esbn").build(settings, seed) for seed in (1, 2)][: 1 + stacked]
     stack = TrainingStack(runs, CPU, stacked)
     stack.recording = Recording([*stack.params.values()], CPU)
     stack.step(stack.batch(0))

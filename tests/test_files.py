@@ -18,7 +18,6 @@ from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.files import TRAINED, load, load_weights, save_weights, trained, write_atomically
 from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
-from mini_lib.reproduction.records import check_target
 from mini_lib.seeding import seeded
 
 # ------------------------------------------------------------------------------------ any file
@@ -43,20 +42,10 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "link", "folder", "../" + tmp_path.name):
-        for attempt in (check_target, lambda path: write_atomically(path, Path.touch)):
-            with pytest.raises(OSError, match=r"could not write .*is no file .*Name another place"):
-                attempt(tmp_path / name)
+        with pytest.raises(OSError, match=r"could not write .*is no file .*Name another place"):
+            write_atomically(tmp_path / name, Path.touch)
     assert (tmp_path / "pipe").is_fifo()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "link", "pipe"]
-
-
-def test_a_target_is_tried_before_it_is_needed(tmp_path):
-    (tmp_path / "file").touch()
-    check_target(tmp_path / "new" / "file")
-    assert list((tmp_path / "new").iterdir()) == []
-    for path in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
-        with pytest.raises(OSError, match=r"could not write .*Name another place"):
-            check_target(path)
 
 
 # ------------------------------------------------------------------------------------ weights

@@ -17,7 +17,7 @@ from mini_lib.esbn.runs import MODELS as ESBN
 from mini_lib.functions.transformer import MODELS as FUNCTIONS
 from mini_lib.grid.networks import MODELS as GRID
 from mini_lib.kanerva.network import MODELS as KANERVA
-from mini_lib.reproduction.cli import package
+from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.doctor import TINY
 from mini_lib.scan import runs as scan_runs, tasks
 from mini_lib.scan.runs import MODELS as SCAN
@@ -99,7 +99,7 @@ def test_every_network_is_here():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(name):
-    built = [package(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]
+    built = [paper_module(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]
 
     def runs() -> list[TrainingRun]:
         """The two runs, with fresh weights."""

@@ -1,9 +1,10 @@
-/* Who follows a link to a figure that a cell reveals on a click wants to see it. */
+/* Who follows a link to what is folded wants to see it. */
 function unfoldTarget() {
   var target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  var cell = target && target.closest(".cell");
-  if (!cell) return;
-  cell.querySelectorAll("details.below-input").forEach(function (fold) { fold.open = true; });
+  if (!target) return;
+  var cell = target.closest(".cell");
+  if (cell) cell.querySelectorAll("details.below-input").forEach(function (fold) { fold.open = true; });
+  for (var fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   target.scrollIntoView();
 }
 

@@ -1,6 +1,7 @@
 """Exercises with a check: a reader writes a function, and `check` compares what it returns with what is expected."""
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from types import GeneratorType
 from typing import Any
@@ -72,7 +73,7 @@ def difference(given: Any, expected: Any, atol: float = 0.0) -> str | None:
         if own is not None and own.shape != numbers.shape:
             return f"the shape should be {list(numbers.shape)}; yours is {list(own.shape)}."
         counts = torch.equal(numbers, numbers.round())  # whole numbers are compared exactly, however large
-        rtol = 0.0 if counts else atol
+        rtol = 0.0 if counts else min(atol, 1e-5)
         same = own is not None and torch.allclose(own, numbers, rtol=rtol, atol=atol, equal_nan=True)
     elif isinstance(expected, list | tuple) and not isinstance(given, str | Set | Mapping):
         given = list(given)
@@ -114,10 +115,12 @@ def _copy(value: Any) -> Any:
 
 def _short(value: Any) -> str:
     text = " ".join(repr(value.tolist() if hasattr(value, "tolist") else value).split())
+    text = re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.6g}", text)
     return text if len(text) <= LONG else f"{text[:LONG]}…"
 
 
 def _for(arguments: tuple) -> str:
     """The arguments in words, where they are short."""
     text = ", ".join(map(_short, arguments))
-    return f"for {text} " if len(text) <= LONG else ""
+    text = f"({text})" if len(arguments) > 1 else text
+    return f"for {text} " if text and len(text) <= LONG else ""

@@ -95,8 +95,8 @@ def combine(*terms: tuple[float, Mean]) -> Mean:
     value = sum(factor * mean.value for factor, mean in terms)
     parts = [((factor * mean.se) ** 2, mean.df) for factor, mean in terms if mean.se]
     variance = sum(part for part, _ in parts)
-    df = variance / sum(part / variance * part / df for part, df in parts) if variance else math.inf
-    return Mean(value, math.sqrt(variance), df)
+    inverse = sum(part / variance * part / variance / df for part, df in parts) if variance else 0.0
+    return Mean(value, math.sqrt(variance), 1 / inverse if inverse else math.inf)
 
 
 def sign(margin: Mean, at_zero: bool = False) -> str:

@@ -145,4 +145,6 @@ def variant_in_words(paper: str, variant: str) -> str:
     """Such as "small; balanced at first, an addition of ours" for "tutorial, balanced at first"."""
     small = variant.split(", ")[0] == TUTORIAL
     name = variant.removeprefix(TUTORIAL).removeprefix(", ") if small else variant
-    return "; ".join(["small"] * small + [f"{name}, {KINDS[kind_of(paper, name)]}"] * bool(name))
+    kind = kind_of(paper, name)
+    words = name.replace("small", "a smaller task", 1) if kind == "task" else f"{name}, {KINDS[kind]}"
+    return "; ".join(["small"] * small + [words] * bool(name))

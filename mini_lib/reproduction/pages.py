@@ -11,9 +11,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.reproduction import ledger
 from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of
-from mini_lib.reproduction.claims import SCALES, Claim, Judgement, by_claim, judge_all
+from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
 from mini_lib.reproduction.comparison import Comparison, compare, counts
-from mini_lib.reproduction.judgement import WORDS
+from mini_lib.reproduction.judgement import NOT_RUN, WORDS
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import not_compared, table_name, table_order
 
@@ -55,8 +55,10 @@ def environment() -> Environment:
 
 
 def in_cell(text: object) -> str:
-    """Text that stands in a cell of a Markdown table."""
-    return re.sub(r"[ \n]+", " ", str(text)).replace("|", "\\|").strip()
+    """Text in a cell of a Markdown table; "<EOS>" and its like are no tags of HTML."""
+    code = re.split("(`[^`]*`)", re.sub(r"[ \n]+", " ", str(text)).strip())
+    safe = (part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(code))
+    return "".join(safe).replace("|", "\\|")
 
 
 def anchor(name: str) -> str:
@@ -81,7 +83,9 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "grids": [list(group) for _, group in grids],
         "claims": [_claim(claim, judgements) for claim, judgements in judged.items()],
         "sizes": [
-            scale for scale in SCALES if any(j.scale == scale for each in judged.values() for j in each)
+            size
+            for size in SIZES
+            if size in {_size(j.scale) for js in judged.values() for j in js if j.verdict != NOT_RUN}
         ],
         "counts": counts(compared, "paper")[paper],
         "run_sets": run_sets(compared),

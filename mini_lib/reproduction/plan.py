@@ -49,9 +49,7 @@ def expected_seconds(records: Iterable[dict], device: str, checkpoints: Path) ->
     records = [each for each in records if stacks_at_once(each) == 1 and not each["diverged"]]
     timed_on = {record["provenance"]["device"] for record in records}
     kind = device if device in timed_on else device.partition(":")[0]
-    alike: dict[str, list[float]] = defaultdict(
-        list
-    )  # seconds by the settings' hash, of an update by the network
+    alike: dict[str, list[float]] = defaultdict(list)  # of runs by their hash, of an update by the network
     for record in records:
         if record["provenance"]["device"].startswith(kind):
             taken = record["provenance"]["seconds"]
@@ -185,10 +183,10 @@ def schedule(steps: Iterable[Step], workers: int, budget: float = math.inf) -> T
         if end <= budget:
             free = after
             inside.append(step)
+            ends.append(end)
         else:
             beyond.append(step)
-    free = [0.0] * workers
-    for step in inside + beyond:
+    for step in beyond:
         free, end = _after(free, step)
         ends.append(end)
     return Timetable(inside + beyond, ends, len(inside), workers)

@@ -42,6 +42,7 @@ def call(*arguments):
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
 
     def command(*arguments):
         code = call(*arguments)

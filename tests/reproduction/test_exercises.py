@@ -73,7 +73,8 @@ def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(function, c
         (lambda n: 1 / 0, {1: 1}, "✗ Your code stopped: ZeroDivisionError: division by zero"),
         (lambda n: None, {1: 1}, f"{NOT_YET}your function returned None; return something."),
         (lambda n: 1, {1: 1, 2: 4}, f"{NOT_YET}for 2 it should be 4; yours gives 1."),
-        (lambda n: 2.001, {1: 2}, f"{NOT_YET}for 1 it should be 2; yours gives 2.001."),
+        (lambda: 2 / 3, {(): 2}, f"{NOT_YET}it should be 2; yours gives 0.666667."),
+        (lambda a, b: a, {(1, 2): 2}, f"{NOT_YET}for (1, 2) it should be 2; yours gives 1."),
         (lambda n: "b", {"a": "a"}, f"{NOT_YET}for 'a' it should be 'a'; yours gives 'b'."),
         (lambda n: [1, 2], {1: {1, 2}}, f"{NOT_YET}for 1 it should be {{1, 2}}; yours gives [1, 2]."),
         (lambda n: [1, 2], {1: [1]}, f"{NOT_YET}for 1 the shape should be [1]; yours is [2]."),
@@ -94,6 +95,12 @@ def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(function, c
 )
 def test_what_is_missing_is_said(function, cases, said):
     assert verdict(function, cases).startswith(said)
+
+
+def test_the_tolerance_is_absolute():
+    assert verdict(lambda n: 80.4, {1: 80.1}, atol=0.5) == RIGHT
+    assert verdict(lambda n: 80.7, {1: 80.1}, atol=0.5) != RIGHT
+    assert verdict(lambda n: 1e6 + 1, {1: 1e6 + 0.5}) == RIGHT  # and relative in the last digits
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from mini_lib.reproduction import gallery, ledger
-from mini_lib.reproduction.cli import packages
+from mini_lib.reproduction.cells import PAPERS
 from mini_lib.reproduction.html import name_figures
 
 ROOT = Path(__file__).parents[2]
-LEDGERS = [(each.TITLE, ledger.load(each.PAPER)) for each in packages()]
+LEDGERS = [(title, ledger.load(paper)) for paper, title in PAPERS.items()]
 
 
 def png(width: int, height: int = 10) -> str:

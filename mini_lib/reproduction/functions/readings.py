@@ -11,7 +11,6 @@ rule chose the strict mask and every prefix, which is the default since.
 import math
 from collections.abc import Mapping
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -44,17 +43,6 @@ SHORT = dict(
 )  # the mask, and what is predicted
 READINGS = (*GROWING, *(variant_name(training, SLIDING) for training in GROWING))
 SEEDS = (1, 2, 3)  # those that decide; a run that is added later changes no choice
-
-
-class Choice(NamedTuple):
-    """What the rule says, and by how much."""
-
-    reading: str  #: the one that is chosen.
-    nearest: str  #: the one of least distance, whether that is enough or not.
-    distances: dict[str, float]  #: of every candidate, from Table 1.
-    #: by how much each other candidate is nearer than `FIRST_READING`, and the standard error of that.
-    gains: dict[str, tuple[float, float]]
-    rivals: tuple[str, ...]  #: those that are farther than the nearest by no more than 2 standard errors.
 
 
 def measure(records: Records, reading: str = DEFAULT, scale: str = TUTORIAL) -> Errors:
@@ -106,30 +94,28 @@ def distance(errors: Errors, paper: Table) -> float:
         return float(np.abs(np.log(np.nansum(errors, axis=-1) / runs / paper)).mean())
 
 
-def standard_error(errors: Errors, paper: Table, other: Errors | None = None) -> float:
-    """The standard error of `distance` by bootstrap over seeds; that of a difference, if the same runs have `other`.
+def standard_error(errors: Errors, paper: Table) -> float:
+    """The standard error of `distance` by bootstrap over seeds.
 
     Every way of drawing S runs with replacement is gone through, so nothing is left to chance. A network's runs are
-    drawn together for its three classes (and for `other`), and apart from those of the other networks. The variance
-    among such draws is too small by the factor (S - 1) / S, which is put right.
+    drawn together for its three classes, and apart from those of the other networks. The variance among such draws
+    is too small by the factor (S - 1) / S, which is put right.
 
     NaN if a run is lacking or diverged, or if there is but one.
     """
     networks, _, runs = errors.shape
     if runs < 2 or not np.isfinite(errors).all():
         return math.nan
-    drawn = _drawn(errors, paper)
-    if other is not None:
-        drawn = drawn - _drawn(other, paper)
+    draws = np.array(list(product(range(runs), repeat=runs)))  # [D, S]
+    means = errors[..., draws].mean(axis=-1)  # [M, K, D]
+    drawn = np.abs(np.log(means / paper[..., None])).mean(axis=1)  # [M, D]
     return float(np.sqrt(drawn.var(axis=-1).sum() * runs / (runs - 1))) / networks
 
 
-def _drawn(errors: Errors, paper: Table) -> Float[np.ndarray, "M D"]:
-    """Each network's own distance for every draw of its runs."""
-    runs = errors.shape[-1]
-    draws = np.array(list(product(range(runs), repeat=runs)))  # [D, S]
-    means = errors[..., draws].mean(axis=-1)  # [M, K, D]
-    return np.abs(np.log(means / paper[..., None])).mean(axis=1)
+def nearer_by(errors: Errors, other: Errors, paper: Table) -> tuple[float, float]:
+    """How much smaller a `distance` is than that of other runs, and the standard error of the difference."""
+    error = math.hypot(standard_error(errors, paper), standard_error(other, paper))
+    return distance(other, paper) - distance(errors, paper), error
 
 
 def distance_of_a_repeat(paper: Table, paper_se: Table) -> float:
@@ -143,7 +129,7 @@ def distance_of_a_repeat(paper: Table, paper_se: Table) -> float:
 # ------------------------------------------------------------------------------------------------ the rule
 
 
-def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
+def choose(measured: Mapping[str, Errors], paper: Table) -> str:
     """The rule: which reading of all four networks is the default.
 
     It is the candidate of least `distance` from the 12 errors that are printed for lines, RBF curves and sinusoids
@@ -152,53 +138,23 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> Choice:
     reading in which a run diverged cannot win.
 
     Candidates are the four with a growing context (`GROWING`): the text makes each next input of "the original
-    observations" together with the prediction, so that a sliding context is no reading of it. The same rule over all
-    `READINGS` says whether a test that slides would be nearer still; that decides nothing.
+    observations" together with the prediction, so that a sliding context is no reading of it.
 
-    Two readings have different runs, which are taken for independent, as everywhere in this project; growing and
-    sliding context of the same runs are compared run by run. The standard errors of the printed numbers are left
-    out, since all candidates are held against the same numbers.
+    The standard errors of the printed numbers are left out, since all candidates are held against the same numbers.
 
     Args:
-        measured: errors of every candidate, by reading (`measure`).
+        measured: errors of every candidate, by reading (`measure`); `FIRST_READING` is one of them.
         paper: the printed errors (`table1`).
 
     Raises:
-        UsageError: some candidate lacks runs, or `FIRST_READING` is none of them.
+        UsageError: some candidate lacks runs.
     """
-    check_names("reading", measured, READINGS)
-    if FIRST_READING not in measured:
-        raise UsageError(
-            f"{FIRST_READING!r} has to be one of the candidates, since another is chosen in its place"
-        )
     if lacking := [reading for reading, errors in measured.items() if np.isnan(errors).any()]:
         variants = " ".join(f"--variant '{variant_name(TUTORIAL, reading)}'" for reading in lacking)
         raise UsageError(
             f"a choice needs runs of all networks with seeds {', '.join(map(str, SEEDS))} in every candidate; some "
             f"are lacking, and `mini-lib reproduce {TABLE1} {variants}` trains them at the small scale"
         )
-    distances = {reading: distance(errors, paper) for reading, errors in measured.items()}
-    nearest = min(distances, key=distances.__getitem__)
-
-    def ahead(first: str, second: str) -> tuple[float, float]:
-        own, others = measured[first], measured[second]
-        if _training(first) == _training(second):
-            error = standard_error(own, paper, others)
-        else:
-            error = math.hypot(standard_error(own, paper), standard_error(others, paper))
-        return distances[second] - distances[first], error
-
-    gains = {reading: ahead(reading, FIRST_READING) for reading in measured if reading != FIRST_READING}
-    wins = nearest != FIRST_READING and _is_clear(*gains[nearest])
-    rivals = [each for each in measured if each != nearest and not _is_clear(*ahead(nearest, each))]
-    return Choice(nearest if wins else FIRST_READING, nearest, distances, gains, tuple(rivals))
-
-
-def _training(reading: str) -> str:
-    """A reading without its context: those that share it share their runs."""
-    return reading.removesuffix(SLIDING).removesuffix(", ")
-
-
-def _is_clear(difference: float, error: float) -> bool:
-    """Whether a difference exceeds 2 standard errors; that from a reading in which a run diverged is infinite."""
-    return difference == math.inf or difference > 2 * error
+    nearest = min(measured, key=lambda reading: distance(measured[reading], paper))
+    difference, error = nearer_by(measured[nearest], measured[FIRST_READING], paper)
+    return nearest if difference == math.inf or difference > 2 * error else FIRST_READING

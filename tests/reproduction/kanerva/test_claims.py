@@ -3,7 +3,7 @@
 import pytest
 
 from mini_lib.reproduction import load_claims
-from mini_lib.reproduction.claims import Value
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, REPRODUCED, Mean, judge_rule
 
 CLAIMS = {each.id: each for each in load_claims() if each.paper == "kanerva"}
 USED = {"loss": 10, "loss, nothing written": 12}
@@ -133,7 +133,7 @@ def named(claim, values):
 
 
 def verdict(claim, values):
-    return claim.judge(lambda cell, metric: Value(values[cell], 1e-4))[0]
+    return judge_rule(claim.rule, {cell: Mean(value, 1e-4) for cell, value in values.items()})[0]
 
 
 def test_what_is_expected_is_said_of_every_claim():
@@ -145,9 +145,9 @@ def test_a_claim_holds_with_numbers_as_in_the_paper_and_fails_without_any_of_the
     claim = CLAIMS[f"kanerva.{name}"]
     fits, breaks = (named(claim, values) for values in EXPECTED[name])
     assert set(claim.cells()) == set(fits)
-    assert verdict(claim, fits) == "holds"
+    assert verdict(claim, fits) == REPRODUCED
     for cell, value in breaks.items():
-        assert verdict(claim, fits | {cell: value}) == "fails", cell
+        assert verdict(claim, fits | {cell: value}) == NOT_REPRODUCED, cell
 
 
 def test_no_memory_passes_for_several_machines_that_are_tuned():
@@ -160,6 +160,7 @@ def test_no_memory_passes_for_several_machines_that_are_tuned():
         "k = 4/position, lesser machines": 0.0,
     }
     first, third = CLAIMS["kanerva.fig7.1"], CLAIMS["kanerva.fig7.3"]
-    known = {cell: Value(value, 1e-5) for cell, value in named(first, recorded).items()}
-    assert first.judge(lambda cell, metric: known[cell])[0] == "holds"
-    assert third.judge(lambda cell, metric: known[cell])[0] == "fails"
+    known = named(first, recorded)
+    for claim, word in ((first, REPRODUCED), (third, NOT_REPRODUCED)):
+        means = {cell: Mean(known[cell], 1e-5) for cell in claim.cells()}
+        assert judge_rule(claim.rule, means)[0] == word
