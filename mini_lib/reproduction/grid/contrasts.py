@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from scipy import stats
 
 from mini_lib.functions.baselines import last_value
 from mini_lib.functions.tasks import STEPS
@@ -22,6 +20,7 @@ from mini_lib.grid.runs import TEST_CURVES
 from mini_lib.grid.tasks import transformed_curves
 from mini_lib.reproduction.comparison import compare
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING
+from mini_lib.reproduction.judgement import mean_of
 from mini_lib.reproduction.records import Records
 from mini_lib.seeding import numpy_rng
 
@@ -237,25 +236,22 @@ def paired_by_seed(
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Mean, Student's 95 % interval and the p of all ways to flip signs; None for fewer than three seeds.
+    """Mean, its 95 % interval by `mean_of`, and the p of all ways to flip signs; None for fewer than three seeds.
 
     Of more than 15 seeds 20,000 of these ways are drawn, and what was found counts as one of them.
     """
-    n = len(values)
-    if n < 3:
+    mean = mean_of({str(number): float(value) for number, value in enumerate(values)})
+    if mean is None:
         return None
-    sample = np.array(values)
-    half = stats.t.ppf(0.975, n - 1) * sample.std(ddof=1) / math.sqrt(n)
+    n = len(values)
     if n <= 15:
         signs = np.array(list(product((1, -1), repeat=n)))
     else:
         signs = numpy_rng(0, "signs").choice((1, -1), size=(20_000, n))
-    flipped = np.abs((signs * sample).mean(axis=1))
-    as_far = flipped >= abs(sample.mean()) - 1e-12
+    sample = np.array(values)
+    as_far = np.abs((signs * sample).mean(axis=1)) >= abs(sample.mean()) - 1e-12
     p = as_far.mean() if n <= 15 else (1 + as_far.sum()) / (1 + len(signs))
-    return Interval(
-        float(sample.mean()), float(sample.mean() - half), float(sample.mean() + half), float(p), n
-    )
+    return Interval(mean.value, mean.value - mean.half_width, mean.value + mean.half_width, float(p), n)
 
 
 def holm(p: Mapping[str, float]) -> dict[str, float]:
@@ -379,96 +375,3 @@ def verdict(words: Mapping[str, str]) -> str:
     if counts["none"] + counts["harms"] >= NEEDED:
         return "against"
     return "mixed" if counts["helps"] + counts["none"] + counts["harms"] >= NEEDED else "undecided"
-
-
-# ------------------------------------------------------------------------------------------------ inside
-
-
-class Inside(NamedTuple):
-    """What exchanges leave of a run's signal, and how the run transfers."""
-
-    family: str
-    task: str
-    mechanism: str
-    seed: int
-    untrained: float  #: kept when content is exchanged, less kept when structure is, before training.
-    trained: float  #: the same after training.
-    new: float  #: S on new content.
-    content: float  #: after training, kept when content is exchanged.
-    structure: float  #: after training, kept when structure is exchanged.
-
-
-def insides(records: Records) -> list[Inside]:
-    """Every run that counts, of the tasks of the four families, but for those that diverged."""
-    points = []
-    for (task, row), runs in runs_that_count(records).items():
-        family = next((name for name, (tasks, _) in FAMILIES.items() if task in tasks), None)
-        for record in runs if family else ():
-            metrics = record["metrics"]
-            if record["diverged"]:
-                continue
-            before, after = (
-                metrics[f"{when}kept_content"] - metrics[f"{when}kept_structure"]
-                for when in ("untrained_", "")
-            )
-            halves = metrics["kept_content"], metrics["kept_structure"]
-            new_content = scored(task, record).new
-            points.append(Inside(family, task, row, record["seed"], before, after, new_content, *halves))
-    return points
-
-
-def given(point: Inside) -> bool:
-    """Whether all of its signal is kept by construction, as the protocol has it.
-
-    A fixed relation behind a wall, where content is exchanged; differences, where a curve is lifted.
-    """
-    relation = point.mechanism in FACTORIAL and point.mechanism.endswith("fixed")
-    return relation or (point.family == "curves" and point.mechanism == "differences")
-
-
-def rank_correlation(points: Sequence[Inside], when: str = "trained", draws: int = 2000) -> Interval | None:
-    """How well the signal ranks mechanisms as S on new content does, within each task; all tasks together.
-
-    Means over seeds are ranked within a task; the correlation is that of all ranks less their task's mean. The
-    interval draws mechanisms, with all tasks that they have. There is no p. None for fewer than three mechanisms.
-    """
-    tasks, names = _by_task(points, when)
-    if len(names) < 3:
-        return None
-    rng = numpy_rng(0, "bootstrap of mechanisms")
-    drawn = np.array([_agreement(tasks, rng.choice(names, len(names)).tolist()) for _ in range(draws)])
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return Interval(_agreement(tasks, names), float(low), float(high), math.nan, len(names))
-
-
-def rank_agreement(points: Sequence[Inside], when: str = "trained") -> float | None:
-    """The correlation of `rank_correlation` without its interval; None for fewer than three mechanisms."""
-    tasks, names = _by_task(points, when)
-    return None if len(names) < 3 else _agreement(tasks, names)
-
-
-def centred_ranks(pairs: Float[np.ndarray, "N 2"]) -> Float[np.ndarray, "N 2"]:
-    """The ranks of either number among the N pairs of a task, less their mean and over N."""
-    ranked = stats.rankdata(pairs, axis=0)
-    return (ranked - ranked.mean(axis=0)) / len(ranked)
-
-
-def _by_task(points: Sequence[Inside], when: str) -> tuple[dict[str, dict[str, list]], list[str]]:
-    """The signal and S of every run, by task and mechanism; and the names of all mechanisms."""
-    tasks = {}
-    for point in points:
-        own = tasks.setdefault(point.task, {})
-        own.setdefault(point.mechanism, []).append((getattr(point, when), point.new))
-    return tasks, sorted({name for own in tasks.values() for name in own})
-
-
-def _agreement(tasks: Mapping[str, Mapping[str, list]], chosen: Sequence[str]) -> float:
-    """The correlation over the chosen mechanisms, each as often as it stands there; NaN where nothing differs."""
-    ranks = []
-    for own in tasks.values():
-        means = np.array([np.mean(own[name], axis=0) for name in chosen if name in own])
-        if len(means) > 1:
-            ranks.append(centred_ranks(means))
-    x, y = np.concatenate(ranks).T if ranks else (np.zeros(1), np.zeros(1))
-    size = math.sqrt((x @ x) * (y @ y))
-    return float(x @ y) / size if size else math.nan

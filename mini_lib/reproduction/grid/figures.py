@@ -1,7 +1,7 @@
-"""How the chapter draws the study: scores on new content, contrasts, and what exchanges leave of a signal."""
+"""How the chapter draws the study: scores on new content, and contrasts."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -15,12 +15,9 @@ from mini_lib.grid.tasks import HIDDEN, Problems
 from mini_lib.reproduction.grid.contrasts import (
     MATTERS,
     Found,
-    Inside,
     Interval,
     Scored,
-    given,
     interval,
-    rank_agreement,
 )
 from mini_lib.reproduction.plotting import (
     OKABE_ITO,
@@ -213,58 +210,3 @@ def wall_key(ax: Axes, without: str = "wall taken down") -> None:
     """Say by an empty line each which colour has a wall, for a legend that is drawn later."""
     for label, color in zip(("with its wall", without), WALL.values(), strict=True):
         ax.plot([], [], "o", color=color, label=label)
-
-
-def inside_kinds(
-    points: Sequence[Inside],
-    tasks: Mapping[str, str],
-    rows: Mapping[str, str],
-    names: Mapping[tuple[str, str], str] | None = None,
-    grey: Collection[tuple[str, str]] = (),
-) -> Figure:
-    """Draw score on new content against numbers from inside, a row of panels for each and a column for each task.
-
-    A dot is a kind of network in a task, the mean of its runs. Rings are those that the protocol leaves out; without
-    them in each panel stands how well the number ranks kinds as the score does.
-
-    Args:
-        points: every run.
-        tasks: a title for each.
-        rows: fields of `Inside`, each with the words below its axis.
-        names: what stands beside a dot, by task and mechanism; a dot that is not here has no name.
-        grey: the dots that are grey, by task and mechanism; they are ranked like all others.
-    """
-    require_nonempty("task", tasks)
-    require_nonempty("row", rows)
-    with style():
-        size = (2.6 * len(tasks) + 0.8, 2.5 * len(rows))
-        fig, axes = figure(len(rows), len(tasks), size=size, squeeze=False, sharex="row", sharey=True)
-        for (place, (part, words)), (column, (task, heading)) in product(
-            enumerate(rows.items()), enumerate(tasks.items())
-        ):
-            ax = axes[place, column]
-            own = [point for point in points if point.task == task]
-            for name in dict.fromkeys(point.mechanism for point in own):
-                runs = [point for point in own if point.mechanism == name]
-                x, y = (np.mean([getattr(run, each) for run in runs]) for each in (part, "new"))
-                look = {"fillstyle": "none", "markersize": 9} if given(runs[0]) else {"alpha": 0.8}
-                ax.plot(x, y, "o", color=NOT_RUN if (task, name) in grey else OKABE_ITO[0], **look)
-                said = (names or {}).get((task, name))
-                if said:
-                    left = x > 0.45
-                    ax.annotate(
-                        said,
-                        (x, y),
-                        xytext=(-6 if left else 6, -1),
-                        textcoords="offset points",
-                        ha="right" if left else "left",
-                        va="top" if y > 0.9 else "center",
-                        fontsize=7,
-                    )
-            ranked = rank_agreement([point for point in own if not given(point)], part)
-            said = "" if ranked is None else f"\nranks: {_short(ranked)}"
-            ax.set_title((heading if place == 0 else "") + said)
-            ax.set_xlabel(words)
-        for row in axes:
-            row[0].set_ylabel("score with new content")
-    return fig

@@ -15,7 +15,6 @@ from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.functions.figures import MODEL_COLOURS as COLOURS
 from mini_lib.reproduction.functions.figures.looks import ASKED, OTHERS, TRUTH, looks
-from mini_lib.reproduction.functions.readings import standard_error, table1
 
 pytestmark = pytest.mark.usefixtures("headless")
 NAN = torch.nan
@@ -28,33 +27,18 @@ CLOUD = figures.Ensemble(
     torch.tensor([0.7, 2.6]),
 )
 MATRIX = torch.tensor([[NAN, 0.25, 0.5], [NAN, NAN, 0.25]])
-# Runs over the printed errors: three, one, and none.
-THREE, NONE = np.full((4, 3, 3), np.nan), np.full((4, 3, 3), np.nan)
-THREE[:] = table1()[0][..., None] * [1.0, 2.0, 3.0]
-ONE = THREE.copy()
-ONE[..., 1:] = np.nan
-PART = NONE.copy()
-PART[0] = THREE[0]
-PART[1] = np.inf
-MEASURED = {"": THREE, "strict mask": ONE, "strict mask, sliding context": PART}
-HISTORY = figures.MetricHistory([100, 1000], {"lin": [10.0, 20.0], "sine": [30.0, 40.0]})
-WINDOW = figures.MetricHistory([100], {"window": [9.0]})
 DRAWN = {  # what is drawn: the words at its axes
-    lambda: figures.two_networks(): {""},
     lambda: figures.masks(4, "strict"): {"is looked at", "looks", ""},
     lambda: figures.differences([1.0, 3.0, 2.5]): {"x", "y", "later point $j$", "earlier point $i$"},
     lambda: figures.token_sets(4): {"x", "", "later point $j$", "earlier point $i$"},
     lambda: figures.attention(MATRIX, 2, highest=1): {"later point $j$", "earlier point $i$"},
     lambda: figures.continuations([1.0, 2.0], {"one_d": [3.0, 4.0]}, [1.1, 2.1, 3.1, 4.1]): {"x", "y"},
     lambda: figures.cloud(CLOUD, truth=[0.4, 0.5, 0.6, 0.7], name="relational"): {"x", "y"},
-    lambda: figures.distances({"the context grows": MEASURED}): {"distance from print", ""},
     lambda: figures.by_step({"one_d": {"lin": [0.1, 0.2], "rbf": [1.0, 2.0]}, "zero": {"lin": [0.5, 0.6]}}): {
         "step",
         "",
         "mean squared error",
     },
-    lambda: figures.over_training({"relational": [HISTORY]}, "covered (%)"): {"update", "covered (%)", ""},
-    lambda: figures.over_training({"one_d_window": [WINDOW]}, "$ab$", logarithmic=True): {"update", "$ab$"},
 }
 
 
@@ -90,10 +74,6 @@ def test_a_figure_is_drawn_and_says_what_its_axes_are(draw, words, tmp_path):
             r"shape \(2, 1\) does not hold 1 values",
         ),
         (lambda: figures.continuations([1.0], {"one_d": [3.0]}, titles=["a", "b"]), "1 curves with 2 titles"),
-        (
-            lambda: figures.over_training({"one_d": [HISTORY, WINDOW]}, ""),
-            "histories have to be of one measure",
-        ),
         *(
             (lambda truth=truth: figures.cloud(CLOUD, truth), f"the truth has {len(truth)} points; give 4")
             for truth in ([0.4, 0.5, 0.6], [0.4, 0.5, 0.6, 0.7, 0.8])
@@ -107,11 +87,7 @@ def test_what_cannot_be_drawn_is_refused(call, words):
 
 NOTHING = {
     lambda: figures.continuations([1.0, 2.0], {}): "prediction, by name",
-    lambda: figures.distances({}): "run of a reading",
-    lambda: figures.distances({"the context grows": {"": NONE}}): "run of a reading",
     lambda: figures.by_step({}): "network or predictor, by name",
-    lambda: figures.over_training({}, ""): "history of a run",
-    lambda: figures.over_training({"relational": []}, ""): "history of a run",
 }
 
 
@@ -243,31 +219,3 @@ def test_the_cloud_has_a_dot_for_every_estimate():
     assert dots.get_offsets().tolist() == [[2.75, 1], [3.0, 2], [3.75, 3], [4.0, 4], [4.25, 8]]
     assert dots.get_array().tolist() == [1, 2, 1, 2, 3]
     assert heights(next(part for part in ax.collections if part is not dots), 4) == {-1.2, 9.2}
-
-
-def bars(ax):
-    """(x, y, filled, half the width to each side) of every mark with an error bar."""
-    marks = [line for line in ax.lines if line.get_marker() not in ("None", "", "|", None)]
-    widths = [segment[:, 0] for part in ax.collections for segment in part.get_segments()]
-    found = zip(marks, widths, strict=True)
-    return [
-        (*line.get_xydata()[0], line.get_fillstyle() == "full", *np.abs(width - line.get_xdata()[0]))
-        for line, width in found
-    ]
-
-
-def test_distances_of_both_contexts_stand_side_by_side():
-    slid = {"strict mask, sliding context": PART, "strict mask": ONE, "": ONE.copy() * 3}
-    grown, slides = figures.distances({"the context grows": MEASURED, "the context slides": slid}).axes
-    assert [tick.get_text() for tick in grown.get_yticklabels()] == [*MEASURED]
-    assert (grown.get_title(), slides.get_title()) == ("the context grows", "the context slides")
-    assert grown.get_xlim() == slides.get_xlim()
-    (two, first, known, *widths), (zero, second, unknown, *width) = bars(grown)
-    assert (two, first, known) == (pytest.approx(np.log(2)), 0, True)
-    np.testing.assert_allclose(widths, [standard_error(THREE, table1()[0])] * 2)
-    assert (zero, second, unknown, width) == (pytest.approx(0), 1, False, [0, 0])
-    (x, y, *_), (again, below, *_) = bars(slides)
-    assert (x, y, again, below) == (pytest.approx(np.log(3)), 0, pytest.approx(0), 1)
-    for other in ({"": THREE}, slid | {"one more": THREE}):
-        with pytest.raises(UsageError, match="same readings"):
-            figures.distances({"the context grows": MEASURED, "the context slides": other})

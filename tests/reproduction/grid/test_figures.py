@@ -11,7 +11,7 @@ from mini_lib.errors import UsageError
 from mini_lib.grid.networks import MODELS
 from mini_lib.grid.tasks import items
 from mini_lib.reproduction.grid import figures
-from mini_lib.reproduction.grid.contrasts import Inside, Interval, Scored, rank_correlation
+from mini_lib.reproduction.grid.contrasts import Interval, Scored
 
 
 @pytest.fixture(autouse=True)
@@ -92,36 +92,6 @@ def test_contrasts_of_pairs_that_learned_stand_beneath_hollow():
     assert 0 < hollow[0].get_ydata()[0] < 0.5
 
 
-def some(trained, new, mechanism="lstm", seed=1):
-    return Inside("rules", "d3, m=95", mechanism, seed, 0.0, trained, new, content=1.0, structure=1 - trained)
-
-
-def test_inside_a_dot_is_a_kind_of_network_and_those_left_out_are_rings_and_not_ranked():
-    points = [some(x, x, name) for name, x in {"lstm": 0.1, "esbn": 0.3, "pointer": 0.5}.items()]
-    points += [
-        some(0.3, 0.3, seed=2),
-        some(-1.0, 1.0, "corelnet fixed"),
-        some(0.9, 0.9)._replace(task="match"),
-    ]
-    points = [point._replace(untrained=-point.trained) for point in points]
-    rows = {"untrained": "before", "trained": "after"}
-    fig = figures.inside_kinds(points, {"d3, m=95": "a rule"}, rows, {("d3, m=95", "esbn"): "an ESBN"})
-    trained = fig.axes[1]
-    assert words(fig) == ["an ESBN"] * 2
-    assert trained.texts[0].xy == (0.3, 0.3)
-    assert trained.get_xlabel() == "after"
-    assert [line.get_xdata()[0] for line in trained.lines] == pytest.approx([0.2, 0.3, 0.5, -1.0])
-    assert [line.get_fillstyle() for line in trained.lines] == ["full"] * 3 + ["none"]
-    assert trained.get_title() == "\nranks: 1.00"
-    assert [line.get_xdata()[0] for line in fig.axes[0].lines] == pytest.approx([-0.2, -0.3, -0.5, 1.0])
-    assert fig.axes[0].get_title() == "a rule\nranks: -1.00"
-    greyed = figures.inside_kinds(points, {"d3, m=95": "a rule"}, rows, grey={("d3, m=95", "esbn")}).axes[1]
-    assert [line.get_color() == figures.NOT_RUN for line in greyed.lines] == [False, True, False, False]
-    assert greyed.get_title() == "\nranks: 1.00"
-    with pytest.raises(UsageError, match="task"):
-        figures.inside_kinds(points, {}, rows)
-
-
 def test_twins_stand_side_by_side_in_the_colours_of_the_key():
     _, ax = plt.subplots()
     figures.twin_dots(ax, 2, [1.0, 2.0, 6.0], [4.0], middle=np.median)
@@ -132,18 +102,3 @@ def test_twins_stand_side_by_side_in_the_colours_of_the_key():
     assert [line.get_color() for line in key] == [closed.get_color(), opened.get_color()]
     bars = [each.get_segments()[0] for each in ax.collections if np.ptp(each.get_segments()[0][:, 0])]
     assert [bar[0, 1] for bar in bars] == [2.0, 4.0]
-
-
-def test_a_correlation_is_of_ranks_within_tasks_and_not_between_them():
-    """One task is hard for all, and one easy; within each the signal says who is better, or the contrary."""
-    for sign in (1, -1):
-        points = [
-            some(level + sign * x, level + x, name, seed)._replace(task=task)
-            for task, level in (("hard", 0.0), ("easy", 0.5))
-            for name, x in {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}.items()
-            for seed in (1, 2)
-        ]
-        found = rank_correlation(points, draws=50)
-        assert found.mean == pytest.approx(sign)
-        assert found.runs == 4
-    assert rank_correlation([point for point in points if point.mechanism in "ab"]) is None

@@ -19,13 +19,9 @@ from mini_lib.reproduction.kanerva.cells import CELLS
 from mini_lib.reproduction.kanerva.figures.generation import KINDS, kind
 from mini_lib.reproduction.kanerva.figures.parts import CHANNELS, MACHINES
 from mini_lib.reproduction.kanerva.figures.sprites import SPRITES
-from mini_lib.reproduction.kanerva.scaling import TOTALS, Fit, optimal
 from mini_lib.reproduction.plotting import OKABE_ITO
 
 BLUE, VERMILION, GREEN = OKABE_ITO[:3]
-CURVE = {"update": [1, 11, 21], "loss": [9.0, 8.0, 7.0], "score": [6.0, 5.0, 4.0]}
-COSTS = Fit({"constant": 0.3, "slope": 0.05, "cubic": 4e-8}, {})
-TIMES = {(k, m): k + m / 100 for k in (1, 4) for m in (100, 400)}
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +33,9 @@ def headless():
 
 
 def cells():
-    """The losses of Figure 1E's first rows: of three runs, of none, and of one."""
+    """The losses of Figure 1E's first rows, without runs."""
     table = [cell for cell in CELLS if (cell.table, cell.variant) == ("kanerva.fig1e", "tutorial")]
-    rows = [cell for cell in table if cell.column == "loss"]
-    return [
-        Comparison(cell, None, Measured((20.0,) * runs), ({"curve": CURVE},) * runs)
-        for cell, runs in zip(rows, (3, 0, 1), strict=False)
-    ]
+    return [Comparison(cell, None, Measured(())) for cell in table if cell.column == "loss"][:3]
 
 
 def two_columns(rows=3):
@@ -74,14 +66,11 @@ def texts(fig):
 MACHINE_RUNS = {"losses": {"mixture": {3: [5.0], 1: [2.0, 4.0], 5: []}}, "none": {"mixture": {1: []}}}
 PICTURES = {"item": rand(3, 4, 5), "answer": rand(4, 5)}
 SINGLE = rand(2, 5, 5), rand(2, 3, 5, 5), rand(2, 5, 5)
-FITS = {"batched": COSTS, "loop": COSTS}
 MANY = {str(n): [1.0, n] for n in range(5)}
 # How each figure is drawn, and some of the words that stand in it, between commas.
 FIGURES = [
     (figures.against_machines, (MACHINE_RUNS, "nats"), "losses,nats,machines k,mixture,not run,1,5"),
-    (figures.architecture, (), "encoder $e$,decoder,$R_i w_i$"),
     (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
-    (figures.generative_model, (), "history  $h$,code  $z$,image  $x$"),
     (figures.geometry, two_columns(), "before,after one item,in column 1,in column 2,row 1,row 3,w"),
     (
         figures.heat_maps,
@@ -102,12 +91,6 @@ FIGURES = [
     (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
     (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
-    (figures.scaling_theory, (COSTS, "ms"), "machines k,ms,m = 100,m = 400"),
-    (
-        figures.scaling_times,
-        ({"batched": TIMES, "loop": TIMES}, FITS),
-        "batched,loop,machines k,milliseconds,m = 400",
-    ),
     (
         figures.single_machines,
         (*SINGLE, rand(2, 2, 5, 5).round(), rand(2, 3, 2), ["a", "b"]),
@@ -142,7 +125,7 @@ def test_every_figure_is_drawn_with_its_words(draw, given, words):
 
 
 def test_no_figure_is_left_out():
-    no_figures = {"by_row", "coloured", "curves_of"}
+    no_figures = {"by_row", "coloured"}
     assert {draw.__name__ for draw, _, _ in FIGURES} == set(figures.__all__) - no_figures
 
 
@@ -159,7 +142,6 @@ def test_no_figure_is_left_out():
         lambda: figures.at_work({"left": (rand(6, 3), {"both": rand(2, 3, 8, 8)})}),
         lambda: figures.against_machines({"a": {}}, "nats"),
         lambda: figures.by_row(cells() + cells()),
-        lambda: figures.curves_of([]),
     ],
 )
 def test_what_does_not_fit_is_told(draw):
@@ -258,8 +240,13 @@ def test_stems_go_up_and_down():
     assert np.allclose([stem[0, 1] for stem in down.get_segments()], -gamma[:, 1])
 
 
-def test_learning_curves_are_those_of_the_runs_of_a_row():
-    assert figures.curves_of(cells()) == {"k = 1": [CURVE] * 3, "k = 2": [], "k = 3": [CURVE]}
+def test_cells_are_found_by_row_and_column():
+    one, two, three = cells()
+    assert figures.by_row(cells()) == {
+        "k = 1": {"loss": one},
+        "k = 2": {"loss": two},
+        "k = 3": {"loss": three},
+    }
 
 
 def test_lines_over_machines_go_through_the_means():
@@ -300,24 +287,3 @@ def test_what_an_image_counts_as():
     assert kind(NEW - 0.01) == "new" == kind(0.01)
     assert kind(0.0) == "blank"
     assert len(set(KINDS.values())) == 4
-
-
-# --------------------------------------------------------------------------------------------- time
-
-
-def test_theory_has_a_dot_at_the_best_k_that_is_in_sight():
-    (ax,) = figures.scaling_theory(COSTS).axes
-    for m, line, dot in zip(TOTALS, ax.lines[::2], ax.lines[1::2], strict=True):
-        assert line.get_ydata() == pytest.approx(COSTS(line.get_xdata(), m))
-        best = optimal(COSTS, m)
-        assert dot.get_xydata().tolist() == [[pytest.approx(best), pytest.approx(COSTS(best, m))]]
-    free = Fit(COSTS.value | {"slope": 0.0}, {})  # the more machines the better
-    assert len(figures.scaling_theory(free).axes[0].lines) == len(TOTALS)
-
-
-def test_a_fit_below_zero_has_no_line():
-    falling = Fit({"constant": 2.0, "slope": -1.0}, {})
-    dots, line = figures.scaling_times({"loop": TIMES}, {"loop": falling}).axes[0].lines[:2]
-    assert dots.get_xydata().tolist() == [[1, 2], [4, 5]]
-    assert np.isnan(line.get_ydata()[line.get_xdata() > 2]).all()
-    assert not np.isnan(line.get_ydata()[line.get_xdata() < 2]).any()

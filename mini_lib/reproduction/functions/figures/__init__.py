@@ -1,6 +1,5 @@
-"""Figures of the function-learning chapters: problems, networks, continued curves, measurements, distances."""
+"""Figures of the function-learning chapters: problems, networks, continued curves, measurements."""
 
-from mini_lib.reproduction.functions.figures.distances_from_print import distances
 from mini_lib.reproduction.functions.figures.extrapolating import (
     Ensemble,
     cloud,
@@ -20,12 +19,10 @@ from mini_lib.reproduction.functions.figures.measuring import (
     MetricHistory,
     by_step,
     metric_history,
-    over_training,
 )
 from mini_lib.reproduction.functions.figures.networks import (
     attention,
     masks,
-    two_networks,
 )
 from mini_lib.reproduction.functions.figures.problems import differences, token_sets
 
@@ -41,14 +38,11 @@ __all__ = [
     "cloud",
     "continuations",
     "differences",
-    "distances",
     "ensemble",
     "label",
     "masks",
     "metric_history",
-    "over_training",
     "shade",
     "smooth",
     "token_sets",
-    "two_networks",
 ]

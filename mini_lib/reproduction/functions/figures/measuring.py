@@ -1,6 +1,6 @@
 """Errors step by step, and what is measured over training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.tasks import KINDS, UPDATES
-from mini_lib.reproduction.functions.figures.looks import is_variant, label, looks, shade
+from mini_lib.reproduction.functions.figures.looks import is_variant, label, looks
 from mini_lib.reproduction.plotting import (
     Numbers,
     figure,
@@ -20,12 +20,6 @@ from mini_lib.reproduction.plotting import (
 )
 
 # ------------------------------------------------------------------------------------------------ step by step
-
-
-def _panels(count: int, height: float, sharey: bool = True) -> tuple[Figure, np.ndarray]:
-    """A row of panels, on one scale with `sharey`, wide enough for a class of curves each."""
-    size = (max(5.0, 3.0 * count + 0.3), height)
-    return figure(1, count, size=size, squeeze=False, sharey=sharey)
 
 
 def by_step(errors: Mapping[str, Mapping[str, Numbers]], sharey: bool = True) -> Figure:
@@ -42,7 +36,8 @@ def by_step(errors: Mapping[str, Mapping[str, Numbers]], sharey: bool = True) ->
     }
     classes = list(dict.fromkeys(kind for by_class in errors.values() for kind in by_class))
     with style():
-        fig, axes = _panels(len(classes), 3.8, sharey)
+        size = (max(5.0, 3.0 * len(classes) + 0.3), 3.8)
+        fig, axes = figure(1, len(classes), size=size, squeeze=False, sharey=sharey)
         for ax, kind in zip(axes[0], classes, strict=True):
             for name, by_class in errors.items():
                 if kind in by_class:
@@ -82,34 +77,3 @@ def metric_history(record: dict, measure: str) -> MetricHistory:
         raise unknown_name_error("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
     updates = [UPDATES * check["epoch"] for check in checks]
     return MetricHistory(updates, {key: [check[name] for check in checks] for key, name in names.items()})
-
-
-def over_training(
-    histories: Mapping[str, Sequence[MetricHistory]], ylabel: str, logarithmic: bool = False
-) -> Figure:
-    """Draw a measure over the training of each run, a panel for each class (or one, for the window's length).
-
-    `histories` are those of `metric_history`, by the name of the network. The axis of updates is always
-    logarithmic, that of the measure may be.
-    """
-    runs = [(name, history) for name, of_runs in histories.items() for history in of_runs]
-    require_nonempty("history of a run", runs)
-    kinds = {tuple(history.values) for _, history in runs}
-    if len(kinds) > 1:
-        raise UsageError(f"histories have to be of one measure, got {sorted(kinds)}; draw others apart")
-    (classes,) = kinds
-    with style():
-        fig, axes = _panels(len(classes), 3.6)
-        for ax, kind in zip(axes[0], classes, strict=True):
-            for name, history in runs:
-                look = {"color": shade(name), "markersize": 3.5, "alpha": 0.6}
-                ax.plot(history.updates, history.values[kind], "-o", **look)
-            ax.set(title=label(kind) if len(classes) > 1 else "", xlabel="update", xscale="log")
-        axes[0, 0].set(ylabel=ylabel, yscale="log" if logarithmic else "linear")
-        counts = {name: len(of_runs) for name, of_runs in histories.items()}
-        handles = [
-            Line2D([], [], color=shade(name), marker="o", label=f"{label(name)} ({n} run{'s' * (n != 1)})")
-            for name, n in counts.items()
-        ]
-        legend_below(fig, handles, ncols=3)
-    return fig

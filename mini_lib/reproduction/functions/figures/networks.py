@@ -1,4 +1,4 @@
-"""Both networks as a drawing, which token sees which, and where queries look."""
+"""Which token sees which, and where queries look."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,43 +9,9 @@ from torch import Tensor
 from mini_lib.errors import UsageError
 from mini_lib.functions.transformer import OneDTransformer, RelationalTransformer
 from mini_lib.functions.window import MASKS, Tokens, visible
-from mini_lib.reproduction.functions.figures.looks import ASKED, MODEL_COLOURS, label
+from mini_lib.reproduction.functions.figures.looks import ASKED, label
 from mini_lib.reproduction.functions.figures.problems import asked_column, token_set
-from mini_lib.reproduction.plotting import RULE, diagram, figure
-
-VALUES, DIFFERENCES = MODEL_COLOURS["one_d"], MODEL_COLOURS["relational"]
-BOXES = {
-    "observations\n$y_1,\\ldots,y_N$": ((1.0, 2.0), 1.7, RULE),
-    "tokens $(x_i,\\ y_i)$\nquery $(x_{N+1},\\ 0)$": ((3.9, 3.0), 2.2, VALUES),
-    "tokens $(i,\\ j,\\ y_j-y_i)$\nqueries $(i,\\ N+1,\\ 0)$": ((3.9, 1.0), 2.4, DIFFERENCES),
-    "transformer ": ((6.7, 3.0), 1.5, VALUES),
-    "transformer": ((6.7, 1.0), 1.5, DIFFERENCES),
-    "$\\hat{y}_{N+1}$": ((12.0, 3.0), 1.1, VALUES),
-    "$z_i+y_i$, for $i=1..N$": ((9.3, 1.0), 2.0, DIFFERENCES),
-    "$\\hat{y}_{N+1}$ ": ((12.0, 1.0), 1.1, DIFFERENCES),
-}
-ARROWS = {
-    "": ((1.5, 2.42), (2.75, 2.9), (1.9, 2.9), VALUES),
-    "differences\nonly": ((1.5, 1.58), (2.65, 1.1), (1.55, 1.02), DIFFERENCES),
-    " ": ((5.05, 3.0), (5.9, 3.0), (5.5, 3.2), VALUES),
-    "  ": ((5.15, 1.0), (5.9, 1.0), (5.5, 1.2), DIFFERENCES),
-    "one answer": ((7.5, 3.0), (11.4, 3.0), (9.4, 3.2), VALUES),
-    "$z_i$": ((7.5, 1.0), (8.25, 1.0), (7.85, 1.25), DIFFERENCES),
-    "median": ((10.35, 1.0), (11.4, 1.0), (10.87, 1.22), DIFFERENCES),
-    "$y_i$ come back only here": ((1.9, 2.0), (9.3, 1.44), (6.5, 2.0), RULE),
-}
-
-
-def two_networks() -> Figure:
-    """Draw the 1d transformer, which sees values, above the relational one, which sees differences."""
-    fig, ax = figure(size=(9.4, 3.0))
-    diagram(ax, BOXES, ARROWS)
-    ax.set(xlim=(0, 12.7), ylim=(0.3, 3.6))
-    ax.set_axis_off()
-    return fig
-
-
-# ------------------------------------------------------------------------------------------------ masks
+from mini_lib.reproduction.plotting import figure
 
 
 def masks(observed: int = 4, mask: str = "causal") -> Figure:

@@ -1,8 +1,7 @@
 """Figures of the Kanerva chapters."""
 
-from mini_lib.reproduction.kanerva.figures.diagrams import architecture, generative_model
 from mini_lib.reproduction.kanerva.figures.generation import imagined
-from mini_lib.reproduction.kanerva.figures.losses import by_row, curves_of
+from mini_lib.reproduction.kanerva.figures.losses import by_row
 from mini_lib.reproduction.kanerva.figures.memory import at_work, choices, geometry, moment, stems
 from mini_lib.reproduction.kanerva.figures.parts import (
     against_machines,
@@ -11,18 +10,14 @@ from mini_lib.reproduction.kanerva.figures.parts import (
     pictures,
     strips,
 )
-from mini_lib.reproduction.kanerva.figures.scaling import scaling_theory, scaling_times
 from mini_lib.reproduction.kanerva.figures.sprites import coloured, maps, single_machines
 
 __all__ = [
     "against_machines",
-    "architecture",
     "at_work",
     "by_row",
     "choices",
     "coloured",
-    "curves_of",
-    "generative_model",
     "geometry",
     "heat_maps",
     "imagined",
@@ -30,8 +25,6 @@ __all__ = [
     "maps",
     "moment",
     "pictures",
-    "scaling_theory",
-    "scaling_times",
     "single_machines",
     "stems",
     "strips",

@@ -1,4 +1,4 @@
-"""Runs on record by row of a table, and their learning curves."""
+"""Runs on record by row of a table."""
 
 from collections.abc import Iterable
 
@@ -21,9 +21,3 @@ def by_row(comparisons: Iterable[Comparison]) -> dict[str, dict[str, Comparison]
             "there are no cells; give those of a table, as mini_lib.reproduction.compare returns them"
         )
     return rows
-
-
-def curves_of(comparisons: Iterable[Comparison]) -> dict[str, list[dict]]:
-    """Learning curves of the runs on record, by row; a row without runs has none."""
-    rows = by_row(comparisons)
-    return {row: [record["curve"] for record in found["loss"].records] for row, found in rows.items()}
