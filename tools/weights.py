@@ -12,7 +12,7 @@ from mini_lib.files import load_weights, save_weights
 from mini_lib.reproduction.cells import paper_module, select
 from mini_lib.reproduction.cli import save_record
 from mini_lib.reproduction.launch import Job
-from mini_lib.reproduction.records import Records
+from mini_lib.reproduction.records import Records, check_folder
 from mini_lib.training import train
 
 CHECKPOINTS = Path("checkpoints")
@@ -21,7 +21,7 @@ CHECKPOINTS = Path("checkpoints")
 def make(entry: str, path: Path, seed: int = 1, records: Path | None = None) -> None:
     """Train the run, put it on record, and write its weights; SystemExit if it diverged."""
     (cell,), store = select(entry), Records(records)
-    store.check_writable()
+    check_folder(store.folder, "records")
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     build = paper_module(cell.paper).build

@@ -91,7 +91,7 @@ class CellTable(list[Cell]):
 def cells_of(paper: str) -> tuple[Cell, ...]:
     """All entries of a paper or a study, as its module declares them; PyTorch is not loaded for it."""
     check_names("paper", [paper], [*PAPERS, *STUDIES])
-    stored = load_json(ENTRIES)[paper]
+    stored = load_json(ENTRIES, dict)[paper]
     return tuple(Cell(settings=stored["settings"][number], **entry) for number, entry in _entries(stored))
 
 
@@ -104,11 +104,6 @@ def _entries(stored: dict) -> Iterable[tuple[int, dict]]:
 def paper_module(paper: str) -> ModuleType:
     """The `cells` module of a paper: CELLS, `build(settings, seed)` and `data_source(settings)`."""
     return import_module(f"mini_lib.reproduction.{paper}.cells")
-
-
-def build_run(settings: dict, seed: int):
-    """The training run of an entry's or a record's settings, of any paper."""
-    return paper_module(settings["paper"]).build(settings, seed)
 
 
 def select(
@@ -146,8 +141,12 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
     cells = list(cells)
     for field, names in wanted.items():
         if names:
-            names = list(names)
-            check_names(field, names, dict.fromkeys(getattr(cell, field) for cell in cells))
+            known = dict.fromkeys(getattr(cell, field) for cell in cells)
+            names = [
+                TUTORIAL if field == "variant" and name == "small" and name not in known else name
+                for name in names
+            ]
+            check_names(field, [name for name in names if name], filter(None, known))
             cells = [cell for cell in cells if getattr(cell, field) in names]
     return cells
 

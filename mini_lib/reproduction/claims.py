@@ -67,17 +67,12 @@ class Judgement(NamedTuple):
     scale: str  #: "paper", the name of a smaller one, or an interpretation's, such as "tutorial, balanced at first".
     verdict: str  #: one of `judgement.WORDS`.
     detail: str  #: the figures behind it.
-    settings: str = ""  #: those that differ from the paper's; of an interpretation, from those of its scale.
-
-    def to_dict(self) -> dict:
-        """For JSON."""
-        return self._asdict() | {"claim": self.claim.id, "statement": self.claim.statement}
 
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
     """All claims; UsageError for a rule of unknown kind."""
-    claims = tuple(Claim(**entry) for entry in load_json(CLAIMS))
+    claims = tuple(Claim(**entry) for entry in load_json(CLAIMS, list))
     for claim in claims:
         if claim.rule["kind"] not in KINDS:
             raise unknown_name_error("kind of claim", claim.rule["kind"], KINDS)
@@ -106,16 +101,14 @@ def judge(
     check_names("interpretation", readings, readings_among(each.cell for each in compared.values()))
     judgements = []
     for claim in load_claims() if claims is None else claims:
-        before, bases = [], {}
+        before = []
         for scale in (*SCALES, *readings):
             suffix = "" if scale == "paper" else f"/{scale}"
             own = {cell: compared.get(f"{cell}{suffix}") for cell in claim.cells()}
             numbers = [each and each.number for each in own.values()]
             if all(own.values()) and numbers not in before:
                 before.append(numbers)
-                bases.setdefault(scale, own)
-                base = bases.get(TUTORIAL if scale.startswith(f"{TUTORIAL}, ") else "paper", own)
-                judgements.append(_judge(claim, scale, own)._replace(settings=_changed(base, own)))
+                judgements.append(_judge(claim, scale, own))
     return _with_controls(judgements)
 
 
@@ -166,16 +159,6 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
             each = each._replace(verdict=NOT_REPRODUCED, detail=detail)
         found.append(each)
     return found
-
-
-def _changed(bases: Mapping[str, Comparison], others: Mapping[str, Comparison]) -> str:
-    """The settings of other entries that differ from those that they are beside."""
-    changes = {}
-    for cell, comparison in others.items():
-        base = bases[cell].cell.settings
-        own = comparison.cell.settings
-        changes |= {f"{name}={value}": None for name, value in own.items() if base.get(name) != value}
-    return ", ".join(changes)
 
 
 def level_mean(comparison: Comparison, metric: str) -> Mean | None:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import math
+import re
 import shlex
 import signal
 import sys
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds to load: each command loads what it n
     from mini_lib.reproduction.records import Records
     from mini_lib.training import Run
 
+ADDRESS = re.compile(r"auto|local|(ray://)?[^/\s]+:\d+")  # of a Ray cluster
 LOCAL = "local"  # in the place of a Ray cluster's address: one of this machine
 ASCII = {"±": "+-", "γ": "gamma", "≤": "<=", "≥": ">=", "–": "-", "“": '"', "”": '"', "…": "...", "×": "x"}
 UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
@@ -74,7 +76,9 @@ def to_read(folder: Path | None) -> "Records":
 
     if folder is not None and not folder.is_dir():
         raise UsageError(f"no folder of records at {folder}")
-    if folder is not None and any(folder.iterdir()) and not any(folder.glob("*.jsonl")):
+    own = {".lock", ""}  # of a command that was stopped before its first record
+    others = folder is not None and any(path.suffix not in own for path in folder.iterdir())
+    if others and not any(folder.glob("*.jsonl")):
         raise UsageError(f"no record files (*.jsonl) in {folder}")
     return Records(folder)
 
@@ -119,10 +123,11 @@ def compare(
     if as_json:
         print(json.dumps([each.to_dict() for each in compared], indent=1))
     elif summary:
-        print(report.summary(compared, judge_all(compared)))
+        print(report.summary(compared, judge_all(compared) if what in (None, *PAPERS) else ()))
     else:
         if claim := claims_by_id().get(what):
-            print(report.claims(judge_all(compare(select(what), store), [claim])) + "\n")
+            judged = judge_all(compare(cells_of(claim.paper), store))
+            print(report.claims(each for each in judged if each.claim == claim) + "\n")
         named = every or bool(variant) or (what is not None and "/" in what)
         print(report.listing(compared, named))
 
@@ -140,7 +145,8 @@ def claims(what: WhatArgument = None, records: RecordsOption = None) -> None:
         check_names("paper, table or claim", [what], [*PAPERS, *(claim.id for claim in chosen), *tables])
         chosen = [each for each in chosen if what in (each.paper, each.id, *each.tables())]
     cells = [cell for paper in dict.fromkeys(each.paper for each in chosen) for cell in cells_of(paper)]
-    print(report.claims(judge_all(compare(cells, to_read(records)), chosen)))
+    judged = judge_all(compare(cells, to_read(records)))  # all claims, since controls bear on others
+    print(report.claims(each for each in judged if each.claim in chosen))
 
 
 @app.command()
@@ -184,7 +190,12 @@ def reproduce(
     variant: VariantOption = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs of each entry (default: as many as the paper).", show_default=False),
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Until each entry has so many runs, stored ones included (default: the paper's number).",
+            show_default=False,
+        ),
     ] = None,
     device: DeviceOption = "auto",
     budget: Annotated[str | None, typer.Option(help="Stop in time: 30s, 9m, 2h.")] = None,
@@ -196,14 +207,11 @@ def reproduce(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and train nothing.")] = False,
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.", hidden=True)] = "fp32",
-    checkpoints: Annotated[Path, typer.Option(help="Folder for unfinished runs.", hidden=True)] = Path(
-        "checkpoints"
-    ),
+    checkpoints: Annotated[Path | None, typer.Option(help="Folder for unfinished runs.", hidden=True)] = None,
 ) -> None:
     """Train the runs that are missing. What is on record is not trained again; what was stopped goes on.
 
-    Order: runs that decide a claim first, cheapest first. To repeat runs that are on record, give --records a
-    new folder, and compare it by `mini-lib compare WHAT --records FOLDER`.
+    Order: runs that decide a claim first, cheapest first. To repeat stored runs, give --records a new folder.
     """
     from mini_lib.devices import check_precision, describe, pick_device
     from mini_lib.reproduction import cluster, plan
@@ -216,10 +224,8 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
-    there = store.folder.exists()
-    check_folder(store.folder, "records")
-    if dry_run and not there:
-        store.folder.rmdir()
+    check_folder(store.folder, "records", make=not dry_run)
+    checkpoints = checkpoints or (Path("checkpoints") if records is None else records / "checkpoints")
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
         command = ["mini-lib", "compare", *([] if what == "all" else [what])]
@@ -230,7 +236,6 @@ def reproduce(
         if not dry_run:
             check_folder(checkpoints, "checkpoints")
             code_version()
-            ending.enter_context(alone(store.folder))
             for left in checkpoints.glob("*.pt"):
                 if left.stem in store:  # its run was killed between its record and this
                     left.unlink(missing_ok=True)
@@ -248,6 +253,8 @@ def reproduce(
             at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
         check_precision(precision, where)
+        if not dry_run:
+            ending.enter_context(alone(store.folder))
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
         known = chain(store, Records() if records else ())
         seconds = plan.expected_seconds(known, describe(where), checkpoints)
@@ -277,7 +284,10 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        print(f"another `mini-lib reproduce` is training for {folder}: a run that both make is made twice")
+        print(
+            f"another `mini-lib reproduce` is training for {folder}; both may make the same runs: wait for it, or "
+            "take another folder"
+        )
     try:
         yield
     finally:
@@ -390,6 +400,11 @@ def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list[
     from mini_lib.hashing import run_key
     from mini_lib.reproduction.launch import Job
 
+    for paper in {cell.paper for cell in chosen}:
+        if list(cells_of(paper)) != paper_module(paper).CELLS:
+            raise CorruptFileError(
+                f"entries.json is not what {paper}/cells.py declares; run `python tools/entries.py`"
+            )
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in range(1, (seeds or cell.runs) + 1):
@@ -474,10 +489,8 @@ def with_ray_address(words: list[str]) -> list[str]:
     ['reproduce', '--ray', 'local', 'all']
     """
     found: list[str] = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        found += (
-            [word, LOCAL] if word == "--ray" and not (":" in after or after in (LOCAL, "auto")) else [word]
-        )
+    for word, after in zip_longest(words, words[1:], fillvalue=""):
+        found += [word, LOCAL] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]
     return found
 
 

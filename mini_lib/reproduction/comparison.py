@@ -7,7 +7,17 @@ from dataclasses import asdict, dataclass, field
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction.cells import TUTORIAL as TUTORIAL, Cell, narrow
-from mini_lib.reproduction.judgement import MIN_RUNS, WORDS, Mean, judge_number, mean_of, rounded
+from mini_lib.reproduction.judgement import (
+    MIN_RUNS,
+    REPRODUCED,
+    UNCLEAR,
+    WORDS,
+    Mean,
+    combine,
+    judge_number,
+    mean_of,
+    rounded,
+)
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import Printed, error_kind, has_numbers, not_compared, printed
 
@@ -84,20 +94,34 @@ class Comparison:
 
         None also where the number rests on something of ours that the paper does not have (`not_compared`).
         """
-        if not_compared(self.cell.table):
+        if not_compared(self.cell.table) or self.ours.n < MIN_RUNS:
             return None
-        if not self.ours.values and self.ours.n >= MIN_RUNS:
+        if not self.ours.values:
             return Mean(math.nan)
         keys = [record["key"] for record in self.records if not record["diverged"]]
         return mean_of(dict(zip(keys or range(self.ours.n), self.ours.values, strict=True)))
 
     @property
+    def papers_mean(self) -> Mean | None:
+        """The reported number with its error, to be judged."""
+        paper = self.paper
+        return paper and Mean(
+            paper.mean, paper.se, paper.runs - 1 if paper.se and paper.runs > 1 else math.inf
+        )
+
+    @property
+    def difference(self) -> Mean | None:
+        """Ours less the paper's, with its 95 % interval; None where one is missing."""
+        ours = self.mean()
+        return combine((1, ours), (-1, self.papers_mean)) if ours and self.paper else None
+
+    @property
     def verdict(self) -> str:
-        """One of `judgement.WORDS`, or empty where the paper reports no number."""
+        """One of `judgement.WORDS`, or empty where the paper reports no number; with diverged runs it is unclear."""
         if self.paper is None:
             return ""
-        df = self.paper.runs - 1 if self.paper.se and self.paper.runs > 1 else math.inf
-        return judge_number(Mean(self.paper.mean, self.paper.se, df), self.mean(), self.paper.unit)
+        word = judge_number(self.papers_mean, self.mean(), self.paper.unit)
+        return UNCLEAR if word == REPRODUCED and self.ours.diverged else word
 
     @property
     def is_printed(self) -> bool:

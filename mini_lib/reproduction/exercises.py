@@ -2,8 +2,7 @@
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
-from types import GeneratorType
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Set, ValuesView
 from typing import Any
 
 import numpy as np
@@ -39,17 +38,20 @@ def verdict(function: Callable, cases: Cases, atol: float = 1e-5) -> str:
         passed = [_copy(each) for each in arguments]
         try:
             result = function(*passed)
-            if isinstance(result, GeneratorType):
+            if isinstance(result, Iterator | KeysView | ValuesView | ItemsView):
                 result = list(result)
         except NotImplementedError:
             return "○ Not written yet."
-        except Exception as error:  # the reader's own code may raise anything
+        except (Exception, SystemExit) as error:  # the reader's own code may raise anything
             return f"✗ Your code stopped: {type(error).__name__}: {error}"
         if result is None and expected is not None:
             return "✗ Not yet: your function returned None; return something."
         try:
             pairs = zip(passed, arguments, strict=True)
-            if any(isinstance(each, MUTABLE) and difference(each, old) for each, old in pairs):
+            if any(
+                isinstance(each, MUTABLE) and difference(each, old) and not difference(_copy(old), old)
+                for each, old in pairs
+            ):
                 return "✗ Not yet: your function changes what it is given; change a copy (copy.deepcopy)."
             wrong = expected(result) if _is_test(expected) else difference(result, expected, atol)
         except Exception as error:  # what is returned may be anything

@@ -3,7 +3,7 @@
 A claim says that some margins are above 0: "A is better than B" is the margin A - B. Each margin is a sum of means
 over runs, with Welch's degrees of freedom; where both sides are measured in the same runs, they are compared run by
 run. A claim is judged by its worst margin. A reported number is reproduced unless the interval of the difference
-leaves out 0 and the difference matters (`FLOOR`).
+leaves out 0 and the difference matters (`FLOOR`); an interval that is too wide to tell decides nothing (`WIDE`).
 
 Four words say what came of it, of numbers and of claims alike: "reproduced", "not reproduced", "unclear" (the runs
 differ too much to tell, or some diverged), and "not run" (fewer than `MIN_RUNS` runs of what decides it).
@@ -23,9 +23,10 @@ MIN_RUNS = 3  # finished runs, from which there is a spread of our own
 REPRODUCED, NOT_REPRODUCED, UNCLEAR, NOT_RUN = "reproduced", "not reproduced", "unclear", "not run"
 WORDS = (REPRODUCED, NOT_REPRODUCED, UNCLEAR, NOT_RUN)
 WORST_FIRST = (NOT_REPRODUCED, NOT_RUN, UNCLEAR, REPRODUCED)
+ROUNDING = 1e-9  # of sums of numbers that are given in decimals
 FLOOR = {"%": 0.5}  # points of accuracy that do not matter; of every other unit 5 % of the reported number
-WIDE = {"%": 8.0}  # a standard error that decides nothing; of every other unit 25 %
-ALIKE, UNLIKE = 0.05, 0.25  # shares of a mean: a difference that is none, and one that would matter
+WIDE = {"%": 8.0}  # half of an interval that decides nothing; of every other unit 25 %
+UNLIKE = 0.25  # the share of a mean that a difference may not reach
 SKEW_SE = math.sqrt(math.pi / 2 - 1)  # standard errors of a mean in that of median - mean, for normal values
 Judged = tuple[str, str]  # one of `WORDS`, and the figures behind it
 
@@ -59,7 +60,7 @@ def rounded(mean: float, error: float | None) -> str:
     >>> rounded(77.42, 34.1), rounded(99.618, 0.1234), rounded(98.12345, None)
     ('77 ± 34', '99.62 ± 0.12', '98.12')
     """
-    if not error:
+    if not error or error < ROUNDING * abs(mean):
         return f"{mean:.4g}"
     decimals = max(0, 1 - math.floor(math.log10(error)))
     return f"{mean:.{decimals}f} ± {error:.{decimals}f}"
@@ -82,8 +83,8 @@ def mean_of(runs: Mapping[str, float]) -> Mean | None:
     values = list(runs.values())
     if len(values) < MIN_RUNS:
         return None
-    if math.inf in values:
-        return Mean(math.inf if all(map(math.isinf, values)) else math.nan)
+    if not all(map(math.isfinite, values)):
+        return Mean(values[0] if len(set(values)) == 1 else math.nan)
     return Mean(fmean(values), stdev(values) / math.sqrt(len(values)), len(values) - 1, runs)
 
 
@@ -100,10 +101,12 @@ def combine(*terms: tuple[float, Mean]) -> Mean:
 
 
 def sign(margin: Mean, at_zero: bool = False) -> str:
-    """Whether a margin is above 0, below, or neither; `at_zero`, it is enough not to be below."""
-    if margin.value - margin.half_width > 0 or (at_zero and margin.value >= 0):
+    """Whether a margin is above 0, below, or neither; `at_zero`, exactly 0 is enough where there is no error."""
+    if margin.value - margin.half_width > ROUNDING or (
+        at_zero and not margin.se and margin.value > -ROUNDING
+    ):
         return REPRODUCED
-    return NOT_REPRODUCED if margin.value + margin.half_width < 0 else UNCLEAR
+    return NOT_REPRODUCED if margin.value + margin.half_width < -ROUNDING else UNCLEAR
 
 
 def judge_number(paper: Mean, ours: Mean | None, unit: str) -> str:
@@ -114,7 +117,7 @@ def judge_number(paper: Mean, ours: Mean | None, unit: str) -> str:
     allowed = FLOOR.get(unit, 0.05 * abs(paper.value)) + 1e-9  # so that 99.7 against 99.2 is half a point
     if not abs(difference.value) <= max(difference.half_width, allowed):
         return NOT_REPRODUCED
-    return UNCLEAR if difference.se > WIDE.get(unit, 0.25 * abs(paper.value)) else REPRODUCED
+    return UNCLEAR if difference.half_width > WIDE.get(unit, 0.25 * abs(paper.value)) else REPRODUCED
 
 
 # ----------------------------------------------------------------------------------------- kinds of claims
@@ -152,7 +155,7 @@ def threshold(rule: Mapping, means: Means) -> Iterator[Margin]:
                 yield Margin(
                     f"{entry} {mean}, {name.replace('_', ' ')} {rule[name]:g}",
                     value,
-                    at_zero=value is not None and not value.se,
+                    at_zero=True,
                 )
 
 
@@ -171,19 +174,13 @@ def more(rule: Mapping, means: Means) -> Iterator[Margin]:
 
 
 def alike(rule: Mapping, means: Means) -> Iterator[Margin]:
-    """In each pair the sides differ by less than 25 % of their mean, or the share `within`.
-
-    They are not alike where the difference is certain and more than 5 %.
-    """
+    """In each pair the sides differ by less than 25 % of their mean, or the share `within`."""
     for a, b, words in _pairs(rule, means):
         value = a and b and combine((1, a), (-1, b))
         if value:
-            size, apart = (abs(a.value) + abs(b.value)) / 2, abs(value.value)
-            differ = apart > max(value.half_width, ALIKE * size)
-            value = (
-                Mean(-apart) if differ else replace(value, value=rule.get("within", UNLIKE) * size - apart)
-            )
-        yield Margin(words, value)
+            allowed = rule.get("within", UNLIKE) * (abs(a.value) + abs(b.value)) / 2
+            value = replace(value, value=allowed - abs(value.value))
+        yield Margin(words, value, at_zero=True)
 
 
 def t_test(rule: Mapping, means: Means) -> Iterator[Margin]:
@@ -200,7 +197,7 @@ def t_test(rule: Mapping, means: Means) -> Iterator[Margin]:
             {str(i): b.value - a.value for i, (a, b) in enumerate(zip(first, second, strict=True))}
         )
         words = f"mean difference over {len(first)} entries {value}"
-        if not rule["differs"]:
+        if value and not rule["differs"]:
             value = Mean(-1.0 if sign(value) == REPRODUCED else math.nan)
     yield Margin(words if value else "", value)
 
@@ -208,9 +205,9 @@ def t_test(rule: Mapping, means: Means) -> Iterator[Margin]:
 def skewed(rule: Mapping, means: Means) -> Iterator[Margin]:
     """In each entry the median over runs exceeds the mean, by more than it would were the runs normal."""
     for entry, mean in means.items():
-        middle = mean and median(mean.runs.values())
+        middle = median(mean.runs.values()) if mean and mean.runs else math.nan
         value = mean and Mean(middle - mean.value, SKEW_SE * mean.se, mean.df)
-        yield Margin(f"{entry}: median {middle}, mean {mean}", value)
+        yield Margin(f"{entry}: median {middle:.4g}, mean {mean}", value)
 
 
 KINDS: dict[str, Callable[[Mapping, Means], Iterator[Margin]]] = {

@@ -222,9 +222,8 @@ def describe_plan(table: Timetable, budget: str | None = None, shown: int = SHOW
         lines.append(f"... and {len(table.steps) - shown} more; --dry-run prints them all")
     jobs = [sum(len(step.jobs) for step in part) for part in (table.steps, table.steps[: table.inside])]
     known = [seconds for step in table.steps for seconds in step.seconds if math.isfinite(seconds)]
-    total = (
-        f"in all {counted(jobs[0], 'run')}: {span(sum(known))} of work for {counted(table.workers, 'worker')}"
-    )
+    total = f"in all {counted(jobs[0], 'run')} for {counted(table.workers, 'worker')}"
+    total += f": {span(sum(known))} of work" if known else ""
     if unknown := jobs[0] - len(known):
         total += f", and {counted(unknown, 'run')} whose time is unknown"
     within = [] if budget is None else [f"expected within {budget}: {counted(jobs[1], 'run')}"]

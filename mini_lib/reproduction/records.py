@@ -23,20 +23,9 @@ if TYPE_CHECKING:
 
 COMMITTED = Path(__file__).parent / "records"
 SAME = ("settings", "metrics", "diverged", "updates", "scale")  # what two records of one key must agree on
-PARTS = {
-    "key",
-    "hash",
-    "seed",
-    "paper",
-    "settings",
-    "scale",
-    "data",
-    "metrics",
-    "diverged",
-    "curve",
-    "updates",
-}
-PARTS |= {"provenance"}
+PARTS = dict.fromkeys(("key", "hash", "paper", "scale", "data"), str)
+PARTS |= dict.fromkeys(("settings", "metrics", "curve", "provenance"), dict) | {"diverged": bool}
+PARTS |= {"seed": int, "updates": int}
 
 
 class RecordConflict(CorruptFileError):
@@ -170,10 +159,6 @@ class Records:
         """
         return self._append([record], file) == 1
 
-    def check_writable(self) -> None:
-        """Raise OSError now, rather than after hours of training, if no record can be written to the folder."""
-        check_folder(self.folder, "records")
-
     def merge(self, folder: Path | str, files: dict[str, str] | None = None) -> tuple[int, int]:
         """Take over the records in a folder, at any depth; how many were new, and how many known.
 
@@ -233,13 +218,16 @@ def _check(record: dict, known: dict | None, where: Path) -> None:
         )
 
 
-def check_folder(folder: Path, what: str) -> None:
+def check_folder(folder: Path, what: str, make: bool = True) -> None:
     """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
     try:
         if folder.is_file():
             raise OSError("it is a file")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(
+            dir=next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        ):
             pass
     except OSError as error:
         raise OSError(
@@ -302,11 +290,13 @@ def _fault(record: Any) -> str | None:
     """What is wrong with what a line holds, in words, or None; that curves are whole is left to a test."""
     if not isinstance(record, dict):
         return "not a whole record"
-    if missing := PARTS - record.keys():
+    if missing := PARTS.keys() - record.keys():
         return f"the record lacks {', '.join(sorted(missing))}"
-    objects = ("settings", "metrics", "curve", "provenance")
-    if not all(isinstance(record[name], dict) for name in objects):
-        return f"the record's {', '.join(objects)} are not all objects"
+    if wrong := [name for name, kind in PARTS.items() if type(record[name]) is not kind]:
+        return f"the record's {wrong[0]} is not of type {PARTS[wrong[0]].__name__}"
+    made = record["provenance"]
+    if not isinstance(made.get("device"), str) or not is_finite(made.get("seconds")):
+        return "the record's provenance does not tell the device and the seconds"
     digest = settings_hash(record["settings"])
     if (record["hash"], record["key"]) != (digest, f"{digest}-s{record['seed']}"):
         return "the record's key does not belong to its settings and seed"

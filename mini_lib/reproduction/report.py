@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
 from mini_lib.reproduction.claims import Judgement, by_claim, claim_counts
 from mini_lib.reproduction.comparison import Comparison, counted, counts
-from mini_lib.reproduction.judgement import NOT_RUN, WORDS
+from mini_lib.reproduction.judgement import NOT_RUN, WORDS, Mean
 from mini_lib.reproduction.ledger import variant_in_words
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import caption, error_kind, has_numbers, not_compared, table_name
@@ -131,6 +131,8 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
         heading = wrapped(heading)
         heading += wrapped(f"\nNot compared: {not_compared(table)}.") if not_compared(table) else ""
         parts.append(f"{heading}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
+    if any(each.difference for each in shown):
+        parts.append(wrapped("difference: ours less the paper's, ± half of its 95 % interval."))
     left_out = 0 if every else sum(bool(each.cell.interpretation) for each in comparisons)
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -138,7 +140,8 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
 def _comparison_table(own: list[Comparison]) -> str:
     has_paper = any(each.paper for each in own)
     has_variants = any(each.cell.variant for each in own)
-    head = ["row", "column", *["variant"] * has_variants, *["paper"] * has_paper, "ours", "runs"]
+    head = ["row", "column", *["variant"] * has_variants, *["paper"] * has_paper, "ours"]
+    head += [*["difference"] * has_paper, "runs"]
     rows, before = [], None
     for each in own:
         cell = each.cell
@@ -147,9 +150,15 @@ def _comparison_table(own: list[Comparison]) -> str:
         is_papers = each.is_printed
         row = [*name, *[short_name(cell.variant)] * has_variants]
         row += [(each.paper if is_papers else "")] * has_paper
-        row += [each.ours.rounded(), each.runs if each.ours.n or is_papers else "0"]
+        row += [each.ours.rounded()]
+        row += [_signed(each.difference) if is_papers and each.difference else ""] * has_paper
+        row += [each.runs if each.ours.n or is_papers else "0"]
         rows.append([*row, *[each.verdict if is_papers else ""] * has_paper])
-    return in_columns([*head, *["verdict"] * has_paper], rows, right=("paper", "ours", "runs"))
+    return in_columns([*head, *["verdict"] * has_paper], rows, right=("paper", "ours", "difference", "runs"))
+
+
+def _signed(difference: Mean) -> str:
+    return str(difference) if difference.value < 0 else f"+{difference}"
 
 
 def _in_all(own: list[Comparison]) -> str:
@@ -206,6 +215,10 @@ def summary(comparisons: Iterable[Comparison], judgements: Iterable[Judgement]) 
     return "\n\n".join(
         [
             in_columns(("paper", "numbers", *WORDS), numbers, right),
-            in_columns(("paper", "variant", "claims of", "claims", *WORDS), judged, right),
+            *(
+                [in_columns(("paper", "variant", "claims of", "claims", *WORDS), judged, right)]
+                if judged
+                else []
+            ),
         ]
     )

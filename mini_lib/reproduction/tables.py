@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,18 +38,29 @@ class Printed:
         return f"{self.mean:g}" if self.error is None else f"{self.mean:g} ± {self.error:g}"
 
 
-def load_json(path: Path) -> Any:
-    """Read a file of the package; CorruptFileError names the file and says what to do."""
+def load_json(path: Path, kind: type) -> Any:
+    """Read a dict or list of the package, not empty; CorruptFileError names the file and says what to do."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if (
+            not isinstance(found, kind)
+            or not all(isinstance(each, dict) for each in _values(found))
+            or not found
+        ):
+            raise ValueError(f"it should hold a {kind.__name__} of objects")
+        return found
     except (OSError, ValueError) as error:
-        remedy = f"restore it, as with `git checkout {path.name}`, or install mini_lib again"
+        remedy = f"restore it, as with `git checkout {path}`, or install mini_lib again"
         raise CorruptFileError(f"{path} cannot be read ({error}): {remedy}") from error
+
+
+def _values(found: dict | list) -> Iterable:
+    return found.values() if isinstance(found, dict) else found
 
 
 @cache
 def _tables() -> dict:
-    return load_json(TABLES)
+    return load_json(TABLES, dict)
 
 
 def printed(table_id: str) -> dict[tuple[str, str], Printed]:
@@ -91,7 +103,7 @@ def table_name(table_id: str) -> str:
 
     One of our own has no number: "Starts" for "scan.starts".
     """
-    kind, number = re.fullmatch(r"\w+\.([a-z]+)(\d\w*)?", table_id).groups()
+    kind, number = re.fullmatch(r"\w+\.([a-z_]+)(\d\w*)?", table_id).groups()
     return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
 
 

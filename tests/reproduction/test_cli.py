@@ -20,7 +20,7 @@ from mini_lib import __main__
 from mini_lib.errors import INTERRUPTED
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import Cell, Records, cells, cli, launch, plan
-from mini_lib.reproduction.esbn.cells import build
+from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.records import code_version
 from mini_lib.training import train
@@ -70,8 +70,16 @@ def small_cells():
     with pytest.MonkeyPatch.context() as patch:
         for module in (cells, cli):
             patch.setattr(module, "cells_of", lambda paper: small if paper == "esbn" else usual(paper))
+        patch.setattr(esbn, "CELLS", list(small))
         patch.setattr(launch, "_over_cores", train_here)
         yield
+
+
+def test_entries_that_are_not_what_the_modules_declare_are_not_trained(run, small, monkeypatch):
+    monkeypatch.setattr(esbn, "CELLS", [])
+    code, _, err = run(*REPRODUCE, "--seeds", 1, "--records", "records")
+    assert code == 1
+    assert "entries.json is not what esbn/cells.py declares; run `python tools/entries.py`" in err
 
 
 @pytest.fixture
@@ -169,6 +177,20 @@ def test_json_has_every_entry(run, table):
     _, out, _ = run("compare", table, "--json")
     declared = [cell.id for cell in cells.cells_of(table.split(".")[0]) if cell.table == table]
     assert {each["id"] for each in json.loads(out)} == set(declared)
+
+
+def test_a_claim_is_judged_alike_however_it_is_asked_for(run):
+    """A control of ours bears on it, also where it alone is asked for."""
+    for arguments in (("claims", "kanerva"), ("claims", "kanerva.fig3b.2"), ("compare", "kanerva.fig3b.2")):
+        _, out, _ = run(*arguments)
+        (_, told) = out.split("kanerva.fig3b.2", 1)
+        assert "our control on the same table is not" in told.split("kanerva.fig3b.3")[0]
+
+
+def test_without_words_the_help_is_printed(run):
+    code, out, err = run()
+    assert "Usage: mini-lib" in out + err
+    assert code in (0, 2)
 
 
 def test_claims_are_narrowed_to_a_paper_a_table_or_one(run):
@@ -314,7 +336,8 @@ def test_reproduce_leaves_records_and_no_checkpoints(made):
         assert 0 <= record["metrics"]["test_accuracy"] <= 100
         assert (record["updates"], record["scale"], record["data"]) == (2, "paper", "rendered")
         assert record["provenance"]["device"].startswith("cpu: ")
-    assert list((made / "checkpoints").glob("*.pt")) == []
+    assert list((made / "records" / "checkpoints").glob("*.pt")) == []
+    assert not (made / "checkpoints").exists()
 
 
 def test_what_is_on_record_is_not_trained_again(run, small, made):
@@ -440,7 +463,7 @@ def full_disk(path):
 def test_a_finished_run_that_cannot_be_recorded_is_kept_beside_the_checkpoints(
     run, small, tmp_path, monkeypatch
 ):
-    where = ("--records", tmp_path / "records")
+    where = ("--records", tmp_path / "records", "--checkpoints", "checkpoints")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full_disk(tmp_path / "records"))
         code, _, err = run(*REPRODUCE, "--seeds", 1, *where)
@@ -477,7 +500,10 @@ def test_stored_runs_can_be_trained_again_into_a_folder_of_ones_own(run, small, 
 def test_ray_may_have_an_address():
     assert cli.with_ray_address(["reproduce", "all", "--ray"]) == ["reproduce", "all", "--ray", "local"]
     assert cli.with_ray_address(["reproduce", "--ray", "all"]) == ["reproduce", "--ray", "local", "all"]
-    for address in ("10.0.0.5:6379", "auto"):
+    an_entry = "grid.rmts/corelnet/d3, m=95: new"
+    assert cli.with_ray_address(["--ray", an_entry]) == ["--ray", "local", an_entry]
+    assert cli.with_ray_address([]) == []
+    for address in ("10.0.0.5:6379", "ray://head:10001", "auto"):
         words = ["reproduce", "--ray", address, "all"]
         assert cli.with_ray_address(words) == words
 
@@ -531,8 +557,8 @@ def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
     assert list((tmp_path / "records").glob("*.jsonl")) == []
     (updates,) = saved_updates(tmp_path / "checkpoints")
     settings = paper_settings("same_different", 0, "esbn").to_dict()
-    whole = build(settings, 1)
-    stopped = launch.Job(build, settings, 1, whole.key)
+    whole = esbn.build(settings, 1)
+    stopped = launch.Job(esbn.build, settings, 1, whole.key)
     assert plan.share_trained(tmp_path / "checkpoints", stopped) == updates / whole.updates
     [one_more] = train([whole], checkpoints=tmp_path / "checkpoints", stop=lambda update: True)
     assert one_more.updates == updates + 1 > 1

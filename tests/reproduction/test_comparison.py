@@ -7,7 +7,7 @@ import pytest
 from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.reproduction import Measured, Printed, Records, compare, printed
 from mini_lib.reproduction.comparison import counts
-from mini_lib.reproduction.judgement import NOT_RUN, REPRODUCED
+from mini_lib.reproduction.judgement import NOT_RUN, REPRODUCED, UNCLEAR
 from mini_lib.reproduction.tables import _tables, not_compared, table_order
 from reproduction.samples import FILE, cell, record
 
@@ -38,6 +38,16 @@ def test_diverged_runs_count_and_have_no_part_in_the_mean(store):
     assert (each.ours.n, each.ours.diverged, len(each.ours.values)) == (11, 1, 10)
     assert each.ours.rounded() == "99.550 ± 0.096, 1 diverged"
     assert set(each.mean().runs) == {each["key"] for each in store.of(cell().hash) if not each["diverged"]}
+
+
+def test_a_number_is_not_reproduced_by_runs_of_which_some_diverged(tmp_path):
+    found = Records(tmp_path)
+    for seed in (1, 2):
+        found.add(record(seed, diverged=True), FILE)
+        assert compare([cell()], found)[0].verdict == NOT_RUN  # all diverged, and too few
+    for seed in (3, 4, 5):
+        found.add(record(seed, 99.7), FILE)
+    assert compare([cell()], found)[0].verdict == UNCLEAR
 
 
 def test_only_a_reported_numbers_own_entry_counts(store):

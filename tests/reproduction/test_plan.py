@@ -126,7 +126,7 @@ def test_workers_take_the_next_run_and_what_ends_within_the_budget_comes_first()
     ]
     assert lines[3].startswith("after the budget of 10s")
     assert lines[4].split() == ["unknown", "2", "long"]
-    assert lines[5] == "in all 5 runs: 2.0 h of work for 1 worker, and 1 run whose time is unknown"
+    assert lines[5] == "in all 5 runs for 1 worker: 2.0 h of work, and 1 run whose time is unknown"
     assert lines[6] == "expected within 10s: 3 runs"
     assert max(map(len, lines)) == 100
     assert "... and 2 more; --dry-run prints them all" in describe_plan(table, shown=1)

@@ -173,7 +173,7 @@ METRICS = '{"test_accuracy": 99.0}'
         ("99.0", "1e999", "the record's metric test_accuracy is not a finite"),
         ("99.0", '"99"', "the record's metric test_accuracy is not a finite"),
         ("99.0", "true", "the record's metric test_accuracy is not a finite"),
-        (METRICS, "null", "the record's settings, metrics, curve, provenance are not all objects"),
+        (METRICS, "null", "the record's metrics is not of type dict"),
         ('"updates"', '"checks": [3], "updates"', "not a whole record"),
         ('"updates"', '"checks": 3, "updates"', "not a whole record"),
         (None, "[1, 2]", "not a whole record; if the file is one of records, delete that line"),
@@ -195,7 +195,7 @@ def test_a_merge_takes_no_record_without_its_numbers(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / f"{FILE}.jsonl").write_text(json.dumps(record() | {"metrics": None}))
     here = Records(tmp_path / "here")
-    with pytest.raises(CorruptFileError, match="are not all objects"):
+    with pytest.raises(CorruptFileError, match="metrics is not of type dict"):
         here.merge(tmp_path / "there")
     assert not (tmp_path / "here").exists()
 

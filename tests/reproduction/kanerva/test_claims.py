@@ -67,7 +67,7 @@ EXPECTED = {
     "fig2b.2": ({"k = 2/idle variance": 0.05}, {"k = 2/idle variance": 0.2}),
     "fig2c.1": ({"k = 1/loss": 20, "k = 2/loss": 15}, {"k = 2/loss": 25}),
     "fig2c.2": (
-        {"k = 1/loss": 20, "k = 2, no gradient to r/loss": 20.0},
+        {"k = 1/loss": 20, "k = 2, no gradient to r/loss": 20.1},
         {"k = 2, no gradient to r/loss": 15},
     ),
     "fig2c.3": unused("k = 1", "k = 2"),
