@@ -76,8 +76,9 @@ def small_cells():
 
 
 def test_entries_that_are_not_what_the_modules_declare_are_not_trained(run, small, monkeypatch):
-    monkeypatch.setattr(esbn, "CELLS", [])
-    code, _, err = run(*REPRODUCE, "--seeds", 1, "--records", "records")
+    with monkeypatch.context() as patch:
+        patch.setattr(esbn, "CELLS", [])
+        code, _, err = run(*REPRODUCE, "--seeds", 1, "--records", "records")
     assert code == 1
     assert "entries.json is not what esbn/cells.py declares; run `python tools/entries.py`" in err
 
