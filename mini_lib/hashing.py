@@ -1,8 +1,8 @@
 """The name of a run: a hash of its settings, and its seed.
 
 A hash leaves out every field and option that equals its default of the day when the first runs were recorded. Those
-defaults are frozen in `hash_defaults.json`: a constructor may get a better default, or a new option, and no stored run
-changes its name. A field or option that is added later goes into that file, with the value of what runs did before.
+defaults are frozen in `hash_defaults.json`: a constructor may get a better default, or a new option, and no stored
+run changes its name. A field or option that is added later goes into that file, with the value of what was before.
 """
 
 import copy
