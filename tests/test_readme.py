@@ -5,6 +5,8 @@ from pathlib import Path
 
 from mini_lib.reproduction import Records, compare
 from mini_lib.reproduction.cells import select
+from mini_lib.reproduction.claims import judge_all
+from mini_lib.reproduction.comparison import counts
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -83,3 +85,12 @@ def test_what_came_out_is_what_the_records_say():
     assert sum(each.verdict == "reproduced" for each in table1) == 3
     assert "Three of 16 errors are reproduced" in README
     assert len(table1) == 16
+    count = counts(compare(select("esbn"), Records()), "paper")["esbn"]
+    assert f"Of {count['numbers']} reported numbers {count['reproduced']} are reproduced" in README
+    assert f"and {count['not reproduced']} are not; {count['not run']} lack runs" in README
+    judged = [each for each in judge_all(compare(select("kanerva"), Records())) if not each.claim.ours]
+    small = [each.verdict for each in judged if each.scale == "tutorial"]
+    assert (
+        f"Of {len(small)} claims on its figures small networks contradict {small.count('not reproduced')}"
+        in README
+    )

@@ -155,7 +155,9 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
             if control.scale == each.scale and control.claim.tables() & each.claim.tables()
         ]
         if against and each.verdict == REPRODUCED and not each.claim.ours:
-            detail = f"{each.detail}; but our control on the same table is not: {', '.join(against)}"
+            detail = (
+                f"{each.detail}; but our control on the same table is not reproduced: {', '.join(against)}"
+            )
             each = each._replace(verdict=NOT_REPRODUCED, detail=detail)
         found.append(each)
     return found

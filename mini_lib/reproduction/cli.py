@@ -41,12 +41,14 @@ WhatArgument = Annotated[str | None, typer.Argument(help=WHAT, show_default=Fals
 RowOption = Annotated[list[str] | None, typer.Option(help="A row of the table; repeat for more.")]
 ColumnOption = Annotated[list[str] | None, typer.Option(help="A column; repeat for more.")]
 VariantOption = Annotated[
-    list[str] | None, typer.Option(help="A variant, such as tutorial (small networks); repeat for more.")
+    list[str] | None, typer.Option(help="A variant, such as small (networks); repeat for more.")
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All variants too.")]
 RecordsOption = Annotated[
     Path | None,
-    typer.Option(help="A folder of records instead of those that come with mini_lib.", show_default=False),
+    typer.Option(
+        help="A folder of your own, to read and to add to, instead of the stored records.", show_default=False
+    ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 

@@ -141,7 +141,7 @@ def judge_rule(rule: Mapping, means: Means) -> Judged:
     word = min(words, key=WORST_FIRST.index)
     if word == NOT_RUN:
         few = sum(mean is None for mean in means.values())
-        return word, f"{few} of {len(means)} entries have fewer than {MIN_RUNS} runs"
+        return word, f"entries with fewer than {MIN_RUNS} runs: {few} of {len(means)}"
     decisive = [margin for margin, each in zip(margins, words, strict=True) if each == word]
     return word, min(decisive, key=lambda margin: margin.value.value).words
 

@@ -143,7 +143,7 @@ def make_plan(jobs: Iterable[Job], cells: Iterable[Cell], store: Records, second
     rows = defaultdict(list)
     for cell in cells:
         rows[cell.table, cell.row, cell.variant].append(cell.hash)
-    for wanted, words in ((MIN_RUNS, f"{MIN_RUNS} runs"), (math.inf, "all runs")):
+    for wanted, words in ((MIN_RUNS, f"up to {MIN_RUNS} runs each"), (math.inf, "all runs")):
         missing = {row: lacks(hashes, wanted) for row, hashes in rows.items()}
         for table, row, variant in sorted(rows, key=lambda row: (bool(row[2]), cost(missing[row]))):
             if chosen := lacks(rows[table, row, variant], wanted):
@@ -225,6 +225,8 @@ def describe_plan(table: Timetable, budget: str | None = None, shown: int = SHOW
     total = f"in all {counted(jobs[0], 'run')} for {counted(table.workers, 'worker')}"
     total += f": {span(sum(known))} of work" if known else ""
     if unknown := jobs[0] - len(known):
-        total += f", and {counted(unknown, 'run')} whose time is unknown"
+        total += (
+            f", and {counted(unknown, 'run')} whose time is unknown" if known else ", whose time is unknown"
+        )
     within = [] if budget is None else [f"expected within {budget}: {counted(jobs[1], 'run')}"]
     return "\n".join([*lines, total, *within])

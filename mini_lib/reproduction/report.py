@@ -6,14 +6,17 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
-from mini_lib.reproduction.claims import Judgement, by_claim, claim_counts
+from mini_lib.reproduction.claims import Judgement, by_claim, claim_counts, load_claims
 from mini_lib.reproduction.comparison import Comparison, counted, counts
-from mini_lib.reproduction.judgement import NOT_RUN, WORDS, Mean
+from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS, Mean
 from mini_lib.reproduction.ledger import variant_in_words
 from mini_lib.reproduction.records import Records
-from mini_lib.reproduction.tables import caption, error_kind, has_numbers, not_compared, table_name
+from mini_lib.reproduction.tables import caption, error_kind, not_compared, table_name
 
 WIDEST = 100
+DIFFERENCE = """\
+Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than half a
+point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."""
 LATEX = {
     r"\times": "x",
     r"\geq": ">=",
@@ -132,7 +135,7 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
         heading += wrapped(f"\nNot compared: {not_compared(table)}.") if not_compared(table) else ""
         parts.append(f"{heading}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
     if any(each.difference for each in shown):
-        parts.append(wrapped("difference: ours less the paper's, ± half of its 95 % interval."))
+        parts.append(wrapped(DIFFERENCE))
     left_out = 0 if every else sum(bool(each.cell.interpretation) for each in comparisons)
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -153,7 +156,8 @@ def _comparison_table(own: list[Comparison]) -> str:
         row += [each.ours.rounded()]
         row += [_signed(each.difference) if is_papers and each.difference else ""] * has_paper
         row += [each.runs if each.ours.n or is_papers else "0"]
-        rows.append([*row, *[each.verdict if is_papers else ""] * has_paper])
+        word = "not compared" if not_compared(cell.table) else each.verdict
+        rows.append([*row, *[word if is_papers else ""] * has_paper])
     return in_columns([*head, *["verdict"] * has_paper], rows, right=("paper", "ours", "difference", "runs"))
 
 
@@ -162,15 +166,18 @@ def _signed(difference: Mean) -> str:
 
 
 def _in_all(own: list[Comparison]) -> str:
-    count = counts(own)[own[0].cell.table]
+    table = own[0].cell.table
+    if not_compared(table):
+        return ""
+    count = counts(own)[table]
     if not count["numbers"]:
+        names = [claim.id for claim in load_claims() if table in claim.tables()]
         return (
-            ""
-            if has_numbers(own[0].cell.table)
-            else "The paper reports no numbers here; `mini-lib claims` judges it."
+            wrapped(f"The paper reports no numbers here; claims on it: {', '.join(names)}.") if names else ""
         )
     text = ", ".join(f"{count[word]} {word}" for word in WORDS if count[word])
-    return f"{counted(count['numbers'], 'number')}: {text}{' (fewer than 3 runs)' if count[NOT_RUN] else ''}."
+    few = f" (fewer than {MIN_RUNS} runs)" if count[NOT_RUN] else ""
+    return wrapped(f"{counted(count['numbers'], 'number')}: {text}{few}.")
 
 
 # ------------------------------------------------------------------------------------------------ claims
@@ -191,7 +198,7 @@ def claims(judgements: Iterable[Judgement]) -> str:
             said = f"{words}\n{size}{each.detail}" if words else f"{size}{each.detail}"
             rows.append((name, each.verdict, plain(said)))
             name = words = ""
-    return in_columns(("claim", "verdict", ""), rows)
+    return f"{in_columns(('claim', 'verdict', ''), rows)}\n± is half of the 95 % interval."
 
 
 # ------------------------------------------------------------------------------------------------ counts

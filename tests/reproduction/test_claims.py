@@ -109,7 +109,7 @@ def test_a_claim_that_a_control_on_the_same_table_contradicts_is_not_reproduced(
     control = claim("C2", [B], ours=True, control=True)
     found = judge(compared, [claim(), control])
     assert words(found) == {("C1", "paper"): NOT_REPRODUCED, ("C2", "paper"): NOT_REPRODUCED}
-    assert found[0].detail.endswith("our control on the same table is not: C2")
+    assert found[0].detail.endswith("our control on the same table is not reproduced: C2")
     for harmless in (
         replace(control, control=False),
         claim("C2", ["scan.table1/CNN/Simple"], ours=True, control=True),

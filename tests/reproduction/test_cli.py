@@ -201,7 +201,7 @@ def test_claims_are_narrowed_to_a_paper_a_table_or_one(run):
         ("esbn.C4", r"esbn\.C4 "),
     ):
         _, out, _ = run("claims", what)
-        names = [line for line in out.splitlines()[1:] if not line.startswith(" ")]
+        names = [line for line in out.splitlines()[1:-1] if not line.startswith(" ")]
         assert names
         assert all(re.match(pattern, line) for line in names)
 
@@ -414,7 +414,7 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
     code, out, _ = run(*REPRODUCE, "--seeds", 4, "--records", "none", "--budget", "9m", "--dry-run")
     assert code == 0
     assert out.startswith("4 runs to make on cpu: ")
-    assert re.search(r" 3  esbn\.table9, ESBN \+ TCN: 3 runs\n.* 1  .*: all runs\n", out)
+    assert re.search(r" 3  esbn\.table9, ESBN \+ TCN: up to 3 runs each\n.* 1  .*: all runs\n", out)
     assert "expected within 9m: " in out
     assert not list(tmp_path.iterdir())
 
@@ -592,7 +592,7 @@ def gone(group):
     ("end", "send", "moment", "trained"),
     [
         # To the command and its workers, as a terminal and many a scheduler do; or to the command alone.
-        (signal.SIGINT, os.killpg, r"^0 of 1 runs: 0 updates", False),  # while the worker starts
+        (signal.SIGINT, os.killpg, r"^0 of 1 runs: 0 updates", None),  # the worker may have begun by then
         (signal.SIGINT, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
         (signal.SIGTERM, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
         (signal.SIGTERM, os.kill, r"^0 of 1 runs: [1-9]\d* updates", True),
@@ -618,7 +618,8 @@ def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(
     assert time.monotonic() - began < 30, "nobody heard it"
     assert rest == [INTERRUPTED]
     assert gone(process.pid), "a worker lives on"
-    assert [updates > 0 for updates in saved_updates(tmp_path / "checkpoints")] == [True] * trained
+    kept = [updates > 0 for updates in saved_updates(tmp_path / "checkpoints")]
+    assert kept == [True] or (not kept and not trained)
 
 
 INTERRUPTED_IN_NUMPY = """

@@ -101,7 +101,7 @@ def test_claims_that_lack_three_runs_come_first_then_rows_then_all_runs_the_chea
         ("claim esbn.C2", 2),
         ("claim esbn.C6 @tutorial", 3),
         ("claim esbn.C1", 3),
-        (f"{FILE}, A: 3 runs", 3),
+        (f"{FILE}, A: up to 3 runs each", 3),
         (f"{FILE}, B: all runs", 1),
         (f"{FILE}, A: all runs", 21),
     ]
