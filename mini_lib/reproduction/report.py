@@ -47,7 +47,10 @@ def in_columns(head: Sequence[str], rows: Iterable[Sequence], right: Iterable[st
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
     for name in head:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        number = name in right
+        table.add_column(
+            name, justify="right" if number else "left", overflow="fold", no_wrap=number or name == "verdict"
+        )
     for row in rows:
         table.add_row(*(str(each).replace("[", r"\[") for each in row))
     console = Console(width=width(), color_system=None, highlight=False)
@@ -141,24 +144,26 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
 
 
 def _comparison_table(own: list[Comparison]) -> str:
+    """A line an entry; where there are variants, row and column are one name, and its variants are below it."""
     has_paper = any(each.paper for each in own)
     has_variants = any(each.cell.variant for each in own)
-    head = ["row", "column", *["variant"] * has_variants, *["paper"] * has_paper, "ours"]
-    head += [*["difference"] * has_paper, "runs"]
+    head = [*(["entry"] if has_variants else ["row", "column"]), *["paper"] * has_paper, "ours"]
+    head += [*["difference"] * has_paper, "runs", *["verdict"] * has_paper]
     rows, before = [], None
     for each in own:
-        cell = each.cell
-        name = ("", "") if cell.place == before else (cell.row, cell.column)
+        cell, is_papers = each.cell, each.is_printed
+        if has_variants and cell.variant and cell.place != before:
+            rows.append([f"{cell.row}, {cell.column}", *[""] * (len(head) - 1)])
         before = cell.place
-        is_papers = each.is_printed
-        row = [*name, *[short_name(cell.variant)] * has_variants]
-        row += [(each.paper if is_papers else "")] * has_paper
-        row += [each.ours.rounded()]
+        row = [cell.row, cell.column]
+        if has_variants:
+            row = [f"  {short_name(cell.variant)}" if cell.variant else ", ".join(row)]
+        row += [(each.paper if is_papers else "")] * has_paper + [each.ours.rounded()]
         row += [_signed(each.difference) if is_papers and each.difference else ""] * has_paper
         row += [each.runs if each.ours.n or is_papers else "0"]
         word = "not compared" if not_compared(cell.table) else each.verdict
         rows.append([*row, *[word if is_papers else ""] * has_paper])
-    return in_columns([*head, *["verdict"] * has_paper], rows, right=("paper", "ours", "difference", "runs"))
+    return in_columns(head, rows, right=("paper", "ours", "difference", "runs"))
 
 
 def _signed(difference: Mean) -> str:
