@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.errors import UsageError, check_names, unknown_name_error
 from mini_lib.hashing import settings_hash
 from mini_lib.reproduction.tables import load_json
 
@@ -132,8 +132,14 @@ def select(
     elif what in tables:
         cells = [cell for cell in cells if cell.table == what]
     elif what not in (None, *known):
-        raise unknown_name_error("paper, table or claim", what, [*known, *tables, *claims])
+        raise unknown_name(what, [*known, *tables, *claims])
     return narrow(cells, row=rows, column=columns, variant=variants)
+
+
+def unknown_name(what: str, known: Iterable[str]) -> UsageError:
+    """The error for what is no paper, table or claim: the nearest name, and which commands list them."""
+    said = str(unknown_name_error("paper, table or claim", what, known)).partition(" known:")[0]
+    return UsageError(f"{said} `mini-lib list` shows the tables, `mini-lib claims` the claims")
 
 
 def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError, check_names
+from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, UsageError
 from mini_lib.reproduction.cells import PAPERS, STUDIES, Cell, cells_of, paper_module, select
 
 if TYPE_CHECKING:  # PyTorch takes seconds to load: each command loads what it needs
@@ -144,7 +144,9 @@ def claims(what: WhatArgument = None, records: RecordsOption = None) -> None:
     chosen = list(load_claims())
     if what is not None:
         tables = {table for claim in chosen for table in claim.tables()}
-        check_names("paper, table or claim", [what], [*PAPERS, *(claim.id for claim in chosen), *tables])
+        if what not in (*PAPERS, *(claim.id for claim in chosen), *tables):
+            select(what)  # refuses what is no name at all
+            raise UsageError(f"no claim is on {what}; `mini-lib claims` shows all claims")
         chosen = [each for each in chosen if what in (each.paper, each.id, *each.tables())]
     cells = [cell for paper in dict.fromkeys(each.paper for each in chosen) for cell in cells_of(paper)]
     judged = judge_all(compare(cells, to_read(records)))  # all claims, since controls bear on others
