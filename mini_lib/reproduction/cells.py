@@ -23,6 +23,12 @@ ENTRIES = Path(__file__).with_name("entries.json")  # made by tools/entries.py
 TUTORIAL = "tutorial"  # the variant of small networks, and the scale of their records
 
 
+def size_and_name(variant: str) -> tuple[str, str]:
+    """The scale of a variant, and its name without it: "tutorial" and "no mask" of "tutorial, no mask"."""
+    first, _, rest = variant.partition(", ")
+    return (TUTORIAL, rest) if first == TUTORIAL else ("paper", variant)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One entry of one table, or a point of a figure."""
@@ -54,19 +60,14 @@ class Cell:
         return "/".join(part for part in (self.table, self.row, self.column) if part)
 
     @property
-    def is_small(self) -> bool:
-        """Whether the networks and tasks are small, so that one core trains them in minutes."""
-        return self.variant.split(", ")[0] == TUTORIAL
-
-    @property
     def scale(self) -> str:
         """The scale of the records that fill it."""
-        return TUTORIAL if self.is_small else "paper"
+        return size_and_name(self.variant)[0]
 
     @property
     def interpretation(self) -> str:
         """The variant without its size: "no mask" of "no mask" and of "tutorial, no mask"."""
-        return self.variant.removeprefix(TUTORIAL).removeprefix(", ") if self.is_small else self.variant
+        return size_and_name(self.variant)[1]
 
     @cached_property
     def hash(self) -> str:
@@ -92,13 +93,10 @@ def cells_of(paper: str) -> tuple[Cell, ...]:
     """All entries of a paper or a study, as its module declares them; PyTorch is not loaded for it."""
     check_names("paper", [paper], [*PAPERS, *STUDIES])
     stored = load_json(ENTRIES, dict)[paper]
-    return tuple(Cell(settings=stored["settings"][number], **entry) for number, entry in _entries(stored))
-
-
-def _entries(stored: dict) -> Iterable[tuple[int, dict]]:
-    for number, table, row, column, variant, metric, runs, file in stored["entries"]:
-        names = {"table": table, "row": row, "column": column, "variant": variant}
-        yield number, names | {"metric": metric, "runs": runs, "file": file}
+    return tuple(
+        Cell(table, row, column, stored["settings"][number], runs, file, metric, variant)
+        for number, table, row, column, variant, metric, runs, file in stored["entries"]
+    )
 
 
 def paper_module(paper: str) -> ModuleType:

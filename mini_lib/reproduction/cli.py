@@ -183,7 +183,8 @@ def deadline_of(budget: str | None, started: float) -> float | None:
     """When to stop training so that a command that began at `started` ends within its budget."""
     if budget is None:
         return None
-    return started + read_budget(budget) - min(STOPPING, read_budget(budget) / 4)
+    amount = read_budget(budget)
+    return started + amount - min(STOPPING, amount / 4)
 
 
 @app.command()

@@ -65,20 +65,6 @@ class Measured:
         lost = f", {self.diverged} diverged" if self.diverged else ""
         return f"{rounded(self.mean, self.spread)}{lost}"
 
-    def describe(self) -> str:
-        """The mean and how many runs are behind it: "99.6 ± 0.1 (10 runs)", "2 runs: 4.7", "-" without any."""
-        return str(self) if self.sem is None else f"{self} ({self.n} runs)"
-
-    def __str__(self) -> str:
-        """Such as "99.6 ± 0.1"; a mean without a spread says of how many runs it is: "1 run: 4.7"."""
-        if not self.n:
-            return "-"
-        lost = f", {self.diverged} diverged" if self.diverged else ""
-        mean = "no mean" if self.mean is None else f"{self.mean:.4g}"
-        if self.spread is None:
-            return f"{counted(self.n, 'run')}: {mean}{lost}"
-        return f"{mean} ± {self.spread:.2g}{lost}"
-
 
 @dataclass(frozen=True)
 class Comparison:

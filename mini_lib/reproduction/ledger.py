@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
-from mini_lib.errors import unknown_name_error
-from mini_lib.reproduction.cells import TUTORIAL
+from mini_lib.errors import check_names
+from mini_lib.reproduction.cells import PAPERS, TUTORIAL, size_and_name
 from mini_lib.reproduction.claims import load_claims
 from mini_lib.reproduction.tables import caption, table_name
 
@@ -95,9 +95,8 @@ class Ledger:
 @cache
 def load(paper: str) -> Ledger:
     """The ledger of a paper."""
+    check_names("paper", [paper], PAPERS)
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
-    if not file.is_file():
-        raise unknown_name_error("paper", paper, papers())
     return read(paper, file.read_text(encoding="utf-8"))
 
 
@@ -112,12 +111,6 @@ def kind_of(paper: str, variant: str) -> str:
     One that the ledger does not name counts as a reading.
     """
     return _kinds(paper).get(variant, "reading")
-
-
-def papers() -> list[str]:
-    """The short names of all papers that have a ledger."""
-    folders = resources.files("mini_lib.reproduction").iterdir()
-    return sorted(each.name for each in folders if each.joinpath("paper.toml").is_file())
 
 
 def read(paper: str, text: str) -> Ledger:
@@ -143,8 +136,7 @@ def _renaming(theirs: str, ours: str | dict) -> Renaming:
 
 def variant_in_words(paper: str, variant: str) -> str:
     """Such as "small; balanced at first, an addition of ours" for "tutorial, balanced at first"."""
-    small = variant.split(", ")[0] == TUTORIAL
-    name = variant.removeprefix(TUTORIAL).removeprefix(", ") if small else variant
+    scale, name = size_and_name(variant)
     kind = kind_of(paper, name)
     words = name.replace("small", "a smaller task", 1) if kind == "task" else f"{name}, {KINDS[kind]}"
-    return "; ".join(["small"] * small + [words] * bool(name))
+    return "; ".join(["small"] * (scale == TUTORIAL) + [words] * bool(name))

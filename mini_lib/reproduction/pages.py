@@ -10,11 +10,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.reproduction import ledger
-from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of
+from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
 from mini_lib.reproduction.comparison import Comparison, compare, counts
 from mini_lib.reproduction.judgement import NOT_RUN, WORDS
-from mini_lib.reproduction.records import Records
+from mini_lib.reproduction.records import Records, stacks_at_once
 from mini_lib.reproduction.tables import not_compared, table_name, table_order
 
 RECORDS = "mini_lib/reproduction/records"  # in the repository
@@ -28,10 +28,10 @@ def write_pages(folder: Path | str, records: Records) -> list[Path]:
     papers = [_paper(paper, compare(cells_of(paper), records)) for paper in PAPERS]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    written, templates = [], environment()
     for name in ("paper_against_ours", "index_to_the_paper", "what_the_paper_does_not_say"):
         path = folder / f"{name}.md"
-        path.write_text(environment().get_template(f"{name}.md.j2").render(papers=papers), encoding="utf-8")
+        path.write_text(templates.get_template(f"{name}.md.j2").render(papers=papers), encoding="utf-8")
         written.append(path)
     return written
 
@@ -85,7 +85,8 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "sizes": [
             size
             for size in SIZES
-            if size in {_size(j.scale) for js in judged.values() for j in js if j.verdict != NOT_RUN}
+            if size
+            in {size_and_name(j.scale)[0] for js in judged.values() for j in js if j.verdict != NOT_RUN}
         ],
         "counts": counts(compared, "paper")[paper],
         "run_sets": run_sets(compared),
@@ -119,12 +120,8 @@ def in_words(each: Comparison) -> str:
 
 
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
-    by_size = {size: [each for each in judgements if _size(each.scale) == size] for size in SIZES}
+    by_size = {size: [each for each in judgements if size_and_name(each.scale)[0] == size] for size in SIZES}
     return {"claim": claim, "by_size": by_size, "judgements": judgements}
-
-
-def _size(scale: str) -> str:
-    return TUTORIAL if scale.split(", ")[0] == TUTORIAL else "paper"
 
 
 # ----------------------------------------------------------------------------------------- runs
@@ -169,7 +166,7 @@ def made(compared: Iterable[Comparison]) -> str:
     hours: Counter[str] = Counter()
     for record in records:
         own = record["provenance"]
-        hours[own["device"].split(":")[0]] += own["seconds"] / own.get("at_once", 1) / 3600
+        hours[own["device"].split(":")[0]] += own["seconds"] / stacks_at_once(record) / 3600
     dates = sorted(record["provenance"]["date"] for record in records)
     spent = " and ".join(
         f"{amount:,.0f} hours of one {device.upper()}" for device, amount in sorted(hours.items())
@@ -191,7 +188,7 @@ def measured_effects(compared: Iterable[Comparison], book: ledger.Ledger) -> dic
     at = {(each.cell.place, each.cell.variant): each for each in compared}
     effects: dict[str, list[tuple[float, str]]] = {}
     for (place, variant), each in at.items():
-        name, small = each.cell.interpretation, [TUTORIAL] if each.cell.is_small else []
+        name, small = each.cell.interpretation, [TUTORIAL] * (each.cell.scale == TUTORIAL)
         parts = variant.split(", ") if variant else []
         bases = [", ".join(parts[:end]) for end in reversed(range(len(parts)))]
         if name in declared:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(mini_lib.__file__).parents[1]
 IN_USE = """
 import json, mini_lib, mini_lib.reproduction
+from mini_lib.reproduction.cells import PAPERS
 from mini_lib.reproduction import Records, ledger, load_claims, printed
 network = mini_lib.trained("esbn")
 about = network.about
@@ -27,7 +28,7 @@ print(json.dumps({
     "seed": about["seed"],
     "printed": len(printed("esbn.table11")),
     "claims": len(load_claims()),
-    "ledgers": ledger.papers(),
+    "ledgers": [paper for paper in sorted(PAPERS) if ledger.load(paper).rows],
     "records": len(list(Records())),
 }))
 """
