@@ -15,7 +15,7 @@ KINDS_OF_PAGES = [
     "book/api/esbn.html",
     "book/glossary.html",
     "book/generated/gallery.html",
-    "notebooks/scan/4_attention.html",
+    "notebooks/scan/3_attention.html",
     "notebooks/functions/1_function_learning.html",
 ]
 GRAVE = ("serious", "critical")
@@ -133,12 +133,12 @@ def barriers(page, theme, options) -> dict[str, str]:
 def test_the_sidebar_shows_which_page_is_open(browser, book):
     context = browser.new_context(viewport=DESK)
     page = context.new_page()
-    page.goto((book / "notebooks/scan/7_released_code.html").as_uri(), wait_until="load")
-    for title in ("1. Function learning", "2. Differences only"):
+    page.goto((book / "notebooks/scan/1_scan.html").as_uri(), wait_until="load")
+    for title in ("What if attention could not see", "Why does it get jump wrong"):
         page.locator("a.right-next").click()
         page.wait_for_load_state("load")
         entry = page.locator(".bd-sidebar-primary li.current.active")
-        assert entry.inner_text().startswith(title)
+        assert title in entry.inner_text()
         place = entry.bounding_box()
         assert 0 <= place["y"] <= DESK["height"] - place["height"]
     context.close()
