@@ -35,6 +35,7 @@ TRAINED = {
     "one_d_window": "functions/one_d_window",
     "relational": "functions/relational",
     "relational_window": "functions/relational_window",
+    "one_d_level_hidden": "functions/one_d_level_hidden",  # a control: it sees curves less their first value
     "kanerva_digits": "kanerva/digits",
     "kanerva_binding": "kanerva/binding",
     "kanerva_binding_balanced": "kanerva/binding_balanced",  # balanced at first: an addition of ours
