@@ -1,7 +1,6 @@
 """The study as cells: which mechanism, on which task, with which learning rate, with how many seeds.
 
-It reproduces no paper, so nothing here has a printed number; book/one_grid_protocol.md says what is asked, and when
-it was written.
+It reproduces no paper, so nothing here has a reported number.
 """
 
 import json
