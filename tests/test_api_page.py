@@ -1,4 +1,4 @@
-"""The book's pages on the interface: their examples run, and what they pick out is there, as is every public name."""
+"""The pages on the interface: their examples run, and what they pick out is there, as is every public name."""
 
 import importlib
 import re

@@ -67,7 +67,7 @@ def mend_signatures(app, page, template, context, doctree) -> None:
 
 
 def mend_bibliography(app, page, template, context, doctree) -> None:
-    """Leave out labels that no chapter shows, and the role of a list without items; called by Sphinx for each page."""
+    """Leave out labels that no chapter shows, and the role of an empty list; called by Sphinx for each page."""
     body = (context.get("body") or "").replace('<div role="list" class="citation', '<div class="citation')
     context["body"] = CITATION_LABEL.sub("", body)
 
