@@ -89,7 +89,7 @@ def data_source(settings: dict) -> str:
 
 
 def twins_of(model: str) -> str:
-    """The set of networks that a mechanism is compared with, since they differ in its wall or its relation alone.
+    """The set of networks that differ from a mechanism in its bottleneck or its relation alone.
 
     >>> twins_of("corelnet tied, open"), twins_of("sequential semantics"), twins_of("abstractor"), twins_of("lstm")
     ('corelnet, twins', 'syntactic attention, twins', 'abstractor', 'lstm')
