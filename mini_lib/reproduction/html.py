@@ -47,8 +47,10 @@ class Reveal(SphinxTransform):
 
 
 def _asks(node: nodes.Node) -> bool:
-    opening = node[0] if isinstance(node, nodes.paragraph) and len(node) else None
-    return isinstance(opening, nodes.strong) and opening.astext() == GUESS
+    opening = next((part for part in node.children if part.astext()), None)
+    return (
+        isinstance(node, nodes.paragraph) and isinstance(opening, nodes.strong) and opening.astext() == GUESS
+    )
 
 
 def mend_signatures(app, page, template, context, doctree) -> None:
