@@ -3,32 +3,10 @@
   "use strict";
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
-  const COLOURS = 3, GREEN = 1, SAME = "same", NONE = "none";
+  const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
+  const SAME = "same", NONE = "none";
   const CLEAR = 0.8; // the weight from which on one machine is said to answer
   const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
-
-  /** One channel of an image of three. */
-  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
-
-  /** The query: the red digit of one item, the blue digit of another, and no green one. */
-  const query = (red, blue) => [...channel(red, 0), ...channel(red, GREEN).map(() => 0), ...channel(blue, 2)];
-
-  /** All that a network goes through while it writes these items: episodes[n], after n of them, and gamma of each item. */
-  function tell(net, ridge, items) {
-    const episodes = [Kanerva.begin(net, ridge)], gammas = [];
-    for (const item of items) {
-      const { episode, weights } = Kanerva.store(net, episodes[episodes.length - 1], Kanerva.encode(net, item));
-      episodes.push(episode);
-      gammas.push(weights.gamma);
-    }
-    return { episodes, gammas };
-  }
-
-  /** What a network answers: gamma, the logits of both machines together, and of each alone, the other at 0. */
-  function answer(net, episode, image) {
-    const { code, parts, weights: { gamma } } = Kanerva.ask(net, episode, Kanerva.encode(net, image));
-    return { gamma, logits: Kanerva.decode(net, code), alone: parts.map((part, i) => Kanerva.decode(net, part.map((v) => gamma[i] * v))) };
-  }
 
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
@@ -50,7 +28,6 @@
 
   const name = (i) => `item ${i + 1}`;
   const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
-  const percent = (v) => `${Math.round(100 * v)}\u00a0%`;
 
   function start(box, parcel) {
     const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
@@ -144,6 +121,6 @@
       element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
   }
 
-  window.KanervaBindingFigure = { query, tell, answer, greenCost, greenCosts };
+  window.KanervaBindingFigure = { greenCost, greenCosts };
   figure("kanerva_binding", start);
 })();

@@ -125,11 +125,11 @@
   /** Pictures above the words that say what they are. */
   const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
 
-  /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. */
-  function figure(name, start) {
+  /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. A parcel can serve several. */
+  function figure(name, start, from = name) {
     for (const box of document.querySelectorAll(`[data-live="${name}"]`)) {
       box.setAttribute("aria-busy", "true");
-      load(name).then((parcel) => {
+      load(from).then((parcel) => {
         box.replaceChildren();
         start(box, parcel);
         box.dataset.ready = "true";
