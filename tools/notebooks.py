@@ -23,7 +23,8 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from mini_lib.reproduction.html import STATE
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-KEPT_CELL_METADATA = ("tags", "mystnb", "jupyter", "editable", "tolerance", "uncompared")
+KEPT_CELL_METADATA = ("tags", "mystnb", "editable", "tolerance", "uncompared")
+FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}  # in JupyterLab, too
 SECONDS_PER_CELL = 600
 MOVE_SEEDS = """from mini_lib import seeding
 usual = seeding.stream_seed
@@ -69,6 +70,8 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:02d}"
         cell.metadata = {name: value for name, value in cell.metadata.items() if name in KEPT_CELL_METADATA}
+        if FOLDED & set(cell.metadata.get("tags", ())):
+            cell.metadata["jupyter"] = {"source_hidden": True}
         if cell.cell_type == "code":
             count += bool(cell.source.strip())
             cell.execution_count = count if cell.source.strip() else None

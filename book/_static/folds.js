@@ -10,3 +10,11 @@ function unfoldTarget() {
 
 window.addEventListener("load", unfoldTarget);
 window.addEventListener("hashchange", unfoldTarget);
+
+/* On paper everything is open. */
+function openAll() {
+  document.querySelectorAll("details.reveal").forEach(function (fold) { fold.open = true; });
+}
+
+window.addEventListener("beforeprint", openAll);
+matchMedia("print").addEventListener("change", function (print) { if (print.matches) openAll(); });

@@ -64,7 +64,7 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
 
 
 def _last_picture(cell: dict, state: dict) -> tuple[bytes, str]:
-    """The last picture that a cell shows, of a slider its last frame, and the finding beneath it."""
+    """The picture that a cell shows last, of a slider its last frame, and the finding beneath it."""
     for output in reversed(cell["outputs"]):
         data = output.get("data", {})
         if VIEW in data:
@@ -75,7 +75,7 @@ def _last_picture(cell: dict, state: dict) -> tuple[bytes, str]:
                 return base64.b64decode(frames[-1]), FINDING.findall(words)[-1]
         shown = "".join(data.get("text/html", ""))
         if pictures := PICTURE.findall(shown):
-            return base64.b64decode(pictures[-1]), FINDING.findall(shown)[-1]
+            return base64.b64decode(pictures[0]), FINDING.findall(shown)[-1]
     raise LookupError("no picture")
 
 
@@ -121,6 +121,7 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
 
 def _small(picture: bytes) -> bytes:
     with Image.open(io.BytesIO(picture)) as image:
+        image = image.convert("RGBA")
         image.thumbnail((WIDTH, 2 * WIDTH))
         made = io.BytesIO()
         image.save(made, "PNG", optimize=True)

@@ -3,12 +3,54 @@
 import os
 import re
 
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
 STATE = "application/vnd.jupyter.widget-state+json"  # a notebook's widgets
 VIEW = "application/vnd.jupyter.widget-view+json"  # an output that is one of them
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
 PAPERS_FIGURE = re.compile(r'<div class="cell [^"]*\btag_figure-[^"]*">')
+
+
+GUESS = "Your guess."  # the words, in bold, that begin a paragraph before a reveal
+
+
+class Reveal(SphinxTransform):
+    """Fold what follows a question, figure and answer together, until the reader asks for it.
+
+    A reveal begins after a paragraph that opens with `GUESS` in bold; it ends at a thematic break (`---`), which is
+    taken out, at the next heading or at the next question. Its `<details>` works without a script; `folds.js` opens
+    it in print.
+    """
+
+    default_priority = 200  # before docutils checks the places of thematic breaks
+
+    def apply(self, **_) -> None:
+        """Called by Sphinx for each page."""
+        questions = [each for each in self.document.findall(nodes.paragraph) if _asks(each)]
+        for question in questions:
+            parent = question.parent
+            first = last = parent.index(question) + 1
+            while last < len(parent) and not (
+                isinstance(parent[last], nodes.section | nodes.transition) or _asks(parent[last])
+            ):
+                last += 1
+            if last == first:
+                raise ValueError(f"{self.env.docname}: nothing to show after {question.astext()!r}")
+            if last < len(parent) and isinstance(parent[last], nodes.transition):
+                del parent[last]
+            start = '<details class="reveal"><summary>Show what happened</summary>'
+            parent.insert(last, nodes.raw("", "</details>", format="html"))
+            parent.insert(first, nodes.raw("", start, format="html"))
+
+
+def _asks(node: nodes.Node) -> bool:
+    opening = next((part for part in node.children if part.astext()), None)
+    return (
+        isinstance(node, nodes.paragraph) and isinstance(opening, nodes.strong) and opening.astext() == GUESS
+    )
 
 
 def mend_signatures(app, page, template, context, doctree) -> None:
@@ -69,6 +111,7 @@ def add_buttons(app, config) -> None:
 
 def setup(app) -> dict:
     """Register with Sphinx."""
+    app.add_transform(Reveal)
     app.connect("config-inited", add_buttons)
     app.connect("html-page-context", mend_signatures)
     app.connect("html-page-context", mend_bibliography)

@@ -1,9 +1,11 @@
-"""The generated pages, from templates: paper against ours, index to the paper, what the paper does not say."""
+"""The replication pages, one a paper, from a template; what is long is data that a page loads when it is opened."""
 
+import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from html import escape
 from itertools import groupby
 from pathlib import Path
 
@@ -15,23 +17,26 @@ from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
 from mini_lib.reproduction.comparison import Comparison, compare, counts
 from mini_lib.reproduction.judgement import NOT_RUN, WORDS
 from mini_lib.reproduction.records import Records, stacks_at_once
-from mini_lib.reproduction.tables import not_compared, table_name, table_order
+from mini_lib.reproduction.tables import table_name, table_order
 
 RECORDS = "mini_lib/reproduction/records"  # in the repository
 SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True))
 SIZES = {"paper": "at the paper's size", TUTORIAL: "small networks"}
+SHORT = {"esbn": "ESBN", "scan": "SCAN", "functions": "functions", "kanerva": "Kanerva"}
 EFFECTS = 3  # measured effects of a variant that a page names
 
 
 def write_pages(folder: Path | str, records: Records) -> list[Path]:
-    """Write the three pages into a folder, made if it is not there; returns their paths."""
-    papers = [_paper(paper, compare(cells_of(paper), records)) for paper in PAPERS]
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    written, templates = [], environment()
-    for name in ("paper_against_ours", "index_to_the_paper", "what_the_paper_does_not_say"):
-        path = folder / f"{name}.md"
-        path.write_text(templates.get_template(f"{name}.md.j2").render(papers=papers), encoding="utf-8")
+    """Write a page a paper into a folder, made if it is not there, and its data into `data`; returns the pages."""
+    folder, template = Path(folder), environment().get_template("replication.md.j2")
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    written = []
+    for paper in PAPERS:
+        shown = _paper(paper, compare(cells_of(paper), records))
+        path = folder / f"replication_{paper}.md"
+        path.write_text(template.render(paper=shown), encoding="utf-8")
+        script = f"Replication.deliver({json.dumps(paper)}, {json.dumps(data_of(shown))});\n"
+        (folder / "data" / f"replication-{paper}.js").write_text(script, encoding="utf-8")
         written.append(path)
     return written
 
@@ -45,11 +50,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "RECORDS": RECORDS, "SIZES": SIZES}
-    found.globals |= {
-        "KINDS": ledger.KINDS,
-        "in_words": in_words,
-        "variant_in_words": ledger.variant_in_words,
-    }
+    found.globals |= {"in_words": in_words}
     found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -78,7 +79,9 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     return {
         "title": PAPERS[paper],
         "name": paper,
+        "short": SHORT[paper],
         "ledger": book,
+        "compared": compared,
         "tables": tables,
         "grids": [list(group) for _, group in grids],
         "claims": [_claim(claim, judgements) for claim, judgements in judged.items()],
@@ -96,20 +99,14 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
 
 
 def _table(table: str, own: list[Comparison], book: ledger.Ledger) -> dict:
-    """A table: its numbers in rows and columns, and what was measured of its variants."""
+    """A table: its numbers in rows and columns."""
     shown = [each for each in own if not each.cell.variant]
-    variants = [each for each in own if each.cell.variant and each.ours.n]
     return {
-        "id": table,
         "name": table_name(table),
-        "title": book.title(table),
         "numbers": sum(each.is_printed for each in shown),
-        "not_compared": not_compared(table),
         "rows": list(dict.fromkeys(each.cell.row for each in shown if each.paper)),
         "columns": list(dict.fromkeys(each.cell.column for each in shown if each.paper)),
         "at": {(each.cell.row, each.cell.column): each for each in shown},
-        "measured": [each for each in shown if each.ours.n or each.paper],
-        "variants": variants,
     }
 
 
@@ -122,6 +119,77 @@ def in_words(each: Comparison) -> str:
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
     by_size = {size: [each for each in judgements if size_and_name(each.scale)[0] == size] for size in SIZES}
     return {"claim": claim, "by_size": by_size, "judgements": judgements}
+
+
+# ----------------------------------------------------------------------------------------- data
+
+
+def data_of(paper: dict) -> dict:
+    """What a page loads: tables as HTML, with a head each, and for each reported number what its card shows."""
+    measured = [each for each in paper["compared"] if each.ours.n or (each.paper and not each.cell.variant)]
+    name = paper["name"]
+    return {
+        "details": {
+            "head": ["detail", "the paper", "authors' code", "here, and why", "effect"],
+            "rows": [
+                [
+                    inline(f"**{each.about}**" + (f" *{each.variant}*" if each.variant else "")),
+                    *map(inline, (each.paper, each.released, f"{each.ours} {each.why}")),
+                    inline(each.effect or paper["effects"].get(each.variant) or "not measured"),
+                ]
+                for each in paper["ledger"].details
+            ],
+        },
+        "entries": {
+            "head": ["table", "row", "column", "variant", "reported", "ours", "runs", ""],
+            "rows": [
+                [
+                    *map(escape, (table_name(each.cell.table), each.cell.row, each.cell.column)),
+                    escape(ledger.variant_in_words(name, each.cell.variant)) if each.cell.variant else "",
+                    str(each.paper or "") if each.is_printed else "",
+                    each.ours.rounded(),
+                    str(each.ours.n),
+                    each.verdict if each.is_printed else "",
+                ]
+                for each in measured
+            ],
+        },
+        "runs": {
+            "head": ["runs of", "seeds", "record", "command"],
+            "rows": [
+                [
+                    escape(each["first"]) + (f" and {each['others']} more" if each["others"] else ""),
+                    each["seeds"],
+                    f"{each['file']} <code>{each['hash']}</code>",
+                    f"<code>{escape(each['command'])}</code>",
+                ]
+                for each in paper["run_sets"]
+            ],
+        },
+        "cards": {
+            anchor(each.cell.id): {
+                "title": f"{table_name(each.cell.table)}: {each.cell.row}, {each.cell.column}",
+                "reported": [each.paper.mean, each.paper.error or 0],
+                "words": in_words(each).partition(": ")[2],
+                "runs": list(each.ours.values),
+            }
+            for each in measured
+            if each.is_printed and not each.cell.variant
+        },
+    }
+
+
+def inline(text: str) -> str:
+    """Text of a ledger as HTML: its formulas, code, bold and slanted words."""
+    parts = re.split(r"(`[^`]*`|\$[^$]*\$)", " ".join(text.split()))
+    for place, part in enumerate(parts):
+        if place % 2:
+            inner = escape(part[1:-1])
+            parts[place] = f"<code>{inner}</code>" if part[0] == "`" else rf"\({inner}\)"
+        else:
+            bold = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(part, quote=False))
+            parts[place] = re.sub(r"\*(.+?)\*", r"<em>\1</em>", bold)
+    return "".join(parts)
 
 
 # ----------------------------------------------------------------------------------------- runs

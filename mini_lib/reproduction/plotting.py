@@ -26,32 +26,39 @@ from mini_lib.errors import UsageError
 Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
-DPI = 110
+DPI = 176  # of figures, shown at 96: crisp on fine screens
+FRAME_DPI = 110  # of the pictures of a slider
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
-WIDE = 7.5  # inches, above which a figure is not made to fit a narrow screen, but scrolls there
 FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
 
 # Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STRUCTURE, CONTENT, ACCENT = OKABE_ITO[:3]  # in the whole book; the accent is the paper's network
+MACHINES = ("#7A5195", "#009E73", "#8C5A2B", "#CC79A7")  # of a product of memories
 QUIET, RULE = "#6b6b6b", "#444444"  # what stands aside; frames, and lines to compare with
+GREYS = ("#555555", "#7a7a7a", "#999999", "#b0b0b0", "#333333")  # other networks, which labels tell apart
 COLOURS = {
-    "esbn": "#0072B2",
-    "esbn_no_confidence": "#56B4E9",
-    "esbn_default_memory": "#7A5195",
-    "lstm": "#D55E00",
-    "ntm": "#009E73",
-    "mnm": "#CC79A7",
-    "rn": "#E69F00",
-    "trn": "#8C5A2B",
-    "transformer": "#000000",
-    "predinet": "#7F7F7F",
-    "syntactic_attention": "#0072B2",
-    "sequential semantics": "#D55E00",
-    "syntax-action": "#009E73",
-    "nonlinear semantics": "#CC79A7",
-    "gru_attention": "#E69F00",
-    "li": "#8C5A2B",
-    "cnn": "#7F7F7F",
+    "esbn": ACCENT,
+    "esbn_no_confidence": "#66C2A5",
+    "esbn_default_memory": "#B8DFD2",
+    "lstm": GREYS[0],
+    "transformer": GREYS[2],
+    "ntm": GREYS[1],
+    "mnm": GREYS[3],
+    "rn": "#8a8378",
+    "trn": "#6f6a63",
+    "predinet": GREYS[4],
+    "syntactic_attention": ACCENT,
+    "sequential semantics": GREYS[0],
+    "syntax-action": GREYS[2],
+    "nonlinear semantics": GREYS[3],
+    "gru_attention": GREYS[0],
+    "li": GREYS[2],
+    "cnn": GREYS[3],
+    "relational": ACCENT,
+    "relational_window": "#66C2A5",
+    "one_d": GREYS[0],
+    "one_d_window": GREYS[2],
     "paper": RULE,
 }
 STYLE = {
@@ -63,12 +70,12 @@ STYLE = {
     "axes.titlesize": "medium",
     "axes.grid": True,
     "axes.grid.axis": "y",
-    "figure.dpi": DPI,
+    "figure.dpi": FRAME_DPI,
     "figure.facecolor": "white",
-    "figure.figsize": (6.4, 3.4),
+    "figure.figsize": (4.6, 3.0),
     "figure.constrained_layout.use": True,
     "font.family": "DejaVu Sans",
-    "font.size": 10,
+    "font.size": 9.5,
     "grid.color": "#e4e4e4",
     "image.cmap": "viridis",
     "legend.frameon": False,
@@ -131,6 +138,29 @@ def paper_mark(ax: Axes, place: Number, mean: Number, error: Number | None = Non
     """Draw a printed number as an open diamond, with its error each way."""
     look = {"color": RULE, "fillstyle": "none", "markersize": 5, "elinewidth": 1, "capsize": 2}
     ax.errorbar([place], [mean], yerr=[error or 0.0], fmt="D", **look)
+
+
+def chance(ax: Axes, value: Number):
+    """Draw the level of chance, the same dotted line in every figure, and label it."""
+    ax.axhline(value, color=QUIET, linestyle=":", linewidth=1.2, zorder=1)
+    where = {"xycoords": ("axes fraction", "data"), "xytext": (-1, 2), "textcoords": "offset points"}
+    ax.annotate("chance", (1, value), ha="right", va="bottom", color=QUIET, fontsize="small", **where)
+
+
+def label_ends(ax: Axes, *, gap: Number = 11):
+    """Write the label of each line at its right end, in its colour and at least `gap` points apart; no legend."""
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    ends = {}
+    for line in lines:
+        x, y = (np.asarray(values, dtype=float) for values in line.get_data())
+        last = np.flatnonzero(np.isfinite(x) & np.isfinite(y))[-1]
+        ends[line] = x[last], y[last], ax.transData.transform((x[last], y[last]))[1] * 72 / ax.figure.dpi
+    height = -np.inf
+    for line in sorted(lines, key=lambda each: ends[each][2]):
+        x, y, place = ends[line]
+        height = max(place, height + gap)
+        text = {"color": line.get_color(), "va": "center", "fontsize": "small", "annotation_clip": False}
+        ax.annotate(line.get_label(), (x, y), (5, height - place), textcoords="offset points", **text)
 
 
 def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, ylabel: str):
@@ -219,19 +249,45 @@ def images(axes: Values, pictures: Values | Tensor, titles: Sequence[str] = ()):
             axes[place].set_title(titles[place], loc="center", fontsize="small")
 
 
-def png(fig: Figure) -> bytes:
-    """Return a figure as a PNG of at most 256 colours, each close to its own, on opaque white; closes it."""
+def png(fig: Figure, dpi: int = FRAME_DPI, *, transparent: bool = False) -> bytes:
+    """Return a figure as a PNG of at most 256 colours, each close to its own.
+
+    It is on white; or transparent, where white lets the page through and other colours do as far as they are light.
+    """
     from PIL import Image
 
-    buffer = io.BytesIO()
-    fig.savefig(buffer, dpi=DPI, facecolor="white")
-    plt.close(fig)
-    small = io.BytesIO()
-    reduced = (
-        Image.open(buffer).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    )
-    reduced.save(small, "PNG", optimize=True)
+    buffer, small = io.BytesIO(), io.BytesIO()
+    fig.savefig(buffer, dpi=dpi, facecolor="white")
+    picture = Image.open(buffer).convert("RGB")
+    picture = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    if transparent:
+        colours = np.reshape(picture.getpalette(), (-1, 3)) / 255
+        cover = 1 - colours.min(axis=1)
+        paint = 1 - (1 - colours) / np.where(cover, cover, 1)[:, None]
+        picture.putpalette((255 * paint).round().astype(np.uint8).tobytes())
+        picture.info["transparency"] = (255 * cover).round().astype(np.uint8).tobytes()
+    picture.save(small, "PNG", optimize=True)
     return small.getvalue()
+
+
+def _for_dark(fig: Figure) -> bool:
+    """Turn the pictures in a figure into what the dark theme's filter turns back; False if there is none.
+
+    On a dark page figures are inverted and their hues turned by half a circle (`style.css`).
+    """
+    found = False
+    for image in (image for ax in fig.axes for image in ax.images):
+        values = np.asarray(image.get_array())
+        if values.ndim == 3:
+            colours = values[..., :3] / (255 if values.dtype == np.uint8 else 1)
+            turned = 2 * (colours @ (0.213, 0.715, 0.072))[..., None] - colours
+            image.set_data(np.concatenate([(1 - turned).clip(0, 1), values[..., 3:]], axis=-1))
+        elif image.get_cmap().name in ("gray", "gray_r"):
+            image.set_cmap(image.get_cmap().reversed())
+        else:
+            continue
+        found = True
+    return found
 
 
 def _checked(finding: str) -> str:
@@ -256,23 +312,35 @@ def require_nonempty(what: str, given) -> None:
         raise UsageError(f"nothing to draw: give at least one {what}")
 
 
-def show(fig: Figure, finding: str, *, caption: str | None = None):
-    """Display a figure with its finding as caption, and close it.
+def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | None = None):
+    """Display a figure, or several side by side, with its finding as caption, and close it.
 
-    The finding is one sentence, at most 250 characters, that says what the figure shows, also to a reader who cannot
-    see it; `caption` is detail that follows it (how many seeds, what the bars are).
+    Figures side by side stand one below the other on a narrow page. They are transparent, and the theme of the page
+    turns dark ink into light. The finding is one sentence, at most 250 characters, that says what the figure shows,
+    also to a reader who cannot see it; `caption` is detail that follows it.
     """
     from IPython.display import HTML, display
 
     finding = _checked(finding)
-    width = fig.get_figwidth()
-    source = f"data:image/png;base64,{b64encode(png(fig)).decode()}"
-    image = f'<img src="{source}" alt="{html.escape(finding)}" style="max-width:100%;height:auto;background:#fff">'
+    figures = [figures] if isinstance(figures, Figure) else figures
+    alts = [html.escape(finding), *(f"part {number} of this figure" for number in range(2, len(figures) + 1))]
+    panels = "".join(map(_panel, figures, alts))
     words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
-    if width > WIDE:
-        display(HTML(f'<figure class="mini-figure wide"><div tabindex="0">{image}</div>{words}</figure>'))
-    else:
-        display(HTML(f'<figure class="mini-figure">{image}{words}</figure>'))
+    display(HTML(f'<figure class="mini-figure"><div class="panels">{panels}</div>{words}</figure>'))
+
+
+def _panel(fig: Figure, alt: str) -> str:
+    """A figure as an image, and another for the dark theme where it holds pictures; closes it."""
+    width = round(96 * fig.get_figwidth())
+    pictures = {"": png(fig, DPI, transparent=True)}
+    if _for_dark(fig):
+        pictures = {"light": pictures[""], "dark": png(fig, DPI, transparent=True)}
+    plt.close(fig)
+    return "".join(
+        f'<img src="data:image/png;base64,{b64encode(picture).decode()}" alt="{alt}" width="{width}"'
+        f'{theme and f" class={theme!r}"} style="{"display:none" if theme == "dark" else "background:#fff"}">'
+        for theme, picture in pictures.items()
+    )
 
 
 def slider(
@@ -294,10 +362,12 @@ def slider(
     finding = _checked(finding)
     if not 2 <= len(frames) <= FRAMES or len(labels) != len(frames):
         raise ValueError(f"{len(frames)} frames with {len(labels)} labels: give 2 to {FRAMES}; a label each")
-    sizes = {tuple(np.round(frame.get_size_inches() * DPI).astype(int).tolist()) for frame in frames}
+    sizes = {tuple(np.round(frame.get_size_inches() * FRAME_DPI).astype(int).tolist()) for frame in frames}
     if len(sizes) > 1:
         raise ValueError(f"the frames have several sizes in pixels, {sorted(sizes)}: draw them all alike")
     pictures = [png(frame) for frame in frames]
+    for frame in frames:
+        plt.close(frame)
     largest = max(map(len, pictures))
     if largest > FRAME_BYTES:
         raise ValueError(f"a frame takes {largest} bytes, at most {FRAME_BYTES}: draw it smaller or plainer")

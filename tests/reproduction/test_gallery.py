@@ -54,8 +54,12 @@ def width(picture: bytes) -> int:
     return Image.open(io.BytesIO(picture)).width
 
 
-def test_a_figure_is_the_last_picture_of_its_cell(store):
-    path = store(cell("figure-9", html=figure(30, "first") + figure(40, "<em>last</em>")), cell("hide-input"))
+def test_a_figure_is_the_first_panel_that_its_cell_shows_last(store):
+    panels = figure(40, "<em>last</em>").replace("<strong>", figure(50, "").split("<strong>")[0] + "<strong>")
+    path = store(cell("figure-9", html=panels), cell("hide-input"))
+    path_cells = json.loads(path.read_text())
+    path_cells["cells"][0]["outputs"].insert(0, cell("x", html=figure(30, "first"))["outputs"][0])
+    path.write_text(json.dumps(path_cells))
     drawn = gallery.drawn_in(path, "p.ipynb")
     assert list(drawn) == ["figure-9"]
     assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (40, "<em>last</em>")

@@ -50,11 +50,12 @@ def test_style_holds_inside_and_is_put_back():
     assert (mpl.rcParams["axes.spines.top"], mpl.rcParams["figure.facecolor"]) == before
 
 
-def test_every_network_has_a_colour_of_its_own_and_other_names_a_steady_one():
-    colours = [plotting.colour(name) for name in MODELS]
+def test_the_papers_networks_share_an_accent_and_all_others_are_other_shades():
+    others = [plotting.colour(name) for name in MODELS if name != "esbn"]
+    assert plotting.colour("ESBN") == plotting.colour("syntactic_attention") == plotting.ACCENT
     assert set(MODELS) <= set(plotting.COLOURS)
-    assert len(set(colours)) == len(colours)
-    assert plotting.colour("ESBN") == plotting.colour("esbn")
+    assert len(set(others)) == len(others)
+    assert not {plotting.ACCENT, plotting.STRUCTURE, plotting.CONTENT} & set(others)
     assert plotting.colour("somebody") == plotting.colour("somebody") in plotting.OKABE_ITO
 
 
@@ -65,28 +66,76 @@ def test_show_writes_finding_caption_and_alt_text(shown):
     text = "The ESBN is right where the LSTM &lt;guesses&gt;."
     assert f"<figcaption><strong>{text}</strong> 10 seeds &amp; more.</figcaption>" in output.data
     assert f'alt="{text}"' in output.data
-    assert output.data.startswith('<figure class="mini-figure"><img src="data:image/png;base64,')
     assert not plt.fignum_exists(fig.number)
 
 
-def test_only_a_wide_figure_scrolls_on_a_narrow_screen(shown):
-    for width in (7.5, 8.0):
-        fig = drawing()
-        fig.set_figwidth(width)
-        plotting.show(fig, FINDING)
-    narrow, wide = (output.data for output in shown)
-    assert "wide" not in narrow.split("base64")[0]
-    assert wide.startswith('<figure class="mini-figure wide"><div tabindex="0"><img ')
-    assert "</div><figcaption>" in wide
+def shown_pictures(output) -> list[tuple[str, Image.Image]]:
+    """Each picture of a figure, with the attributes that follow its source."""
+    found = re.findall(r'<img src="data:image/png;base64,([^"]+)" ([^>]*)>', output.data)
+    return [(rest, decoded(base64.b64decode(source))) for source, rest in found]
 
 
-def test_show_embeds_an_opaque_palette_picture(shown):
-    plotting.show(drawing(), FINDING)
-    source = re.search(r"base64,([^\"]+)", shown[0].data).group(1)
-    picture = decoded(base64.b64decode(source))
+def test_a_figure_is_transparent_and_as_wide_as_it_was_drawn(shown):
+    plotting.show(drawing(size=(3.0, 2.0)), FINDING)
+    ((attributes, picture),) = shown_pictures(shown[0])
+    assert 'width="288"' in attributes
     assert picture.mode == "P"
-    assert picture.size == (330, 220)
-    assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+    assert picture.size == (528, 352)
+    pixels = np.asarray(picture.convert("RGBA"), dtype=float) / 255
+    assert (pixels[0, 0, 3], pixels[..., 3].max()) == (0, 1)
+    on_white = pixels[..., :3] * pixels[..., 3:] + 1 - pixels[..., 3:]
+    blue = np.array(mpl.colors.to_rgb(plotting.STRUCTURE))
+    assert np.abs(on_white - blue).max(axis=-1).min() < 0.02
+
+
+def test_several_figures_are_panels_and_only_the_first_tells_the_finding(shown):
+    plotting.show([drawing(), drawing(2.0)], FINDING)
+    attributes = [each for each, _ in shown_pictures(shown[0])]
+    assert [re.search('alt="([^"]*)"', each)[1][:8] for each in attributes] == ["The ESBN", "part 2 o"]
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_a_picture_comes_twice_so_that_a_dark_page_shows_it_as_it_is(shown, colours):
+    """The filter of the dark theme inverts and turns hues; what is drawn for it comes out as the picture itself."""
+    values = np.array([[0.0, 0.25], [0.75, 1.0]])
+    fig, ax = plotting.figure(size=(2, 2))
+    ax.imshow(np.stack([values, values, values], axis=-1) if colours else values, cmap="gray", vmin=0, vmax=1)
+    ax.set_axis_off()
+    plotting.show(fig, FINDING)
+    (light, bright), (dark, turned) = shown_pictures(shown[0])
+    assert "class='light'" in light
+    assert "class='dark'" in dark
+    assert "display:none" in dark
+    here, there = (
+        np.asarray(each.convert("RGBA"), dtype=float)[90:270:170, 90:270:170] for each in (bright, turned)
+    )
+    grey = [1 - each[..., 3] / 255 for each in (here, there)]  # ink is black, and more of it is darker
+    assert grey[0] == pytest.approx(1 - grey[1], abs=0.02)
+    assert grey[0].ravel() == pytest.approx(values.ravel(), abs=0.02)
+
+
+def test_chance_is_a_dotted_line_with_its_name():
+    _, ax = plotting.figure()
+    plotting.chance(ax, 25)
+    assert (ax.lines[0].get_linestyle(), ax.lines[0].get_ydata()[0]) == (":", 25)
+    assert [text.get_text() for text in ax.texts] == ["chance"]
+
+
+def test_labels_stand_at_the_ends_of_their_lines_and_apart():
+    _, ax = plotting.figure()
+    for height, name in ((1.0, "low"), (1.001, "high"), (0.0, "_none")):
+        ax.plot([0, 1, 2], [0, height, np.nan], label=name)
+    plotting.label_ends(ax)
+    low, high = ax.texts
+    assert [low.get_text(), high.get_text()] == ["low", "high"]
+    assert (low.xy, high.xy) == ((1, 1), (1, 1.001))
+    assert low.get_color() == ax.lines[0].get_color()
+    apart = [
+        ax.transData.transform(each.xy)[1] * 72 / ax.figure.dpi + each.get_position()[1]
+        for each in (low, high)
+    ]
+    assert apart[1] - apart[0] == pytest.approx(11)
 
 
 @pytest.mark.parametrize(
