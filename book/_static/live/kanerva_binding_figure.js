@@ -5,7 +5,7 @@
   const { rows, sigmoid, argmax } = Arithmetic;
   const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
   const SAME = "same", NONE = "none";
-  const CLEAR = 0.8; // the weight from which on one machine is said to answer
+  const CLEAR = 0.8, FOUND = 0.5; // the weight that is called clear; a digit is retrieved below this part of a guess
   const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
 
   /** What the green digit of an item costs, in nats. */
@@ -23,7 +23,7 @@
     const own = gammas[0].map((_, machine) => costs.filter((_, i) => argmax(gammas[i]) === machine));
     const parts = own.map((some, machine) => `${mean(some)} for ${some.length} items of machine ${machine + 1}`);
     const split = own.every((some) => some.length) ? `: ${parts.join(", and ")}` : "";
-    return `If each written item is asked for, green costs ${mean(costs)} nats on average${split}.`;
+    return `Over all written items green costs ${mean(costs)} nats on average${split}.`;
   }
 
   const name = (i) => `item ${i + 1}`;
@@ -35,8 +35,8 @@
     const sides = facts.networks.map(({ name, title, about }) => {
       const net = network(parcel, name), told = status(), mean = element("p", {});
       const place = element("div", { class: "live-pictures" }), thorns = element("div", {});
-      const all = element("section", { "aria-label": `The network trained ${title}` },
-        element("p", { class: "live-name" }, `Trained ${title}`), element("p", { class: "live-note" }, about),
+      const all = element("section", { "aria-label": `The network ${title}` },
+        element("p", { class: "live-name" }, title[0].toUpperCase() + title.slice(1)), element("p", { class: "live-note" }, about),
         place, told, mean, thorns, element("p", { class: "live-note" }, THORNS));
       return { net, told, place, mean, thorns, all, costs: {}, ...tell(net, facts.ridge, items) };
     });
@@ -71,11 +71,13 @@
       const { written, forgotten } = shown;
       const episode = forgotten === NONE ? episodes[written] : Kanerva.forget(net, episodes[written], Number(forgotten));
       const { gamma, logits, alone } = answer(net, episode, image);
-      const said = (who, more, each) => {
+      const said = (who, more, each, kind = "") => {
         const light = each.map(sigmoid), own = green(channel(light, GREEN));
-        return shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        const made = shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        if (kind) made.classList.add("live-of", kind);
+        return made;
       };
-      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each));
+      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each, `live-machine-${i + 1}`));
       place.replaceChildren(said("both machines", "", logits), ...single);
       told.textContent = sentence(gamma, logits, red, both, gammas);
       const key = `${written} ${forgotten}`;
@@ -85,15 +87,16 @@
     }
 
     function sentence(gamma, logits, red, both, gammas) {
-      const most = argmax(gamma), who = gamma[most] > CLEAR ? `Machine ${most + 1} answers, with ${percent(gamma[most])} of the weight.`
-        : `Both machines answer, with ${gamma.map(percent).join(" and ")} of the weight.`;
-      const costs = both.map((i) => `the green digit of ${name(i)} costs ${greenCost(logits, items[i]).toFixed(0)} nats`);
+      const most = argmax(gamma), costs = both.map((i) => greenCost(logits, items[i])), found = costs.filter((each) => each < FOUND * facts.fixed).length;
+      const who = gamma[most] > CLEAR ? `Machine ${most + 1} has ${percent(gamma[most])} of the weight.` : `The weights are ${gamma.map(percent).join(" and ")}.`;
       const home = red < shown.written ? ` Machine ${argmax(gammas[red]) + 1} had most of ${name(red)} when it was written.` : "";
-      return `${who}${home} In this answer ${costs.join(", and ")}.`;
+      const priced = costs.map((each, k) => `the green digit of ${name(both[k])} costs ${each.toFixed(0)} nats`).join(", ");
+      const verdict = costs.length === 1 ? (found ? "it is retrieved" : "it is not retrieved") : ["neither is retrieved", "one is retrieved", "both are retrieved"][found];
+      return `${who}${home} In this answer ${priced}: ${verdict}.`;
     }
 
-    const note = "Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. "
-      + `With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`;
+    const note = "Below: the answer of both machines and of each alone, with the green digit of each underneath. "
+      + `Guessing costs ${facts.fixed.toFixed(0)} nats; a digit that costs less than half of this counts as retrieved.`;
     const blues = [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])];
     const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
     box.append(element("div", { class: "live-controls" },
@@ -112,12 +115,12 @@
     const x = (i) => 16 + ((WIDE - 24) * i) / (room - 1), first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
     const said = `When they were written, machine 1 had the larger weight in ${first} of ${gammas.length} items.`;
     const thorn = (kind, i, length) =>
-      element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
+      element("line", { class: `live-line live-thorn live-machine-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
     const dot = (i) => element("circle", { class: "live-asked", cx: x(i), cy: HIGH - 10, r: 3.5 });
     const marks = asked.filter((i) => i < gammas.length).map(dot);
     return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
-      gammas.flatMap(([up, down], i) => [thorn("claimed", i, -up), thorn("second", i, down)]),
+      gammas.flatMap(([up, down], i) => [thorn(1, i, -up), thorn(2, i, down)]),
       element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
   }
 

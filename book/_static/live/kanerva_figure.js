@@ -5,7 +5,7 @@
   const { rows, mix, sigmoid } = Arithmetic;
   const { pad } = KanervaParts;
   const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
-  const SHELF = "Above: digits to take. Below: what the memory reads back of those that were written, and when they were.";
+  const SHELF = "Upper row: digits to choose. Under a digit that you wrote: what the memory reads back, and its number.";
   const PARTS = [["lower half", (row, _, side) => row >= side / 2], ["right half", (_, column, side) => column >= side / 2]];
 
   /** The memories to choose from. Each can `begin` an episode, `store` a code in it and `ask` it; codes come from `encode`. */
@@ -120,6 +120,7 @@
       [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(items[i] === found())));
       const history = states.map((episode) => claims(kind, episode, paper.image));
       told.textContent = sentence(last, history[history.length - 1]);
+      course.hidden = states.length === 1;  // nothing to draw yet
       course.replaceChildren(chart(history, states.map(({ memory }) => Kanerva.spread(memory)), found()?.place ?? null));
     }
 
@@ -127,11 +128,10 @@
       const place = found()?.place ?? null, n = states.length - 1;
       const held = n ? `${digitsOf(n)} written, this one ${place === null ? "not" : `as number ${place}`}.` : "Nothing is written yet.";
       const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
-      const what = places.length ? "hidden part" : "digit", whole = distance(kind.mean, paper.image, part);
+      const what = places.length ? "hidden part" : "whole digit", whole = distance(kind.mean, paper.image, part);
       const missed = number(distance(answer, paper.image, part) / whole);
-      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.`
-        : `The ${what} is that of the mean digit.`;
-      const sure = `For a feature of its code the memory claims a variance of ${number(claimed)}; the squared error is ${number(error)}.`;
+      const misses = whole ? `The answer's error in the ${what} is ${missed}; that of the mean digit is 1.` : `The ${what} is that of the mean digit.`;
+      const sure = `The memory claims a variance of ${number(claimed)}, and its squared error is ${number(error)}.`;
       return [held, misses, ...(places.length ? [] : [sure])].join(" ");
     }
 

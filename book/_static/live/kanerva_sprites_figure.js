@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const { element, choice, button, status, roving, picture, shownAs, network, figure } = Live;
-  const { rows, sigmoid } = Arithmetic;
+  const { rows, sigmoid, argmax } = Arithmetic;
   const { weights, percent } = KanervaParts;
   const NOBODY = "nobody", OWN = "own", FULL = "full", KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -39,7 +39,7 @@
     const canvas = element("canvas", { class: "live-stage live-light", width: facts.size, height: facts.size, "aria-hidden": "true" });
     const stage = element("div", { class: "live-sprites", role: "group", "aria-label": "The picture that you ask with" }, canvas);
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Pictures that were written" });
-    const answers = element("div", { class: "live-pictures" }), bars = element("div");
+    const answers = element("div", { class: "live-pictures" }), together = element("div"), bars = element("div");
 
     const shapes = () => Array.from({ length: S }, (_, s) => stamps.slice((S * now.episode + s) * phases, (S * now.episode + s + 1) * phases));
     const written = () => places.slice(now.episode * facts.items, (now.episode + 1) * facts.items).map((each) => [[each[0], each[1]], [each[2], each[3]]]);
@@ -56,7 +56,8 @@
       now.episode = Number(episode);
       shelf.replaceChildren(...roving(written().map((at, i) => button("", () => { now.at = at.map((each) => [...each]); draw(); },
         { "aria-label": `picture ${i + 1} of ${facts.items}` }, picture("", light(image(at)), 3)))));
-      now.at = written()[0].map((each) => [...each]);
+      const apart = written().map(([[x, y], [u, v]]) => (x - u) ** 2 + (y - v) ** 2);
+      now.at = written()[argmax(apart)].map((each) => [...each]);
       draw();
     }
 
@@ -78,11 +79,11 @@
         if (more) made.classList.add("live-of", more);
         return made;
       };
-      answers.replaceChildren(shown("all machines together", logits),
-        ...alone.map((each, i) => shown(`machine ${i + 1} alone`, each, `live-machine-${i + 1}`)));
+      together.replaceChildren(shown("all machines together", logits));
+      answers.replaceChildren(...alone.map((each, i) => shown(`machine ${i + 1} alone`, each, `live-machine-${i + 1}`)));
       bars.replaceChildren(weights(gamma));
       [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(String(written()[i]) === String(now.at))));
-      const most = gamma.indexOf(Math.max(...gamma)), whole = now.forgotten === NOBODY ? null : cost(answer(net, told.get(now.episode), asked).logits, asked);
+      const most = argmax(gamma), whole = now.forgotten === NOBODY ? null : cost(answer(net, told.get(now.episode), asked).logits, asked);
       const price = `The answer costs ${cost(logits, asked).toFixed(0)} nats`;
       says.textContent = whole === null ? `Machine ${most + 1} has ${percent(gamma[most])} of the weight. ${price}.`
         : `Machine ${Number(now.forgotten) + 1} has forgotten. ${price}; when nobody forgets, ${whole.toFixed(0)}.`;
@@ -123,8 +124,8 @@
       element("div", { class: "live-controls" }, choice("Sprites", titles, now.episode, choose),
         choice("Forgotten by", machines, now.forgotten, (value) => { now.forgotten = value; draw(); }),
         choice("Machines alone", ways, now.weight, (value) => { now.weight = value; draw(); })),
-      element("p", { class: "live-note" }, "Drag the two sprites. Below, the fifteen pictures that were written."),
-      element("div", { class: "live-columns" }, stage, element("div", {}, answers)), bars, says, shelf);
+      element("p", { class: "live-note" }, "Drag the two sprites. The memory answers what it remembers. At the bottom are the fifteen pictures that it was given."),
+      element("div", { class: "live-columns" }, stage, together), answers, bars, says, shelf);
     choose(0);
   }
 

@@ -66,9 +66,8 @@
       return button("", () => use(i), { "aria-label": `item ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
     })));
     const note = "Choose an item; the line beneath it has its machine's color. Ink or erase pixels of its digits: which of them can turn the weights round?";
-    box.append(element("p", { class: "live-note" }, note), shelf,
+    box.append(element("p", { class: "live-note" }, note), shelf, bars, says,
       element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOUR_NAMES[c]}` }, element("span", {}, COLOUR_NAMES[c]), all))),
-      bars, says,
       element("div", { class: "live-controls" },
         button("Ink the twelve pixels", () => change(stroke, 1, "The twelve pixels inked")),
         button("Erase the twelve pixels", () => change(stroke, 0, "The twelve pixels erased")),
