@@ -44,7 +44,7 @@
       const N = drawing.values.length, first = now.answer[0], last = now.answer[steps - 1], { truth } = drawing;
       const off = truth && Math.abs(last.point - truth[N + steps - 1]);
       const wrong = off > TIMES * last.spread ? ": the estimates agree, and they are wrong" : "";
-      const verdict = truth ? `The error there is ${shown(off)}, ${shown(off / last.spread)} times the spread${wrong}.` : "Nobody knows how your curve goes on.";
+      const verdict = truth ? `The error there is ${shown(off)}, ${(off / last.spread).toFixed(1)} times the spread${wrong}.` : "Nobody knows how your curve goes on.";
       says.textContent = `Spread is the standard deviation of the estimates: ${shown(first.spread)} for the next point, ${shown(last.spread)} ten steps on. ${verdict}`;
       box.removeAttribute("aria-busy");
     }

@@ -13,7 +13,7 @@
     const lifted = (values) => values.map((v) => v + now.lift);
 
     const drawing = plot({
-      facts,
+      facts, usual: [-4, 4],
       changed: (values) => { [now.base, now.truth] = [values, drawing.truth].map((each) => each?.map((v) => v - now.lift)); ask(); },
       lines: () => now.wanted.filter((name) => now.results[name]).flatMap((name) => {
         const { before, after, late } = now.results[name];
@@ -80,7 +80,7 @@
       box.removeAttribute("aria-busy");
     }
 
-    const control = slider("Lift", { min: -3, max: 3, step: 0.1, value: 0, shown }, lift);
+    const control = slider("Lift", { min: -2, max: 2, step: 0.1, value: 0, shown }, lift);
     const windows = element("input", { type: "checkbox", onchange: () => { now.wanted = Object.keys(TITLES).slice(0, windows.checked ? 4 : 2); ask(); } });
     const head = element("tr", {}, element("th", { scope: "col" }, "network"), ...Array.from({ length: steps }, (_, i) => element("th", { scope: "col" }, `+${i + 1}`)));
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);

@@ -3,7 +3,7 @@
   "use strict";
   const { element, labelled, button } = Live;
   const { CURVES, goOn } = Extrapolation;
-  const MOST = 16, SLICE = 12, USUAL = [-2.5, 2.5];  // points; ms of work at a time; what the drawing reaches from and to
+  const MOST = 16, SLICE = 12, USUAL = [-2.5, 2.5];  // points; ms of work at a time; from where to where a drawing reaches
 
   const places = (from, count) => Array.from({ length: count }, (_, i) => from + i);
   const set = (made, attributes) => { for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value); };
@@ -33,25 +33,24 @@
     return Object.fromEntries([...Object.entries(CURVES).map(made), ["smooth", own]]);
   }
 
-  /** A drawing with points to move. The figure gives `lines`, which returns [name, values, kind] from x = N + 1 on or from
-      `from`; `extra`, which returns more to draw behind them; and `changed`, called with the reader's points.
-      Returns {all, says, use, draw, points, ...}: `use(values, truth)` puts other points there. */
-  function plot({ facts, lines, extra = () => [], changed }) {
+  /** A drawing with points to move. The figure gives `lines`, which returns [name, values, kind, late] from x = N + 1 on; `extra`, which returns more to draw behind them; and `changed`, called with the reader's points.
+      Returns {all, svg, values, truth, draw, use}: `use(values, truth)` puts other points there. */
+  function plot({ facts, lines, extra = () => [], changed, usual = USUAL }) {
     const { steps, largest } = facts, svg = element("svg", { class: "live-plot", role: "group" });
     const behind = element("g"), dots = element("g"), sheet = element("rect", { class: "live-sheet" });
     const all = element("div", { class: "live-canvas" }, svg), own = { all, svg, draw, use, values: [], truth: null };
     svg.append(behind, sheet, dots);
-    let scale, range = USUAL, dragging = false;
+    let scale, range = usual, dragging = false;
 
     function use(values, truth = null) {
       [own.values, own.truth] = [[...values], truth];
       changed(own.values);
     }
 
-    /** From the least to the most that is drawn, in round numbers; `USUAL` where that is enough. */
+    /** From the least to the most that is drawn, in round numbers; `usual` where that is enough. */
     function reach(drawn) {
       const most = drawn.reduce((a, b) => Math.max(a, b)), least = drawn.reduce((a, b) => Math.min(a, b));
-      if (least >= USUAL[0] && most <= USUAL[1]) return USUAL;
+      if (least >= usual[0] && most <= usual[1]) return usual;
       const step = round((most - least + 1) / 8);
       return [step * Math.floor(least / step), step * Math.ceil(most / step)];
     }

@@ -16,10 +16,11 @@
     now.length = own[now.name].length;
     const says = status(), note = element("p", { class: "live-note" });
 
+    const kind = () => now.name.split("_window")[0];
     const drawing = plot({
       facts, extra,
       changed: () => ask(),
-      lines: () => (now.point ? [[NETWORKS.find(([name]) => name === now.name)[1], now.point, now.name.split("_window")[0], now.late]] : []),
+      lines: () => (now.point ? [[NETWORKS.find(([name]) => name === now.name)[1], now.point, kind(), now.late]] : []),
     });
 
     /** The window as a shade over the points that it lets through, and a bar for the attention to each. */
@@ -27,7 +28,7 @@
       const log = logFactor(own[now.name].net, now.length), high = (v) => bottom - v * (bottom - top);
       const edge = Array.from({ length: N }, (_, i) => `L${x(i + 1).toFixed(1)} ${high(Math.exp(log(N - i))).toFixed(1)}`).join("");
       const shade = element("path", { class: "live-window", d: `M${x(1)} ${bottom}${edge}L${x(N)} ${bottom}Z` });
-      const bar = (w, i) => element("line", { class: "live-attention", x1: x(i + 1), x2: x(i + 1), y1: bottom, y2: high(w) });
+      const bar = (w, i) => element("line", { class: `live-attention live-${kind()}`, x1: x(i + 1), x2: x(i + 1), y1: bottom, y2: high(w) });
       return [shade, ...Array.from(now.attention ?? [], bar)];
     }
 
