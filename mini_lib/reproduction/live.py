@@ -17,10 +17,14 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
 
-# Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcel.
+# Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
 FIGURES = {
-    "esbn": (("esbn",), "esbn"),
-    "scan": (("scan",), "scan"),
+    "game": (("esbn",), "esbn_pictures", "esbn", "esbn_lstm"),
+    "esbn_memory": (("esbn",), "esbn_pictures", "esbn"),
+    "esbn_keys": (("esbn",), "esbn_pictures", "esbn"),
+    "esbn_plane": (("esbn",), "esbn_pictures", "esbn"),
+    "scan_streams": (("scan",), "scan"),
+    "scan_attention": (("scan",), "scan"),
     "functions_lift": (("functions", "functions_plot"), "functions"),
     "functions_window": (("functions", "functions_plot"), "functions"),
     "functions_ensemble": (("functions", "functions_plot"), "functions"),
@@ -29,7 +33,7 @@ FIGURES = {
     "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
 }
-PARCELS = tuple(dict.fromkeys(parcel for _, parcel in FIGURES.values()))
+PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 
