@@ -96,7 +96,8 @@ def test_another_window_attends_and_continues_as_in_pytorch(pages, name, length)
           const more = {{}};
           {BUILD}
           const steps = [...Extrapolation.goOn(model, y, parcel.facts.steps)].filter(Boolean);
-          return {{ points: steps.map(({{ point }}) => point), attention: [...Extrapolation.attentionTo(model, y)] }};
+          const points = steps.map(({{ point }}) => point);
+          return {{ points, attention: [...Extrapolation.attentionTo(model, y)] }};
         }}""",
         [name, CURVES[4], length],
     )

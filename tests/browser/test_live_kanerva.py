@@ -381,7 +381,7 @@ def test_stroke_weights_are_those_of_pytorch(stroke_page):
           const { tensors, facts } = await Live.load("kanerva_binding"), net = Live.network({ tensors }, "balanced");
           const { gammasOf, put } = KanervaStrokeFigure, items = Arithmetic.rows(tensors.triplets);
           const after = (edit) => gammasOf(net, facts.ridge, items, edit);
-          const inked = after((red) => put(red, facts.stroke, 1)), erased = after((red) => put(red, facts.stroke, 0));
+          const put12 = (ink) => after((red) => put(red, facts.stroke, ink)), inked = put12(1), erased = put12(0);
           return plain({ as_is: after(), inked, erased });
         }"""
     )
