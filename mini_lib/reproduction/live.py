@@ -19,12 +19,12 @@ from mini_lib.errors import UsageError
 
 # Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
 FIGURES = {
-    "game": (("esbn",), "esbn_pictures", "esbn", "esbn_lstm"),
-    "esbn_memory": (("esbn",), "esbn_pictures", "esbn"),
-    "esbn_keys": (("esbn",), "esbn_pictures", "esbn"),
-    "esbn_plane": (("esbn",), "esbn_pictures", "esbn"),
-    "scan_streams": (("scan",), "scan"),
-    "scan_attention": (("scan",), "scan"),
+    "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
+    "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "scan_streams": (("scan", "scan_parts"), "scan"),
+    "scan_attention": (("scan", "scan_parts"), "scan"),
     "functions_lift": (("functions", "functions_plot"), "functions"),
     "functions_window": (("functions", "functions_plot"), "functions"),
     "functions_ensemble": (("functions", "functions_plot"), "functions"),

@@ -3,7 +3,7 @@
    g the gate, w the weights, c the confidences, M_k the keys in memory. Its values M_v are the z_t themselves. */
 (function () {
   "use strict";
-  const { affine, linear, sigmoid, relu, add, dot, softmax, mix, join, lstm, rows, uniform } = Arithmetic;
+  const { affine, linear, sigmoid, relu, add, dot, softmax, mix, join, lstm } = Arithmetic;
   const SIDE = 32, ROW = 3, ASKED = 5, EPSILON = 1e-8; // ASKED: the step of the first choice
 
   /** A convolution of 4x4 with stride 2 over an image with a border of one zero, then a ReLU: half as many pixels a side. */
@@ -121,27 +121,5 @@
     return { answer: places[0] };
   }
 
-  /** All pictures as {image, name}, and problem n of a sequence that never changes, of pictures that were not in training. */
-  function album({ tensors, facts: { names, seen } }) {
-    const pictures = rows({ shape: [SIDE * SIDE], data: tensors.images.data })
-      .map((bytes, id) => ({ image: bytes.map((v) => v / 255), name: names[id], embedded: {} }));
-    const unseen = [...names.keys()].filter((id) => !seen.includes(id));
-    return { pictures, problem: (n) => draw(uniform(n), unseen) };
-  }
-
-  /** The networks of these parcels, asked for ids of pictures: `esbn(ids, edit)` and `lstm(ids)`. */
-  function laboratory({ pictures }, ...parcels) {
-    const embed = (net, name, ids) =>
-      normalise(net, ids.map((id) => (pictures[id].embedded[name] ??= encode(net, pictures[id].image))));
-    const [esbn, lstm] = ["esbn", "lstm"].map((name, i) => parcels[i] && Live.network(parcels[i], name));
-    return {
-      esbn: (ids, edit) => run(esbn, embed(esbn, "esbn", ids), edit),
-      lstm: (ids) => baseline(lstm, embed(lstm, "lstm", ids)),
-    };
-  }
-
-  /** A picture on the page, drawn in ink. Without a label it says nothing. */
-  const shown = ({ image }, label) => Live.picture(label, image.map((v) => 1 - v));
-
-  window.ESBN = { ROW, ASKED, run, project, draw, solve, album, laboratory, shown };
+  window.ESBN = { SIDE, ROW, ASKED, encode, normalise, run, baseline, project, draw, solve };
 })();
