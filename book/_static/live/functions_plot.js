@@ -157,6 +157,8 @@
       svg.addEventListener("lostpointercapture", release, { once: true });
       if (held < 0) move(event);
     });
+    // Else a finger's second move would scroll the page.
+    svg.addEventListener("touchstart", (event) => { if (event.target === sheet || event.target.parentNode === dots) event.preventDefault(); }, { passive: false });
     new ResizeObserver(() => { if (all.clientWidth && own.values.length) draw(); }).observe(all);
     return own;
   }

@@ -25,7 +25,7 @@
     const mirror = stroke.map((_, i) => stroke[i - (i % side) + side - 1 - (i % side)]);
     const now = { at: 0, all: "" }, says = status(), everywhere = element("p", { role: "status" }), bars = element("div");
     const pads = COLOUR_NAMES.map((name) => pad(`The ${name} digit`, () => { now.all = ""; draw(); }));
-    const outline = element("input", { type: "checkbox", onchange: () => frame() });
+    const outline = element("input", { type: "checkbox", checked: true, onchange: () => frame() });
 
     const frame = () => pads[0].all.classList.toggle("live-framing", outline.checked);
 
@@ -55,7 +55,6 @@
       const after = gammasOf(net, ridge, items, (red) => put(red, places, ink)), from = ink ? 0 : 1, { own, over } = crossed(gammas, after, from);
       pads[0].set(put(pads[0].image, places, ink));
       now.all = `${what} in every item: ${over} of the ${own} items of machine ${from + 1} go over to machine ${2 - from}.`;
-      outline.checked = true;
       frame();
       draw();
     }
@@ -66,8 +65,9 @@
       return button("", () => use(i), { "aria-label": `item ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
     })));
     const note = "Choose an item; the line beneath it has its machine's color. Ink or erase pixels of its digits: which of them can turn the weights round?";
-    box.append(element("p", { class: "live-note" }, note), shelf, bars, says,
+    box.append(element("p", { class: "live-note" }, note), shelf, bars,
       element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOUR_NAMES[c]}` }, element("span", {}, COLOUR_NAMES[c]), all))),
+      says,
       element("div", { class: "live-controls" },
         button("Ink the twelve pixels", () => change(stroke, 1, "The twelve pixels inked")),
         button("Erase the twelve pixels", () => change(stroke, 0, "The twelve pixels erased")),
@@ -75,6 +75,7 @@
         button("Put it back", () => use(now.at)),
         element("label", { class: "live-tick" }, outline, "outline the twelve")),
       everywhere);
+    frame();
     use(0);
   }
 
