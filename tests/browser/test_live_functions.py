@@ -184,6 +184,27 @@ def test_points_are_moved_by_keys_and_by_mouse_and_drawn(pages):
     assert "Nobody knows" in answered(box)
 
 
+def test_a_finger_draws_and_the_page_does_not_scroll(live):
+    page = live("functions_ensemble", 400, has_touch=True, is_mobile=True)
+    box, touch = box_of(page), page.context.new_cdp_session(page)
+    answered(box)
+    sheet = box.locator(".live-sheet")
+    sheet.scroll_into_view_if_needed()
+    seen, scrolled = sheet.bounding_box(), page.evaluate("scrollY")
+    for k in range(11):
+        at = {
+            "x": seen["x"] + 5 + 0.09 * k * seen["width"],
+            "y": seen["y"] + (0.8 - 0.06 * k) * seen["height"],
+        }
+        touch.send(
+            "Input.dispatchTouchEvent", {"type": "touchMove" if k else "touchStart", "touchPoints": [at]}
+        )
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    answered(box)
+    assert values(box) == sorted(values(box))
+    assert page.evaluate("scrollY") == scrolled
+
+
 def test_the_spread_is_told_and_a_point_lights_up_its_estimates(pages):
     box = box_of(pages["ensemble"])
     box.get_by_role("button", name="a parabola").click()

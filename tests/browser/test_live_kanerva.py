@@ -173,6 +173,7 @@ def press(page, name: str) -> None:
 @pytest.fixture
 def fresh(memory_page):
     """The memory of fifteen columns with nothing written, and the first digit on the pad."""
+    figure(memory_page).locator("details").evaluate("details => { details.open = true; }")
     figure(memory_page).get_by_label("Memory", exact=True).select_option("15")
     return memory_page
 

@@ -149,9 +149,9 @@
             PARTS.map(([name, place]) => button(`Hide ${name}`, () => paper.hide(place))),
             button("Show all", () => paper.hide(() => false)))),
         element("div", {}, answers,
-          element("div", { class: "live-controls live-tools" },
+          element("details", {}, element("summary", {}, "More"), element("div", { class: "live-controls live-tools" },
             slider("Readings", { min: 1, max: 12, value: shown.readings }, (times) => { shown.readings = times; drawAnswers(); }),
-            choice("Between them it", BETWEEN, shown.between, (name) => { shown.between = name; drawAnswers(); })))),
+            choice("Between them it", BETWEEN, shown.between, (name) => { shown.between = name; drawAnswers(); }))))),
       told, course);
     choose("15");
   }
