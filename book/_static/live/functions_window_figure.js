@@ -64,8 +64,8 @@
     const control = slider("Window length", { min: 1, max: 20, step: 0.1, value: now.length, shown: (v) => `${v} steps` }, (v) => { now.length = v; ask(); });
     const which = choice("Network", NETWORKS, now.name, (name) => { now.name = name; now.point = null; set(control, own[name].length); });
     box.append(
-      element("div", { class: "live-controls" }, control, button("As trained", () => set(control, own[now.name].length)), which),
-      element("div", { class: "live-controls" }, presets(ready, ["sine", "line", "smooth", "step"], ({ y, truth }) => drawing.use(y, truth))),
+      element("div", { class: "live-controls" }, control, button("As trained", () => set(control, own[now.name].length))),
+      element("div", { class: "live-controls" }, presets(ready, ["sine", "line", "smooth", "step"], ({ y, truth }) => drawing.use(y, truth)), which),
       drawing.all, says, note, more(facts, drawing));
     drawing.use(ready.sine.y, ready.sine.truth);
   }

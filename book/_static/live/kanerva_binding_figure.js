@@ -54,10 +54,10 @@
         each.setAttribute("aria-pressed", String(i === red));
         each.classList.toggle("live-unwritten", i >= written);
       });
-      const whose = red === blue ? `the red and the blue digit of ${name(red)}, ${labels[red][0]} and ${labels[red][2]}`
-        : `the red digit of ${name(red)}, ${labels[red][0]}, and the blue digit of ${name(blue)}, ${labels[blue][2]}`;
+      const whose = red === blue ? `the red and the blue digit of ${name(red)} (${labels[red][0]} and ${labels[red][2]})`
+        : `the red digit of ${name(red)} (${labels[red][0]}) and the blue digit of ${name(blue)} (${labels[blue][2]})`;
       const missing = both.filter((i) => i >= written).map((i) => ` Not written yet: ${name(i)}.`);
-      asked.textContent = `Asked with ${whose}.${missing.join("")}`;
+      asked.textContent = `Query: ${whose}.${missing.join("")}`;
       const truths = both.map((i) => {
         const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLOURS);
         return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, made);

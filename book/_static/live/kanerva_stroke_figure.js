@@ -64,7 +64,7 @@
       const machine = argmax(gammas[i]) + 1;
       return button("", () => use(i), { "aria-label": `item ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
     })));
-    const note = "Choose an item; the line beneath it has its machine's color. Ink or erase pixels of its digits: which of them can turn the weights round?";
+    const note = "Choose an item: the line beneath it has its machine's color. Then ink or erase pixels of its digits, and watch the weights.";
     box.append(element("p", { class: "live-note" }, note), shelf, bars,
       element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOUR_NAMES[c]}` }, element("span", {}, COLOUR_NAMES[c]), all))),
       says,
