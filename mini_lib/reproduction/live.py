@@ -25,9 +25,13 @@ FIGURES = {
     "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "scan_streams": (("scan", "scan_parts"), "scan"),
     "scan_attention": (("scan", "scan_parts"), "scan"),
-    "functions": (("functions",), "functions"),
-    "kanerva": (("kanerva",), "kanerva"),
-    "kanerva_binding": (("kanerva",), "kanerva_binding"),
+    "functions_lift": (("functions", "functions_plot"), "functions"),
+    "functions_window": (("functions", "functions_plot"), "functions"),
+    "functions_ensemble": (("functions", "functions_plot"), "functions"),
+    "kanerva": (("kanerva", "kanerva_parts"), "kanerva"),
+    "kanerva_binding": (("kanerva", "kanerva_parts"), "kanerva_binding"),
+    "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
+    "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
 }
 PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
 MARK = re.compile(r'data-live="([\w-]+)"')
