@@ -73,7 +73,10 @@ def test_tables_are_whole_and_their_rows_as_long_as_their_heads(data):
         assert len(tables["entries"]["rows"]) == shown
         assert len(tables["runs"]["rows"]) == len(run_sets(compared))
         assert len(tables["details"]["rows"]) == len(ledger.load(paper).details)
-        for name in ("entries", "runs", "details"):
+        assert [row[0] for row in tables["findings"]["rows"]] == [
+            inline(each.about) for each in ledger.load(paper).findings
+        ]
+        for name in ("entries", "runs", "details", "findings"):
             assert {len(row) for row in tables[name]["rows"]} == {len(tables[name]["head"])}
 
 
@@ -81,7 +84,13 @@ def test_details_that_change_a_result_are_on_the_page(pages):
     for paper in PAPERS:
         text = pages[paper].partition("## What the paper leaves open")[2]
         for each in ledger.load(paper).details:
-            assert (f"**{each.about}.**" in text) == each.first
+            assert (f"**{each.about}.** {each.brief}" in text) == bool(each.brief)
+
+
+def test_a_page_is_read_in_ten_minutes(pages):
+    for page in pages.values():
+        shown = re.sub(r"<[^>]+>|\{[^}]*\}|\]\([^)]*\)", " ", unescape(page))
+        assert sum(bool(re.search(r"\w", word)) for word in shown.split()) <= 2000
 
 
 def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
@@ -100,7 +109,9 @@ def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
     assert min(jump.ours.values) < 1 < 99 < max(jump.ours.values)
     assert "**The main one is in reach" in pages["scan"]
     table1 = entries("functions", tables=["functions.table1"])
-    better = [each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean]
+    better = [
+        each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean
+    ]
     assert [each.verdict for each in table1].count("reproduced") == 3
     assert "three agree" in pages["functions"]
     assert sum(each.cell.row.startswith("1d") for each in better) == 3
@@ -125,7 +136,7 @@ def test_runs_that_fill_many_entries_are_told_once_with_the_command_that_repeats
     assert (found["first"], found["others"], found["seeds"]) == (cell().id, 1, "1, 2, 4")
     assert found["command"] == f"mini-lib reproduce '{cell().id}' --seeds 4 --records again"
     assert found["file"] == f"{FILE}.jsonl"
-    assert made(compared) == "3 runs, 0 hours of one CPU core, from d to d."
+    assert made(compared) == "3 runs, an hour or less of one CPU core, from d to d."
     assert made([]) == "No runs on record yet."
 
 
