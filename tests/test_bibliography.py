@@ -18,6 +18,7 @@ WITHOUT = {
     "segert2022maximum",
     "kanerva1988sparse",
     "bishop2006pattern",
+    "cer2006neural",
     "williams2002products",
     "tulving1972episodic",
 }
