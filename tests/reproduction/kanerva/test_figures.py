@@ -12,7 +12,6 @@ from matplotlib.colors import to_rgb
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.digits import COLORS
 from mini_lib.kanerva.evaluation import NEW, RETRIEVED
-from mini_lib.kanerva.memory import State, weights_from_eta, write_item
 from mini_lib.reproduction import Comparison, Measured
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.kanerva.cells import CELLS
@@ -38,17 +37,6 @@ def cells():
     return [Comparison(cell, None, Measured(())) for cell in table if cell.column == "loss"][:3]
 
 
-def two_columns(rows=3):
-    """A memory of two columns before and after an item, the address and the item."""
-    R = torch.tensor([[0.5, 1.0], [-1.0, 0.0], [1.0, -2.0]], dtype=torch.float64)[:rows]
-    V = torch.tensor([[1.0, 0.3], [0.3, 0.5]], dtype=torch.float64)
-    before = State(R[None, None], V[None, None], torch.zeros(1, 1, dtype=torch.float64))
-    w = torch.tensor([1.5, 1.0], dtype=torch.float64)
-    code = torch.tensor([1.0, 0.0, -0.5], dtype=torch.float64)[:rows]
-    weights = weights_from_eta(torch.full((1, 1), 0.3, dtype=torch.float64))
-    return before, write_item(before, code[None], w[None, None], weights)[0], w, code
-
-
 def rand(*shape):
     return torch.rand(shape, generator=torch.Generator().manual_seed(0))
 
@@ -63,15 +51,10 @@ def texts(fig):
     return found + [text.get_text() for legend in legends for text in legend.get_texts()]
 
 
-MACHINE_RUNS = {"losses": {"mixture": {3: [5.0], 1: [2.0, 4.0], 5: []}}, "none": {"mixture": {1: []}}}
-PICTURES = {"item": rand(3, 4, 5), "answer": rand(4, 5)}
 SINGLE = rand(2, 5, 5), rand(2, 3, 5, 5), rand(2, 5, 5)
-MANY = {str(n): [1.0, n] for n in range(5)}
 # How each figure is drawn, and some of the words that stand in it, between commas.
 FIGURES = [
-    (figures.against_machines, (MACHINE_RUNS, "nats"), "losses,nats,machines k,mixture,not run,1,5"),
     (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
-    (figures.geometry, two_columns(), "before,after one item,in column 1,in column 2,row 1,row 3,w"),
     (
         figures.heat_maps,
         ({"row": rand(2, 3, 3)}, ["prior", "later"], "covariance"),
@@ -82,14 +65,11 @@ FIGURES = [
         (rand(4, 3, 3), rand(5, 3, 3), [0.95, 0.8, 0.1, 0.0, 1.0]),
         "stored,imagined,0.95,0.00",
     ),
-    (figures.lines, ([1, 2], MANY), "items,error,0,4"),
     (
         figures.maps,
         ({"net": rand(2, 64, 2), "both": rand(2, 64, 1)},),
         "net\nsprite 2,both,machine 2,mean cosine",
     ),
-    (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
-    (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
     (
         figures.single_machines,
@@ -97,29 +77,12 @@ FIGURES = [
         "image,machine 3,together,b",
     ),
     (figures.single_machines, SINGLE, "image,together"),
-    (figures.stems, ({"writing": rand(3, 2), "reading": rand(3, 2)},), "writing,reading,item"),
-    (
-        figures.at_work,
-        (
-            {
-                "left": (rand(6, 2), {"both": rand(2, 3, 8, 8)}),
-                "right": (rand(6, 2), {"both": rand(2, 3, 8, 8)}),
-            },
-        ),
-        "left,right,both",
-    ),
-    (
-        figures.strips,
-        ({"writing": {"red": [0.5, 0.7], "green": []}}, "explained"),
-        "writing,red,green,explained",
-    ),
 ]
 
 
 @pytest.mark.parametrize(("draw", "given", "words"), FIGURES)
 def test_every_figure_is_drawn_with_its_words(draw, given, words):
-    options = {"xlabel": "items", "ylabel": "error"} if draw is figures.lines else {}
-    fig = draw(*given, **options)
+    fig = draw(*given)
     fig.savefig(io.BytesIO(), format="png", dpi=30)
     assert {*words.split(",")} <= {*texts(fig)}
 
@@ -135,12 +98,6 @@ def test_no_figure_is_left_out():
         lambda: figures.pictures({}),
         lambda: figures.pictures({"two": rand(2, 8, 8)}, ["one"]),
         *(lambda shape=shape: figures.pictures({"a": rand(*shape)}) for shape in ((8, 8), (8,) * 5)),
-        lambda: figures.lines([1, 2], {"a": [1, 2]}, xlabel="", ylabel="", floors={"b": [0, 1]}),
-        lambda: figures.geometry(*two_columns()[:3], two_columns()[3][:1]),
-        lambda: figures.stems({"writing": rand(3, 3)}),
-        lambda: figures.at_work({"left": (rand(6, 2), {})}),
-        lambda: figures.at_work({"left": (rand(6, 3), {"both": rand(2, 3, 8, 8)})}),
-        lambda: figures.against_machines({"a": {}}, "nats"),
         lambda: figures.by_row(cells() + cells()),
     ],
 )
@@ -187,32 +144,6 @@ def test_maps_have_x_from_the_left_and_y_from_the_top_and_leave_out_bins_that_we
     assert axes[0].get_ylim()[0] > axes[0].get_ylim()[1]
 
 
-# ---------------------------------------------------------------------------------------- lines and dots
-
-
-def test_lines_are_means_in_a_band_of_two_standard_errors():
-    runs = torch.tensor([[1.0, 4.0], [3.0, 4.0]])
-    floors = {"one": [0.1, 0.2], "many": runs - 1}
-    (ax,) = figures.lines([1, 2], {"many": runs, "one": [0.5, 0.6]}, xlabel="", ylabel="", floors=floors).axes
-    drawn = {(line.get_color(), line.get_linestyle()): line.get_ydata().tolist() for line in ax.lines}
-    assert drawn == {
-        (BLUE, "-"): [2, 4],
-        (VERMILION, "-"): [0.5, 0.6],
-        (BLUE, ":"): [1, 3],
-        (VERMILION, ":"): [0.1, 0.2],
-    }
-    (band,) = ax.collections  # a single run has none
-    edges = band.get_paths()[0].vertices
-    assert edges[edges[:, 0] == 1][:, 1].min() == pytest.approx(0)  # SE is sqrt(2) / sqrt(2)
-    assert edges[edges[:, 0] == 1][:, 1].max() == pytest.approx(4)
-
-
-@pytest.mark.parametrize(("values", "least"), [([5.0, 6.0], 0), ([-5.0, 6.0], -5)])
-def test_lines_keep_zero_in_sight_and_cut_nothing_off(values, least):
-    bottom = figures.lines([1, 2], {"a": values}, xlabel="", ylabel="").axes[0].get_ylim()[0]
-    assert (bottom == 0) if least == 0 else (bottom <= least)
-
-
 def test_choices_of_one_machine_lie_in_its_corner():
     weights = torch.tensor([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1 / 3, 1 / 3, 1 / 3]])
     (ax,) = figures.choices({"cold": weights}).axes
@@ -224,22 +155,6 @@ def test_choices_of_one_machine_lie_in_its_corner():
     assert nearest == [0, 1, 2]
 
 
-def test_networks_at_work_stand_side_by_side_with_their_own_weights_and_pictures():
-    gamma, black, white = np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((1, 3, 8, 8)), np.zeros((1, 3, 8, 8))
-    fig = figures.at_work({"left": (gamma, {"both": black}), "right": (gamma[::-1], {"both": white})})
-    stems, pictures = [ax for ax in fig.axes if ax.collections], [ax for ax in fig.axes if ax.images]
-    tops = [ax.collections[0].get_segments()[0][1, 1] for ax in stems]
-    assert tops == [1.0, 0.0]
-    assert [ax.images[0].get_array().mean() for ax in pictures] == [1.0, 0.0]
-
-
-def test_stems_go_up_and_down():
-    gamma = rand(4, 2)
-    up, down = figures.stems({"": gamma}).axes[0].collections
-    assert np.allclose([stem[1, 1] for stem in up.get_segments()], gamma[:, 0])
-    assert np.allclose([stem[0, 1] for stem in down.get_segments()], -gamma[:, 1])
-
-
 def test_cells_are_found_by_row_and_column():
     one, two, three = cells()
     assert figures.by_row(cells()) == {
@@ -247,35 +162,6 @@ def test_cells_are_found_by_row_and_column():
         "k = 2": {"loss": two},
         "k = 3": {"loss": three},
     }
-
-
-def test_lines_over_machines_go_through_the_means():
-    ax = figures.against_machines(MACHINE_RUNS, "nats").axes[0]
-    dots, line, *_ = (line for line in ax.lines if line.get_color() == BLUE)
-    assert sorted(dots.get_xydata().tolist()) == [[0, 2], [0, 4], [1, 5]]
-    assert line.get_xydata().tolist() == [[0, 3], [1, 5]]
-
-
-# ------------------------------------------------------------------------------------------- one memory
-
-
-def test_rows_stand_at_their_means_within_ellipses_of_their_covariance():
-    before, after, w, code = two_columns()
-    fig = figures.geometry(before, after, w, code)
-    for ax, state in zip(fig.axes, (before, after), strict=True):
-        inverse = torch.linalg.inv(state.V[0, 0]).numpy()
-        for row, colour in enumerate((BLUE, VERMILION, GREEN)):
-            dot, *ellipses = [line for line in ax.lines if line.get_color() == colour][:3]
-            mean = state.R[0, 0, row].numpy()
-            assert dot.get_xydata()[0] == pytest.approx(mean)
-            for deviations, line in zip((1, 2), ellipses, strict=True):
-                off = line.get_xydata() - mean
-                assert np.einsum("ni,ij,nj->n", off, inverse, off) == pytest.approx(deviations**2)
-    for value, line in zip(
-        code.tolist(), fig.axes[1].lines[-3:], strict=True
-    ):  # where a row says its feature
-        assert line.get_xydata() @ w.numpy() == pytest.approx(value, abs=1e-9)
-    assert fig.axes[1].texts[0].xy == pytest.approx(w.tolist())
 
 
 # ------------------------------------------------------------------------------------------- generation
