@@ -11,12 +11,10 @@ from matplotlib.colors import to_rgb
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.digits import COLORS
-from mini_lib.kanerva.evaluation import NEW, RETRIEVED
 from mini_lib.kanerva.memory import State, weights_from_eta, write_item
 from mini_lib.reproduction import Comparison, Measured
 from mini_lib.reproduction.kanerva import figures
 from mini_lib.reproduction.kanerva.cells import CELLS
-from mini_lib.reproduction.kanerva.figures.generation import KINDS, kind
 from mini_lib.reproduction.kanerva.figures.parts import CHANNELS, MACHINES
 from mini_lib.reproduction.kanerva.figures.sprites import SPRITES
 from mini_lib.reproduction.plotting import OKABE_ITO
@@ -65,38 +63,20 @@ def texts(fig):
 
 MACHINE_RUNS = {"losses": {"mixture": {3: [5.0], 1: [2.0, 4.0], 5: []}}, "none": {"mixture": {1: []}}}
 PICTURES = {"item": rand(3, 4, 5), "answer": rand(4, 5)}
-SINGLE = rand(2, 5, 5), rand(2, 3, 5, 5), rand(2, 5, 5)
 MANY = {str(n): [1.0, n] for n in range(5)}
 # How each figure is drawn, and some of the words that stand in it, between commas.
 FIGURES = [
     (figures.against_machines, (MACHINE_RUNS, "nats"), "losses,nats,machines k,mixture,not run,1,5"),
-    (figures.choices, ({"cold": rand(5, 3)},), "cold,1,2,3"),
     (figures.geometry, two_columns(), "before,after one item,in column 1,in column 2,row 1,row 3,w"),
     (
         figures.heat_maps,
         ({"row": rand(2, 3, 3)}, ["prior", "later"], "covariance"),
         "row,prior,later,covariance",
     ),
-    (
-        figures.imagined,
-        (rand(4, 3, 3), rand(5, 3, 3), [0.95, 0.8, 0.1, 0.0, 1.0]),
-        "stored,imagined,0.95,0.00",
-    ),
     (figures.lines, ([1, 2], MANY), "items,error,0,4"),
-    (
-        figures.maps,
-        ({"net": rand(2, 64, 2), "both": rand(2, 64, 1)},),
-        "net\nsprite 2,both,machine 2,mean cosine",
-    ),
     (figures.moment, (PICTURES, {"red": [1.0, 2.0]}, 1, 1, "nats"), "item,answer,items written,nats"),
     (figures.moment, (PICTURES, {"a": [1.0, 2.0], "b": [3.0, 1.0]}, 1, 1, "nats", OKABE_ITO, True), "a,b"),
     (figures.pictures, ({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"]), "colour,grey,a,b"),
-    (
-        figures.single_machines,
-        (*SINGLE, rand(2, 2, 5, 5).round(), rand(2, 3, 2), ["a", "b"]),
-        "image,machine 3,together,b",
-    ),
-    (figures.single_machines, SINGLE, "image,together"),
     (figures.stems, ({"writing": rand(3, 2), "reading": rand(3, 2)},), "writing,reading,item"),
     (
         figures.at_work,
@@ -178,15 +158,6 @@ def test_signed_maps_share_one_scale_about_zero():
     assert {ax.images[0].get_clim() for ax in axes} == {(-1.5, 1.5)}
 
 
-def test_maps_have_x_from_the_left_and_y_from_the_top_and_leave_out_bins_that_were_not_met():
-    found = torch.full((2, 64, 2), torch.nan, dtype=torch.float64)
-    found[:, 3], found[1, 8 * 2 + 5, 0] = 0.2, 1.0  # machine 2, sprite 1, row 2, column 5
-    *axes, _ = figures.maps({"net": found}).axes
-    assert axes[1].images[0].get_array()[2, 5] == 1.0
-    assert {ax.images[0].get_clim() for ax in axes} == {(0.2, 1.0)}
-    assert axes[0].get_ylim()[0] > axes[0].get_ylim()[1]
-
-
 # ---------------------------------------------------------------------------------------- lines and dots
 
 
@@ -211,17 +182,6 @@ def test_lines_are_means_in_a_band_of_two_standard_errors():
 def test_lines_keep_zero_in_sight_and_cut_nothing_off(values, least):
     bottom = figures.lines([1, 2], {"a": values}, xlabel="", ylabel="").axes[0].get_ylim()[0]
     assert (bottom == 0) if least == 0 else (bottom <= least)
-
-
-def test_choices_of_one_machine_lie_in_its_corner():
-    weights = torch.tensor([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1 / 3, 1 / 3, 1 / 3]])
-    (ax,) = figures.choices({"cold": weights}).axes
-    corners, middle = ax.lines[1].get_xydata()[:3], ax.lines[1].get_xydata()[3]
-    assert [np.linalg.norm(corners[i] - corners[i - 1]) for i in range(3)] == pytest.approx([1.0] * 3)
-    assert middle == pytest.approx(corners.mean(axis=0))
-    nearest = [np.linalg.norm(corners - np.array(text.get_position()), axis=1).argmin() for text in ax.texts]
-    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
-    assert nearest == [0, 1, 2]
 
 
 def test_networks_at_work_stand_side_by_side_with_their_own_weights_and_pictures():
@@ -276,14 +236,3 @@ def test_rows_stand_at_their_means_within_ellipses_of_their_covariance():
     ):  # where a row says its feature
         assert line.get_xydata() @ w.numpy() == pytest.approx(value, abs=1e-9)
     assert fig.axes[1].texts[0].xy == pytest.approx(w.tolist())
-
-
-# ------------------------------------------------------------------------------------------- generation
-
-
-def test_what_an_image_counts_as():
-    assert kind(RETRIEVED) == "retrieved" == kind(1.0)
-    assert kind(NEW) == "between" == kind(RETRIEVED - 0.01)
-    assert kind(NEW - 0.01) == "new" == kind(0.01)
-    assert kind(0.0) == "blank"
-    assert len(set(KINDS.values())) == 4
