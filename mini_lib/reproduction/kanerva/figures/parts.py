@@ -1,4 +1,4 @@
-"""What several figures of this paper are made of: rows of pictures and heat maps."""
+"""Rows of small pictures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,28 +8,17 @@ from matplotlib.figure import Figure
 
 from mini_lib.errors import UsageError
 from mini_lib.reproduction.plotting import (
-    OKABE_ITO,
-    Number,
     Numbers,
     figure,
     require_nonempty,
     style,
 )
 
-BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
-CHANNELS = {"red": VERMILION, "green": GREEN, "blue": BLUE}  # of the binding task
-MACHINES = (BLUE, VERMILION, GREEN, PINK, SKY, BLACK)  # one a machine; from the seventh on they begin again
-
 
 def arrays(values: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
     """The values as arrays of floats; UsageError where there are none."""
     require_nonempty("name with its values", values)
     return {name: np.asarray(each, dtype=float) for name, each in values.items()}
-
-
-def look_of_machine(machine: int) -> dict[str, str]:
-    """Colour and name of a machine, counted from 0, in every figure."""
-    return {"color": MACHINES[machine % len(MACHINES)], "label": f"machine {machine + 1}"}
 
 
 # ---------------------------------------------------------------------------------------------------- pictures
@@ -77,43 +66,4 @@ def pictures(
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
         for ax, title in zip(axes[0], titles, strict=False):
             ax.set_title(title, fontsize="small", loc="center")
-    return fig
-
-
-# --------------------------------------------------------------------------------------------------- heat maps
-
-
-def heat_maps(
-    rows: Mapping[str, Numbers],
-    titles: Sequence[str],
-    label: str,
-    *,
-    limits: tuple | None = None,
-    colours: str = "viridis",
-    inches: Number = 1.4,
-    **options,
-) -> Figure:
-    """Draw rows of heat maps in one scale of colours, each row with its name on the left; NaN stays blank.
-
-    Colours are a map of matplotlib's, "PuOr" for signed values, where white is 0. The scale goes from the least to
-    the largest value unless it has limits, for "PuOr" as far below 0 as above it. `inches` is the side of a map;
-    other options are of all axes, such as `xticks`, or `facecolor`, which shows where there is no number.
-    """
-    shown = [[np.asarray(each, dtype=float) for each in row] for row in rows.values()]
-    if limits is None:
-        every = np.concatenate([each.ravel() for row in shown for each in row])
-        extreme = np.nanmax(np.abs(every))
-        limits = (-extreme, extreme) if colours == "PuOr" else (np.nanmin(every), np.nanmax(every))
-    with style():
-        size = (inches * len(titles) + 1.7, inches * len(shown) + 0.6)
-        fig, axes = figure(len(shown), len(titles), size=size, squeeze=False, sharey=True)
-        for line, name, row in zip(axes, rows, shown, strict=True):
-            for ax, each in zip(line, row, strict=True):
-                drawn = ax.imshow(each, cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest")
-                ax.set(**options)
-                ax.grid(False)
-            line[0].set_ylabel(name, fontsize="small")
-        for ax, title in zip(axes[0], titles, strict=True):
-            ax.set_title(title, fontsize="small")
-        fig.colorbar(drawn, ax=axes, label=label, shrink=0.85)
     return fig
