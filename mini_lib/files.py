@@ -25,10 +25,12 @@ FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch gives no
 TRAINED = {
     "esbn": "esbn/distribution_of_three_m95",
     "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
+    "gru_attention": "scan/gru_attention_add_jump",  # the baseline, on the same commands
     "syntactic_attention": "scan/syntactic_attention_add_jump",
     # Of the same small networks, two that fail, each in a way of its own:
     "syntactic_attention_wrong_meaning": "scan/add_jump_wrong_meaning",
     "syntactic_attention_wrong_looks": "scan/add_jump_wrong_looks",
+    "syntactic_attention_dax": "scan/add_dax",  # a fifth verb, which it knows from one command alone
     "one_d": "functions/one_d",
     "one_d_window": "functions/one_d_window",
     "relational": "functions/relational",
@@ -37,6 +39,8 @@ TRAINED = {
     "kanerva_digits": "kanerva/digits",
     "kanerva_binding": "kanerva/binding",
     "kanerva_binding_balanced": "kanerva/binding_balanced",  # balanced at first: an addition of ours
+    # The small binding task, two machines, no balance term; five runs, seeds 1 to 5:
+    **{f"kanerva_small_{seed}": f"kanerva/binding_small_{seed}" for seed in range(1, 6)},
     "kanerva_sprites": "kanerva/sprites",
     "kanerva_sprites_even": "kanerva/sprites_even",  # all machines count alike: an addition of ours
     "kanerva_mixture": "kanerva/mixture",

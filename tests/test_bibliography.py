@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mini_lib.reproduction.html import mend_bibliography
+
 ENTRIES = re.split(r"(?m)^(?=@)", Path(__file__).parents[1].joinpath("book/references.bib").read_text())[1:]
 # Of these we know no lasting address: printed books and chapters, proceedings without one, a report, a preprint.
 WITHOUT = {
@@ -36,3 +38,11 @@ def test_no_entry_stands_twice():
     dois = [found.lower() for entry in ENTRIES for found in re.findall(r"\bdoi\s*= \{(\S+)\}", entry)]
     assert len(set(keys)) == len(keys)
     assert len(set(dois)) == len(dois)
+
+
+def test_labels_that_no_chapter_shows_are_left_out():
+    bracket = '<span class="fn-bracket">{}</span>'.format
+    label = f'<span class="label">{bracket("[")}<a href="#id3">BBW+18</a>{bracket("]")}</span>'
+    context = {"body": f'<div role="list" class="citation">\n{label}\n<p>Jasmijn'}
+    mend_bibliography(None, None, None, context, None)
+    assert context["body"] == '<div class="citation">\n<p>Jasmijn'

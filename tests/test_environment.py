@@ -1,17 +1,14 @@
 """pyproject.toml, constraints.txt, environment.yml and the running environment say the same."""
 
-import json
 import re
 import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -132,23 +129,3 @@ def test_the_pytorch_that_readme_names_is_the_pinned_one():
     named = re.findall(r"(?:PyTorch |torch==)(\d[\d.]*\d)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(named) >= 2
     assert {Version(version) for version in named} == {pins()["torch"]}
-
-
-def cluster_file() -> dict:
-    """The cluster.yaml of the page "Where to run it"."""
-    page = (ROOT / "book" / "where_to_run.md").read_text(encoding="utf-8")
-    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
-
-
-def test_ray_accepts_the_cluster_file_of_the_book():
-    """By Ray's own rules for such files; to load Ray itself takes seconds."""
-    (rules,) = (file for file in metadata.files("ray") if file.name == "ray-schema.json")
-    jsonschema.validate(cluster_file(), json.loads(rules.locate().read_text(encoding="utf-8")))
-
-
-def test_machines_of_a_cloud_have_the_ray_and_the_python_that_the_book_needs():
-    image = cluster_file()["docker"]["image"]
-    ray, major, minor = re.fullmatch(r"rayproject/ray:([\d.]+)-py(\d)(\d+)", image).groups()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert Version(ray) == pins()["ray"]
-    assert SpecifierSet(project["requires-python"]).contains(f"{major}.{minor}")

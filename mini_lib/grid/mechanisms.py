@@ -26,7 +26,7 @@ class CoRelNet(SequenceNetwork):
     diagonal go through one rectified layer of `hidden` units (Kerg et al. 2022).
 
     The `relation` is "fixed", of the vectors themselves, as in the paper; "learned", of W_q z with W_k z, its
-    asymmetric variant; or "tied", W_q = W_k. With `content` the answer depends on the vectors too: no wall.
+    asymmetric variant; or "tied", W_q = W_k. With `content` the answer depends on the vectors too: no bottleneck.
 
     >>> network, z = CoRelNet(features=8, classes=2, length=5), torch.randn(16, 5, 8)
     >>> network(z).shape, network.relate(z).shape
@@ -98,7 +98,7 @@ class Abstractor(SequenceNetwork):
     Args:
         size, heads, head_size, hidden: numbers of a symbol, relations, d, and units of the MLP.
         relation: "learned"; "tied", with W_q = W_k; or "fixed": W_q = W_k = I, one relation, of whole objects.
-        content: the values are S + Z in place of S: the same network without its wall. It needs size = features.
+        content: the values are S + Z, not S: the same network without its bottleneck. It needs size = features.
         from_identity: W_q and W_k start as the identity, for one relation of whole objects.
 
     >>> network, z = Abstractor(features=8, classes=2, length=5), torch.randn(16, 5, 8)
@@ -170,7 +170,7 @@ class Differences(SequenceNetwork):
 
     A bottleneck of differences as in the relational transformer (Segert and Cohen 2023), for any vectors; a place is
     a sinusoidal code of the pair's number. `size`, a multiple of 8, is that of a pair's state. With `content` the
-    input is W (z_j - z_i) + W' z_i: no wall.
+    input is W (z_j - z_i) + W' z_i: no bottleneck.
 
     >>> network, z = Differences(features=8, classes=2, length=5, size=16), torch.randn(16, 5, 8)
     >>> torch.allclose(network(z), network(z + 3), atol=1e-5)  # what all vectors share makes no difference

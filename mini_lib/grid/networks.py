@@ -1,7 +1,7 @@
 """The mechanisms of the study by name, their sizes, and the networks around them.
 
 A mechanism maps any sequence of vectors [B, T, D] to logits [B, C]. Its name has what was done to it: "fixed",
-"tied" or "learned", of the relation; "open", of the same network without its wall.
+"tied" or "learned", of the relation; "open", of the same network without its bottleneck.
 """
 
 import inspect
@@ -29,10 +29,10 @@ Glyphs = Int[Tensor, "B T P"]
 GIVEN = {"features", "classes", "length", "places"}  # arguments that the task sets
 _WHOLE = partial(Abstractor, heads=1, hidden=128, answer_hidden=32)  # one relation, of whole objects
 FACTORIAL: dict[str, Callable[..., nn.Module]] = {
-    f"{name} {relation}{wall}": partial(make, relation=relation, **content)
+    f"{name} {relation}{ending}": partial(make, relation=relation, **content)
     for name, make in (("abstractor", _WHOLE), ("corelnet", CoRelNet))
     for relation in RELATIONS
-    for wall, content in (("", {}), (", open", {"content": True}))
+    for ending, content in (("", {}), (", open", {"content": True}))
 }
 MODELS = FACTORIAL | {
     "abstractor learned from fixed": partial(_WHOLE, relation="learned", from_identity=True),
@@ -189,7 +189,7 @@ class CommandNetwork(SyntacticAttention):
 
 
 def syntactic_attention(sequential_semantics: bool = False) -> SyntacticAttention:
-    """Syntactic Attention itself; or its twin without a wall, where a word's meaning depends on its neighbors.
+    """Syntactic Attention itself; or its twin without a bottleneck, where a word's meaning depends on its neighbors.
 
     One state of PyTorch's generator gives both the same of all that they share.
     """

@@ -10,6 +10,10 @@ STATE = "application/vnd.jupyter.widget-state+json"  # a notebook's widgets
 VIEW = "application/vnd.jupyter.widget-view+json"  # an output that is one of them
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
+# Such as [AWCL24], where the chapters cite authors and year.
+CITATION_LABEL = re.compile(
+    r'<span class="label"><span class="fn-bracket">\[</span>.*?<span class="fn-bracket">\]</span></span>\s*'
+)
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
 PAPERS_FIGURE = re.compile(r'<div class="cell [^"]*\btag_figure-[^"]*">')
 
@@ -63,10 +67,9 @@ def mend_signatures(app, page, template, context, doctree) -> None:
 
 
 def mend_bibliography(app, page, template, context, doctree) -> None:
-    """Its entries are no items of a list for screen readers, so it is no list; called by Sphinx for each page."""
-    context["body"] = (context.get("body") or "").replace(
-        '<div role="list" class="citation', '<div class="citation'
-    )
+    """Leave out labels that no chapter shows, and the role of an empty list; called by Sphinx for each page."""
+    body = (context.get("body") or "").replace('<div role="list" class="citation', '<div class="citation')
+    context["body"] = CITATION_LABEL.sub("", body)
 
 
 def name_figures(app, page, template, context, doctree) -> None:

@@ -17,8 +17,23 @@ from torch import Tensor, nn
 
 from mini_lib.errors import UsageError
 
-# By the names of their papers; a second of one paper is PAPER_PART.
-FIGURES = ("esbn", "scan", "functions", "kanerva", "kanerva_binding")
+# Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
+FIGURES = {
+    "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
+    "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "scan_streams": (("scan", "scan_parts"), "scan"),
+    "scan_attention": (("scan", "scan_parts"), "scan"),
+    "functions_lift": (("functions", "functions_plot"), "functions"),
+    "functions_window": (("functions", "functions_plot"), "functions"),
+    "functions_ensemble": (("functions", "functions_plot"), "functions"),
+    "kanerva": (("kanerva", "kanerva_parts"), "kanerva"),
+    "kanerva_binding": (("kanerva", "kanerva_parts"), "kanerva_binding"),
+    "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
+    "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
+}
+PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
 MARK = re.compile(r'data-live="([\w-]+)"')
 
 
@@ -46,15 +61,15 @@ def halves(name: str, network: nn.Module) -> dict[str, Tensor]:
 
 
 def parcel(name: str) -> Parcel:
-    """The parcel of a figure: `parcel()` in the module `live` of its paper, of PAPER_PART `parcel(PART)`."""
+    """The parcel of that name: `parcel()` in the module `live` of its paper, of PAPER_PART `parcel(PART)`."""
     paper, *part = name.split("_")
     return import_module(f"mini_lib.reproduction.{paper}.live").parcel(*part)
 
 
 def scripts_of(names: list[str]) -> list[str]:
-    """The scripts of these figures in their order: what all share, the networks of their papers, the figures."""
-    papers = dict.fromkeys(name.split("_")[0] for name in names)
-    return [*(("arithmetic", "page") if names else ()), *papers, *(f"{name}_figure" for name in names)]
+    """The scripts of these figures in their order: what all share, their networks, the figures."""
+    shared = dict.fromkeys(script for name in names for script in FIGURES[name][0])
+    return [*(("arithmetic", "page") if names else ()), *shared, *(f"{name}_figure" for name in names)]
 
 
 def figures_of(body: str) -> list[str]:
@@ -80,7 +95,7 @@ def write_parcels(app) -> None:
     if app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "live"
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
+        for name in PARCELS:
             (folder / f"parcel-{name}.js").write_text(parcel(name).script(name))
 
 

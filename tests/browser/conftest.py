@@ -132,19 +132,28 @@ def reader(window, page_name: str) -> Iterator[Reader]:
     opened.close()
 
 
+def page_of(book: Path, figure: str) -> Path:
+    """The one page that holds a live figure."""
+    mark = f'data-live="{figure}"'
+    found = [path for path in book.rglob("*.html") if mark in path.read_text(encoding="utf-8")]
+    assert len(found) == 1, f"{figure} is on {len(found)} pages"
+    return found[0]
+
+
 @pytest.fixture(scope="module")
 def live(browser, book):
-    """Opens a page with a live figure, and waits until that answers; what went wrong is in `page.complaints`."""
+    """Opens the page with a live figure, and waits until that answers; what went wrong is in `page.complaints`."""
     opened = []
 
-    def open_page(name: str, width: int = 1280):
-        page = browser.new_page(viewport={"width": width, "height": 900})
+    def open_page(name: str, width: int = 1280, wait: bool = True, **options):
+        page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        opened.append(page)
         page.complaints = []
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("request", lambda r: r.url.startswith("http") and page.complaints.append(r.url))
-        page.goto((book / name).as_uri())
-        page.wait_for_selector("[data-ready='true']")
-        opened.append(page)
+        page.goto(page_of(book, name).as_uri())
+        if wait:
+            page.wait_for_selector(f"[data-live='{name}'][data-ready]")
         return page
 
     yield open_page

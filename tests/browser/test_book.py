@@ -1,5 +1,6 @@
 """Every page of the built book, read as a reader reads it: from the disk, with no network."""
 
+import re
 from functools import cache
 from itertools import pairwise
 from urllib.parse import unquote, urlsplit
@@ -15,8 +16,9 @@ KINDS_OF_PAGES = [
     "book/api/esbn.html",
     "book/glossary.html",
     "book/generated/gallery.html",
-    "notebooks/scan/4_attention.html",
-    "notebooks/functions/1_function_learning.html",
+    "book/generated/replication_scan.html",
+    "notebooks/scan/3_attention.html",
+    "notebooks/functions/2_differences.html",
 ]
 GRAVE = ("serious", "critical")
 DESK = {"width": 1280, "height": 900}
@@ -113,9 +115,15 @@ def test_words_stand_out_from_their_ground(browser, book, name, theme):
 
 
 def test_a_link_to_a_figure_reveals_it(browser, book):
+    found = next(
+        (path, place)
+        for path in sorted(book.glob("notebooks/*/*.html"))
+        for fold in re.findall(r'<details class="reveal">.*?</details>', text_of(path), re.DOTALL)
+        for place in re.findall(r'id="(figure-\w+)"', fold)
+    )
     page = browser.new_page(viewport=DESK)
-    page.goto((book / "notebooks/kanerva/6_generation.html").as_uri() + "#figure-8")
-    page.wait_for_selector("#figure-8 details.below-input[open]")
+    page.goto(f"{found[0].as_uri()}#{found[1]}")
+    page.wait_for_selector(f"details.reveal[open] #{found[1]}")
     page.close()
 
 
@@ -133,12 +141,12 @@ def barriers(page, theme, options) -> dict[str, str]:
 def test_the_sidebar_shows_which_page_is_open(browser, book):
     context = browser.new_context(viewport=DESK)
     page = context.new_page()
-    page.goto((book / "notebooks/scan/7_released_code.html").as_uri(), wait_until="load")
-    for title in ("1. Function learning", "2. Differences only"):
+    page.goto((book / "notebooks/scan/3_attention.html").as_uri(), wait_until="load")
+    for _ in range(2):
         page.locator("a.right-next").click()
         page.wait_for_load_state("load")
         entry = page.locator(".bd-sidebar-primary li.current.active")
-        assert entry.inner_text().startswith(title)
+        assert page.locator("h1").inner_text().removesuffix("#").strip() == entry.inner_text().strip()
         place = entry.bounding_box()
         assert 0 <= place["y"] <= DESK["height"] - place["height"]
     context.close()
@@ -205,120 +213,149 @@ def test_nothing_is_asked_of_the_network(reader):
     assert not reader.asked
 
 
-# ------------------------------------------------------------------------- the comparison page at a glance
+# ------------------------------------------------------------------------- guesses, figures and their code
 
-COMPARISON = "book/generated/paper_against_ours.html"
+
+def test_a_guess_opens_figure_and_answer_together(reader):
+    for reveal in reader.page.locator("details.reveal").all():
+        hidden = reveal.locator("> :not(summary)")
+        assert not any(each.is_visible() for each in hidden.all())
+        assert reveal.locator("xpath=preceding-sibling::p[1]").inner_text().startswith("Your guess.")
+        reveal.locator("> summary").press("Enter")
+        assert all(each.is_visible() for each in hidden.all())
+        assert reveal.locator("p").count()
+        reveal.evaluate("fold => fold.open = false")
+
+
+def test_every_chapter_has_a_guess(book):
+    chapters = [path for path in book.glob("notebooks/*/*.html") if 'class="reveal"' not in text_of(path)]
+    assert not chapters
+
+
+def test_no_figure_is_hidden_but_behind_a_guess(reader):
+    hidden = reader.page.eval_on_selector_all(
+        "article figure img:not(.dark)",
+        "all => all.filter(i => !i.checkVisibility() && !i.closest('details.reveal, .tag_solution'))"
+        ".map(i => i.alt)",
+    )
+    assert not hidden
+
+
+def test_no_check_of_ours_and_no_import_is_in_code_that_is_shown(reader):
+    code = reader.page.eval_on_selector_all(
+        "article .cell:not(.tag_solution) > .cell_input", "all => all.map(c => c.innerText)"
+    )
+    assert not [each for each in code if re.search(r"^\s*assert\b", each, re.MULTILINE)]
+
+
+def test_on_paper_everything_is_open(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / "notebooks/scan/3_attention.html").as_uri())
+    page.emulate_media(media="print")
+    page.wait_for_function("() => [...document.querySelectorAll('details.reveal')].every(fold => fold.open)")
+    assert page.locator("details.reveal").count() >= 2
+    page.close()
+
+
+def test_figures_follow_the_theme(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / "notebooks/esbn/1_tasks.html").as_uri())
+    looks = {}
+    for theme in ("light", "dark"):
+        page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+        looks[theme] = page.eval_on_selector_all(
+            "figure.mini-figure img:not(details *)",
+            "all => all.map(i => [getComputedStyle(i).display != 'none', i.className,"
+            " getComputedStyle(i).filter, getComputedStyle(i).backgroundColor])",
+        )
+    page.close()
+    for theme, filtered in (("light", "none"), ("dark", "invert(1) hue-rotate(180deg)")):
+        seen = [each for each in looks[theme] if each[0]]
+        assert seen
+        assert {(name in ("", theme), way, ground) for _, name, way, ground in seen} == {
+            (True, filtered, "rgba(0, 0, 0, 0)")
+        }
+
+
+# ------------------------------------------------------------------------- a replication page
+
+REPLICATION = "book/generated/replication_esbn.html"
 VERDICTS = ("reproduced", "not-reproduced", "unclear", "not-run")
 
 
 @pytest.fixture(scope="module")
-def comparison(browser, book):
+def replication(browser, book):
     page = browser.new_page(viewport=DESK)
-    page.goto((book / COMPARISON).as_uri())
+    page.goto((book / REPLICATION).as_uri())
+    for box in page.locator(".loaded").all():
+        box.scroll_into_view_if_needed()
+        box.locator("table").wait_for()
     yield page
     page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_squares_are_told_apart_and_their_signs_are_legible(comparison, theme):
-    comparison.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+def test_squares_are_told_apart_and_their_signs_are_legible(replication, theme):
+    replication.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
     looks = [
-        comparison.locator(f".glance-legend .mark-{verdict}").evaluate(
+        replication.locator(f".glance-legend .mark-{verdict}").evaluate(
             "e => { const s = getComputedStyle(e);"
             " return [s.backgroundColor, s.borderStyle, s.borderColor, e.textContent].join(' ') }"
         )
         for verdict in VERDICTS
     ]
-    signs = comparison.eval_on_selector_all(".square", CONTRAST)
-    words = comparison.eval_on_selector_all(".glance-legend li, table.glance th", CONTRAST)
-    comparison.evaluate("() => document.documentElement.dataset.theme = 'light'")
+    signs = replication.eval_on_selector_all(".square", CONTRAST)
+    words = replication.eval_on_selector_all(".glance-legend li, table.glance th", CONTRAST)
+    replication.evaluate("() => document.documentElement.dataset.theme = 'light'")
     assert len(set(looks)) == len(VERDICTS)
     assert min(signs) >= 4.5
     assert min(words) >= 4.5
 
 
 @pytest.mark.parametrize("size", [DESK, {"width": 360, "height": 800}], ids=["wide", "narrow"])
-def test_no_column_is_clipped(comparison, size):
-    """What is wider than the text scrolls in a box of its own; what is folded is looked at unfolded."""
-    comparison.set_viewport_size(size)
-    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = true)")
-    comparison.wait_for_timeout(150)
-    clipped = comparison.evaluate(CLIPPED)
-    wide = comparison.evaluate(WIDER_THAN_THE_PAGE)
-    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = false)")
-    comparison.set_viewport_size(DESK)
+def test_no_column_is_clipped(replication, size):
+    """What is wider than the text scrolls in a box of its own."""
+    replication.set_viewport_size(size)
+    replication.wait_for_timeout(150)
+    clipped = replication.evaluate(CLIPPED)
+    wide = replication.evaluate(WIDER_THAN_THE_PAGE)
+    replication.set_viewport_size(DESK)
     assert not clipped
     assert not wide
 
 
-def test_every_table_fits_a_desk_without_scrolling(comparison):
-    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = true)")
-    wide = comparison.eval_on_selector_all(
-        "article :is(.pst-scrollable-table-container, .glance-table)",
-        "all => all.filter(t => t.scrollWidth > t.clientWidth + 1).map(t => t.textContent.slice(0, 200))",
-    )
-    comparison.evaluate("() => document.querySelectorAll('article details').forEach(d => d.open = false)")
-    assert not wide
+def test_a_square_shows_the_runs_behind_its_number(replication):
+    square = replication.locator("a.square.mark-reproduced").first
+    card = replication.locator(".entry-card")
+    square.press("Enter")
+    card.locator("svg").wait_for()
+    told = square.get_attribute("title")
+    assert card.locator("p").inner_text() == told.partition(": ")[2]
+    assert card.locator(".run").count() == int(re.search(r"\((\d+) runs\)", told)[1])
 
 
-def test_tables_of_words_are_lists_on_a_phone(comparison):
-    def displays():
-        return set(
-            comparison.eval_on_selector_all(
-                ":is(.claims, .details) td", "all => all.map(cell => getComputedStyle(cell).display)"
-            )
-        )
-
-    assert displays() == {"table-cell"}
-    comparison.set_viewport_size(PHONE)
-    narrow = displays()
-    comparison.set_viewport_size(DESK)
-    assert narrow == {"block"}
-
-
-@pytest.mark.parametrize("verdict", ["reproduced", "not-run"])
-def test_a_square_leads_to_its_entry(comparison, verdict):
-    square = comparison.locator(f"a.square.mark-{verdict}").first
-    entry = comparison.locator(square.get_attribute("href")).locator("xpath=ancestor::td")
-    square.click()
-    comparison.wait_for_timeout(300)
-    assert entry.is_visible()
-    assert 0 <= entry.bounding_box()["y"] < DESK["height"]
-
-
-def test_the_runs_of_an_entry_lead_to_their_records_and_their_command(comparison, book):
-    link = comparison.locator("td a[href^='#run-']").first
-    row = comparison.locator(link.get_attribute("href")).locator("xpath=ancestor::tr")
-    assert not row.is_visible()
-    link.click()
-    comparison.wait_for_timeout(300)
-    assert row.is_visible()
-    assert "mini-lib reproduce" in row.inner_text()
-    address = row.locator("a").first.evaluate("a => a.href")
-    file = book / address.removeprefix(book.as_uri()).lstrip("/")
-    assert file.suffix == ".jsonl"
-    assert file.is_file()
-
-
-def test_details_are_filtered_by_words_and_sorted_by_a_column(comparison, book):
-    comparison.goto((book / "book/generated/what_the_paper_does_not_say.html").as_uri())
-    box = comparison.locator(".filtered").nth(1)
+def test_entries_are_filtered_by_words_and_sorted_by_a_column(replication):
+    box = replication.locator("[data-table='entries']")
     rows = box.locator("tbody tr")
     every = rows.count()
-    box.locator("input").fill("ntm sharpening")
-    assert rows.filter(visible=True).count() == 1
-    assert "NTM: sharpening" in rows.filter(visible=True).inner_text()
-    box.locator("input").fill("no such detail")
+    box.locator("input").fill("table 11 lstm m=95 not")
+    few = rows.filter(visible=True).all_inner_texts()
+    assert 0 < len(few) < every
+    assert all("LSTM" in row for row in few)
+    box.locator("input").fill("no such entry")
     assert rows.filter(visible=True).count() == 0
     box.locator("input").fill("")
     assert rows.filter(visible=True).count() == every
-    head = box.locator("th").first
+    head = box.locator("th").nth(1)
     for down in (False, True):
-        head.click()
-        names = [text.lower() for text in rows.locator("td:first-child strong").all_inner_texts()]
+        head.press("Enter")
+        names = [text.lower() for text in rows.locator("td:nth-child(2)").all_inner_texts()]
         assert names[0] != names[-1]
         assert (names[0] > names[-1]) == down
-    comparison.goto((book / COMPARISON).as_uri())
+
+
+def test_formulas_that_are_loaded_are_typeset(replication):
+    replication.wait_for_function("() => document.querySelector('[data-table=details] mjx-container')")
 
 
 # Tables and drawings that reach beyond the text, unless a box around them scrolls.

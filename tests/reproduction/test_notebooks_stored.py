@@ -14,7 +14,15 @@ from mini_lib.reproduction.html import STATE, VIEW
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+CHAPTERS = [path for path in NOTEBOOKS if path.parent.name != "notebooks"]
 MEGABYTES = 1.5
+WORDS, ALL_WORDS = 2_200, 42_000  # at most, in the Markdown of a chapter, and of all notebooks
+# Of a dialect that was ours alone: each has a plain word, which the field uses.
+DIALECT = re.compile(
+    r"\bin print\b|\bhears?\b|\bwings?\b|\bledgers?\b|\bstoreys?\b|\bpractised\b|\bodd object\b|\bleft alone\b"
+    r"|\bown word\b|\ba guess has\b|\bmachine given\b|\bworked out\b",
+    re.IGNORECASE,
+)
 # Of one machine or one run: temporary and home folders, addresses of objects.
 LOCAL = re.compile(r"/tmp/|/home/|/root/|/Users/|\b0x[0-9a-f]{6,}\b")
 FETCH = re.compile(
@@ -126,3 +134,42 @@ def test_opens_with_one_title(notebook: dict):
     prose = re.sub(r"^(```|~~~|:::).*?^\1", "", "\n\n".join(text), flags=re.MULTILINE | re.DOTALL)
     assert text[0].startswith("# ")
     assert len(re.findall(r"^# ", prose, re.MULTILINE)) == 1
+
+
+def markdown(notebook: dict) -> str:
+    return "\n\n".join(
+        "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"
+    )
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: str(path.relative_to(ROOT)))
+def chapter(request: pytest.FixtureRequest) -> dict:
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def test_a_chapter_has_a_guess_a_take_home_and_exercises_and_can_be_read_at_one_sitting(chapter):
+    text = markdown(chapter)
+    tags = [cell["metadata"].get("tags", ()) for cell in chapter["cells"]]
+    assert len(text.split()) <= WORDS
+    assert "**Your guess.**" in text
+    assert re.search(r"^## Take home\n+\*\*[^*]", text, re.MULTILINE)
+    assert 3 <= sum("exercise" in each for each in tags) <= 4
+    assert 4 <= html(chapter).count("<figure") + text.count('class="live"') <= 10
+
+
+def test_all_of_it_can_be_read_in_a_day():
+    texts = [markdown(json.loads(path.read_text(encoding="utf-8"))) for path in NOTEBOOKS]
+    assert sum(len(text.split()) for text in texts) <= ALL_WORDS
+
+
+def test_code_that_is_shown_checks_nothing_and_no_figure_is_hidden(notebook):
+    for cell in code_cells(notebook):
+        tags, source = set(cell["metadata"].get("tags", ())), "".join(cell["source"])
+        assert "hide-output" not in tags
+        if not tags & {"remove-cell", "solution"}:
+            assert not re.search(r"^\s*assert\b", source, re.MULTILINE), source
+
+
+def test_words_are_those_of_the_field(notebook):
+    shown = markdown(notebook) + re.sub(r"<img[^>]*>", "", html(notebook))
+    assert not DIALECT.findall(shown)

@@ -84,6 +84,28 @@ def test_details_that_change_a_result_are_on_the_page(pages):
             assert (f"**{each.about}.**" in text) == each.first
 
 
+def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
+    def entries(paper, **which):
+        found = compare(cells_of(paper), Records(), variants=[""], **which)
+        return [each for each in found if each.paper and each.verdict != "not run"]
+
+    for table in ("esbn.table9", "esbn.table10", "esbn.table11", "esbn.table12"):
+        own = entries("esbn", tables=[table], rows=["ESBN + TCN"])
+        assert {each.verdict for each in own} == {"reproduced"}
+        assert own[-1].ours.n >= 5  # the hardest regime
+    bare = [each for each in entries("esbn") if each.verdict == "not reproduced" and each.cell.row == "ESBN"]
+    assert not bare
+    (jump,) = entries("scan", tables=["scan.table1"])
+    assert (round(jump.ours.mean), round(jump.paper.mean)) == (77, 78)
+    assert min(jump.ours.values) < 1 < 99 < max(jump.ours.values)
+    assert "**The main one is in reach" in pages["scan"]
+    table1 = entries("functions", tables=["functions.table1"])
+    better = [each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean]
+    assert [each.verdict for each in table1].count("reproduced") == 3
+    assert "three agree" in pages["functions"]
+    assert sum(each.cell.row.startswith("1d") for each in better) == 3
+
+
 def test_text_of_a_ledger_becomes_html():
     assert inline("**Whether** $x_i < 1$ or `a<b>` is *so*") == (
         r"<strong>Whether</strong> \(x_i &lt; 1\) or <code>a&lt;b&gt;</code> is <em>so</em>"

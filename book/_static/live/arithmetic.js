@@ -104,40 +104,6 @@
     return next;
   }
 
-  /** L with L L^T = A, for a symmetric positive definite A; rows of float64. */
-  function cholesky(A) {
-    const L = A.map((row) => new Float64Array(row.length));
-    for (let i = 0; i < A.length; i++) {
-      for (let j = 0; j <= i; j++) {
-        let s = A[i][j];
-        for (let k = 0; k < j; k++) s -= L[i][k] * L[j][k];
-        if (i === j && !(s > 0)) throw new Error("the matrix is not positive definite");
-        L[i][j] = i === j ? Math.sqrt(s) : s / L[j][j];
-      }
-    }
-    return L;
-  }
-
-  /** x with L x = b, for L from `cholesky`. */
-  function forward(L, b) {
-    const x = Float64Array.from(b);
-    for (let i = 0; i < x.length; i++) {
-      for (let k = 0; k < i; k++) x[i] -= L[i][k] * x[k];
-      x[i] /= L[i][i];
-    }
-    return x;
-  }
-
-  /** x with L^T x = b. */
-  function backward(L, b) {
-    const x = Float64Array.from(b);
-    for (let i = x.length - 1; i >= 0; i--) {
-      for (let k = i + 1; k < x.length; k++) x[i] -= L[k][i] * x[k];
-      x[i] /= L[i][i];
-    }
-    return x;
-  }
-
   /** Random numbers that a page can repeat: uniform in [0, 1), by mulberry32. */
   function uniform(seed) {
     let state = seed >>> 0;
@@ -150,6 +116,6 @@
   }
 
   window.Arithmetic = {
-    unpack, affine, linear, sigmoid, relu, add, dot, argmax, softmax, mix, join, rows, lstm, cholesky, forward, backward, uniform,
+    unpack, affine, linear, sigmoid, relu, add, dot, argmax, softmax, mix, join, rows, lstm, uniform,
   };
 })();

@@ -1,8 +1,8 @@
-/* The networks that go on with a curve, ready curves, and a Gaussian process. Symbols as in mini_lib/functions: y_i is
-   observed at x = i; a token is its places and its value; z_i is the answer to query i. */
+/* Networks that continue a curve, and ready curves. Symbols as in mini_lib/functions: y_i is observed at x = i; a token
+   is its places and its value; z_i is the answer to query i. */
 (function () {
   "use strict";
-  const { linear, add, uniform, cholesky, forward, backward } = Arithmetic;
+  const { linear, add } = Arithmetic;
 
   const softplus = (v) => (v > 20 ? v : Math.log1p(Math.exp(v)));
 
@@ -17,18 +17,26 @@
     return x.map((v, i) => (v - mean) * size * gain[i] + shift[i]);
   }
 
-  /** A network ready to answer: {axes, heads, scale, strict, observed} as its parcel says, and its tensors. */
-  function build(net, { axes, heads, scale, strict, observed }) {
+  /** A network ready to answer: {axes, heads, scale, strict} as its parcel says, and its tensors. `length`: of its
+      window, by default the one that it was trained with. */
+  function build(net, { axes, heads, scale, strict }, length) {
     let layers = 0;
     while (net[`transformer.blocks.${layers}.qkv.weight`]) layers += 1;
-    return { net, relational: axes === 2, heads, scale, layers, observed, nearest: strict ? 1 : 0, logFactor: logFactor(net) };
+    return { net, relational: axes === 2, heads, scale, layers, nearest: strict ? 1 : 0, logFactor: logFactor(net, length) };
+  }
+
+  /** A window's a and b: its length is a b; none for a network without a window. */
+  function windowOf(net) {
+    if (!net["window.log_a"]) return null;
+    const [a, b] = ["log_a", "log_b"].map((name) => Math.exp(net["window.rate"].data[0] * net[`window.${name}`].data[0]));
+    return { a, b };
   }
 
   /** log F(d): what the window adds to the scores at distance d. */
-  function logFactor(net) {
-    if (!net["window.log_a"]) return () => 0;
-    const [a, b] = ["log_a", "log_b"].map((name) => Math.exp(net["window.rate"].data[0] * net[`window.${name}`].data[0]));
-    const known = [];
+  function logFactor(net, length) {
+    const own = windowOf(net), known = [];
+    if (!own) return () => 0;
+    const { a } = own, b = length ? length / a : own.b;
     return (d) => (known[d] ??= softplus(-a) - softplus(d / b - a));
   }
 
@@ -42,16 +50,16 @@
     pass(model, kept, places, values, true);
   }
 
-  /** The answers to the queries about place `following`; nothing of a query is kept. */
-  function ask(model, kept, following) {
+  /** The answers to the queries about place `following`; nothing of a query is kept. `seen`: see `attentionTo`. */
+  function ask(model, kept, following, seen) {
     const places = model.relational ? upTo(following).map((i) => [i, following]) : [[following]];
-    return pass(model, kept, places, places.map(() => 0), false);
+    return pass(model, kept, places, places.map(() => 0), false, seen);
   }
 
   /** Tokens through all blocks: answers, one a token; or, to `keep`, their keys and values in `kept`. */
-  function pass(model, kept, places, values, keep) {
+  function pass(model, kept, places, values, keep, seen = () => {}) {
     const { net, heads, scale, layers } = model, all = [...kept.places, ...places];
-    const seen = places.map((place) => looks(model, place, all));
+    const visible = places.map((place) => looks(model, place, all));
     let x = places.map((place, t) => linear(net, "read_in", Float32Array.from([...place.map((at) => scale * at), values[t]])));
     for (let layer = 0; layer < layers; layer++) {
       const name = `transformer.blocks.${layer}.`, D = x[0]?.length;
@@ -61,7 +69,7 @@
       if (keep) kept.layers[layer] = { k, v };
       if (keep && layer === layers - 1) break;                        // of the last block only keys and values count
       x = x.map((token, t) => {
-        const read = add(token, linear(net, name + "out_proj", attend(qkv[t], k, v, seen[t], D, heads)));
+        const read = add(token, linear(net, name + "out_proj", attend(qkv[t], k, v, visible[t], D, heads, (key, w) => seen(all[key], w))));
         return add(read, linear(net, name + "down", gelu(linear(net, name + "up", norm(net, name + "norm_perceptron", read)))));
       });
     }
@@ -87,8 +95,8 @@
     return { at, bias };
   }
 
-  /** What attention reads for the query q, head by head. */
-  function attend(q, k, v, { at, bias }, D, heads) {
+  /** What attention reads for the query q, head by head. Every weight is given to `seen`. */
+  function attend(q, k, v, { at, bias }, D, heads, seen) {
     const E = D / heads, y = new Float32Array(D), w = new Float32Array(at.length);
     for (let from = 0; from < D; from += E) {
       let top = -Infinity, total = 0;
@@ -102,6 +110,7 @@
       for (let n = 0; n < at.length; n++) total += w[n] = Math.exp(w[n] - top);
       for (let n = 0; n < at.length; n++) {
         const value = v[at[n]], share = w[n] / total;
+        seen(at[n], share);
         for (let e = from; e < from + E; e++) y[e] += share * value[e];
       }
     }
@@ -115,93 +124,37 @@
     return { point, spread: n > 1 ? Math.sqrt(sorted.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1)) : 0, estimates };
   }
 
-  /** Step by step: each prediction becomes an observation. A "growing" context keeps all, a "sliding" one the last N,
-      at most as many as in training. A step is {point, spread, estimates}; between them it yields nothing, as a pause, after each observation. */
-  function* goOn(model, y, steps, context = "growing") {
-    const last = Math.min(y.length, model.observed), all = [...y];
-    let kept = empty(model), known = 0;
-    for (let step = 0; step < steps; step++) {
-      const seen = context === "growing" ? all : all.slice(-last);
-      if (context === "sliding") [kept, known] = [empty(model), 0];
-      while (known < seen.length) {
-        observe(model, kept, seen, (known += 1));
+  /** Step by step: each prediction becomes an observation. A step is {point, spread, estimates}; between them it yields
+      nothing, as a pause, after each observation. */
+  function* goOn(model, y, steps) {
+    const all = [...y], kept = empty(model);
+    for (let known = 0; all.length < y.length + steps;) {
+      while (known < all.length) {
+        observe(model, kept, all, (known += 1));
         yield;
       }
-      const z = ask(model, kept, seen.length + 1);
-      const answer = summarise(model.relational ? seen.map((value, i) => z[i] + value) : z);
+      const z = ask(model, kept, all.length + 1), answer = summarise(model.relational ? all.map((value, i) => z[i] + value) : z);
       all.push(answer.point);
       yield answer;
     }
   }
 
-  // ----------------------------------------------------------------------------------------------- ready curves
+  /** How much the queries about the next value attend to each place x = 1..N + 1: the later place of what they see; a
+      mean over layers, heads and queries. What sees nothing counts as nothing. */
+  function attentionTo(model, y) {
+    const kept = empty(model), total = new Float64Array(y.length + 1), asked = model.relational ? y.length + 1 : 1;
+    y.forEach((_, i) => observe(model, kept, y, i + 1));
+    ask(model, kept, y.length + 1, (place, weight) => { total[place[place.length - 1] - 1] += weight; });
+    return total.map((v) => v / (model.layers * model.heads * asked));
+  }
 
-  /** Functions of x from 1 on; the first three are of the classes that the networks learned from. */
+  /** Functions of x from 1 on; the parcel adds curves of the classes that the networks were trained on. */
   const CURVES = {
     line: { title: "a line", f: (x) => 0.08 * x },
     sine: { title: "a sine", f: (x) => Math.sin((2 * Math.PI * x) / 8 + 1) },
-    random: { title: "a random smooth curve" },
-    parabola: { title: "a parabola", f: (x) => ((x - 5) / 6) ** 2 - 0.5 },
-    slow: { title: "a slow sine", f: (x) => Math.sin((2 * Math.PI * x) / 24) },
-    both: { title: "a sine on a line", f: (x) => 0.06 * x + 0.6 * Math.sin((2 * Math.PI * x) / 7) - 0.5 },
     step: { title: "a step", f: (x) => (x < 7 ? -0.5 : 0.5) },
-    flat: { title: "always the same", f: () => 0.3 },
+    parabola: { title: "a parabola", f: (x) => ((x - 5) / 6) ** 2 - 0.5 },
   };
 
-  /** A normal number, from two uniform ones. */
-  const normal = (draw) => Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw());
-
-  /** {truth, y} at x = 1..points: a curve by its name, and with noise of that standard deviation, uniform as in training. */
-  function curve(name, points, noise, seed, length) {
-    const draw = uniform(seed), off = upTo(points).map(() => noise * Math.sqrt(3) * (2 * draw() - 1));
-    const truth = CURVES[name].f ? upTo(points).map(CURVES[name].f) : smooth(points, length, draw);
-    return { truth, y: truth.map((value, i) => value + off[i]) };
-  }
-
-  /** A draw of the Gaussian process that random curves come from. */
-  function smooth(points, length, draw) {
-    const L = cholesky(covariance([{ kind: "rbf", variance: 1, length }], upTo(points), upTo(points), 1e-6));
-    const e = upTo(points).map(() => normal(draw));
-    return L.map((row) => row.reduce((sum, value, j) => sum + value * e[j], 0));
-  }
-
-  // ----------------------------------------------------------------------------------------- a Gaussian process
-
-  /** Parts of a kernel, as scikit-learn writes them. */
-  const KERNELS = {
-    constant: ({ variance }) => () => variance,
-    rbf: ({ variance, length }) => (x, z) => variance * Math.exp(-0.5 * ((x - z) / length) ** 2),
-    linear: ({ variance, start }) => (x, z) => variance * (start * start + x * z),
-    periodic: ({ variance, length, period }) => (x, z) => variance * Math.exp(-2 * (Math.sin((Math.PI * (x - z)) / period) / length) ** 2),
-  };
-
-  /** The covariances of a sum of parts; `noise` is the variance added to the diagonal. */
-  function covariance(parts, xs, zs, noise = 0) {
-    const kernels = parts.map((part) => KERNELS[part.kind](part));
-    return xs.map((x, i) => Float64Array.from(zs, (z, j) => kernels.reduce((sum, k) => sum + k(x, z), i === j ? noise : 0)));
-  }
-
-  /** Posterior mean and standard deviation of the next observations, noise included, and the log marginal likelihood. */
-  function gaussianProcess(y, steps, parts, noise) {
-    const x = upTo(y.length), ahead = upTo(steps).map((step) => y.length + step);
-    const L = cholesky(covariance(parts, x, x, noise)), alpha = backward(L, forward(L, y));
-    const fit = y.reduce((sum, value, i) => sum + value * alpha[i], 0);
-    const logs = L.reduce((sum, row, i) => sum + Math.log(row[i]), 0);
-    const point = [], spread = [];
-    for (const place of ahead) {
-      const [across] = covariance(parts, [place], x), half = forward(L, across), [[own]] = covariance(parts, [place], [place], noise);
-      point.push(across.reduce((sum, c, i) => sum + c * alpha[i], 0));
-      spread.push(Math.sqrt(own - half.reduce((sum, c) => sum + c * c, 0)));
-    }
-    return { point, spread, evidence: -0.5 * fit - logs - (y.length / 2) * Math.log(2 * Math.PI) };
-  }
-
-  /** The likeliest of several processes {kind, parts, fitted}; each fitted hyperparameter costs log(N) / 2. */
-  function likeliest(y, steps, processes, noise) {
-    const all = processes.map((process) => ({ ...process, ...gaussianProcess(y, steps, process.parts, noise) }));
-    const worth = ({ evidence, fitted }) => evidence - 0.5 * Math.log(y.length) * fitted;
-    return all.reduce((best, each) => (worth(each) > worth(best) ? each : best));
-  }
-
-  window.Extrapolation = { CURVES, build, goOn, curve, gaussianProcess, likeliest };
+  window.Extrapolation = { CURVES, build, windowOf, logFactor, goOn, attentionTo };
 })();

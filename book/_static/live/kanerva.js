@@ -121,6 +121,44 @@
   /** The logits of a code's pixels. */
   const decode = (net, z) => linear(net, "decoder.pixels", relu(linear(net, "decoder.hidden", Float32Array.from(z))));
 
+  /** relu of an image [channels, side, side] by a kernel of 6 x 6 at stride 2, padded by `pad` zeros on each side. */
+  function convolution({ shape: [outputs, inputs, n], data }, bias, x, pad) {
+    const side = Math.sqrt(x.length / inputs), out = Math.floor((side + 2 * pad - n) / 2) + 1, y = new Float32Array(outputs * out * out);
+    for (let o = 0; o < outputs; o++) for (let r = 0; r < out; r++) for (let c = 0; c < out; c++) {
+      let s = bias[o];
+      for (let i = 0; i < inputs; i++) for (let a = Math.max(0, pad - 2 * r); a < n && 2 * r + a - pad < side; a++) {
+        const row = (i * side + 2 * r + a - pad) * side - pad + 2 * c, kernel = ((o * inputs + i) * n + a) * n;
+        for (let b = Math.max(0, pad - 2 * c); b < n && 2 * c + b - pad < side; b++) s += data[kernel + b] * x[row + b];
+      }
+      y[(o * out + r) * out + c] = s;
+    }
+    return y;
+  }
+
+  /** The transpose of a convolution by a kernel of 4 x 4 at stride 2 with 1 zero on each side, cut to `out` pixels a side. */
+  function transposed({ shape: [inputs, outputs, n], data }, bias, x, out) {
+    const side = Math.sqrt(x.length / inputs), y = new Float32Array(outputs * out * out).map((_, at) => bias[Math.floor(at / (out * out))]);
+    for (let i = 0; i < inputs; i++) for (let r = 0; r < side; r++) for (let c = 0; c < side; c++) {
+      const v = x[(i * side + r) * side + c];
+      if (v === 0) continue;
+      for (let o = 0; o < outputs; o++) for (let a = 0; a < n; a++) for (let b = 0; b < n; b++) {
+        const row = 2 * r + a - 1, column = 2 * c + b - 1;
+        if (row >= 0 && row < out && column >= 0 && column < out) y[(o * out + row) * out + column] += v * data[((i * outputs + o) * n + a) * n + b];
+      }
+    }
+    return y;
+  }
+
+  const PADDING = [2, 2, 2, 3];  // of the encoder's convolutions: "stride2" in mini_lib/kanerva/images.py
+
+  /** The code of a picture, by convolutions. */
+  const convolve = (net, image) => linear(net, "encoder.code", PADDING.reduce((x, pad, i) =>
+    relu(convolution(net[`encoder.convs.${i}.weight`], net[`encoder.convs.${i}.bias`].data, x, pad)), Float32Array.from(image)));
+
+  /** The logits of a code's pixels, by transposed convolutions to pictures of `size` pixels a side. */
+  const deconvolve = (net, z, size = 28) => [4, 2, 1].reduce((x, share, i) =>
+    transposed(net[`decoder.convs.${i}.weight`], net[`decoder.convs.${i}.bias`].data, relu(x), Math.ceil(size / share)), linear(net, "decoder.maps", Float32Array.from(z)));
+
   const softplus = (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v)));
 
   /** gamma_i in proportion to 1 / eta_i^2. */
@@ -165,5 +203,5 @@
   /** What a reader of these logits pays for the truth, in nats. */
   const nats = (logits, truth) => logits.reduce((total, v, i) => total + softplus(truth[i] ? -v : v), 0);
 
-  window.Kanerva = { empty, read, write, variance, spread, encode, decode, weightsOf, begin, store, forget, ask, nats };
+  window.Kanerva = { empty, read, write, variance, spread, encode, decode, convolve, deconvolve, weightsOf, begin, infer, store, forget, ask, nats };
 })();

@@ -3,32 +3,10 @@
   "use strict";
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
-  const COLOURS = 3, GREEN = 1, SAME = "same", NONE = "none";
-  const CLEAR = 0.8; // the weight from which on one machine is said to answer
+  const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
+  const SAME = "same", NONE = "none";
+  const CLEAR = 0.8, FOUND = 0.5; // the weight that is called clear; a digit is retrieved below this part of a guess
   const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
-
-  /** One channel of an image of three. */
-  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
-
-  /** The query: the red digit of one item, the blue digit of another, and no green one. */
-  const query = (red, blue) => [...channel(red, 0), ...channel(red, GREEN).map(() => 0), ...channel(blue, 2)];
-
-  /** All that a network goes through while it writes these items: episodes[n], after n of them, and gamma of each item. */
-  function tell(net, ridge, items) {
-    const episodes = [Kanerva.begin(net, ridge)], gammas = [];
-    for (const item of items) {
-      const { episode, weights } = Kanerva.store(net, episodes[episodes.length - 1], Kanerva.encode(net, item));
-      episodes.push(episode);
-      gammas.push(weights.gamma);
-    }
-    return { episodes, gammas };
-  }
-
-  /** What a network answers: gamma, the logits of both machines together, and of each alone, the other at 0. */
-  function answer(net, episode, image) {
-    const { code, parts, weights: { gamma } } = Kanerva.ask(net, episode, Kanerva.encode(net, image));
-    return { gamma, logits: Kanerva.decode(net, code), alone: parts.map((part, i) => Kanerva.decode(net, part.map((v) => gamma[i] * v))) };
-  }
 
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
@@ -45,12 +23,11 @@
     const own = gammas[0].map((_, machine) => costs.filter((_, i) => argmax(gammas[i]) === machine));
     const parts = own.map((some, machine) => `${mean(some)} for ${some.length} items of machine ${machine + 1}`);
     const split = own.every((some) => some.length) ? `: ${parts.join(", and ")}` : "";
-    return `If each written item is asked for, green costs ${mean(costs)} nats on average${split}.`;
+    return `Over all written items green costs ${mean(costs)} nats on average${split}.`;
   }
 
   const name = (i) => `item ${i + 1}`;
   const green = (values) => [...values.map(() => 0), ...values, ...values.map(() => 0)];
-  const percent = (v) => `${Math.round(100 * v)}\u00a0%`;
 
   function start(box, parcel) {
     const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
@@ -58,8 +35,8 @@
     const sides = facts.networks.map(({ name, title, about }) => {
       const net = network(parcel, name), told = status(), mean = element("p", {});
       const place = element("div", { class: "live-pictures" }), thorns = element("div", {});
-      const all = element("section", { "aria-label": `The network trained ${title}` },
-        element("p", { class: "live-name" }, `Trained ${title}`), element("p", { class: "live-note" }, about),
+      const all = element("section", { "aria-label": `The network ${title}` },
+        element("p", { class: "live-name" }, title[0].toUpperCase() + title.slice(1)), element("p", { class: "live-note" }, about),
         place, told, mean, thorns, element("p", { class: "live-note" }, THORNS));
       return { net, told, place, mean, thorns, all, costs: {}, ...tell(net, facts.ridge, items) };
     });
@@ -77,10 +54,10 @@
         each.setAttribute("aria-pressed", String(i === red));
         each.classList.toggle("live-unwritten", i >= written);
       });
-      const whose = red === blue ? `the red and the blue digit of ${name(red)}, ${labels[red][0]} and ${labels[red][2]}`
-        : `the red digit of ${name(red)}, ${labels[red][0]}, and the blue digit of ${name(blue)}, ${labels[blue][2]}`;
+      const whose = red === blue ? `the red and the blue digit of ${name(red)} (${labels[red][0]} and ${labels[red][2]})`
+        : `the red digit of ${name(red)} (${labels[red][0]}) and the blue digit of ${name(blue)} (${labels[blue][2]})`;
       const missing = both.filter((i) => i >= written).map((i) => ` Not written yet: ${name(i)}.`);
-      asked.textContent = `Asked with ${whose}.${missing.join("")}`;
+      asked.textContent = `Query: ${whose}.${missing.join("")}`;
       const truths = both.map((i) => {
         const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLOURS);
         return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, made);
@@ -94,11 +71,13 @@
       const { written, forgotten } = shown;
       const episode = forgotten === NONE ? episodes[written] : Kanerva.forget(net, episodes[written], Number(forgotten));
       const { gamma, logits, alone } = answer(net, episode, image);
-      const said = (who, more, each) => {
+      const said = (who, more, each, kind = "") => {
         const light = each.map(sigmoid), own = green(channel(light, GREEN));
-        return shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        const made = shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        if (kind) made.classList.add("live-of", kind);
+        return made;
       };
-      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each));
+      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each, `live-machine-${i + 1}`));
       place.replaceChildren(said("both machines", "", logits), ...single);
       told.textContent = sentence(gamma, logits, red, both, gammas);
       const key = `${written} ${forgotten}`;
@@ -108,15 +87,16 @@
     }
 
     function sentence(gamma, logits, red, both, gammas) {
-      const most = argmax(gamma), who = gamma[most] > CLEAR ? `Machine ${most + 1} answers, with ${percent(gamma[most])} of the weight.`
-        : `Both machines answer, with ${gamma.map(percent).join(" and ")} of the weight.`;
-      const costs = both.map((i) => `the green digit of ${name(i)} costs ${greenCost(logits, items[i]).toFixed(0)} nats`);
+      const most = argmax(gamma), costs = both.map((i) => greenCost(logits, items[i])), found = costs.filter((each) => each < FOUND * facts.fixed).length;
+      const who = gamma[most] > CLEAR ? `Machine ${most + 1} has ${percent(gamma[most])} of the weight.` : `The weights are ${gamma.map(percent).join(" and ")}.`;
       const home = red < shown.written ? ` Machine ${argmax(gammas[red]) + 1} had most of ${name(red)} when it was written.` : "";
-      return `${who}${home} In this answer ${costs.join(", and ")}.`;
+      const priced = costs.map((each, k) => `the green digit of ${name(both[k])} costs ${each.toFixed(0)} nats`).join(", ");
+      const verdict = costs.length === 1 ? (found ? "it is retrieved" : "it is not retrieved") : ["neither is retrieved", "one is retrieved", "both are retrieved"][found];
+      return `${who}${home} In this answer ${priced}: ${verdict}.`;
     }
 
-    const note = "Below, each picture stands above its green alone. A machine alone answers with the part of the other left out. "
-      + `With one answer for all queries, green would cost ${facts.fixed.toFixed(0)} nats.`;
+    const note = "Below: the answer of both machines and of each alone, with the green digit of each underneath. "
+      + `Guessing costs ${facts.fixed.toFixed(0)} nats; a digit that costs less than half of this counts as retrieved.`;
     const blues = [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])];
     const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
     box.append(element("div", { class: "live-controls" },
@@ -135,15 +115,15 @@
     const x = (i) => 16 + ((WIDE - 24) * i) / (room - 1), first = gammas.filter((gamma) => gamma[0] >= gamma[1]).length;
     const said = `When they were written, machine 1 had the larger weight in ${first} of ${gammas.length} items.`;
     const thorn = (kind, i, length) =>
-      element("line", { class: `live-line live-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
+      element("line", { class: `live-line live-thorn live-machine-${kind}`, x1: x(i), x2: x(i), y1: MIDDLE, y2: MIDDLE + TALL * length });
     const dot = (i) => element("circle", { class: "live-asked", cx: x(i), cy: HIGH - 10, r: 3.5 });
     const marks = asked.filter((i) => i < gammas.length).map(dot);
     return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
-      gammas.flatMap(([up, down], i) => [thorn("claimed", i, -up), thorn("second", i, down)]),
+      gammas.flatMap(([up, down], i) => [thorn(1, i, -up), thorn(2, i, down)]),
       element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
   }
 
-  window.KanervaBindingFigure = { query, tell, answer, greenCost, greenCosts };
+  window.KanervaBindingFigure = { greenCost, greenCosts };
   figure("kanerva_binding", start);
 })();

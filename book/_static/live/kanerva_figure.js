@@ -3,8 +3,9 @@
   "use strict";
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, mix, sigmoid } = Arithmetic;
+  const { pad } = KanervaParts;
   const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
-  const SHELF = "Above: digits to take. Below: what the memory reads back of those that were written, and when they were.";
+  const SHELF = "Upper row: digits to choose. Under a digit that you wrote: what the memory reads back, and its number.";
   const PARTS = [["lower half", (row, _, side) => row >= side / 2], ["right half", (_, column, side) => column >= side / 2]];
 
   /** The memories to choose from. Each can `begin` an episode, `store` a code in it and `ask` it; codes come from `encode`. */
@@ -58,60 +59,12 @@
 
   const digitsOf = (n) => (n === 1 ? "1 digit" : `${n} digits`);
 
-  /** Small squares to draw in, and to hide. `change` hears of every change of the image or of what is hidden. */
-  function pad(change) {
-    const all = element("div", { class: "live-pad", role: "group", "aria-label": "The digit to write or to ask with" });
-    let side, cells, pen = "draw", stroke = null;
-    const own = { all, image: [], hidden: [], set, hide, use: (chosen) => { pen = chosen; } };
-
-    function show(i) {
-      const said = [own.image[i] ? "ink" : "empty", ...(own.hidden[i] ? ["hidden"] : [])].join(", ");
-      cells[i].className = `${own.image[i] ? "live-ink" : ""} ${own.hidden[i] ? "live-hidden" : ""}`;
-      cells[i].setAttribute("aria-label", `row ${Math.floor(i / side) + 1}, column ${(i % side) + 1}: ${said}`);
-    }
-
-    function set(image) {
-      own.image = Array.from(image);
-      own.hidden = own.image.map(() => false);
-      if (side !== Math.sqrt(own.image.length)) {
-        side = Math.sqrt(own.image.length);
-        cells = roving(own.image.map((_, i) => button("", (event) => { if (!event.detail) { stroke = null; touch(i); } })), side);
-        all.style.setProperty("--side", side);
-        all.replaceChildren(...cells);
-      }
-      cells.forEach((_, i) => show(i));
-      change();
-    }
-
-    function hide(place) {
-      own.hidden = own.image.map((_, i) => place(Math.floor(i / side), i % side, side));
-      cells.forEach((_, i) => show(i));
-      change();
-    }
-
-    /** The pen at a place; a stroke goes on doing what it did first. */
-    function touch(i) {
-      const values = pen === "draw" ? own.image : own.hidden;
-      stroke ??= !values[i];
-      if (Boolean(values[i]) === stroke) return;
-      values[i] = pen === "draw" ? Number(stroke) : stroke;
-      show(i);
-      change();
-    }
-
-    const at = (event) => cells.indexOf(document.elementFromPoint(event.clientX, event.clientY));
-    all.addEventListener("pointerdown", (event) => { stroke = null; if (at(event) >= 0) touch(at(event)); });
-    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null && at(event) >= 0) touch(at(event)); });
-    window.addEventListener("pointerup", () => { stroke = null; });
-    return own;
-  }
-
   function start(box, parcel) {
     const kinds = memories(parcel), shown = { readings: 12, between: "keep" };
     const about = element("p", { class: "live-note" }), told = status(), answers = element("div", { class: "live-pictures" });
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" });
     const course = element("div", {});
-    const paper = pad(() => drawAnswers());
+    const paper = pad("The digit to write or to ask with", () => drawAnswers());
     let kind, states, items; // states[n]: the episode after n digits; items: {image, place}, the place at which it was written
 
     function forget() {
@@ -167,6 +120,7 @@
       [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(items[i] === found())));
       const history = states.map((episode) => claims(kind, episode, paper.image));
       told.textContent = sentence(last, history[history.length - 1]);
+      course.hidden = states.length === 1;  // nothing to draw yet
       course.replaceChildren(chart(history, states.map(({ memory }) => Kanerva.spread(memory)), found()?.place ?? null));
     }
 
@@ -174,11 +128,10 @@
       const place = found()?.place ?? null, n = states.length - 1;
       const held = n ? `${digitsOf(n)} written, this one ${place === null ? "not" : `as number ${place}`}.` : "Nothing is written yet.";
       const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
-      const what = places.length ? "hidden part" : "digit", whole = distance(kind.mean, paper.image, part);
+      const what = places.length ? "hidden part" : "whole digit", whole = distance(kind.mean, paper.image, part);
       const missed = number(distance(answer, paper.image, part) / whole);
-      const misses = whole ? `Of the ${what} the answer misses ${missed}, where the mean digit misses 1.`
-        : `The ${what} is that of the mean digit.`;
-      const sure = `For a feature of its code the memory claims a variance of ${number(claimed)}; the squared error is ${number(error)}.`;
+      const misses = whole ? `The answer's error in the ${what} is ${missed}; that of the mean digit is 1.` : `The ${what} is that of the mean digit.`;
+      const sure = `The memory claims a variance of ${number(claimed)}, and its squared error is ${number(error)}.`;
       return [held, misses, ...(places.length ? [] : [sure])].join(" ");
     }
 
@@ -196,9 +149,9 @@
             PARTS.map(([name, place]) => button(`Hide ${name}`, () => paper.hide(place))),
             button("Show all", () => paper.hide(() => false)))),
         element("div", {}, answers,
-          element("div", { class: "live-controls live-tools" },
+          element("details", {}, element("summary", {}, "More"), element("div", { class: "live-controls live-tools" },
             slider("Readings", { min: 1, max: 12, value: shown.readings }, (times) => { shown.readings = times; drawAnswers(); }),
-            choice("Between them it", BETWEEN, shown.between, (name) => { shown.between = name; drawAnswers(); })))),
+            choice("Between them it", BETWEEN, shown.between, (name) => { shown.between = name; drawAnswers(); }))))),
       told, course);
     choose("15");
   }

@@ -125,13 +125,13 @@
   /** Pictures above the words that say what they are. */
   const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
 
-  /** Start a figure in every `<div data-live="NAME">`: `start(box, parcel)` fills the box. */
-  function figure(name, start) {
+  /** Start a figure in every `<div data-live="NAME">`: `start(box, ...parcels)` fills the box, and may return a promise. Parcels can serve several. */
+  function figure(name, start, ...from) {
     for (const box of document.querySelectorAll(`[data-live="${name}"]`)) {
       box.setAttribute("aria-busy", "true");
-      load(name).then((parcel) => {
+      Promise.all((from.length ? from : [name]).map(load)).then(async (all) => {
         box.replaceChildren();
-        start(box, parcel);
+        await start(box, ...all);
         box.dataset.ready = "true";
       }).catch((error) => {
         box.replaceChildren(element("p", { role: "alert" }, `This figure could not be started: ${error.message}`));

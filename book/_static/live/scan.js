@@ -77,5 +77,17 @@
     return attention.map((alpha) => linear(net, "action", mix(alpha, words.map((word) => meanings[word])))); // Eq. 1, 3
   }
 
-  window.Scan = { VERBS, derive, steer, say };
+  /** Random numbers as a network's first vectors have: of a normal distribution (Box and Muller). */
+  function normals(random, count) {
+    return Float32Array.from({ length: count }, () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()));
+  }
+
+  /** The network with one more word after its own, *dax*: random numbers for syntax, and the meaning of *jump*. */
+  function withDax(net, words, random) {
+    const longer = ({ shape: [, size], data }, row) => ({ shape: [words.length + 1, size], data: join(data.subarray(0, words.length * size), row) });
+    const { "word.weight": word, "meaning.weight": meaning } = net, jump = rows(meaning)[words.indexOf("jump")];
+    return { ...net, "word.weight": longer(word, normals(random, word.shape[1])), "meaning.weight": longer(meaning, jump) };
+  }
+
+  window.Scan = { derive, steer, say, withDax };
 })();

@@ -1,4 +1,4 @@
-"""The live figure of the Emergent Symbol Binding Network: what its scripts are given."""
+"""The live figures of the Emergent Symbol Binding Network: what their scripts are given."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ import torch
 
 from mini_lib.datasets import glyphs
 from mini_lib.esbn.analysis import collect_keys, fit_plane, project
-from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.esbn.tasks import Problems, TaskData, make_problems
 from mini_lib.files import trained
 from mini_lib.reproduction.live import Parcel, halves
 
@@ -15,42 +15,47 @@ from mini_lib.reproduction.live import Parcel, halves
 GLYPHS = (
     "o~*4^<=¿£B7K21ήφΞθΓΩςΣЭЯщльшчլԿՋԱյւზოდჲჟჸⴷⵅⴳⴰⵃᒂᒇᒺᐭᐏ➧↝➦⇙⇚⇨↻⇀↞⇴⇄⊖⊀∞⋋∟≩≤∲⋧⊐◢◙◲◗▴▵◩▨♣♫✌✱♀✉♥✑⚙⚓☘☏♕♳♡⚑♆♝⚘♛"
 )
-NETWORKS = (("esbn", "ESBN", "esbn"), ("lstm", "LSTM", "esbn_lstm"))  # name, title, trained network
-BASES = (
-    ("written", "keys written (the authors' code)", False),
-    ("both", "keys written and retrieved (the text)", True),
-)
-FITTED = 1000  # test problems whose keys, with those of all training problems, make a plane
-DRAWN = 40  # training problems whose keys are points beside the reader's
+FITTED = 1000  # test problems whose keys, with those of all training problems, make the plane
+DRAWN = 40  # training problems whose keys are drawn next to the reader's
 
 
-def parcel() -> Parcel:
-    """The weights of both networks as NETWORK/PARAMETER, the pictures, and the planes of Figure 9.
+def parcel(part: str = "keys") -> Parcel:
+    """Return what the figures need: "pictures", small and there at once, "keys" for the ESBN, or "lstm"."""
+    return {"pictures": pictures, "keys": keys, "lstm": lstm}[part]()
 
-    Of each plane there are its `centre`, its two `axes` and its `cloud`: the keys that the first training problems
-    write at steps 1 to 9, as points. The facts hold all training problems and the pictures seen in them; both
-    networks met the same.
+
+def problems() -> TaskData:
+    """Return the problems of both stored networks, which were trained and tested on the same."""
+    about = trained("esbn").about
+    return make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
+
+
+def pictures() -> Parcel:
+    """Return all pictures with their names, and which of them were in training."""
+    images = (255 * glyphs()).round().to(torch.uint8)
+    names = [unicodedata.name(character).lower() for character in GLYPHS]
+    return Parcel({"images": images}, {"names": names, "seen": problems().train_images.tolist()})
+
+
+def lstm() -> Parcel:
+    """Return the weights of the LSTM."""
+    return Parcel(halves("lstm", trained("esbn_lstm")))
+
+
+def keys() -> Parcel:
+    """Return the weights of the ESBN, and the plane of its keys, as in Figure 9.
+
+    Of the plane there are its `centre`, its two `axes` and its `cloud`: the keys that the first training problems
+    write at steps 1 to 9, as points. The facts hold these problems.
     """
-    tensors = {}
-    for name, _, network in NETWORKS:
-        tensors |= halves(name, trained(network))
-    images = glyphs()
-    tensors["images"] = (255 * images).round().to(torch.uint8)
-    network = trained("esbn")
-    about = network.about
-    problems = make_problems(about["settings"]["task"], about["settings"]["m"], about["seed"])
-    some = Problems(*problems.test[:FITTED])
-    train, test = (collect_keys(network, images, part) for part in (problems.train, some))
-    for name, _, retrieved in BASES:
-        plane = fit_plane(train, test, retrieved=retrieved)
-        tensors[f"{name}/centre"] = torch.from_numpy(plane.mean_).float()
-        tensors[f"{name}/axes"] = torch.from_numpy(plane.components_).float()
-        tensors[f"{name}/cloud"] = torch.from_numpy(project(plane, train.written[:DRAWN, :-1])).float()
-    facts = {
-        "networks": [{"name": name, "title": title} for name, title, _ in NETWORKS],
-        "bases": [{"name": name, "title": title} for name, title, _ in BASES],
-        "names": [unicodedata.name(character).lower() for character in GLYPHS],
-        "seen": problems.train_images.tolist(),
-        "training": problems.train.ids.tolist(),
+    network, given = trained("esbn"), problems()
+    train, test = (
+        collect_keys(network, glyphs(), part) for part in (given.train, Problems(*given.test[:FITTED]))
+    )
+    plane = fit_plane(train, test)
+    tensors = halves("esbn", network) | {
+        "plane/centre": torch.from_numpy(plane.mean_).float(),
+        "plane/axes": torch.from_numpy(plane.components_).float(),
+        "plane/cloud": torch.from_numpy(project(plane, train.written[:DRAWN, :-1])).float(),
     }
-    return Parcel(tensors, facts)
+    return Parcel(tensors, {"training": given.train.ids[:DRAWN].tolist()})

@@ -1,23 +1,28 @@
-"""The live figure of function extrapolation: what its scripts are given."""
+"""The live figures of function extrapolation: what their scripts are given."""
 
 from mini_lib.files import trained
-from mini_lib.functions.tasks import AMPLITUDES, LARGEST, LENGTH_SCALE, NOISE, PERIODS, SHORTEST, SLOPE, STEPS
+from mini_lib.functions.tasks import LARGEST, SHORTEST, STEPS, evaluation_curves
 from mini_lib.functions.transformer import MODELS
-from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.live import Parcel, halves
+
+SMOOTH = 4  # of the first twelve test curves, an RBF curve
+SHOWN = 12  # points that the figures begin with; as many as the networks were trained on
 
 
 def parcel() -> Parcel:
-    """The weights of the four trained networks as NETWORK/PARAMETER, and what they were trained on."""
-    tensors, networks = {}, []
+    """The weights of the four trained networks as NETWORK/PARAMETER, and a test curve."""
+    tensors, networks = {}, {}
     for name in MODELS:
         model = trained(name)
         tensors |= halves(name, model)
         heads = model.transformer.blocks[0].heads
-        shape = {"axes": model.axes, "heads": heads, "scale": model.scale, "strict": model.mask == "strict"}
-        look = {"title": figures.label(name), "colour": figures.shade(name)}
-        networks.append({"name": name, "observed": model.about["settings"]["observed"], **look, **shape})
-    curves = {"noise": NOISE, "slope": SLOPE, "length": LENGTH_SCALE}
-    ranges = {"periods": PERIODS, "amplitudes": AMPLITUDES}
-    limits = {"steps": STEPS, "shortest": SHORTEST, "largest": LARGEST}
-    return Parcel(tensors, {"networks": networks, "curves": curves | ranges, **limits})
+        networks[name] = {
+            "axes": model.axes,
+            "heads": heads,
+            "scale": model.scale,
+            "strict": model.mask == "strict",
+        }
+    curves = evaluation_curves(12, SHOWN + STEPS)
+    smooth = {"y": curves.y[SMOOTH].tolist(), "truth": curves.truth[SMOOTH].tolist()}
+    limits = {"steps": STEPS, "observed": SHOWN, "shortest": SHORTEST, "largest": LARGEST}
+    return Parcel(tensors, {"networks": networks, "smooth": smooth, **limits})

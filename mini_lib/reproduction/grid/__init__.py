@@ -1,1 +1,1 @@
-"""The study of one grid: its cells, its contrasts and its drawings."""
+"""The study of bottleneck and relation: its entries and its contrasts."""

@@ -1,7 +1,6 @@
 """The study as cells: which mechanism, on which task, with which learning rate, with how many seeds.
 
-It reproduces no paper, so nothing here has a printed number; book/one_grid_protocol.md says what is asked, and when
-it was written.
+It reproduces no paper, so nothing here has a reported number.
 """
 
 import json
@@ -90,7 +89,7 @@ def data_source(settings: dict) -> str:
 
 
 def twins_of(model: str) -> str:
-    """The set of networks that a mechanism is compared with, since they differ in its wall or its relation alone.
+    """The set of networks that differ from a mechanism in its bottleneck or its relation alone.
 
     >>> twins_of("corelnet tied, open"), twins_of("sequential semantics"), twins_of("abstractor"), twins_of("lstm")
     ('corelnet, twins', 'syntactic attention, twins', 'abstractor', 'lstm')

@@ -1,8 +1,11 @@
 """The live figures of the Product Kanerva Machine: what their scripts are given."""
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from mini_lib.files import trained
+from mini_lib.kanerva.dsprites import BOX, POSITIONS, SHAPES, SIZES, SpriteEpisodes, draw
 from mini_lib.kanerva.evaluation import fixed_loss
 from mini_lib.kanerva.memory import RIDGE
 from mini_lib.kanerva.product_memory import ProductMemory
@@ -14,25 +17,29 @@ ITEMS = 45  # of an episode
 COLUMNS = (5, 15, 30)  # of the memories that hold pixels
 ETA = 0.3  # their noise, the chapter's
 DIGITS = "kanerva_digits"
+SPRITES = "kanerva_sprites"
 BINDING = (  # name, title, trained network, what to say of it
     (
         "printed",
-        "left alone",
+        "without the balance term",
         "kanerva_binding",
         "One machine does nearly all of the writing, and both do the reading.",
     ),
     (
         "balanced",
-        "balanced at first",
+        "with the balance term at first",
         "kanerva_binding_balanced",
         "Each item has one machine, and the red digit decides which.",
     ),
 )
+EPISODES = 50  # of triplets, in which the stroke is searched
+INKED = 0.2  # how much more often machine 2's red digits have ink at a pixel of the stroke
+SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shapes
 
 
 def parcel(part: str = "memory") -> Parcel:
-    """What the figure of that part needs: "memory", to write digits into, or "binding", which machine answers."""
-    return {"memory": memory, "binding": binding}[part]()
+    """The parcel "memory" to write digits into, "binding" of two networks of two machines, or "sprites"."""
+    return {"memory": memory, "binding": binding, "sprites": sprites}[part]()
 
 
 def memory() -> Parcel:
@@ -54,12 +61,51 @@ def memory() -> Parcel:
 
 def binding() -> Parcel:
     """Two networks of two machines, and an episode of triplets with their digits."""
-    _ = trained(BINDING[0][2])
-    about = _.about
-    source = about["settings"]["source"]
+    source = trained(BINDING[0][2]).about["settings"]["source"]
     episodes = evaluation("rgb", 1, ITEMS, source=source)
     tensors = {"triplets": episodes.images[0].flatten(1).byte(), "labels": episodes.labels[0].byte()}
     for name, _, network, _ in BINDING:
         tensors |= halves(name, trained(network))
     networks = [{"name": name, "title": title, "about": about} for name, title, _, about in BINDING]
-    return Parcel(tensors, {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)})
+    facts = {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)}
+    return Parcel(tensors, facts | {"stroke": stroke().flatten().int().tolist()})
+
+
+@torch.no_grad()
+def stroke() -> Bool[Tensor, "H W"]:
+    """The pixels that red digits of machine 2 ink more often than those of machine 1: with the balance term."""
+    network = trained("kanerva_binding_balanced")
+    images = evaluation("rgb", 2 * EPISODES, ITEMS, source=network.about["settings"]["source"]).images[
+        :EPISODES
+    ]
+    first = network.write(network.encoder(images)).gamma[..., 0] > 0.5
+    red = images[:, :, 0]
+    return red[~first].mean(0) - red[first].mean(0) > INKED
+
+
+def sprites() -> Parcel:
+    """A network of four machines, and pairs of sprites with the places of their pictures.
+
+    "stamps" are the sprites in every phase of a block, "positions" of each picture x and y of both sprites.
+    """
+    network = trained(SPRITES)
+    size = network.encoder.shape[-1]
+    margin, block = SIZES[size]
+    items = network.about["settings"]["items"]
+    chosen = SpriteEpisodes(*(each[list(SHOWN)] for each in evaluation("dsprites", max(SHOWN) + 1, items)))
+    corner = torch.arange(block)
+    phases = torch.stack(torch.meshgrid(corner, corner, indexing="xy"), dim=-1).flatten(0, 1)  # x, then y
+    first = size // 4  # of the pixels around a sprite in the middle
+    whole = draw(
+        *(each[..., None] for each in (chosen.shape, chosen.scale, chosen.orientation)),
+        phases + block * first + margin,
+        size,
+    )
+    stamps = whole[..., first : first + BOX // block + 1, first : first + BOX // block + 1]
+    tensors = halves("network", network) | {
+        "stamps": stamps.flatten(-2).byte(),
+        "positions": chosen.position.flatten(0, 1).flatten(1).byte(),
+    }
+    names = [[SHAPES[shape] for shape in pair] for pair in chosen.shape.tolist()]
+    geometry = {"size": size, "margin": margin, "block": block, "last": POSITIONS - 1}
+    return Parcel(tensors, {"names": names, "items": items, "ridge": RIDGE} | geometry)

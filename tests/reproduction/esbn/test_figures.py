@@ -13,10 +13,9 @@ from mini_lib.datasets import glyphs
 from mini_lib.esbn import analysis
 from mini_lib.esbn.tasks import TASKS, make_problems
 from mini_lib.reproduction.esbn import figures
-from mini_lib.reproduction.esbn.figures import diagram, problems
+from mini_lib.reproduction.esbn.figures import diagram, learning, problems
 from mini_lib.reproduction.esbn.figures.keys import keys_at_reappearance, reappearances
-from mini_lib.reproduction.plotting import RULE
-from mini_lib.training import Run
+from mini_lib.reproduction.plotting import CONTENT, RULE, STRUCTURE
 
 
 @pytest.fixture(autouse=True)
@@ -33,12 +32,6 @@ def record(scores, diverged=False):
         "curve": {"update": update, "loss": [0.0] * len(scores), "score": list(scores)},
         "diverged": diverged,
     }
-
-
-def a_run(test, scores=(25.0, 80.0), finished=True):
-    metrics = {} if test is None else {"test_accuracy": test}
-    curve = {"update": [1, 11], "loss": [1.0, 0.5], "score": list(scores)}
-    return Run("key", "run", finished, False, metrics, curve, 11, 1.0, torch.nn.Identity())
 
 
 def texts(ax):
@@ -60,39 +53,32 @@ def collected():
     return analysis.collect_keys(randomized(), IMAGES, THREE)
 
 
-RUNS = {"ESBN": [a_run(99.0), a_run(98.0)], "LSTM": a_run(30.0)}
 CURVES = {
     "task": {"ESBN": [record([20, 90]), record([40, 100])], "LSTM": [record([1], diverged=True)], "RN": []}
 }
-SHARE, CONFUSION = np.array([1.0, 0.25]), np.array([[1.0, 0.0], [0.75, 0.25]])
 FIGURES = {
-    "learning_curves": lambda: figures.learning_curves(CURVES, logarithmic=True),
-    "live_curves": lambda: figures.live_curves(RUNS, chance=25.0),
-    "decoding": lambda: figures.decoding({"one": SHARE, "two": SHARE / 2}, CONFUSION, of="one"),
+    "learning_curves": lambda: figures.learning_curves(CURVES),
     "key_plane": lambda: figures.key_plane(collected(), collected(), THREE, THREE),
     "gallery": lambda: figures.gallery(IMAGES[:7], marked=[2, 5]),
-    "chosen": lambda: figures.chosen("distribution_of_three", IMAGES, {"a problem": (THREE, 1, 2)}),
     "memory": lambda: figures.memory(IMAGES[THREE.ids[0]], traced(), 9),
     "problem": lambda: figures.problem("rmts", IMAGES, MADE["rmts"], 3, answer=False),
-    "tasks": lambda: figures.tasks(IMAGES, {task: (made, 3) for task, made in MADE.items()}),
     "two_streams": figures.two_streams,
 }
 
 
 @pytest.mark.parametrize("name", figures.__all__)
 def test_every_figure_is_drawn(name):
-    fig = FIGURES[name]()
-    fig.savefig(BytesIO())
-    drawn = [ax for ax in fig.axes if ax.axison]
-    assert all(ax.get_xlabel() or ax.get_xticklabels()[0].get_text() for ax in drawn)
-    assert not drawn or drawn[0].get_ylabel()
+    drawn = FIGURES[name]()
+    for fig in drawn if isinstance(drawn, list | tuple) else [drawn]:
+        fig.savefig(BytesIO())
+        assert fig.get_figwidth() <= 4.6
+        assert all(ax.get_xlabel() and ax.get_ylabel() for ax in fig.axes if ax.axison)
 
 
 @pytest.mark.parametrize(
     "draw",
     [
         lambda: figures.learning_curves({}),
-        lambda: figures.live_curves({"ESBN": a_run(None, finished=False)}),
         lambda: figures.problem("distribution_of_three", IMAGES, MADE["rmts"], 0),
         lambda: figures.memory(IMAGES[:9], traced(), 10),
         lambda: figures.memory(IMAGES[:9], traced("esbn_default_memory"), 1),
@@ -103,37 +89,26 @@ def test_what_cannot_be_drawn_is_named(draw):
         draw()
 
 
-def test_learning_curves_draw_the_mean_in_its_band():
-    ax = figures.learning_curves(CURVES).axes[0]
+def test_learning_curves_draw_means_and_say_what_was_not_run():
+    (ax,) = figures.learning_curves(CURVES)[0].axes
     (line,) = ax.lines
     assert line.get_ydata().tolist() == [30, 95]
-    band = ax.collections[0].get_paths()[0].vertices
-    assert band[band[:, 0] == 1][:, 1].max() == pytest.approx(40)  # SEM of 20 and 40 is 10
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ESBN (n=2)"]
-    assert texts(ax) == ["not run: LSTM, RN"]
+    assert texts(ax) == ["ESBN", "not run: LSTM, RN"]
 
 
 def test_learning_curves_of_runs_that_were_logged_at_other_updates_meet_where_all_were():
     sparse, dense = record((20, 90)), record((40, 60, 100))
     sparse["curve"]["update"], dense["curve"]["update"] = [1, 21], [1, 11, 21]
-    (line,) = figures.learning_curves({"one": {"ESBN": [sparse, dense]}}).axes[0].lines
+    (line,) = figures.learning_curves({"one": {"ESBN": [sparse, dense]}})[0].axes[0].lines
     assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([1, 21], [30, 95])
 
 
-def test_several_panels_of_learning_curves_share_a_legend_with_every_network_once():
-    one, other = (
-        {"ESBN": [record((20, 90)), record((40, 100))]},
-        {"ESBN": [record((20, 90))], "RN": [record((1, 2))]},
-    )
-    fig = figures.learning_curves({"one": one, "other": other})
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["ESBN", "RN"]
-    assert all(ax.get_legend() is None for ax in fig.axes)
-
-
-def test_live_curves_put_the_test_beside_training():
-    left, right = FIGURES["live_curves"]().axes
-    assert [line.get_ydata()[-1] for line in left.lines] == [80, 80, 80, 25]
-    assert [line.get_ydata().tolist() for line in right.lines[:2]] == [[99, 98], [30]]
+def test_smoothed_learning_curves_keep_their_places_and_networks_without_a_name_are_grey():
+    panels = {"one": {"ESBN": [record((0, 30, 60, 90))], "RN": [record((1, 2, 3, 4))]}}
+    (ax,) = figures.learning_curves(panels, named={"one": ("ESBN",)}, blur=3)[0].axes
+    grey, line = ax.lines
+    assert (line.get_xdata().tolist(), line.get_ydata().round(6).tolist()) == ([11, 21], [30, 60])
+    assert (texts(ax), grey.get_color()) == (["ESBN"], learning.OTHERS)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -152,11 +127,11 @@ def test_a_problem_shows_its_images_in_order_and_frames_the_answer(task):
 
 
 def test_a_wrong_choice_gets_a_frame_of_its_own():
-    right = int(THREE.answers[3])
-    examples = {"asked": (THREE, 3, -1), "solved": (THREE, 3, right), "missed": (THREE, 3, (right + 1) % 4)}
-    axes = figures.chosen("distribution_of_three", IMAGES, examples).axes
-    assert [ax.get_title() for ax in axes] == list(examples)
-    frames = [[patch.get_linestyle() for patch in ax.patches if patch.get_linewidth() == 2] for ax in axes]
+    right, frames = int(THREE.answers[3]), []
+    for look in ({"answer": False}, {"choice": right}, {"choice": (right + 1) % 4}):
+        (ax,) = figures.problem("distribution_of_three", IMAGES, THREE, 3, title="mine", **look).axes
+        assert ax.get_title() == "mine"
+        frames.append([patch.get_linestyle() for patch in ax.patches if patch.get_linewidth() == 2])
     assert frames == [["-"], ["-"] * 2, ["-"] * 2 + ["--"]]
 
 
@@ -166,7 +141,6 @@ def test_memory_prints_weights_and_confidences_of_the_step():
     for entry in range(4):
         assert f"{trace.weights[0, 4, entry]:.2f}" in texts(ax)
         assert f"{trace.confidences[0, 4, entry]:.2f}" in texts(ax)
-    assert any(text.startswith(f"gate {trace.gates[0, 4]:.2f},  confidence read") for text in texts(ax))
 
 
 def touches(point, centre, width, _):
@@ -180,14 +154,14 @@ def test_the_streams_meet_only_in_memory():
     for start, end, _, shade in diagram.ARROWS.values():
         touched = {name for name, box in diagram.BOXES.items() if touches(start, *box) or touches(end, *box)}
         assert len(touched) == 2
-        if {shades[name] for name in touched} == {diagram.KEYS, diagram.VALUES}:
-            assert touched == {"values $M_v$", "keys $M_k$"}
+        if {shades[name] for name in touched} == {STRUCTURE, CONTENT}:
+            assert touched == {"values", "keys"}
             assert shade == RULE
 
 
 def test_figure_9_draws_the_three_clouds_it_promises():
     keys = collected()
-    whole, first, again = figures.key_plane(keys, keys, THREE, THREE).axes
+    whole, first, again = (fig.axes[0] for fig in figures.key_plane(keys, keys, THREE, THREE))
     assert first.get_xlim() == again.get_xlim()
     assert first.get_ylim() == again.get_ylim()
     plane = analysis.fit_plane(keys, keys)
@@ -217,10 +191,3 @@ def test_keys_at_reappearance_are_read_at_those_steps():
     found = keys_at_reappearance(keys, THREE)
     assert found[..., 0].tolist() == reappearances(THREE).tolist()
     assert ((found[..., 1] - found[..., 0]) == 100 * torch.arange(len(THREE.ids))[:, None]).all()
-
-
-def test_decoding_is_drawn_in_percent_with_its_confusion():
-    left, right = FIGURES["decoding"]().axes
-    assert left.lines[1].get_ydata().tolist() == [50, 12.5]
-    assert left.lines[2].get_ydata()[0] == 50  # chance
-    assert texts(right) == ["100", "75", "25"]

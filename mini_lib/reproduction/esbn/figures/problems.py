@@ -1,6 +1,6 @@
 """Problems as the reader sees them (Figures 1 and 10), and the ESBN's memory at one step of Algorithm 1."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -10,10 +10,10 @@ from torch import Tensor
 
 from mini_lib.esbn.esbn import ESBNTrace
 from mini_lib.esbn.tasks import Problems, get_task
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, figure
+from mini_lib.reproduction.plotting import ACCENT, QUIET, RULE, figure
 
-RIGHT, BLANK = OKABE_ITO[2], "#bdbdbd"
-MARK = "#5b7fa6"  # of images that are pointed out, and neither right nor wrong
+RIGHT, BLANK = ACCENT, "#bdbdbd"
+MARK = RULE  # of images that are pointed out, and neither right nor wrong
 # Where the images of a problem stand, (column, row) from the top left, in units of one image with its margin.
 PLACES = {
     "same_different": [(1, 0.6), (2.2, 0.6)],
@@ -27,35 +27,25 @@ STRIP = 64  # cells of a key's heat strip; more would not be told apart
 
 
 def problem(
-    task: str, images: Float[Tensor, "P 32 32"], problems: Problems, number: int, answer: bool = True
+    task: str,
+    images: Float[Tensor, "P 32 32"],
+    problems: Problems,
+    number: int,
+    *,
+    answer: bool = True,
+    choice: int | None = None,
+    title: str | None = None,
+    size: tuple[float, float] = (3.2, 3.0),
 ) -> Figure:
-    """Draw one problem, of that number, as a person would be given it; with the right `answer` framed in green."""
-    fig, ax = figure(size=(3.4, 2.9))
-    _draw_problem(ax, task, images, problems, number, answer)
-    return fig
+    """Draw one problem, of that number, as a person would be given it; with the right `answer` framed in green.
 
-
-def tasks(images: Float[Tensor, "P 32 32"], examples: Mapping[str, tuple[Problems, int]]) -> Figure:
-    """Draw Figure 1: one problem of each task, given as task name to (problems, number)."""
-    fig, axes = figure(1, len(examples), size=(2.55 * len(examples), 2.7), squeeze=False)
-    for ax, (task, (problems, number)) in zip(axes[0], examples.items(), strict=True):
-        _draw_problem(ax, task, images, problems, number, answer=True)
-    return fig
-
-
-def chosen(
-    task: str, images: Float[Tensor, "P 32 32"], examples: Mapping[str, tuple[Problems, int, int]]
-) -> Figure:
-    """Draw problems with four choices and what somebody chose, given as title to (problems, number, choice).
-
-    The right answer has a green frame, a wrong choice a dashed one in orange. Choice -1 is none: then the answer
-    is not shown either.
+    A wrong `choice` of somebody has a dashed frame. The title is that of the task, if none is given.
     """
-    fig, axes = figure(1, len(examples), size=(3.3 * len(examples), 3.1), squeeze=False)
-    for ax, (title, (problems, number, choice)) in zip(axes[0], examples.items(), strict=True):
-        _draw_problem(ax, task, images, problems, number, answer=choice >= 0)
-        if choice not in (-1, int(problems.answers[number])):
-            _frame(ax, (choice, 2.6), 1, OKABE_ITO[1], style="--")
+    fig, ax = figure(size=size)
+    _draw_problem(ax, task, images, problems, number, answer)
+    if choice not in (None, int(problems.answers[number])):
+        _frame(ax, (choice, 2.6), 1, RULE, style="--")
+    if title is not None:
         ax.set_title(title)
     return fig
 
@@ -107,9 +97,9 @@ def _number(ax: Axes, places: Collection[Place]) -> None:
 
 def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = ()) -> Figure:
     """Draw all images of a pool (Figure 10), those of the given numbers with a grey-blue frame."""
-    columns = 20
+    columns = 10
     rows = -(-len(images) // columns)
-    fig, ax = figure(size=(9.4, 9.4 * rows / columns))
+    fig, ax = figure(size=(4.6, 4.6 * rows / columns))
     for number, image in enumerate(images):
         place = (number % columns, number // columns)
         _picture(ax, image, place)
@@ -126,73 +116,56 @@ def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = ()) -> F
 def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number: int = 0) -> Figure:
     """Draw what the ESBN holds and reads at one step of Algorithm 1.
 
-    On the left the image that is looked up; in the middle memory, a value and the key bound to it in each row;
-    on the right the weight and the confidence of each entry, the heaviest in orange; below, what is read and
-    the key that is written. Each key has a scale of its own, since the first keys are much shorter than the later
-    ones, and its length beside it. Steps count from 0; T is the extra step, which has no image. `number` is the
-    problem's place in the batch of the trace.
+    On the left the image that is looked up; then memory, a value and the key bound to it in each row; on the right
+    the weight and the confidence of each entry; below, the key that is retrieved and the one that is written. Each
+    key has a scale of its own, since the first keys are much shorter than the later ones. Steps count from 0; T is the
+    extra step, which has no image. `number` is the problem's place in the batch of the trace.
     """
     steps = len(images)
     if not 0 <= step <= steps:
         raise ValueError(f"step {step} is not there: a problem of {steps} images has steps 0 to {steps}")
     if trace.weights.shape[-1] != steps:
         raise ValueError(f"{trace.weights.shape[-1]} entries for {steps} images: memory has a default entry")
-    fig, ax = figure(size=(8.4, 0.42 * (steps + 4)))
+    fig, ax = figure(size=(4.6, 0.3 * (steps + 4)))
     _query(ax, images, step)
-    _headings(ax)
+    for x, text in ((3.4, "value"), (6.7, "key"), (10.4, "weight"), (13.7, "confidence")):
+        ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET, fontsize=9)
     weights, confidences = (part[number, step].tolist() for part in (trace.weights, trace.confidences))
     for entry in range(step):
-        read = step > 1 and weights[entry] == max(weights) and weights[entry] > 1.5 / step
-        shade = OKABE_ITO[1] if read or step == 1 else OKABE_ITO[0]
-        _picture(ax, images[entry], (4.5, entry), side=0.88)
-        _key(ax, trace.keys_written[number, entry], 5.8, entry)
-        _bar(ax, weights[entry], 13.6, entry, shade)
-        _bar(ax, confidences[entry], 17.6, entry, shade)
-        ax.text(4.2, entry + 0.44, str(entry + 1), ha="right", va="center", fontsize="small", color=QUIET)
-    _keys_below(ax, trace, step, number, steps)
-    ax.set(xlim=(-0.2, 21.5), ylim=(steps + 2.6, -1.2))
+        _picture(ax, images[entry], (2.96, entry), side=0.88)
+        _key(ax, trace.keys_written[number, entry], entry)
+        _bar(ax, weights[entry], 9.3, entry)
+        _bar(ax, confidences[entry], 12.6, entry)
+        ax.text(2.8, entry + 0.44, str(entry + 1), ha="right", va="center", fontsize=8, color=QUIET)
+    size = trace.keys_written.shape[-1]
+    rows = {
+        "written": trace.keys_written[number, step],
+        "retrieved": trace.keys_retrieved[number, step, :size],
+    }
+    for y, (label, key) in enumerate(rows.items(), start=steps):
+        ax.text(4.2, y + 0.94, label, ha="right", va="center", fontsize=9)
+        _key(ax, key, y + 0.5)
+    ax.set(xlim=(-0.2, 15.6), ylim=(steps + 2.6, -1.2))
     ax.set_axis_off()
     return fig
 
 
 def _query(ax: Axes, images: Tensor, step: int) -> None:
     if step < len(images):
-        _picture(ax, images[step], (0.2, 0.4), side=2.6)
-        ax.text(1.5, -0.1, f"step {step + 1}: look up", ha="center", va="bottom")
+        _picture(ax, images[step], (0.1, 0.3), side=1.8)
     else:
-        ax.add_patch(Rectangle((0.2, 0.4), 2.6, 2.6, fill=False, edgecolor=BLANK, linestyle="--"))
-        ax.text(1.5, 1.7, "no image", ha="center", va="center", color=QUIET)
-        ax.text(1.5, -0.1, "extra step: answer", ha="center", va="bottom")
+        ax.add_patch(Rectangle((0.1, 0.3), 1.8, 1.8, fill=False, edgecolor=BLANK, linestyle="--"))
+        ax.text(1.0, 1.2, "none", ha="center", va="center", color=QUIET, fontsize=9)
+    ax.text(1.0, -0.1, f"step {step + 1}", ha="center", va="bottom", fontsize=9)
 
 
-def _headings(ax: Axes) -> None:
-    for x, text in ((4.94, "value"), (8.8, "key"), (12.5, "length"), (14.9, "weight"), (18.9, "confidence")):
-        ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET)
-
-
-def _key(ax: Axes, key: Tensor, x: float | int, y: float | int) -> None:
+def _key(ax: Axes, key: Tensor, y: float | int) -> None:
     cells = key[: len(key) // STRIP * STRIP].reshape(STRIP, -1).mean(dim=1) if len(key) >= STRIP else key
     shades = (cells / max(cells.max().item(), 1e-9)).numpy()[None]
-    look = {"cmap": "viridis", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
-    ax.imshow(shades, extent=(x, x + 6.0, y + 0.74, y + 0.14), **look)
-    ax.text(x + 7.1, y + 0.44, f"{key.norm().item():.1f}", ha="right", va="center", fontsize=7, color=QUIET)
+    look = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+    ax.imshow(shades, extent=(4.4, 9.0, y + 0.76, y + 0.12), **look)
 
 
-def _bar(ax: Axes, value: float, x: float | int, y: float | int, shade: str) -> None:
-    ax.add_patch(Rectangle((x, y + 0.14), 2.6, 0.6, facecolor="#f2f2f2", edgecolor="none"))
-    ax.add_patch(Rectangle((x, y + 0.14), 2.6 * value, 0.6, facecolor=shade, edgecolor="none"))
-    ax.text(x + 2.7, y + 0.44, f"{value:.2f}", va="center", fontsize=7, color=QUIET)
-
-
-def _keys_below(ax: Axes, trace: ESBNTrace, step: int, number: int, steps: int) -> None:
-    size = trace.keys_written.shape[-1]
-    retrieved, gate = trace.keys_retrieved[number, step], trace.gates[number, step].item()
-    rows = {"written now": trace.keys_written[number, step], "retrieved": retrieved[:size]}
-    for y, (label, key) in enumerate(rows.items(), start=steps):
-        ax.text(5.6, y + 0.94, label, ha="right", va="center")
-        _key(ax, key, 5.8, y + 0.5)
-    words = f"gate {gate:.2f}"
-    if len(retrieved) > size:
-        words += f",  confidence read {retrieved[size].item():.2f}"
-    words = words if step else "memory is empty: nothing is read"
-    ax.text(13.6, steps + 1.94, words, va="center", fontsize="small")
+def _bar(ax: Axes, value: float, x: float | int, y: float | int) -> None:
+    ax.add_patch(Rectangle((x, y + 0.16), 1.6 * value, 0.56, facecolor=RULE, edgecolor="none"))
+    ax.text(x + 1.6 * value + 0.1, y + 0.44, f"{value:.2f}", va="center", fontsize=8, color=QUIET)

@@ -6,36 +6,35 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mini_lib.reproduction.plotting import OKABE_ITO, QUIET, RULE, diagram, figure
+from mini_lib.reproduction.plotting import CONTENT, QUIET, RULE, STRUCTURE, diagram, figure
 from mini_lib.reproduction.scan.figures.squares import Number, square
 
-SYNTAX, SEMANTICS = OKABE_ITO[:2]
 BOXES = {
-    "words $x_j$": ((0.95, 1.9), 1.5, RULE),
-    "roles $h_j$\n(from the words around)": ((3.6, 3.1), 2.7, SYNTAX),
-    "decoder $s_i$\n(LSTM)": ((6.9, 3.1), 1.7, SYNTAX),
-    "meanings $m_j$\n(each word by itself)": ((3.6, 0.7), 2.7, SEMANTICS),
-    "sum $d_i=\\sum_j\\alpha_{ij}m_j$": ((6.9, 0.7), 2.4, SEMANTICS),
-    "action $y_i$": ((9.6, 0.7), 1.3, RULE),
+    "words $x_j$": ((5.0, 5.7), 2.4, RULE),
+    "roles $h_j$\n(from the neighbors)": ((1.95, 3.9), 3.7, STRUCTURE),
+    "decoder $s_i$\n(LSTM)": ((1.95, 1.9), 3.7, STRUCTURE),
+    "meanings $m_j$\n(each word alone)": ((8.05, 3.9), 3.7, CONTENT),
+    "mixture $d_i$\n(of the meanings)": ((8.05, 1.9), 3.7, CONTENT),
+    "action $y_i$": ((8.05, 0.25), 2.4, RULE),
 }
 ARROWS = {
-    "": ((1.2, 2.28), (2.3, 2.75), (1.5, 2.7), SYNTAX),
-    " ": ((1.2, 1.52), (2.3, 1.05), (1.5, 1.1), SEMANTICS),
-    "$e_{ij}=s_i\\cdot h_j$": ((4.95, 3.25), (6.05, 3.25), (5.5, 3.52), SYNTAX),
-    "$c_i=\\sum_j\\alpha_{ij}h_j$": ((4.95, 2.9), (6.05, 2.9), (5.5, 2.52), SYNTAX),
-    "  ": ((4.95, 0.7), (5.7, 0.7), (5.3, 0.9), SEMANTICS),
-    "attention $\\alpha_{ij}$:\nwhere to look, nothing else": ((6.9, 2.72), (6.9, 1.08), (8.15, 1.9), RULE),
-    "$f$": ((8.1, 0.7), (8.95, 0.7), (8.5, 0.95), SEMANTICS),
+    "": ((4.4, 5.32), (2.6, 4.28), (3.2, 5.0), STRUCTURE),
+    " ": ((5.6, 5.32), (7.4, 4.28), (6.8, 5.0), CONTENT),
+    "$e_{ij}=s_i\\cdot h_j$": ((0.5, 3.52), (0.5, 2.28), (1.75, 2.9), STRUCTURE),
+    "$c_i$": ((3.3, 3.52), (3.3, 2.28), (3.7, 2.9), STRUCTURE),
+    "  ": ((8.05, 3.52), (8.05, 2.28), (8.3, 2.9), CONTENT),
+    "attention\n$\\alpha_{ij}$": ((3.8, 1.9), (6.2, 1.9), (5.0, 2.5), RULE),
+    "$f$": ((8.05, 1.52), (8.05, 0.63), (8.4, 1.1), CONTENT),
 }
 
 
 def two_streams() -> Figure:
-    """Draw the network: syntax, which steers, in blue; semantics, which speaks, in orange."""
-    fig, ax = figure(size=(8.6, 3.3))
+    """Draw the network: syntax, which places attention, in blue; semantics, which is attended to, in orange."""
+    fig, ax = figure(size=(4.6, 3.5))
     diagram(ax, BOXES, ARROWS)
-    ax.text(3.6, 3.72, "syntax", ha="center", color=SYNTAX)
-    ax.text(3.6, 0.0, "semantics", ha="center", color=SEMANTICS)
-    ax.set(xlim=(0, 10.5), ylim=(-0.2, 4.0))
+    ax.text(0.9, 4.65, "syntax", ha="center", color=STRUCTURE, weight="bold")
+    ax.text(9.0, 4.65, "semantics", ha="center", color=CONTENT, weight="bold")
+    ax.set(xlim=(0, 10), ylim=(-0.25, 6.2))
     ax.set_axis_off()
     return fig
 
@@ -44,54 +43,53 @@ def two_streams() -> Figure:
 
 VERBS = ("walk", "look", "run", "jump")
 FRAMES = ("VERB", "VERB twice", "VERB left", "VERB around right", "walk after VERB")
-SEEN, UNSEEN = "#dfe9f3", "#ffffff"
+SEEN, UNSEEN = "#e9e9e9", "#ffffff"
 
 
-def two_problems() -> Figure:
+def two_problems() -> list[Figure]:
     """Draw Figure 3's idea with add-jump: what is new as a pair of verb and construction is known in each part.
 
-    On the left every verb in every construction; jump is seen in one alone. On the right what each stream has to
-    know: the meaning of every verb, and every construction with some verb; all of it was seen.
+    First every verb in every construction; jump is seen in one alone. Then what each stream has to know: the meaning
+    of every verb, and every construction with some verb; all of it was seen.
     """
-    fig, ax = figure(size=(9.4, 2.9))
+    one, ax = figure(size=(3.5, 2.5))
     _grid(ax)
-    ax.annotate("", (9.1, 2.5), (8.0, 2.5), arrowprops={"arrowstyle": "-|>", "color": RULE, "linewidth": 2})
-    _parts(ax)
-    ax.set(xlim=(-0.1, 16.6), ylim=(5.6, -1.1))
-    ax.set_axis_off()
-    return fig
+    ax.set(xlim=(0, 7.5), ylim=(5.1, -0.8))
+    two, parts = figure(size=(3.1, 2.5))
+    _parts(parts)
+    parts.set(xlim=(0, 6.6), ylim=(5.1, -0.8))
+    for each in (ax, parts):
+        each.set_axis_off()
+    return [one, two]
 
 
 def _grid(ax: Axes) -> None:
-    ax.text(4.4, -0.75, "one problem out of the distribution", ha="center")
+    ax.text(3.75, -0.45, "one problem, new in four places", ha="center")
     for row, verb in enumerate(VERBS):
-        ax.text(1.15, 1.5 + row, verb, ha="right", va="center")
+        ax.text(0.85, 1.5 + row, verb, ha="right", va="center")
         for column, frame in enumerate(FRAMES):
             seen = verb != "jump" or frame == "VERB"
-            _cell(ax, 1.4 + 1.3 * column, 1 + row, 1.22, "seen" if seen else "?", seen)
+            _cell(ax, 1.0 + 1.3 * column, 1 + row, 1.22, "seen" if seen else "?", seen)
     for column, frame in enumerate(FRAMES):
-        ax.text(2.0 + 1.3 * column, 0.45, fill(frame, 10), ha="center", va="center", fontsize="small")
+        ax.text(1.6 + 1.3 * column, 0.4, fill(frame, 8), ha="center", va="center", fontsize=8)
 
 
 def _parts(ax: Axes) -> None:
-    ax.text(10.9, -0.75, "meanings", ha="center", color=SEMANTICS)
-    ax.text(14.7, -0.75, "uses", ha="center", color=SYNTAX)
-    ax.text(12.9, 5.35, "two problems within it: every part was seen", ha="center")
+    ax.text(1.5, -0.45, "meanings", ha="center", color=CONTENT, weight="bold")
+    ax.text(4.9, -0.45, "uses", ha="center", color=STRUCTURE, weight="bold")
     for row, verb in enumerate(VERBS):
-        ax.text(10.3, 1.0 + row, verb, ha="right", va="center")
-        ax.annotate(
-            "", (11.0, 1.0 + row), (10.4, 1.0 + row), arrowprops={"arrowstyle": "-|>", "color": SEMANTICS}
-        )
-        square(ax, verb.upper(), 11.1, 0.5 + row, 9)
+        ax.text(1.0, 0.8 + 1.1 * row, verb, ha="right", va="center")
+        look = {"arrowstyle": "-|>", "color": CONTENT}
+        ax.annotate("", (1.75, 0.8 + 1.1 * row), (1.1, 0.8 + 1.1 * row), arrowprops=look)
+        square(ax, verb.upper(), 1.85, 0.3 + 1.1 * row, 9)
     for row, frame in enumerate(FRAMES):
-        _cell(ax, 13.1, 0.2 + 0.9 * row, 3.2, frame, True, 0.82)
+        _cell(ax, 3.3, 0.1 + 0.96 * row, 3.2, frame, True, 0.84)
 
 
 def _cell(
     ax: Axes, x: Number, y: Number, width: Number, text: str, seen: bool, height: Number = 0.92
 ) -> None:
-    shade = "#bdbdbd" if seen else SEMANTICS
-    style = {"facecolor": SEEN if seen else UNSEEN, "edgecolor": shade, "linestyle": "-" if seen else "--"}
+    style = {"facecolor": SEEN if seen else UNSEEN, "edgecolor": QUIET, "linestyle": "-" if seen else "--"}
     ax.add_patch(Rectangle((x, y), width, height, linewidth=1, **style))
-    colour = QUIET if seen else SEMANTICS
-    ax.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize="small", color=colour)
+    look = {"ha": "center", "va": "center", "fontsize": 8, "weight": "normal" if seen else "bold"}
+    ax.text(x + width / 2, y + height / 2, text, **look)

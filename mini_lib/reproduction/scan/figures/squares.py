@@ -4,30 +4,20 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from mini_lib.reproduction.plotting import OKABE_ITO
-
-BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = OKABE_ITO
 Number = float | int
 END = "#d4d4d4"
-# action: (colour, sign); the verbs' signs are their first letters, left and right are arrows
+# action: (colour, sign); the verbs' signs are their first letters, left and right are arrows. None of the colours
+# is that of structure, of content, or of a network.
 LOOKS = {
-    "WALK": (BLUE, "W"),
-    "LOOK": (GREEN, "K"),
-    "RUN": (ORANGE, "R"),
-    "JUMP": (VERMILION, "J"),
-    "LEFT": (PINK, "↰"),
-    "RIGHT": (SKY, "↱"),
+    "WALK": ("#8A8B2E", "W"),
+    "LOOK": ("#CC79A7", "K"),
+    "RUN": ("#E3B23C", "R"),
+    "JUMP": ("#B2182B", "J"),
+    "LEFT": ("#5a5a5a", "↰"),
+    "RIGHT": ("#8c8c8c", "↱"),
     "DAX": ("#7A5195", "D"),
     "<EOS>": (END, "."),
     "<SOS>": ("#ffffff", "?"),
-}
-NAMES = {
-    "WALK": "walk",
-    "LOOK": "look (K)",
-    "LEFT": "left",
-    "RIGHT": "right",
-    "<EOS>": "end",
-    "<SOS>": "none",
 }
 SIDE = 0.88  # of a square in its unit cell
 ARROWS = 1.35  # their signs are small in the font

@@ -1,0 +1,79 @@
+/* Watch the memory of the ESBN fill, step by step: <div data-live="esbn_memory">. Steps count from 0 here, from 1 in what is shown. */
+(function () {
+  "use strict";
+  const { element, slider, set, button, status, scroller, figure } = Live;
+  const { argmax, softmax } = Arithmetic;
+  const { ASKED, STEPS, percent, bar, shown, place, strip } = ESBN;
+  const FIRST = 100; // number of the problem before the first
+
+  function start(box, parcel, weights) {
+    const album = ESBN.album(parcel), lab = ESBN.laboratory(album, weights);
+    const problem = element("div"), memory = scroller("Memory at this step"), account = element("ol", { class: "live-account" }), told = status();
+    let n = FIRST, ids, trace, board, chosen, open, step;
+
+    function pose() {
+      ids = album.problem(++n);
+      trace = lab.esbn(ids);
+      chosen = null;
+      open = false;
+      board = ESBN.board(album, ids, choose);
+      problem.replaceChildren(board.table);
+      set(steps, 1);
+    }
+
+    function choose(i) {
+      if (!open) chosen = i;
+      open = true;
+      answer();
+    }
+
+    function look(t) {
+      step = t;
+      open ||= t === STEPS;
+      board.cells.forEach((cell, i) => cell.classList.toggle("live-now", i === t));
+      memory.replaceChildren(table());
+      account.replaceChildren(...says().map((parts) => element("li", {}, parts)));
+      further.setAttribute("aria-disabled", String(t === STEPS));
+      answer();
+    }
+
+    /** The answer of the network, once it may be seen. */
+    function answer() {
+      const chances = softmax(trace.logits), right = ESBN.solve(ids).answer, its = argmax(chances);
+      board.tell(open ? [{ name: "ESBN", chances }] : []);
+      if (!open) told.textContent = "Which choice completes row 2? Choose, or step through the network.";
+      else told.textContent = `${chosen === null ? "" : `You chose ${chosen + 1}. `}The ESBN chooses ${its + 1}. Correct: ${right + 1}.`;
+    }
+
+    /** Memory as the step finds it: a row for each entry. */
+    function table() {
+      const { w, c, M_k } = trace.steps[step], most = Math.max(...w), compared = step < STEPS || null;
+      const lines = M_k.map((key, i) => element("tr", { class: compared && w[i] > 0.5 * most ? "live-found" : null },
+        element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, strip(key)),
+        element("td", {}, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
+      const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
+      return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: a picture and a key for each step so far" : "Memory is empty."),
+        lines.length ? [element("thead", {}, element("tr", {}, head)), element("tbody", {}, lines)] : null);
+    }
+
+    /** What happens at the step, in the order in which it is to be read. */
+    function says() {
+      const { k_w, k_r, g } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
+      if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
+      const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
+      const writes = [term("key"), "from what it has retrieved so far, the controller writes ", strip(k_w), " next to the picture. It never sees the picture."];
+      if (!step) return [now, writes];
+      return [now, [term("weights"), "the more alike, the higher; together 100 %. Confidence says how alike, for one picture alone."],
+        [term("gate"), `it lets ${percent(g)} of the keys through, mixed by weight: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`], writes];
+    }
+
+    const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;
+    const steps = slider("Step", { min: 1, max: STEPS + 1, value: 1, shown: named }, (t) => look(t - 1));
+    const further = button("Next step", () => set(steps, Math.min(step + 2, STEPS + 1)));
+    box.append(told, element("div", { class: "live-controls" }, further, steps, button("Another problem", pose)),
+      element("div", { class: "live-columns live-halves" }, element("div", {}, problem, account), memory));
+    pose();
+  }
+
+  figure("esbn_memory", start, "esbn_pictures", "esbn");
+})();

@@ -1,0 +1,141 @@
+/* The keys of a problem in the plane of their two principal components, to be moved: <div data-live="esbn_plane">. */
+(function () {
+  "use strict";
+  const { element, choice, button, status, network, figure } = Live;
+  const { add, argmax, rows, softmax } = Arithmetic;
+  const { ROW, ASKED, STEPS, place } = ESBN;
+  const FIRST = 300; // number of the problem before the first
+  const WIDTH = 340, HEIGHT = 260, MARGIN = 16;
+  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
+  const GROUPS = { "all nine": range(0, STEPS), "row 1": range(0, ROW), "row 2": range(ROW, ASKED), choices: range(ASKED, STEPS) };
+  const ROLES = [
+    { name: "first", title: "row 1", shape: "circle" },
+    { name: "second", title: "row 2", shape: "square" },
+    { name: "before", title: "choices up to the correct one", shape: "triangle" },
+    { name: "after", title: "choices after it", shape: "diamond" },
+  ];
+  const SHAPES = {
+    circle: (r) => `m${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`,
+    square: (r) => `m${-0.9 * r},${-0.9 * r}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
+    triangle: (r) => `m0,${-1.3 * r}l${1.2 * r},${2.1 * r}h${-2.4 * r}z`,
+    diamond: (r) => `m0,${-1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}z`,
+  };
+
+  /** What a step is in a problem. The key of step t depends on the steps before it alone. */
+  function role(ids, t) {
+    if (t < ASKED) return ROLES[t < ROW ? 0 : 1];
+    return ROLES[ASKED + ESBN.solve(ids).answer < t ? 3 : 2];
+  }
+
+  /** For `ESBN.run`: each key is moved when it is written. */
+  const editing = (moves) => (t, keys) => keys.map((key, i) => (i === t - 1 && moves[i] ? add(key, moves[i]) : key));
+
+  function start(box, parcel, weights) {
+    const album = ESBN.album(parcel), lab = ESBN.laboratory(album, weights), { centre, axes: both, cloud: points } = network(weights, "plane");
+    const axes = rows(both), plane = { centre: centre.data, axes }, all = rows(points), { training } = weights.facts;
+    const cloud = training.map((_, p) => all.slice(p * STEPS, (p + 1) * STEPS));
+    const told = status(), problem = element("div"), back = element("g");
+    const own = range(0, STEPS).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
+      element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
+    const label = "Keys in the plane of their two principal components. Numbered points are the keys of this problem: arrow keys move them.";
+    const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", class: "live-plane", "aria-label": label },
+      element("rect", { x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1, class: "live-frame" }), back,
+      element("text", { x: WIDTH - 6, y: HEIGHT - 6, "text-anchor": "end" }, "component 1"), element("text", { x: 6, y: 14 }, "component 2"), own);
+    let n = FIRST, ids, trace, board, limits, moves = {}, steps = GROUPS["all nine"];
+
+    function pose() {
+      ids = album.problem(++n);
+      board = ESBN.board(album, ids);
+      board.cells.forEach((cell, t) => cell.append(element("small", {}, String(t + 1))));
+      problem.replaceChildren(board.table);
+      moves = {};
+      fit();
+      ask();
+    }
+
+    /** Ask the network again, with the keys where they are now. */
+    function ask() {
+      trace = lab.esbn(ids, editing(moves));
+      const chances = softmax(trace.logits), moved = Object.keys(moves).map((t) => Number(t) + 1);
+      board.tell([{ name: "ESBN", chances }]);
+      told.textContent = `${moved.length ? `Moved: key ${moved.join(", ")}. ` : ""}The ESBN chooses ${argmax(chances) + 1}. Correct: ${ESBN.solve(ids).answer + 1}.`;
+      place_points();
+    }
+
+    /** The key of a step as a point, with what the reader moved it by. */
+    const point = (t) => ESBN.project(plane, moves[t] ? add(trace.steps[t].k_w, moves[t]) : trace.steps[t].k_w);
+    const scale = (v, i) => (v - limits[i][0]) / (limits[i][1] - limits[i][0]);
+    const inside = (v, size) => Math.min(size - MARGIN, Math.max(MARGIN, v));
+    const where = ([x, y]) => [MARGIN + scale(x, 0) * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - scale(y, 1) * (HEIGHT - 2 * MARGIN)];
+
+    /** Choose limits that hold all that is shown, and draw the keys of training. */
+    function fit() {
+      const found = lab.esbn(ids).steps, shown = steps.flatMap((t) => [...cloud.map((each) => each[t]), ESBN.project(plane, found[t].k_w)]);
+      limits = [0, 1].map((i) => {
+        const values = shown.map((each) => each[i]), low = Math.min(...values), high = Math.max(...values), room = Math.max(0.05, 0.06 * (high - low));
+        return [low - room, high + room];
+      });
+      back.replaceChildren(...ROLES.map((each) => {
+        const marks = cloud.flatMap((its, p) => steps.filter((t) => role(training[p], t) === each).map((t) => `M${where(its[t]).join()}${SHAPES[each.shape](2.4)}`));
+        return element("path", { d: marks.join(""), class: `live-role-${each.name}` });
+      }));
+    }
+
+    /** Put the reader's points where their keys are. */
+    function place_points() {
+      own.forEach((mark, t) => {
+        const at = point(t), [x, y] = where(at), { name, shape } = role(ids, t);
+        mark.setAttribute("transform", `translate(${inside(x, WIDTH)} ${inside(y, HEIGHT)})`);
+        mark.setAttribute("class", `live-point live-role-${name}`);
+        mark.style.display = steps.includes(t) ? "block" : "none"; // a finger cannot drag what is inline
+        mark.setAttribute("aria-label", `Key of step ${t + 1} (${place(t)}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it.`);
+        mark.firstChild.setAttribute("d", `M0,0${SHAPES[shape](9)}`);
+      });
+    }
+
+    /** Move a key along the two axes. */
+    function shift(t, along) {
+      const [a, b] = axes.map((axis, i) => axis.map((v) => v * along[i]));
+      moves[t] = add(moves[t] ?? new Float32Array(a.length), add(a, b));
+      ask();
+    }
+
+    /** A place on the screen as [x, y] of the plane. */
+    function under(event) {
+      const { left, top, width, height } = svg.getBoundingClientRect();
+      const u = ((event.clientX - left) / width) * WIDTH, v = ((event.clientY - top) / height) * HEIGHT;
+      const parts = [(u - MARGIN) / (WIDTH - 2 * MARGIN), (HEIGHT - MARGIN - v) / (HEIGHT - 2 * MARGIN)];
+      return parts.map((part, i) => limits[i][0] + part * (limits[i][1] - limits[i][0]));
+    }
+
+    const apart = (one, other) => one.map((v, i) => v - other[i]);
+    own.forEach((mark, t) => {
+      let grip = null; // from the pointer to the point
+      mark.addEventListener("pointerdown", (event) => {
+        grip = apart(point(t), under(event));
+        mark.setPointerCapture(event.pointerId);
+      });
+      mark.addEventListener("pointermove", (event) => { if (grip) shift(t, apart(under(event).map((v, i) => v + grip[i]), point(t))); });
+      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => { grip = null; });
+      mark.addEventListener("keydown", (event) => {
+        const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+        if (!way && event.key !== "Escape") return;
+        event.preventDefault();
+        if (way) return shift(t, way.map((v, i) => (v * (limits[i][1] - limits[i][0])) / (event.shiftKey ? 8 : 40)));
+        delete moves[t];
+        ask();
+      });
+    });
+
+    const group = choice("Show the keys of", Object.keys(GROUPS).map((name) => [name, name]), "all nine", (name) => { steps = GROUPS[name]; fit(); place_points(); });
+    const legend = element("p", { class: "live-legend" }, ROLES.map(({ name, title, shape }) => element("span", {},
+      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title)));
+    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Numbered: keys of this problem, written at these steps. Drag one, or use the arrow keys (Shift: farther, Escape: back).");
+    box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),
+      element("div", { class: "live-columns live-halves" }, element("div", {}, svg, legend), element("div", {}, problem, help)));
+    pose();
+  }
+
+  window.ESBNPlane = { editing };
+  figure("esbn_plane", start, "esbn_pictures", "esbn");
+})();

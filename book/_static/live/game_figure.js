@@ -1,0 +1,83 @@
+/* Distribution of three: you against the ESBN against an LSTM: <div data-live="game">. */
+(function () {
+  "use strict";
+  const { element, button, status, figure, load } = Live;
+  const { argmax } = Arithmetic;
+  const { ROW, ASKED, shown } = ESBN;
+  const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
+  const ABOUT = "Both networks run in this page. They were trained on five pictures that are not among these.";
+
+  /** What happened, in a sentence. */
+  function tell(chosen, answer) {
+    const right = ["you", "esbn", "lstm"].filter((name) => chosen[name] === answer).map((name) => (name === "you" ? "you" : `the ${PLAYERS[name]}`));
+    const who = right.length ? right.join(right.length > 2 ? ", " : " and ") : "nobody";
+    return `Choice ${answer + 1} completes the row. ${who[0].toUpperCase()}${who.slice(1)} found it.`;
+  }
+
+  /** Fill the box with the first problem; the networks load meanwhile. */
+  function start(box, parcel) {
+    const album = ESBN.album(parcel), score = { you: [], esbn: [], lstm: [] };
+    const board = element("div", { class: "game-rows" }), choices = element("div", { class: "game-choices", role: "group", tabindex: -1 });
+    const told = status(), tiles = element("div", { class: "game-score" }), next = button("Next problem", play, { class: "game-next" });
+    let n = 0, ids, answer, chosen;
+
+    function play() {
+      ids = album.problem(++n);
+      ({ answer } = ESBN.solve(ids));
+      chosen = null;
+      draw();
+      if (n > 1) choices.focus({ preventScroll: true });
+    }
+
+    /** Your choice; the networks answer as soon as they are there. */
+    async function choose(i) {
+      if (chosen) return;
+      chosen = { you: i };
+      draw();
+      const { esbn, lstm } = await ready;
+      Object.assign(chosen, { esbn: argmax(esbn(ids).logits), lstm: argmax(lstm(ids)) });
+      for (const name in PLAYERS) score[name].push(chosen[name] === answer);
+      draw();
+      next.focus({ preventScroll: true });
+    }
+
+    function draw() {
+      const open = chosen && "lstm" in chosen, names = ids.map((id) => album.pictures[id].name), mark = (i) => (i === answer ? " ✓" : " ✗");
+      const cells = ids.slice(0, ASKED).map((id, t) => shown(album.pictures[id], names[t]));
+      const found = open ? shown(album.pictures[ids[ASKED + answer]], names[ASKED + answer]) : "?";
+      board.replaceChildren(...cells, element("span", { class: `game-gap${open ? " game-right" : ""}` }, found));
+      const focused = [...choices.children].indexOf(document.activeElement?.closest(".game-choice"));
+      choices.replaceChildren(...ids.slice(ASKED).map((id, i) => {
+        const by = Object.keys(PLAYERS).filter((name) => chosen && chosen[name] === i);
+        return element("div", { class: "game-choice" },
+          button(shown(album.pictures[id]), () => choose(i), {
+            class: open && i === answer ? "game-right" : null, "aria-pressed": String(chosen?.you === i),
+            "aria-disabled": String(Boolean(chosen)), "aria-label": `${i + 1}: ${names[ASKED + i]}`,
+          }), element("kbd", {}, String(i + 1)),
+          by.map((name) => element("span", { class: `game-by game-${name}` }, PLAYERS[name] + (open ? mark(i) : ""))));
+      }));
+      choices.children[focused]?.querySelector("button").focus({ preventScroll: true });
+      choices.setAttribute("aria-label", `Choices for problem ${n}. Keys 1 to 4 choose.`);
+      told.textContent = open ? tell(chosen, answer) : chosen ? "The networks are still loading …" : "Which picture completes the second row?";
+      tiles.replaceChildren(...Object.entries(PLAYERS).map(([name, title]) => {
+        const wins = score[name].filter(Boolean).length, last = score[name].slice(-10).map((won) => (won ? "●" : "○")).join("");
+        return element("div", { class: `game-${name}` }, `${title} `, element("div", {}, element("b", {}, String(wins)), ` of ${score[name].length}`),
+          element("span", { "aria-hidden": "true" }, last));
+      }));
+      next.style.visibility = open ? "visible" : "hidden";
+    }
+
+    document.addEventListener("keydown", (event) => {
+      const free = document.activeElement === document.body || box.contains(document.activeElement), { top, bottom } = box.getBoundingClientRect();
+      if (!free || event.ctrlKey || event.metaKey || event.altKey || bottom < 0 || top > innerHeight) return;
+      if ("1234".includes(event.key)) choose(Number(event.key) - 1);
+      else if (event.key === "Enter" && document.activeElement === document.body && next.style.visibility === "visible") play();
+    });
+    box.append(told, element("div", {}, board, choices), element("div", { class: "game-side" }, tiles, next), element("p", { class: "live-note" }, ABOUT));
+    play();
+    const ready = Promise.all([load("esbn"), load("esbn_lstm")]).then((parcels) => ESBN.laboratory(album, ...parcels));
+    return ready;
+  }
+
+  figure("game", start, "esbn_pictures");
+})();

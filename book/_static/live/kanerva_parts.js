@@ -1,0 +1,88 @@
+/* What several figures of the Product Kanerva Machine share: a pad of pixels, episodes, and bars of weights. */
+(function () {
+  "use strict";
+  const { element, button, roving } = Live;
+  const COLOURS = 3, GREEN = 1;
+
+  /** Small squares to draw in, and to hide. `change` is called after every change of the image or of what is hidden. */
+  function pad(label, change) {
+    const all = element("div", { class: "live-pad", role: "group", "aria-label": label });
+    let side, cells, pen = "draw", stroke = null;
+    const own = { all, image: [], hidden: [], set, hide, use: (chosen) => { pen = chosen; } };
+
+    function show(i) {
+      const said = [own.image[i] ? "ink" : "empty", ...(own.hidden[i] ? ["hidden"] : [])].join(", ");
+      cells[i].className = `${own.image[i] ? "live-ink" : ""} ${own.hidden[i] ? "live-hidden" : ""}`;
+      cells[i].setAttribute("aria-label", `row ${Math.floor(i / side) + 1}, column ${(i % side) + 1}: ${said}`);
+    }
+
+    function set(image) {
+      own.image = Array.from(image);
+      own.hidden = own.image.map(() => false);
+      if (side !== Math.sqrt(own.image.length)) {
+        side = Math.sqrt(own.image.length);
+        cells = roving(own.image.map((_, i) => button("", (event) => { if (!event.detail) { stroke = null; touch(i); } })), side);
+        all.style.setProperty("--side", side);
+        all.replaceChildren(...cells);
+      }
+      cells.forEach((_, i) => show(i));
+      change();
+    }
+
+    function hide(place) {
+      own.hidden = own.image.map((_, i) => place(Math.floor(i / side), i % side, side));
+      cells.forEach((_, i) => show(i));
+      change();
+    }
+
+    /** The pen at a place; a stroke goes on doing what it did first. */
+    function touch(i) {
+      const values = pen === "draw" ? own.image : own.hidden;
+      stroke ??= !values[i];
+      if (Boolean(values[i]) === stroke) return;
+      values[i] = pen === "draw" ? Number(stroke) : stroke;
+      show(i);
+      change();
+    }
+
+    const at = (event) => cells.indexOf(document.elementFromPoint(event.clientX, event.clientY));
+    all.addEventListener("pointerdown", (event) => { stroke = null; if (at(event) >= 0) touch(at(event)); });
+    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null && at(event) >= 0) touch(at(event)); });
+    window.addEventListener("pointerup", () => { stroke = null; });
+    return own;
+  }
+
+  /** One channel of an image of three. */
+  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
+
+  /** The query: the red digit of one item, the blue digit of another, and no green one. */
+  const query = (red, blue) => [...channel(red, 0), ...channel(red, GREEN).map(() => 0), ...channel(blue, 2)];
+
+  /** All that a network goes through while it writes these items: episodes[n], after n of them, and gamma of each item. */
+  function tell(net, ridge, items) {
+    const episodes = [Kanerva.begin(net, ridge)], gammas = [];
+    for (const item of items) {
+      const { episode, weights } = Kanerva.store(net, episodes[episodes.length - 1], Kanerva.encode(net, item));
+      episodes.push(episode);
+      gammas.push(weights.gamma);
+    }
+    return { episodes, gammas };
+  }
+
+  /** What a network answers: gamma, the logits of both machines together, and of each alone, the other at 0. */
+  function answer(net, episode, image) {
+    const { code, parts, weights: { gamma } } = Kanerva.ask(net, episode, Kanerva.encode(net, image));
+    return { gamma, logits: Kanerva.decode(net, code), alone: parts.map((part, i) => Kanerva.decode(net, part.map((v) => gamma[i] * v))) };
+  }
+
+  const percent = (v) => `${Math.round(100 * v)}\u00a0%`;
+
+  /** The weights of the machines, side by side: one bar, a colour for each machine. */
+  function weights(gamma) {
+    const part = (v, i) => element("span", { class: `live-machine live-machine-${i + 1}`, style: `flex-grow: ${v}`, "aria-hidden": "true" });
+    const words = gamma.map((v, i) => element("span", { class: `live-word live-machine-${i + 1}` }, `machine ${i + 1}: ${percent(v)}`));
+    return element("div", { class: "live-weights" }, element("div", {}, gamma.map(part)), element("div", {}, words));
+  }
+
+  window.KanervaParts = { pad, channel, query, tell, answer, percent, weights, COLOURS, GREEN };
+})();
