@@ -21,6 +21,8 @@ WITHOUT = {
     "cer2006neural",
     "williams2002products",
     "tulving1972episodic",
+    "bartlett1932remembering",
+    "chomsky1957syntactic",
 }
 
 
