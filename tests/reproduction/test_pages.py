@@ -8,6 +8,7 @@ import pytest
 
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
+from mini_lib.reproduction.claims import judge_all
 from mini_lib.reproduction.pages import anchor, in_cell, inline, made, measured_effects, run_sets
 from reproduction.samples import FILE, cell, record
 
@@ -104,10 +105,14 @@ def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
         assert own[-1].ours.n >= 5  # the hardest regime
     bare = [each for each in entries("esbn") if each.verdict == "not reproduced" and each.cell.row == "ESBN"]
     assert not bare
+    apart = [each.ours.mean - each.paper.mean for each in entries("esbn") if each.verdict == "not reproduced"]
+    assert (round(min(apart)), round(max(apart))) == (-11, 10)
     (jump,) = entries("scan", tables=["scan.table1"])
     assert (round(jump.ours.mean), round(jump.paper.mean)) == (77, 78)
     assert min(jump.ours.values) < 1 < 99 < max(jump.ours.values)
     assert "**The main one is in reach" in pages["scan"]
+    judged = judge_all(compare(cells_of("scan"), Records()))
+    assert [j.claim.id for j in judged if (j.scale, j.verdict) == ("paper", "reproduced")] == ["scan.C7"]
     table1 = entries("functions", tables=["functions.table1"])
     better = [
         each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean
