@@ -41,6 +41,8 @@ TRAINED = {
     "kanerva_binding_balanced": "kanerva/binding_balanced",  # balanced at first: an addition of ours
     # The small binding task, two machines, no balance term; five runs, seeds 1 to 5:
     **{f"kanerva_small_{seed}": f"kanerva/binding_small_{seed}" for seed in range(1, 6)},
+    # The same as the first, on episodes in which every second picture has a line at its left edge:
+    "kanerva_small_marked": "kanerva/binding_small_marked",
     "kanerva_sprites": "kanerva/sprites",
     "kanerva_sprites_even": "kanerva/sprites_even",  # all machines count alike: an addition of ours
     "kanerva_mixture": "kanerva/mixture",
