@@ -13,7 +13,9 @@ from mini_lib.reproduction import exercises
 from mini_lib.reproduction.exercises import RIGHT, verdict
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = sorted((ROOT / "notebooks").glob("*/*.ipynb"))
+CHAPTERS = sorted(
+    set((ROOT / "notebooks").glob("*/*.ipynb")) - set((ROOT / "notebooks").glob("*/more_figures.ipynb"))
+)
 PROVE = ROOT / "tests" / "kernel" / "profile_default" / "startup" / "prove_checks.py"
 NOT_YET = "✗ Not yet: "
 

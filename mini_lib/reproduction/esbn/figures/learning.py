@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import colour, figure, require_nonempty
+from mini_lib.reproduction.plotting import ACCENT, colour, figure, require_nonempty
 
-OTHERS = "#a8a8a8"  # networks that no label tells apart
+OTHERS = "#d0d0d0"  # networks that no label tells apart
 ABSENT = "#8a8a8a"
 
 
@@ -43,6 +43,7 @@ def _panel(title: str, networks: Mapping[str, Sequence[dict]], named: Collection
             half = np.flatnonzero(scores >= (scores[0] + 100) / 2)
             spot = half[0] if len(half) else len(scores) - 1
             side = {"ha": "left", "xytext": (5, -4)} if len(half) else {"ha": "right", "xytext": (0, -18)}
+            side |= {"ha": "right", "xytext": (-5, 5)} if shade == ACCENT else {}
             look = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": shade}
             ax.annotate(name, (updates[spot], scores[spot]), annotation_clip=False, **side, **look)
         elif name in named:
