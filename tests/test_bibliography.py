@@ -18,8 +18,11 @@ WITHOUT = {
     "segert2022maximum",
     "kanerva1988sparse",
     "bishop2006pattern",
+    "cer2006neural",
     "williams2002products",
     "tulving1972episodic",
+    "bartlett1932remembering",
+    "chomsky1957syntactic",
 }
 
 

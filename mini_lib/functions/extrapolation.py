@@ -34,8 +34,8 @@ def extrapolate(
 
     Networks are trained on curves of one scale (values about 1, noise 0.1); divide others by theirs first. An offset
     does not matter to a relational network, which reads differences: it is subtracted in the precision of y, that of
-    the predictions. The spread says how far the estimates disagree and is not a confidence interval: 42 % of new
-    observations lie within one spread of the trained relational network, 66 % within two (`network.about`).
+    the predictions. The spread says how far the estimates disagree and is not a confidence interval: only about a
+    third of new observations lie within two spreads of the trained relational network (`network.about`).
 
     >>> from mini_lib import extrapolate, trained
     >>> forecast = extrapolate(trained("relational"), 0.1 * torch.arange(1.0, 13.0)[None])  # x = 1..12

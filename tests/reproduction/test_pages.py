@@ -100,7 +100,9 @@ def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
     assert min(jump.ours.values) < 1 < 99 < max(jump.ours.values)
     assert "**The main one is in reach" in pages["scan"]
     table1 = entries("functions", tables=["functions.table1"])
-    better = [each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean]
+    better = [
+        each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean
+    ]
     assert [each.verdict for each in table1].count("reproduced") == 3
     assert "three agree" in pages["functions"]
     assert sum(each.cell.row.startswith("1d") for each in better) == 3

@@ -60,3 +60,15 @@ def test_each_stored_network_is_at_fault_where_its_name_says(name, meaning, look
     assert (new_meaning > same - 10) == meaning
     said = analysis.dictionary(model)
     assert (said.probabilities[said.words.index("jump")][said.actions.index("JUMP")] > 0.9) == meaning
+
+
+def test_one_stored_network_uses_dax_and_the_baseline_does_not_use_jump():
+    """Each knows its new verb from one command alone, and gets the rest of the language right."""
+    for name, split, word, right in (
+        ("syntactic_attention_dax", "add_dax", "dax", True),
+        ("gru_attention", "add_jump", "jump", False),
+    ):
+        commands = get_split(split).test[::100]
+        known = [command.replace(word, "walk") for command in commands]
+        assert accuracy(trained(name), encode(known)) > 95
+        assert (accuracy(trained(name), encode(commands)) > 90) == right

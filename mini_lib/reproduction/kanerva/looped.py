@@ -1,8 +1,8 @@
 """The memory one machine after the other, to be timed against the batched form (Figure 1D, A.1.4).
 
 The batched form solves for all machines in one call on [B, K, M, M]; here each machine makes its own calls. Both
-take a solver, a function that finds addresses from columns and codes: the paper's `by_cholesky`, `addresses`, the
-memory's own, whose gradient is faster, or `by_features`, a smaller system. All find the same ones.
+take a solver, a function that finds addresses from columns and codes: the paper's `by_cholesky`, or `addresses`, the
+memory's own, whose gradient is faster. Both find the same ones.
 """
 
 from collections.abc import Callable
@@ -32,18 +32,6 @@ def by_cholesky(
     gram = R.mT @ R + ridge * torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
     w = torch.cholesky_solve((codes[:, None] @ R).mT, torch.linalg.cholesky_ex(gram).L)
     return w.permute(0, 3, 1, 2)
-
-
-def by_features(
-    R: Float[Tensor, "B K D M"], codes: Float[Tensor, "B N D"], ridge: float = RIDGE
-) -> Float[Tensor, "B N K M"]:
-    """`addresses` by a system of D x D in place of M x M: w = R^T (R R^T + lambda I)^-1 z, the same numbers.
-
-    It costs the cube of the features, however many columns there are.
-    """
-    gram = R @ R.mT + ridge * torch.eye(R.shape[-2], dtype=R.dtype, device=R.device)
-    solved = torch.linalg.solve_ex(gram, codes[:, None].mT.expand(-1, R.shape[1], -1, -1)).result
-    return (R.mT @ solved).permute(0, 3, 1, 2)
 
 
 def split(state: State) -> list[State]:

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.memory import Prior, addresses, weights_from_eta
 from mini_lib.reproduction.kanerva import scaling
-from mini_lib.reproduction.kanerva.looped import FORMS, by_cholesky, by_features
+from mini_lib.reproduction.kanerva.looped import FORMS, by_cholesky
 from mini_lib.reproduction.kanerva.scaling import (
     AS_PRINTED,
     AS_READ,
@@ -81,17 +81,6 @@ def test_both_forms_have_the_same_floor():
     assert torch.linalg.eigvalsh(states["loop"].V.double()).min() > 0
 
 
-@pytest.mark.parametrize("columns", [4, 12, 60])
-def test_the_system_of_the_features_has_the_same_addresses(columns):
-    """With fewer columns than features, and with more."""
-    generator = torch_rng(0, "features")
-    R = torch.randn(2, 3, 12, columns, generator=generator, dtype=torch.float64)
-    codes = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)
-    for solver in (by_features, by_cholesky):
-        assert torch.allclose(solver(R, codes), addresses(R, codes), rtol=1e-9, atol=1e-9)
-    assert torch.allclose(by_features(R, codes, 0.1), addresses(R, codes, ridge=0.1), rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("part", ["write", "read", "both"])
 def test_what_is_timed_uses_its_solver_and_says_the_same_with_each(form, part):
@@ -106,7 +95,7 @@ def test_what_is_timed_uses_its_solver_and_says_the_same_with_each(form, part):
 
     usual, *others = (
         memory_work(part, form, 2, 8, cpu, items=4, dim=6, **options)()
-        for options in ({}, {"solver": counted(addresses)}, {"solver": counted(by_features)})
+        for options in ({}, {"solver": counted(addresses)}, {"solver": counted(by_cholesky)})
     )
     for other in others:
         for a, b in zip(usual, other, strict=True):

@@ -118,15 +118,15 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
 
     On the left the image that is looked up; then memory, a value and the key bound to it in each row; on the right
     the weight and the confidence of each entry; below, the key that is retrieved and the one that is written. Each
-    key has a scale of its own, since the first keys are much shorter than the later ones. Steps count from 0; T is the
-    extra step, which has no image. `number` is the problem's place in the batch of the trace.
+    key has a scale of its own, since the first keys are much shorter than the later ones. Steps count from 0; T is
+    the extra step, which has no image. `number` is the problem's place in the batch of the trace.
     """
     steps = len(images)
     if not 0 <= step <= steps:
         raise ValueError(f"step {step} is not there: a problem of {steps} images has steps 0 to {steps}")
     if trace.weights.shape[-1] != steps:
         raise ValueError(f"{trace.weights.shape[-1]} entries for {steps} images: memory has a default entry")
-    fig, ax = figure(size=(4.6, 0.3 * (steps + 4)))
+    fig, ax = figure(size=(4.6, 0.3 * (max(step, 2) + 4)))
     _query(ax, images, step)
     for x, text in ((3.4, "value"), (6.7, "key"), (10.4, "weight"), (13.7, "confidence")):
         ax.text(x, -0.1, text, ha="center", va="bottom", color=QUIET, fontsize=9)
@@ -142,10 +142,10 @@ def memory(images: Float[Tensor, "T 32 32"], trace: ESBNTrace, step: int, number
         "written": trace.keys_written[number, step],
         "retrieved": trace.keys_retrieved[number, step, :size],
     }
-    for y, (label, key) in enumerate(rows.items(), start=steps):
+    for y, (label, key) in enumerate(rows.items(), start=max(step, 2)):
         ax.text(4.2, y + 0.94, label, ha="right", va="center", fontsize=9)
         _key(ax, key, y + 0.5)
-    ax.set(xlim=(-0.2, 15.6), ylim=(steps + 2.6, -1.2))
+    ax.set(xlim=(-0.2, 15.6), ylim=(max(step, 2) + 2.6, -1.2))
     ax.set_axis_off()
     return fig
 
