@@ -1,8 +1,9 @@
-"""The ledger of a paper: where its equations, tables, figures and claims stand in code, tests and book.
+"""Read what a paper's `paper.toml` says of its replication.
 
-A paper's `paper.toml` holds a `[[row]]` for each of them but the claims, whose rows are made from claims.json; a
-`[[detail]]` for everything that the paper leaves open or states otherwise than its code; and a
-`[renaming.NETWORK]` of the parameters of the authors' code.
+It holds a `[[row]]` for each equation, table and figure, with the code and the test for it (rows of claims are made
+from claims.json); a `[[detail]]` for each thing that the paper leaves open or states otherwise than its code; a
+`[[finding]]` for what we found beside the reported numbers; and a `[renaming.NETWORK]` of the parameters of the
+authors' code.
 """
 
 import tomllib
@@ -18,7 +19,6 @@ from mini_lib.reproduction.tables import caption, table_name
 
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
-CLAIMS_PAGE = "book/generated/paper_against_ours.md"
 # What a variant can be.
 KINDS = {
     "reading": "another interpretation",
@@ -36,7 +36,6 @@ class Row:
     what: str  #: what it is, in our words.
     code: str  #: "module:object" that implements it, or declares its runs.
     test: str  #: ``file`` or ``file::function`` that checks it.
-    page: str  #: the file of the book that shows it.
     #: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
     tag: str = ""
     #: the tag of the notebook's cell that draws it, where the paper's number does not give it.
@@ -61,7 +60,15 @@ class Detail:
     effect: str = ""  #: what it changes, where that needs no run.
     #: the variant that its effect is counted from, "" for the default reading; None for the nearest one with cells.
     beside: str | None = None
-    first: bool = False  #: whether it is among the ten that change a result most.
+    brief: str = ""  #: what the page says of it, if it is one of the ten that change a result most.
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was found beside the paper's numbers and claims."""
+
+    about: str  #: what was asked, in at most eight words.
+    text: str  #: what was found, with its numbers, runs and errors.
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ class Ledger:
     paper: str
     rows: tuple[Row, ...]
     details: tuple[Detail, ...] = ()
+    findings: tuple[Finding, ...] = ()
     renamings: Mapping[str, tuple[Renaming, ...]] = field(default_factory=dict)
 
     def title(self, table: str) -> str:
@@ -118,16 +126,17 @@ def read(paper: str, text: str) -> Ledger:
     tables = tomllib.loads(text)
     rows = [Row(**row) for row in tables.get("row", ())]
     rows += [
-        Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST), CLAIMS_PAGE)
+        Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST))
         for claim in load_claims()
         if claim.paper == paper
     ]
     details = tuple(Detail(**detail) for detail in tables.get("detail", ()))
+    findings = tuple(Finding(**finding) for finding in tables.get("finding", ()))
     renamings = {
         network: tuple(_renaming(theirs, ours) for theirs, ours in pairs.items())
         for network, pairs in tables.get("renaming", {}).items()
     }
-    return Ledger(paper, tuple(rows), details, renamings)
+    return Ledger(paper, tuple(rows), details, findings, renamings)
 
 
 def _renaming(theirs: str, ours: str | dict) -> Renaming:

@@ -22,6 +22,7 @@ from mini_lib.reproduction.tables import table_name, table_order
 RECORDS = "mini_lib/reproduction/records"  # in the repository
 SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True))
 SIZES = {"paper": "at the paper's size", TUTORIAL: "small networks"}
+DEVICES = {"cpu": "CPU core", "cuda": "GPU"}
 SHORT = {"esbn": "ESBN", "scan": "SCAN", "functions": "functions", "kanerva": "Kanerva"}
 EFFECTS = 3  # measured effects of a variant that a page names
 
@@ -140,6 +141,10 @@ def data_of(paper: dict) -> dict:
                 for each in paper["ledger"].details
             ],
         },
+        "findings": {
+            "head": ["question", "finding"],
+            "rows": [[inline(each.about), inline(each.text)] for each in paper["ledger"].findings],
+        },
         "entries": {
             "head": ["table", "row", "column", "variant", "reported", "ours", "runs", ""],
             "rows": [
@@ -237,10 +242,10 @@ def made(compared: Iterable[Comparison]) -> str:
         hours[own["device"].split(":")[0]] += own["seconds"] / stacks_at_once(record) / 3600
     dates = sorted(record["provenance"]["date"] for record in records)
     spent = " and ".join(
-        f"{amount:,.0f} hours of one {device.upper()}" for device, amount in sorted(hours.items())
+        f"{f'{amount:,.0f} hours' if amount >= 1.5 else 'an hour or less'} of one {DEVICES[device]}"
+        for device, amount in sorted(hours.items())
     )
-    cores = " core" if "cpu" in hours and len(hours) == 1 else ""
-    return f"{len(records):,} runs, {spent}{cores}, from {dates[0]} to {dates[-1]}."
+    return f"{len(records):,} runs, {spent}, from {dates[0]} to {dates[-1]}."
 
 
 # ----------------------------------------------------------------------------------------- effects

@@ -8,6 +8,7 @@ import pytest
 
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
+from mini_lib.reproduction.claims import judge_all
 from mini_lib.reproduction.pages import anchor, in_cell, inline, made, measured_effects, run_sets
 from reproduction.samples import FILE, cell, record
 
@@ -73,7 +74,10 @@ def test_tables_are_whole_and_their_rows_as_long_as_their_heads(data):
         assert len(tables["entries"]["rows"]) == shown
         assert len(tables["runs"]["rows"]) == len(run_sets(compared))
         assert len(tables["details"]["rows"]) == len(ledger.load(paper).details)
-        for name in ("entries", "runs", "details"):
+        assert [row[0] for row in tables["findings"]["rows"]] == [
+            inline(each.about) for each in ledger.load(paper).findings
+        ]
+        for name in ("entries", "runs", "details", "findings"):
             assert {len(row) for row in tables[name]["rows"]} == {len(tables[name]["head"])}
 
 
@@ -81,7 +85,13 @@ def test_details_that_change_a_result_are_on_the_page(pages):
     for paper in PAPERS:
         text = pages[paper].partition("## What the paper leaves open")[2]
         for each in ledger.load(paper).details:
-            assert (f"**{each.about}.**" in text) == each.first
+            assert (f"**{each.about}.** {each.brief}" in text) == bool(each.brief)
+
+
+def test_a_page_is_read_in_ten_minutes(pages):
+    for page in pages.values():
+        shown = re.sub(r"<[^>]+>|\{[^}]*\}|\]\([^)]*\)", " ", unescape(page))
+        assert sum(bool(re.search(r"\w", word)) for word in shown.split()) <= 2000
 
 
 def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
@@ -95,10 +105,14 @@ def test_what_the_pages_say_at_their_tops_is_what_the_records_say(pages):
         assert own[-1].ours.n >= 5  # the hardest regime
     bare = [each for each in entries("esbn") if each.verdict == "not reproduced" and each.cell.row == "ESBN"]
     assert not bare
+    apart = [each.ours.mean - each.paper.mean for each in entries("esbn") if each.verdict == "not reproduced"]
+    assert (round(min(apart)), round(max(apart))) == (-11, 10)
     (jump,) = entries("scan", tables=["scan.table1"])
     assert (round(jump.ours.mean), round(jump.paper.mean)) == (77, 78)
     assert min(jump.ours.values) < 1 < 99 < max(jump.ours.values)
     assert "**The main one is in reach" in pages["scan"]
+    judged = judge_all(compare(cells_of("scan"), Records()))
+    assert [j.claim.id for j in judged if (j.scale, j.verdict) == ("paper", "reproduced")] == ["scan.C7"]
     table1 = entries("functions", tables=["functions.table1"])
     better = [
         each for each in table1 if each.verdict == "not reproduced" and each.ours.mean < each.paper.mean
@@ -127,7 +141,7 @@ def test_runs_that_fill_many_entries_are_told_once_with_the_command_that_repeats
     assert (found["first"], found["others"], found["seeds"]) == (cell().id, 1, "1, 2, 4")
     assert found["command"] == f"mini-lib reproduce '{cell().id}' --seeds 4 --records again"
     assert found["file"] == f"{FILE}.jsonl"
-    assert made(compared) == "3 runs, 0 hours of one CPU core, from d to d."
+    assert made(compared) == "3 runs, an hour or less of one CPU core, from d to d."
     assert made([]) == "No runs on record yet."
 
 
