@@ -228,8 +228,9 @@ def test_a_guess_opens_figure_and_answer_together(reader):
 
 
 def test_every_chapter_has_a_guess(book):
-    chapters = [path for path in book.glob("notebooks/*/*.html") if 'class="reveal"' not in text_of(path)]
-    assert not chapters
+    chapters = [path for path in book.glob("notebooks/*/*.html") if path.stem != "more_figures"]
+    assert len(chapters) > 15
+    assert not [path for path in chapters if 'class="reveal"' not in text_of(path)]
 
 
 def test_no_figure_is_hidden_but_behind_a_guess(reader):
@@ -354,8 +355,13 @@ def test_entries_are_filtered_by_words_and_sorted_by_a_column(replication):
         assert (names[0] > names[-1]) == down
 
 
-def test_formulas_that_are_loaded_are_typeset(replication):
-    replication.wait_for_function("() => document.querySelector('[data-table=details] mjx-container')")
+@pytest.mark.usefixtures("carries_its_scripts")
+def test_formulas_that_are_loaded_are_typeset(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / REPLICATION.replace("esbn", "kanerva")).as_uri())
+    page.locator("[data-table='details']").scroll_into_view_if_needed()
+    page.wait_for_selector("[data-table='details'] mjx-container")
+    page.close()
 
 
 # Tables and drawings that reach beyond the text, unless a box around them scrolls.
