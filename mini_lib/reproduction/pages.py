@@ -190,7 +190,9 @@ def inline(text: str) -> str:
     for place, part in enumerate(parts):
         if place % 2:
             inner = escape(part[1:-1])
-            parts[place] = f"<code>{inner}</code>" if part[0] == "`" else rf"\({inner}\)"
+            parts[place] = (
+                f"<code>{inner}</code>" if part[0] == "`" else rf'<span class="math">\({inner}\)</span>'
+            )
         else:
             bold = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(part, quote=False))
             parts[place] = re.sub(r"\*(.+?)\*", r"<em>\1</em>", bold)

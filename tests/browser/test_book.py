@@ -146,7 +146,7 @@ def test_the_sidebar_shows_which_page_is_open(browser, book):
         page.locator("a.right-next").click()
         page.wait_for_load_state("load")
         entry = page.locator(".bd-sidebar-primary li.current.active")
-        assert page.locator("h1").inner_text().removesuffix("#").strip() == entry.inner_text().strip()
+        assert page.locator("article h1").inner_text().removesuffix("#").strip() == entry.inner_text().strip()
         place = entry.bounding_box()
         assert 0 <= place["y"] <= DESK["height"] - place["height"]
     context.close()
