@@ -20,6 +20,8 @@
     // Where the streams differ, correct is the meaning of the word that semantics receives at the place that syntax asks for.
     const meaning = (at) => ({ turn: "", [DAX]: "JUMP" })[streams.semantics[at]] ?? streams.semantics[at].toUpperCase();
     const right = [...derived.map(({ at }) => meaning(at)), END], own = [...derived.map(({ at }) => at + 1), streams.syntax.length + 1];
+    const mute = derived.map(({ at }) => streams.semantics[at]).find((word, i) => !actions.includes(right[i]));
+    if (mute) return { error: `“${mute}” has no action of its own: in its place, semantics needs a verb or a direction.` };
     return { streams, attention, logits, said: logits.map((each) => actions[argmax(each)]), right, own };
   }
 
