@@ -61,10 +61,10 @@
       const { k_w, k_r, g } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
       if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
-      const writes = [term("key"), "from what it has retrieved so far, the controller writes ", strip(k_w), " next to the picture. It never sees the picture."];
+      const writes = [term("key"), "from what it retrieved before this step, the controller writes ", strip(k_w), " next to the picture. It never sees the picture."];
       if (!step) return [now, writes];
-      return [now, [term("weights"), "the more alike, the higher; together 100 %. Confidence says how alike, for one picture alone."],
-        [term("gate"), `it lets ${percent(g)} of the keys through, mixed by weight: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`], writes];
+      return [writes, now, [term("weights"), "the more alike, the higher; together 100 %. Confidence says how alike, for one picture alone."],
+        [term("gate"), `it lets ${percent(g)} of the keys through, mixed by weight: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
     }
 
     const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;
