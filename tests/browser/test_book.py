@@ -161,45 +161,6 @@ def test_no_sideways_scrolling_on_a_phone(reader):
     assert not wide
 
 
-SLIDER = "article .cell_output:has([role='slider']):has(img)"  # a box of `interact` moves with a kernel alone
-
-
-def test_some_page_has_a_slider(book):
-    assert any(stores_sliders(book, path.relative_to(book)) for path in book.glob("notebooks/**/*.html"))
-
-
-def stores_sliders(book, name) -> bool:
-    """Whether a page holds the state of a slider, drawn or not."""
-    return '"IntSliderModel"' in (book / name).read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("carries_its_scripts")
-def test_sliders_move_their_pictures(reader, book, page_name):
-    sliders = reader.page.locator(f"{SLIDER}:not(:has(.widget-interact))").all()
-    assert bool(sliders) == stores_sliders(book, page_name), "a slider is stored but not drawn"
-    for slider in sliders:
-        handle = slider.locator("[role='slider']").first
-        assert handle.get_attribute("aria-label"), "a slider without a name"
-        unfold(slider)
-        reader.page.wait_for_function(DRAWN, arg=slider.element_handle(), timeout=5_000)
-        before = slider.evaluate(PIXELS)
-        handle.focus()
-        step(handle)
-        reader.page.wait_for_function(MOVED, arg=[slider.element_handle(), before], timeout=5_000)
-
-
-def unfold(widget) -> None:
-    """Reveal what the reader is to predict first."""
-    for fold in widget.locator("xpath=ancestor::details[not(@open)]").all():
-        fold.locator("summary").first.click()
-
-
-def step(handle) -> None:
-    """Move a slider by one, away from the end it may stand at."""
-    at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
-    handle.press("ArrowLeft" if at_end else "ArrowRight")
-
-
 # After all others of its page, whatever they touched on it.
 
 
@@ -381,21 +342,6 @@ CLIPPED = """() => {
 }"""
 
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
-
-# A slider is there before its picture is drawn, and one picture goes before the next one comes.
-DRAWN = """widget => {
-  const seen = [...widget.querySelectorAll('img')].filter(picture => picture.checkVisibility());
-  return seen.length === 1 && seen[0].complete && seen[0].naturalWidth > 0;
-}"""
-# The pixels of the one picture that the reader sees in a widget.
-PIXELS = """widget => {
-  const picture = [...widget.querySelectorAll('img')].find(picture => picture.checkVisibility());
-  const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [picture.naturalWidth, picture.naturalHeight];
-  canvas.getContext('2d').drawImage(picture, 0, 0);
-  return canvas.toDataURL();
-}"""
-MOVED = f"([widget, before]) => ({DRAWN})(widget) && ({PIXELS})(widget) !== before"
 
 SHOW_ALL = """theme => {
   document.documentElement.dataset.theme = theme;
