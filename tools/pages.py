@@ -13,6 +13,8 @@ FOLDER = Path("book/generated")
 
 if __name__ == "__main__":
     records = Records()
+    for old in FOLDER.glob("*.md"):
+        old.unlink()
     pages = write_pages(FOLDER, records)
     costs = what_it_costs({title: cells_of(paper) for paper, title in PAPERS.items()}, records)
     (FOLDER / "what_it_costs.md").write_text(costs + "\n", encoding="utf-8")
