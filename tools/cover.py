@@ -10,6 +10,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from mini_lib.reproduction.live import pages_of
+
 BOOK, STATIC = Path("_build/html"), Path("book/_static")
 CARDS = {  # the figure, and the part of it that a card shows: left, top, right, bottom
     "esbn": ("esbn_plane", (8, 88, 338, 330)),
@@ -20,15 +22,9 @@ CARDS = {  # the figure, and the part of it that a card shows: left, top, right,
 WIDTH, SECONDS = 480, (2.0, 2.5)  # of the animation, and how long a question and an answer stay
 
 
-def page_of(figure: str) -> Path:
-    """The page that holds a live figure."""
-    mark = f'data-live="{figure}"'
-    return next(path for path in BOOK.rglob("*.html") if mark in path.read_text(encoding="utf-8"))
-
-
 def opened(page: Page, figure: str) -> object:
     """The figure, once its networks answer."""
-    page.goto(page_of(figure).absolute().as_uri())
+    page.goto(pages_of(BOOK, figure)[0].absolute().as_uri())
     page.evaluate("() => document.querySelectorAll('details').forEach(fold => fold.open = true)")
     found = page.locator(f"[data-live='{figure}']")
     found.scroll_into_view_if_needed()

@@ -2,8 +2,6 @@
 function unfoldTarget() {
   var target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
-  var cell = target.closest(".cell");
-  if (cell) cell.querySelectorAll("details.below-input").forEach(function (fold) { fold.open = true; });
   for (var fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   target.scrollIntoView();
 }

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from mini_lib.reproduction.html import STATE, VIEW
 from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
@@ -50,40 +49,25 @@ def tag_of(row: Row) -> str:
 def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
     """The papers' figures that a notebook draws, by tag."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    state = notebook["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
     found = {}
     for cell in notebook["cells"]:
         for tag in (tag for tag in cell["metadata"].get("tags", ()) if tag.startswith(MARK)):
             if tag in found:
                 raise ValueError(f"{page}: two cells have the tag {tag!r}")
             try:
-                found[tag] = Drawn(page, tag, *_last_picture(cell, state))
+                found[tag] = Drawn(page, tag, *_last_picture(cell))
             except LookupError:
                 raise ValueError(f"{page}: the cell {tag!r} shows no picture: run the notebook") from None
     return found
 
 
-def _last_picture(cell: dict, state: dict) -> tuple[bytes, str]:
-    """The picture that a cell shows last, of a slider its last frame, and the finding beneath it."""
+def _last_picture(cell: dict) -> tuple[bytes, str]:
+    """The picture that a cell shows last, of several panels the first, and the finding beneath it."""
     for output in reversed(cell["outputs"]):
-        data = output.get("data", {})
-        if VIEW in data:
-            models = list(_parts(data[VIEW]["model_id"], state))
-            frames = [m["buffers"][0]["data"] for m in models if m["model_name"] == "ImageModel"]
-            words = " ".join(m["state"].get("value", "") for m in models if m["model_name"] == "HTMLModel")
-            if frames:
-                return base64.b64decode(frames[-1]), FINDING.findall(words)[-1]
-        shown = "".join(data.get("text/html", ""))
+        shown = "".join(output.get("data", {}).get("text/html", ""))
         if pictures := PICTURE.findall(shown):
             return base64.b64decode(pictures[0]), FINDING.findall(shown)[-1]
     raise LookupError("no picture")
-
-
-def _parts(model: str, state: dict) -> Iterable[dict]:
-    """A widget and all that stands in it, in order."""
-    yield state[model]
-    for child in state[model]["state"].get("children", ()):
-        yield from _parts(child.removeprefix("IPY_MODEL_"), state)
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:

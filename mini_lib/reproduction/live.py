@@ -80,6 +80,12 @@ def figures_of(body: str) -> list[str]:
     return names
 
 
+def pages_of(book: Path, figure: str) -> list[Path]:
+    """The pages of a built book that hold a live figure."""
+    mark = f'data-live="{figure}"'
+    return [path for path in book.rglob("*.html") if mark in path.read_text(encoding="utf-8")]
+
+
 def add_scripts(app, page, template, context, doctree) -> None:
     """Give a page the scripts of its live figures; called by Sphinx for each page."""
     for script in scripts_of(figures_of(context.get("body") or "")):

@@ -51,7 +51,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "RECORDS": RECORDS, "SIZES": SIZES}
-    found.globals |= {"in_words": in_words}
+    found.globals |= {"outcome": outcome}
     found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -73,7 +73,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     book = ledger.load(paper)
     judged = by_claim(judge_all(compared))
     tables = [
-        _table(table, [each for each in compared if each.cell.table == table], book)
+        _table(table, [each for each in compared if each.cell.table == table])
         for table in sorted({each.cell.table for each in compared}, key=table_order)
     ]
     grids = groupby((table for table in tables if table["numbers"]), lambda table: table["rows"])
@@ -99,7 +99,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     }
 
 
-def _table(table: str, own: list[Comparison], book: ledger.Ledger) -> dict:
+def _table(table: str, own: list[Comparison]) -> dict:
     """A table: its numbers in rows and columns."""
     shown = [each for each in own if not each.cell.variant]
     return {
@@ -111,10 +111,10 @@ def _table(table: str, own: list[Comparison], book: ledger.Ledger) -> dict:
     }
 
 
-def in_words(each: Comparison) -> str:
-    """An entry in a sentence: what it is, the reported number, ours, and the verdict."""
+def outcome(each: Comparison) -> str:
+    """What became of a reported number: the number, ours, and the verdict."""
     ours = f"ours {each.ours.rounded()} ({each.ours.n} runs)" if each.ours.n else "no run"
-    return f"{each.cell.row}, {each.cell.column}: reported {each.paper}, {ours}: {each.verdict}"
+    return f"reported {each.paper}, {ours}: {each.verdict}"
 
 
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
@@ -175,7 +175,7 @@ def data_of(paper: dict) -> dict:
             anchor(each.cell.id): {
                 "title": f"{table_name(each.cell.table)}: {each.cell.row}, {each.cell.column}",
                 "reported": [each.paper.mean, each.paper.error or 0],
-                "words": in_words(each).partition(": ")[2],
+                "words": outcome(each),
                 "runs": list(each.ours.values),
             }
             for each in measured

@@ -1,8 +1,4 @@
-"""One quiet style, and the two ways in which a figure enters the book.
-
-`show` turns a finished figure into an HTML figure whose caption opens with the finding; `slider` turns a list
-of figures into a picture that the reader steps through, with a kernel or without one.
-"""
+"""One quiet style, and how a figure enters the book: `show`, with a caption that opens with the finding."""
 
 import html
 import io
@@ -27,9 +23,7 @@ Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
 DPI = 176  # of figures, shown at 96: crisp on fine screens
-FRAME_DPI = 110  # of the pictures of a slider
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
-FRAMES, FRAME_BYTES = 30, 25_000  # of a slider: its pictures all lie in the page
 
 # Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -70,7 +64,7 @@ STYLE = {
     "axes.titlesize": "medium",
     "axes.grid": True,
     "axes.grid.axis": "y",
-    "figure.dpi": FRAME_DPI,
+    "figure.dpi": 110,  # on a screen; `show` draws finer
     "figure.facecolor": "white",
     "figure.figsize": (4.6, 3.0),
     "figure.constrained_layout.use": True,
@@ -163,29 +157,6 @@ def label_ends(ax: Axes, *, gap: Number = 11):
         ax.annotate(line.get_label(), (x, y), (5, height - place), textcoords="offset points", **text)
 
 
-def curves(ax: Axes, x: Values, lines: Mapping[str, Values], *, xlabel: str, ylabel: str):
-    """Draw one learning curve a group: the mean over seeds, in a band of one standard error each way.
-
-    `x` are the shared x values [T] (updates), `lines` each group's runs [seeds, T]. A single seed, which has no
-    band, is dashed.
-    """
-    import seaborn as sns
-
-    for name, runs in lines.items():
-        runs = np.atleast_2d(np.asarray(runs, dtype=float))
-        seeds, points = runs.shape
-        if points != len(x):
-            raise ValueError(f"{name!r} has {points} points a run where x has {len(x)}: thin them alike")
-        look = {
-            "color": colour(name),
-            "linestyle": "-" if seeds > 1 else "--",
-            "label": f"{name} (n={seeds})",
-        }
-        sns.lineplot(x=np.tile(x, seeds), y=runs.ravel(), errorbar="se" if seeds > 1 else None, ax=ax, **look)
-    ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.legend(frameon=False)
-
-
 def heat_map(
     ax: Axes,
     values: Numbers,
@@ -236,36 +207,22 @@ def legend_below(fig: Figure, handles: Sequence[Artist] | None = None, *, ncols:
     fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
 
 
-def images(axes: Values, pictures: Values | Tensor, titles: Sequence[str] = ()):
-    """Show one grey picture, [H, W] from 0 (black) to 1 (white), on each of the axes; spare axes go blank."""
-    axes = np.ravel(axes)
-    if len(pictures) > len(axes):
-        raise ValueError(f"{len(pictures)} pictures do not fit on {len(axes)} axes")
-    for ax in axes:
-        ax.set_axis_off()
-    for place, picture in enumerate(pictures):
-        axes[place].imshow(np.asarray(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-        if titles:
-            axes[place].set_title(titles[place], loc="center", fontsize="small")
+def png(fig: Figure) -> bytes:
+    """Return a figure as a transparent PNG of at most 256 colours, each close to its own.
 
-
-def png(fig: Figure, dpi: int = FRAME_DPI, *, transparent: bool = False) -> bytes:
-    """Return a figure as a PNG of at most 256 colours, each close to its own.
-
-    It is on white; or transparent, where white lets the page through and other colours do as far as they are light.
+    What was white lets the page through, and all other colours do as far as they are light.
     """
     from PIL import Image
 
     buffer, small = io.BytesIO(), io.BytesIO()
-    fig.savefig(buffer, dpi=dpi, facecolor="white")
+    fig.savefig(buffer, dpi=DPI, facecolor="white")
     picture = Image.open(buffer).convert("RGB")
     picture = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    if transparent:
-        colours = np.reshape(picture.getpalette(), (-1, 3)) / 255
-        cover = 1 - colours.min(axis=1)
-        paint = 1 - (1 - colours) / np.where(cover, cover, 1)[:, None]
-        picture.putpalette((255 * paint).round().astype(np.uint8).tobytes())
-        picture.info["transparency"] = (255 * cover).round().astype(np.uint8).tobytes()
+    colours = np.reshape(picture.getpalette(), (-1, 3)) / 255
+    cover = 1 - colours.min(axis=1)
+    paint = 1 - (1 - colours) / np.where(cover, cover, 1)[:, None]
+    picture.putpalette((255 * paint).round().astype(np.uint8).tobytes())
+    picture.info["transparency"] = (255 * cover).round().astype(np.uint8).tobytes()
     picture.save(small, "PNG", optimize=True)
     return small.getvalue()
 
@@ -332,68 +289,15 @@ def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | Non
 def _panel(fig: Figure, alt: str) -> str:
     """A figure as an image, and another for the dark theme where it holds pictures; closes it."""
     width = round(96 * fig.get_figwidth())
-    pictures = {"": png(fig, DPI, transparent=True)}
+    pictures = {"": png(fig)}
     if _for_dark(fig):
-        pictures = {"light": pictures[""], "dark": png(fig, DPI, transparent=True)}
+        pictures = {"light": pictures[""], "dark": png(fig)}
     plt.close(fig)
     return "".join(
         f'<img src="data:image/png;base64,{b64encode(picture).decode()}" alt="{alt}" width="{width}"'
         f'{theme and f" class={theme!r}"} style="{"display:none" if theme == "dark" else "background:#fff"}">'
         for theme, picture in pictures.items()
     )
-
-
-def slider(
-    frames: Sequence[Figure],
-    labels: Sequence[str],
-    finding: str,
-    *,
-    name: str = "step",
-    caption: str | None = None,
-):
-    """Display figures that the reader steps through, on a live page or a static one, and close them.
-
-    A slider and a Play button are linked in the browser to a stack of pictures, so no kernel is needed. `frames`
-    are 2 to 30 figures of one size, each at most 25 kB as a PNG; `labels` stand above them ("update 1"), and `name`
-    says what the slider counts. The finding and the caption are as in `show`.
-    """
-    from IPython.display import display
-
-    finding = _checked(finding)
-    if not 2 <= len(frames) <= FRAMES or len(labels) != len(frames):
-        raise ValueError(f"{len(frames)} frames with {len(labels)} labels: give 2 to {FRAMES}; a label each")
-    sizes = {tuple(np.round(frame.get_size_inches() * FRAME_DPI).astype(int).tolist()) for frame in frames}
-    if len(sizes) > 1:
-        raise ValueError(f"the frames have several sizes in pixels, {sorted(sizes)}: draw them all alike")
-    pictures = [png(frame) for frame in frames]
-    for frame in frames:
-        plt.close(frame)
-    largest = max(map(len, pictures))
-    if largest > FRAME_BYTES:
-        raise ValueError(f"a frame takes {largest} bytes, at most {FRAME_BYTES}: draw it smaller or plainer")
-    display(_player(pictures, labels, finding, name, caption))
-
-
-def _player(pictures: Sequence[bytes], labels: Sequence[str], finding: str, name: str, caption: str | None):
-    """Build the widget: slider and Play button, stack of labelled pictures, caption."""
-    import ipywidgets as widgets
-
-    last = len(pictures) - 1
-    fit = widgets.Layout(max_width="100%")
-    tip = {"tooltip": f"{name}: {finding}"}
-    control = widgets.IntSlider(0, 0, last, description=name, style={"description_width": "initial"}, **tip)
-    play = widgets.Play(value=0, min=0, max=last, interval=500, tooltip=f"play: {name}")
-    stack = widgets.Stack([
-        widgets.VBox([widgets.HTML(html.escape(label)), widgets.Image(value=data, layout=fit)])
-        for label, data in zip(labels, pictures, strict=True)
-    ])  # fmt: skip
-    stack.selected_index = 0
-    links = [widgets.jslink((play, "value"), (control, "value"))]
-    links.append(widgets.jslink((control, "value"), (stack, "selected_index")))
-    words = widgets.HTML(f'<div class="mini-figure-caption">{_captioned(finding, caption)}</div>', layout=fit)
-    player = widgets.VBox([widgets.HBox([play, control]), stack, words])
-    player.links = links  # a link lives as long as something holds it
-    return player
 
 
 def diagram(ax: Axes, boxes: Mapping[str, tuple], arrows: Mapping[str, tuple]) -> None:

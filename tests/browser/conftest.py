@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mini_lib.reproduction.live import pages_of
+
 BOOK = Path(__file__).parents[2] / "_build" / "html"
 PLAYER = BOOK / "_static" / "vendor" / "embed.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -134,8 +136,7 @@ def reader(window, page_name: str) -> Iterator[Reader]:
 
 def page_of(book: Path, figure: str) -> Path:
     """The one page that holds a live figure."""
-    mark = f'data-live="{figure}"'
-    found = [path for path in book.rglob("*.html") if mark in path.read_text(encoding="utf-8")]
+    found = pages_of(book, figure)
     assert len(found) == 1, f"{figure} is on {len(found)} pages"
     return found[0]
 

@@ -35,30 +35,20 @@ PLAIN = """window.plain = (x) => {
 }"""
 
 
-def opened(live, figure: str):
-    page = live(figure)
-    page.add_script_tag(content=PLAIN)
+def page_with(figure: str):
+    """A fixture: the page of a live figure, with `PLAIN` in it."""
+
+    @pytest.fixture(scope="module")
+    def page(live):
+        found = live(figure)
+        found.add_script_tag(content=PLAIN)
+        return found
+
     return page
 
 
-@pytest.fixture(scope="module")
-def memory_page(live):
-    return opened(live, "kanerva")
-
-
-@pytest.fixture(scope="module")
-def binding_page(live):
-    return opened(live, "kanerva_binding")
-
-
-@pytest.fixture(scope="module")
-def stroke_page(live):
-    return opened(live, "kanerva_stroke")
-
-
-@pytest.fixture(scope="module")
-def sprites_page(live):
-    return opened(live, "kanerva_sprites")
+memory_page, binding_page = page_with("kanerva"), page_with("kanerva_binding")
+stroke_page, sprites_page = page_with("kanerva_stroke"), page_with("kanerva_sprites")
 
 
 def double(numbers) -> torch.Tensor:

@@ -22,9 +22,8 @@ def png(width: int, height: int = 10) -> str:
     return base64.b64encode(made.getvalue()).decode()
 
 
-def cell(*tags: str, html: str = "", widget: str = "") -> dict:
-    data = {gallery.VIEW: {"model_id": widget}} if widget else {"text/html": [html]}
-    outputs = [{"output_type": "display_data", "data": data}] if html or widget else []
+def cell(*tags: str, html: str = "") -> dict:
+    outputs = [{"output_type": "display_data", "data": {"text/html": [html]}}] if html else []
     return {"cell_type": "code", "metadata": {"tags": list(tags)}, "source": [], "outputs": outputs}
 
 
@@ -32,17 +31,13 @@ def figure(width: int, finding: str) -> str:
     return f'<img src="data:image/png;base64,{png(width)}" alt="x"><strong>{finding}</strong>'
 
 
-def model(name: str, state: dict, data: str = "") -> dict:
-    return {"model_name": name, "state": state, "buffers": [{"data": data}] if data else []}
-
-
 @pytest.fixture
 def store(tmp_path):
     """Write a notebook of these cells as a chapter of the ESBN."""
     (tmp_path / "notebooks" / "esbn").mkdir(parents=True)
 
-    def write(*cells: dict, name: str = "1_a", state: dict | None = None) -> Path:
-        made = {"cells": list(cells), "metadata": {"widgets": {gallery.STATE: {"state": state or {}}}}}
+    def write(*cells: dict, name: str = "1_a") -> Path:
+        made = {"cells": list(cells), "metadata": {}}
         path = tmp_path / "notebooks" / "esbn" / f"{name}.ipynb"
         path.write_text(json.dumps(made), encoding="utf-8")
         return path
@@ -63,18 +58,6 @@ def test_a_figure_is_the_first_panel_that_its_cell_shows_last(store):
     drawn = gallery.drawn_in(path, "p.ipynb")
     assert list(drawn) == ["figure-9"]
     assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (40, "<em>last</em>")
-
-
-def test_of_a_slider_it_is_the_last_frame(store):
-    state = {
-        "1": model("VBoxModel", {"children": ["IPY_MODEL_2", "IPY_MODEL_3", "IPY_MODEL_4"]}),
-        "2": model("ImageModel", {}, png(20)),
-        "3": model("ImageModel", {}, png(25)),
-        "4": model("HTMLModel", {"value": "<div><strong>Keys come back.</strong></div>"}),
-        "5": model("ImageModel", {}, png(50)),  # of another slider
-    }
-    drawn = gallery.drawn_in(store(cell("figure-9", widget="1"), state=state), "p.ipynb")["figure-9"]
-    assert (width(drawn.picture), drawn.finding) == (25, "Keys come back.")
 
 
 def test_a_cell_that_was_not_run_is_named(store):

@@ -148,47 +148,6 @@ def test_a_figure_with_no_finding_or_an_overlong_one_is_refused(finding, message
     assert shown == []
 
 
-def test_slider_links_to_the_stack_without_a_kernel(shown):
-    frames = [drawing(value) for value in (1, 2, 3)]
-    plotting.slider(frames, ["one", "<two>", "three"], FINDING, name="update", caption="One seed.")
-    (player,) = shown
-    (play, control), stack, words = player.children[0].children, *player.children[1:]
-    assert (control.min, control.max, play.max, stack.selected_index) == (0, 2, 2, 0)
-    assert control.style.description_width == "initial"
-    links = [(link.source, link.target) for link in player.links]
-    assert links == [((play, "value"), (control, "value")), ((control, "value"), (stack, "selected_index"))]
-    assert [child.children[0].value for child in stack.children] == ["one", "&lt;two&gt;", "three"]
-    pictures = [child.children[1].value for child in stack.children]
-    assert len({decoded(each).size for each in pictures}) == 1
-    assert len(set(pictures)) == 3
-    assert "<strong>The ESBN is right where the LSTM &lt;guesses&gt;.</strong> One seed." in words.value
-    assert not plt.get_fignums()
-
-
-def heavy():
-    fig, ax = plotting.figure(size=(4, 4))
-    ax.imshow(np.random.default_rng(0).random((300, 300)), interpolation="nearest")
-    return fig
-
-
-@pytest.mark.parametrize(
-    ("frames", "labels", "finding", "message"),
-    [
-        ([drawing] * 31, "x" * 31, FINDING, "31 frames with 31 labels: give 2 to 30"),
-        ([drawing], "x", FINDING, "1 frames"),
-        ([drawing, drawing], "x", FINDING, "2 frames with 1 labels"),
-        ([drawing, lambda: drawing(size=(4, 2))], "xy", FINDING, "several sizes"),
-        ([drawing, drawing], "xy", "", "needs its finding"),
-        ([heavy, heavy], "xy", FINDING, "bytes, at most 25000"),
-    ],
-)
-def test_slider_refuses_what_a_page_cannot_hold(frames, labels, finding, message, shown):
-    made = {draw: draw() for draw in dict.fromkeys(frames)}
-    with pytest.raises(ValueError, match=message):
-        plotting.slider([made[draw] for draw in frames], list(labels), finding)
-    assert shown == []
-
-
 def test_strip_draws_every_seed_and_the_mean():
     _, ax = plotting.figure()
     plotting.strip(ax, {"esbn": [99.0, 97.0, 92.0], "lstm": [30.0], "ntm": []}, label="accuracy (%)")
@@ -198,34 +157,6 @@ def test_strip_draws_every_seed_and_the_mean():
     assert ax.get_ylabel() == "accuracy (%)"
     with pytest.raises(ValueError, match=r"no values to draw in any of the groups \['esbn'\]"):
         plotting.strip(ax, {"esbn": []})
-
-
-def test_curves_draw_mean_and_standard_error():
-    _, ax = plotting.figure()
-    runs = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]])
-    plotting.curves(ax, [0, 10], {"esbn": runs, "lstm": runs[:1]}, xlabel="update", ylabel="loss")
-    assert ax.lines[0].get_ydata() == pytest.approx([3, 5])
-    assert ax.lines[1].get_ydata() == pytest.approx([1, 2])
-    (band,) = ax.collections
-    heights = band.get_paths()[0].vertices
-    error = 2 / np.sqrt(3)
-    assert heights[heights[:, 0] == 0][:, 1].max() == pytest.approx(3 + error)
-    assert heights[heights[:, 0] == 0][:, 1].min() == pytest.approx(3 - error)
-    assert ax.lines[1].get_linestyle() == "--"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["esbn (n=3)", "lstm (n=1)"]
-    with pytest.raises(ValueError, match="'esbn' has 3 points a run where x has 2"):
-        plotting.curves(ax, [0, 1], {"esbn": [[1, 2, 3]]}, xlabel="", ylabel="")
-
-
-def test_images_fill_axes_and_blank_the_spare_one():
-    _, axes = plotting.figure(1, 3)
-    plotting.images(axes, torch.eye(4).expand(2, 4, 4), ["a", "b"])
-    assert [len(ax.images) for ax in axes] == [1, 1, 0]
-    assert axes[0].images[0].get_clim() == (0, 1)
-    assert [ax.get_title() for ax in axes] == ["a", "b", ""]
-    assert not any(ax.axison for ax in axes)
-    with pytest.raises(ValueError, match="4 pictures do not fit on 3 axes"):
-        plotting.images(axes, np.zeros((4, 2, 2)))
 
 
 def test_seed_dots_stand_evenly_around_their_mean():
