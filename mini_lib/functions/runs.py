@@ -109,7 +109,10 @@ def loss_and_score(
     y = batch["y"]
     first = SHORTEST + 1 if prefixes else y.shape[1]
     answers = model(y[:, :-1], prefixes=prefixes)  # about y_q for q = first..N+1
-    loss = value_loss(answers, y, first) if network.sees_offset else difference_loss(answers, y, first)
+    if issubclass(network, RelationalTransformer):
+        loss = difference_loss(answers, y, first)
+    else:
+        loss = value_loss(answers, y if network.sees_offset else y - y[:, :1], first)
     prediction = network.estimates(y[:, :-1], answers).mean(dim=1)
     return loss, (prediction - y[:, -1]).square().mean()
 

@@ -211,6 +211,25 @@ class OneDTransformer(FunctionTransformer):
         return answers[:, -1:]
 
 
+class LevelHiddenTransformer(OneDTransformer):
+    """A control of ours: the 1d transformer on y_i - y_1, so that it does not receive the level of a curve.
+
+    The answer to the query is the prediction of y_{N+1} - y_1. Options: see `FunctionTransformer`.
+    """
+
+    sees_offset = False
+
+    @staticmethod
+    def values(y: Float[Tensor, "B N"], tokens: Tokens) -> Float[Tensor, "B T"]:
+        """y_i - y_1."""
+        return OneDTransformer.values(y - y[:, :1], tokens)
+
+    @staticmethod
+    def estimates(y: Float[Tensor, "B N"], answers: Float[Tensor, "B _"]) -> Float[Tensor, "B 1"]:
+        """The last answer and y_1."""
+        return answers[:, -1:] + y[:, :1]
+
+
 class RelationalTransformer(FunctionTransformer):
     """Tokens (i, j, y_j - y_i) for i < j <= N, queries (i, N + 1, 0) for i = 1..N+1; the answers are z_i.
 
@@ -254,6 +273,7 @@ class RelationalTransformer(FunctionTransformer):
 MODELS: dict[str, Callable[..., FunctionTransformer]] = {
     "one_d": OneDTransformer,
     "one_d_window": partial(OneDTransformer, window=True),
+    "one_d_level_hidden": LevelHiddenTransformer,
     "relational": RelationalTransformer,
     "relational_window": partial(RelationalTransformer, window=True),
 }

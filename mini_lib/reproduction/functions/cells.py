@@ -2,7 +2,6 @@
 
 from mini_lib.functions import runs
 from mini_lib.functions.runs import PAPER as PAPER, UNCERTAIN, Settings, paper_settings, tutorial_settings
-from mini_lib.functions.transformer import MODELS
 from mini_lib.reproduction.cells import Cell, CellTable
 from mini_lib.reproduction.comparison import TUTORIAL
 from mini_lib.training import TrainingRun
@@ -45,6 +44,7 @@ TRAININGS = {
     "standard mask": {"options": {"mask": "causal"}},
 }
 EVERYWHERE = TRAININGS | {"no mask": {"options": {"mask": "none"}, "prefixes": False}}
+LEVEL_HIDDEN = "level hidden"  # a control of ours
 SLIDING = "sliding context"  # another test of the same runs
 
 
@@ -59,12 +59,15 @@ def variant_name(*parts: str) -> str:
 
 def _declare() -> list[Cell]:
     cells = CellTable()
-    for model in MODELS:
+    for model in ROWS:
         _row(cells, TABLE1, paper_settings(model), "mse")
     for model in UNCERTAIN:
         _row(cells, TABLE2, paper_settings(model), "spread")
-    for model in MODELS:
+    for model in ROWS:
         _variants(cells, model)
+    control = tutorial_settings("one_d_level_hidden", **TRAININGS["standard mask"])
+    for measure, test in (("mse", ""), ("sliding_mse", SLIDING)):
+        _row(cells, TABLE1, control, measure, variant_name(TUTORIAL, "standard mask", LEVEL_HIDDEN, test))
     return list(cells)
 
 
@@ -72,7 +75,8 @@ def _row(cells: CellTable, table: str, settings: Settings, measure: str, variant
     """A cell for every column."""
     for column in COLUMNS:
         more = {"metric": f"{measure}_{column}", "variant": variant}
-        cells.add(table, ROWS[settings.model], column, settings.to_dict(), RUNS, **more)
+        row = ROWS[settings.model.removesuffix("_level_hidden")]
+        cells.add(table, row, column, settings.to_dict(), RUNS, **more)
 
 
 def _variants(cells: CellTable, model: str) -> None:
