@@ -4,22 +4,39 @@
   const { element, slider, set, button, status, scroller, figure } = Live;
   const { argmax, softmax } = Arithmetic;
   const { ASKED, STEPS, percent, bar, shown, place, strip } = ESBN;
-  const FIRST = 100; // number of the problem before the first
+  const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
 
   function start(box, parcel, weights) {
     const album = ESBN.album(parcel), lab = ESBN.laboratory(album, weights);
     const problem = element("div"), memory = scroller("Memory at this step"), account = element("ol", { class: "live-account" }), told = status();
-    let n = FIRST, ids, trace, board, chosen, open, step;
+    let n = FIRST - 1, ids, trace, board, chosen, open, step;
 
     function pose() {
-      ids = album.problem(++n);
+      ids = ++n === FIRST ? parcel.facts.followed : album.problem(n);
       trace = lab.esbn(ids);
       chosen = null;
       open = false;
       board = ESBN.board(album, ids, choose);
       problem.replaceChildren(board.table);
+      reserve();
       set(steps, 1);
     }
+
+    /** Take as much room now as the longest step needs, so that nothing below moves from step to step. */
+    function reserve() {
+      const before = step, parts = [problem, account, memory], most = parts.map(() => 0);
+      parts.forEach((part) => { part.style.minHeight = "0"; });
+      for (step = 0; step <= STEPS; step++) {
+        memory.replaceChildren(table());
+        account.replaceChildren(...items());
+        board.tell([{ name: "ESBN", chances: softmax(trace.logits) }]);
+        parts.forEach((part, i) => { most[i] = Math.max(most[i], part.offsetHeight); });
+      }
+      parts.forEach((part, i) => { part.style.minHeight = `${most[i]}px`; });
+      step = before;
+    }
+
+    const items = () => says().map((parts) => element("li", {}, parts));
 
     function choose(i) {
       if (!open) chosen = i;
@@ -32,7 +49,7 @@
       open ||= t === STEPS;
       board.cells.forEach((cell, i) => cell.classList.toggle("live-now", i === t));
       memory.replaceChildren(table());
-      account.replaceChildren(...says().map((parts) => element("li", {}, parts)));
+      account.replaceChildren(...items());
       further.setAttribute("aria-disabled", String(t === STEPS));
       answer();
     }
@@ -73,6 +90,13 @@
     box.append(told, element("div", { class: "live-controls" }, further, steps, button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, problem, account), memory));
     pose();
+    let width = box.offsetWidth;
+    new ResizeObserver(() => {
+      if (box.offsetWidth === width) return;
+      width = box.offsetWidth;
+      reserve();
+      look(step);
+    }).observe(box);
   }
 
   figure("esbn_memory", start, "esbn_pictures", "esbn");
