@@ -319,12 +319,21 @@ def binding_box(page):
 
 def nats_of(page, side: int) -> list[int]:
     """What the green digits that were asked for cost in the answer of a network."""
-    return [int(each) for each in re.findall(r"\d+", binding_box(page).locator(".live-status").nth(side).inner_text())]
+    return [
+        int(each)
+        for each in re.findall(r"\d+", binding_box(page).locator(".live-status").nth(side).inner_text())
+    ]
 
 
 def weights_of(page, side: int) -> list[int]:
     """The weights of both machines, in percent."""
-    words = binding_box(page).locator(".live-sides section").nth(side).locator(".live-shown span").all_inner_texts()
+    words = (
+        binding_box(page)
+        .locator(".live-sides section")
+        .nth(side)
+        .locator(".live-shown span")
+        .all_inner_texts()
+    )
     return [int(re.fullmatch(r"[12]: (\d+)\s%", each)[1]) for each in words[1:]]
 
 
