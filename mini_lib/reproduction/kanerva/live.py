@@ -18,19 +18,9 @@ COLUMNS = (5, 15, 30)  # of the memories that hold pixels
 ETA = 0.3  # their noise, the chapter's
 DIGITS = "kanerva_digits"
 SPRITES = "kanerva_sprites"
-BINDING = (  # name, title, trained network, what to say of it
-    (
-        "printed",
-        "without the balance term",
-        "kanerva_binding",
-        "One machine does nearly all of the writing, and both do the reading.",
-    ),
-    (
-        "balanced",
-        "with the balance term at first",
-        "kanerva_binding_balanced",
-        "Each item has one machine, and the red digit decides which.",
-    ),
+BINDING = (  # name, title, trained network
+    ("unaided", "unaided", "kanerva_binding"),
+    ("balanced", "with balance term", "kanerva_binding_balanced"),
 )
 EPISODES = 50  # of triplets, in which the stroke is searched
 INKED = 0.2  # how much more often machine 2's red digits have ink at a pixel of the stroke
@@ -64,9 +54,9 @@ def binding() -> Parcel:
     source = trained(BINDING[0][2]).about["settings"]["source"]
     episodes = evaluation("rgb", 1, ITEMS, source=source)
     tensors = {"triplets": episodes.images[0].flatten(1).byte(), "labels": episodes.labels[0].byte()}
-    for name, _, network, _ in BINDING:
+    for name, _, network in BINDING:
         tensors |= halves(name, trained(network))
-    networks = [{"name": name, "title": title, "about": about} for name, title, _, about in BINDING]
+    networks = [{"name": name, "title": title} for name, title, _ in BINDING]
     facts = {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)}
     return Parcel(tensors, facts | {"stroke": stroke().flatten().int().tolist()})
 
