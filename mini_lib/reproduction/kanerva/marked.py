@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from mini_lib.kanerva import tasks
@@ -25,7 +25,7 @@ MARKS = {  # of the blue digit: rows and columns
 BLUE, EVERY = 2, 2
 
 
-def marked(images: Float[Tensor, "B T 3 H W"], mark: str) -> Float[Tensor, "B T 3 H W"]:
+def marked(images: Shaped[Tensor, "B T C H W"], mark: str) -> Shaped[Tensor, "B T C H W"]:
     """The images of episodes with a mark in every second one, the first among them."""
     images = images.clone()
     images[:, ::EVERY, BLUE][(..., *MARKS[mark])] = 1
