@@ -27,7 +27,9 @@ def make(mark: str, seed: int, path: Path | None) -> None:
     run = train([build_marked(settings, seed, mark)], progress=True)[0]
     metrics = {name: float(f"{value:.3g}") for name, value in run.metrics.items()}
     others = [each for each in stored() if (each["mark"], each["seed"]) != (mark, seed)]
-    results = sorted([*others, {"mark": mark, "seed": seed, **metrics}], key=lambda each: tuple(each.values())[:2])
+    results = sorted(
+        [*others, {"mark": mark, "seed": seed, **metrics}], key=lambda each: tuple(each.values())[:2]
+    )
     lines = ",\n ".join(map(json.dumps, results))
     write_atomically(STORED, lambda file: file.write_text(f"[{lines}]\n"))
     if path:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import analysis, generation, tasks
-from mini_lib.kanerva.analysis import cosines, variance_explained, modulation, usage
+from mini_lib.kanerva.analysis import cosines, modulation, usage, variance_explained
 from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.digits import COLORS, HIDDEN, routes
 from mini_lib.kanerva.memory import EpisodeMemory, State

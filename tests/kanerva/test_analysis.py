@@ -15,13 +15,13 @@ from mini_lib.kanerva.analysis import (
     Factor,
     class_means,
     cosines,
-    variance_explained,
     factors,
     modulation,
     separation,
     single_machine,
     tuning,
     usage,
+    variance_explained,
 )
 from mini_lib.kanerva.tasks import evaluation
 from mini_lib.seeding import torch_rng

@@ -13,12 +13,12 @@ from kanerva.whole import make, pictures
 from mini_lib.kanerva import evaluation as module, generation
 from mini_lib.kanerva.analysis import (
     cosines,
-    variance_explained,
     factors,
     modulation,
     separation,
     single_machine,
     usage,
+    variance_explained,
 )
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, run_episodes
 from mini_lib.kanerva.objective import KL_TERMS

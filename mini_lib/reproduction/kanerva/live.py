@@ -41,7 +41,7 @@ SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shap
 
 
 def parcel(part: str = "memory") -> Parcel:
-    """The parcel "memory" to write digits into, "binding" of two networks of two machines, "sprites", or "choice"."""
+    """The parcel "memory" to write digits into, "binding" of two networks, "sprites" or "choice"."""
     return {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice}[part]()
 
 

@@ -1,4 +1,4 @@
-"""What chapters tell of runs that are on no record: their stored results, and networks that come with the library."""
+"""What chapters tell of runs that are on no record: stored results, and networks that come with the library."""
 
 import json
 
@@ -53,7 +53,9 @@ def test_the_network_with_a_line_sorts_as_its_file_says():
 def test_a_marked_run_has_the_episodes_of_the_plain_one():
     settings = Settings.from_dict(trained("kanerva_small_1").about["settings"])
     plain = build(settings, 1).epoch(0)["images"]
-    assert torch.equal(marked.build_marked(settings, 1, "line").epoch(0)["images"], marked.marked(plain, "line"))
+    assert torch.equal(
+        marked.build_marked(settings, 1, "line").epoch(0)["images"], marked.marked(plain, "line")
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)
