@@ -43,32 +43,33 @@
       const [x, y] = place(gamma, at);
       return element("circle", { cx: x.toFixed(2), cy: y.toFixed(2), r: 2.2, class: own(argmax(gamma)), style: "fill: var(--own); fill-opacity: .45" });
     });
-    const names = CORNERS.map(([x, y], i) => element("text", { x: x + (i === 2 ? 26 : 0), y: y + (i === 2 ? 4 : 27), "text-anchor": "middle", "font-size": 13 }, `${i + 1}`));
+    const names = CORNERS.map(([x, y], i) => element("text", { x: x + (i === 2 ? 26 : 0), y: y + (i === 2 ? 4 : 36), "text-anchor": "middle", "font-size": 15 }, `${i + 1}`));
     const counts = CORNERS.map((_, i) => used.filter((gamma) => argmax(gamma) === i).length);
     const label = `Triangle of choices: machines 1 to 3 have the largest weight in ${counts.join(", ")} of ${used.length} draws`;
-    return element("svg", { viewBox: "0 0 240 225", role: "img", "aria-label": label, style: "width: 16rem; max-width: 100%" },
+    return element("svg", { viewBox: "0 0 240 232", role: "img", "aria-label": label, style: "width: 100%" },
       element("polygon", { points: CORNERS.join(" "), style: "fill: none; stroke: var(--live-line)" }), dots, names);
   }
 
   /** Bars of the mean slopes, with a line of one standard deviation to each side, and the exact ones as diamonds. */
   function bars({ mean, sd }, exact) {
-    const y = (v) => 100 - 42 * Math.max(-2.2, Math.min(2.2, v)), x = (i) => 70 + 60 * i;
+    const y = (v) => 100 - 60 * Math.max(-1.5, Math.min(1.5, v)), x = (i) => 70 + 60 * i;
     const line = (x1, y1, x2, y2, width = 1.5) => element("line", { x1, y1, x2, y2, style: `stroke: currentcolor; stroke-width: ${width}` });
-    const marks = mean.map((v, i) => [
+    const marks = mean.flatMap((v, i) => [
       element("rect", { x: x(i) - 17, width: 34, y: Math.min(y(v), y(0)), height: Math.abs(y(v) - y(0)), class: own(i), style: "fill: var(--own)" }),
       line(x(i) + 9, y(v - sd[i]), x(i) + 9, y(v + sd[i])),
       element("path", { d: `M${x(i) - 9} ${y(exact[i]) - 6}l6 6l-6 6l-6 -6z`, style: "fill: var(--pst-color-background); stroke: currentcolor; stroke-width: 1.5" }),
-      element("text", { x: x(i), y: 217, "text-anchor": "middle", "font-size": 13 }, `${i + 1}`),
+      element("text", { x: x(i), y: 226, "text-anchor": "middle", "font-size": 15 }, `${i + 1}`),
     ]);
-    const ticks = [-2, -1, 0, 1, 2].map((v) => element("text", { x: 30, y: y(v) + 4, "text-anchor": "end", "font-size": 13 }, String(v).replace("-", "−")));
+    const ticks = [-1, 0, 1].map((v) => element("text", { x: 30, y: y(v) + 4, "text-anchor": "end", "font-size": 15 }, String(v).replace("-", "−")));
     const said = mean.map((v, i) => `machine ${i + 1} ${v.toFixed(DECIMALS)}, exact ${exact[i].toFixed(DECIMALS)}`).join("; ");
-    return element("svg", { viewBox: "0 0 240 225", role: "img", "aria-label": `Slopes of the cost: ${said}`, style: "width: 16rem; max-width: 100%" },
+    return element("svg", { viewBox: "0 0 240 232", role: "img", "aria-label": `Slopes of the cost: ${said}`, style: "width: 100%" },
       line(36, y(0), 220, y(0), 1), marks, ticks);
   }
 
   function start(box, { tensors, facts: { p, costs } }) {
     const noise = rows(tensors.gumbel).map((g) => Array.from(g)), exact = exactly(p, costs), says = status();
-    const now = { tau: 1, through: false }, left = element("div"), right = element("div");
+    const now = { tau: 1, through: false }, half = { style: "flex: 1 1 0; min-width: 0; max-width: 16rem" };
+    const left = element("div", half), right = element("div", half);
     const shown = (v) => v.toFixed(DECIMALS).replace("-", "−");
 
     function draw() {
