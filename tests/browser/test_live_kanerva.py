@@ -530,7 +530,7 @@ def test_choices_and_their_slopes_are_those_of_pytorch(choice_page, tau, through
         ("mean", slopes.mean(dim=0)),
         ("sd", slopes.std(dim=0)),
     ):
-        torch.testing.assert_close(torch.tensor(found[name]), ours, **CLOSE)
+        torch.testing.assert_close(torch.tensor(found[name], dtype=torch.float32), ours, **CLOSE)
 
 
 def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_page):
