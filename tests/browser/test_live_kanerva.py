@@ -407,7 +407,7 @@ def test_twelve_pixels_move_every_item_and_their_mirror_image_none(stroke_page):
     box.get_by_role("button", name="Ink the twelve pixels").click()
     assert told.inner_text().startswith("Machine 2 has")
     assert "gone over to the other machine" in told.inner_text()
-    assert f"{own} of the {own} items of machine 1 go over" in counted.inner_text()
+    assert f"{own} of the {own} pictures of machine 1 go over" in counted.inner_text()
     box.get_by_role("button", name="Erase the twelve pixels").click()
     over, others = map(int, re.findall(r"(\d+) of the (\d+)", counted.inner_text())[0])
     assert own + others == ITEMS
