@@ -149,6 +149,7 @@ def live(browser, book):
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("request", lambda r: r.url.startswith("http") and page.complaints.append(r.url))
         page.goto(page_of(book, name).as_uri())
+        page.evaluate("document.querySelectorAll('details.reveal').forEach((fold) => { fold.open = true; })")
         if wait:
             page.wait_for_selector(f"[data-live='{name}'][data-ready]")
         return page

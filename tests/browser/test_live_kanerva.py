@@ -7,6 +7,7 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.kanerva import dsprites, tasks
+from mini_lib.kanerva.assignment import straight_through
 from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.evaluation import fixed_loss, forget
 from mini_lib.kanerva.memory import MachineWeights, predictive, weights_from_eta
@@ -15,11 +16,14 @@ from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.reproduction.kanerva.live import (
     BINDING,
     COLUMNS,
+    COSTS,
     DIGITS,
     ETA,
     ITEMS,
+    PROBABILITIES,
     SHOWN,
     SPRITES,
+    choice,
     memory,
     stroke,
 )
@@ -49,6 +53,7 @@ def page_with(figure: str):
 
 memory_page, binding_page = page_with("kanerva"), page_with("kanerva_binding")
 stroke_page, sprites_page = page_with("kanerva_stroke"), page_with("kanerva_sprites")
+choice_page = page_with("kanerva_choice")
 
 
 def double(numbers) -> torch.Tensor:
@@ -440,7 +445,7 @@ def test_twelve_pixels_move_every_item_and_their_mirror_image_none(stroke_page):
     box.get_by_role("button", name="Ink the twelve pixels").click()
     assert told.inner_text().startswith("Machine 2 has")
     assert "gone over to the other machine" in told.inner_text()
-    assert f"{own} of the {own} items of machine 1 go over" in counted.inner_text()
+    assert f"{own} of the {own} pictures of machine 1 go over" in counted.inner_text()
     box.get_by_role("button", name="Erase the twelve pixels").click()
     over, others = map(int, re.findall(r"(\d+) of the (\d+)", counted.inner_text())[0])
     assert own + others == ITEMS
@@ -535,3 +540,55 @@ def test_sprites_are_moved_by_keys_and_by_mouse_and_one_machine_remembers(sprite
         box.get_by_label("Sprites", exact=True).select_option(str(pair))
         assert cost(box) < 100
     assert not sprites_page.complaints
+
+
+# -------------------------------------------------------------------------------------------------- the choice
+
+
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
+def test_choices_and_their_slopes_are_those_of_pytorch(choice_page, tau, through):
+    found = choice_page.evaluate(
+        """async ([tau, through]) => {
+          const { tensors, facts } = await Live.load("kanerva_choice"), noise = Arithmetic.rows(tensors.gumbel);
+          const all = noise.map((g) => Array.from(g)), { draws, soft, slope } = KanervaChoiceFigure;
+          const each = all.map((g) => slope(soft(facts.p, g, tau), facts.costs, tau));
+          return plain({ ...draws(all, facts.p, facts.costs, tau, through), each });
+        }""",
+        [tau, through],
+    )
+    gumbel, costs = choice().tensors["gumbel"], torch.tensor(COSTS)
+    logits = torch.tensor(PROBABILITIES).log().repeat(len(gumbel), 1).requires_grad_()
+    gamma = torch.softmax((logits + gumbel) / tau, dim=1)
+    used = straight_through(gamma) if through else gamma
+    (slopes,) = torch.autograd.grad((used @ costs).sum(), logits)
+    for name, ours in (
+        ("used", used.detach()),
+        ("each", slopes),
+        ("mean", slopes.mean(dim=0)),
+        ("sd", slopes.std(dim=0)),
+    ):
+        torch.testing.assert_close(torch.tensor(found[name], dtype=torch.float32), ours, **CLOSE)
+
+
+def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_page):
+    box = choice_page.locator("[data-live='kanerva_choice']")
+    heat, told = box.get_by_label("Temperature", exact=True), box.locator(".live-status")
+    noise = []
+    for key, tau in (("End", "5"), ("Home", "0.1")):
+        heat.focus()
+        choice_page.keyboard.press(key)
+        assert heat.get_attribute("aria-valuetext") == f"τ = {tau}"
+        noise.append(float(re.search(r"varies by (\d+\.\d+)", told.inner_text())[1]))
+    assert noise[0] < 0.2 < 0.5 < noise[1]
+    assert box.locator("circle").count() == len(choice().tensors["gumbel"])
+    choice_page.keyboard.press("End")
+    soft = box.locator("circle").first.get_attribute("cx")
+    slope = told.inner_text().partition("The slope")[2]
+    box.get_by_label("straight-through").focus()
+    choice_page.keyboard.press("Space")
+    assert told.inner_text().startswith("The choice is hard, its gradient soft.")
+    assert told.inner_text().partition("The slope")[2] == slope, "the gradient stays what it was"
+    assert box.locator("circle").first.get_attribute("cx") != soft
+    choice_page.keyboard.press("Space")
+    assert not choice_page.complaints

@@ -5,6 +5,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from mini_lib.files import trained
+from mini_lib.kanerva.assignment import draw_all
 from mini_lib.kanerva.dsprites import BOX, POSITIONS, SHAPES, SIZES, SpriteEpisodes, draw
 from mini_lib.kanerva.evaluation import fixed_loss
 from mini_lib.kanerva.memory import RIDGE
@@ -24,12 +25,14 @@ BINDING = (  # name, title, trained network
 )
 EPISODES = 50  # of triplets, in which the stroke is searched
 INKED = 0.2  # how much more often machine 2's red digits have ink at a pixel of the stroke
+PROBABILITIES, COSTS = (0.6, 0.3, 0.1), (1.0, 2.0, 4.0)  # of a choice among three machines
+DRAWS = 400
 SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shapes
 
 
 def parcel(part: str = "memory") -> Parcel:
-    """The parcel "memory" to write digits into, "binding" of two networks of two machines, or "sprites"."""
-    return {"memory": memory, "binding": binding, "sprites": sprites}[part]()
+    """The parcel "memory" to write digits into, "binding" of two networks, "sprites" or "choice"."""
+    return {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice}[part]()
 
 
 def memory() -> Parcel:
@@ -99,3 +102,9 @@ def sprites() -> Parcel:
     names = [[SHAPES[shape] for shape in pair] for pair in chosen.shape.tolist()]
     geometry = {"size": size, "margin": margin, "block": block, "last": POSITIONS - 1}
     return Parcel(tensors, {"names": names, "items": items, "ridge": RIDGE} | geometry)
+
+
+def choice() -> Parcel:
+    """Random numbers for a choice among three machines, their probabilities and costs."""
+    gumbel = draw_all({"gumbel": (DRAWS, len(COSTS))}, torch_rng(1, "gumbel"))["gumbel"]
+    return Parcel({"gumbel": gumbel}, {"p": PROBABILITIES, "costs": COSTS})
