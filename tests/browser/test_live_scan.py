@@ -175,7 +175,7 @@ def test_on_a_phone_a_long_map_scrolls_and_says_so(live):
     assert word.bounding_box()["x"] >= box.bounding_box()["x"], "words stay in sight"
 
 
-# ------------------------------------------------------------------------------------------------ jump on its way to look
+# ---------------------------------------------------------------------------------------- jump on its way to look
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +188,10 @@ def way(live):
 def test_the_network_on_the_way_is_that_of_pytorch(way, share):
     answers = way.page.evaluate(
         """async ([commands, share]) => {
-          const { facts: { words, actions }, ...parcel } = await Live.load("scan_way"), net = Live.network(parcel, "gru_attention");
-          return commands.map((text) => Scan.decode(net, Scan.vectors(net, words, text.split(" "), share), actions.indexOf("<EOS>"), 50))
+          const { facts: { words, actions }, ...parcel } = await Live.load("scan_way");
+          const net = Live.network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
+          const vectors = (text) => Scan.vectors(net, words, text.split(" "), share);
+          return commands.map((text) => Scan.decode(net, vectors(text), end, 50))
             .map(({ actions, logits }) => [actions, logits.map((row) => [...row])]);
         }""",
         [COMMANDS, share],
