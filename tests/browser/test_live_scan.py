@@ -208,7 +208,7 @@ def test_the_network_on_the_way_is_that_of_pytorch(way, share):
 
 def test_jump_goes_to_look_by_keyboard(way):
     slider, told = way.get_by_role("slider", name="From jump to look"), way.get_by_role("status")
-    assert told.inner_text().startswith("At 0 % of the way, of these six: 1 correct")
+    assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
     slider.press("End")
     assert told.inner_text() == "At 100 % of the way, of these six: 0 correct, 6 like look, 0 wrong."
     assert way.locator("tbody tr").first.inner_text().split() == ["jump", "LOOK", "like", "look"]

@@ -2,7 +2,8 @@
 (function () {
   "use strict";
   const { element, labelled, slider, status, network, figure } = Live;
-  const COMMANDS = ["jump", "jump left", "jump twice", "jump left thrice", "walk after jump twice", "run and jump right"];
+  const COMMANDS = ["jump", "jump left", "jump twice", "jump left thrice", "walk after jump twice", "jump around right"];
+  const LEFT = "text-align: left";
   const MOST = 50; // actions; the longest right answer has 48
 
   function start(box, parcel) {
@@ -21,8 +22,8 @@
 
     function row(command) {
       const { output, kind } = ask(command);
-      const said = output.map((action, i) => element("span", { class: action === "JUMP" ? "live-jump" : null }, (i ? " " : "") + action));
-      body.append(element("tr", {}, element("th", { scope: "row" }, command.join(" ")), element("td", {}, said.length ? said : "(nothing)"), element("td", {}, kind)));
+      const said = output.map((action, i) => element(action === "JUMP" ? "strong" : "span", {}, (i ? " " : "") + action));
+      body.append(element("tr", {}, element("th", { scope: "row", style: LEFT }, command.join(" ")), element("td", { style: LEFT }, said.length ? said : "(nothing)"), element("td", { style: LEFT }, kind)));
       return kind;
     }
 
@@ -37,9 +38,9 @@
     }
 
     const way = slider("From jump to look", { min: 0, max: 100, value: 0, shown: (value) => `${value} %` }, (value) => { share = value / 100; run(); });
-    const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
+    const form = element("form", { class: "live-controls", style: "margin-top: 0.6rem", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Your command", own), element("button", { type: "submit" }, "Ask"));
-    const head = element("thead", {}, element("tr", {}, ["command", "its output", ""].map((name) => element(name ? "th" : "td", name ? { scope: "col" } : {}, name))));
+    const head = element("thead", {}, element("tr", {}, ["command", "its output", ""].map((name) => element(name ? "th" : "td", name ? { scope: "col", style: LEFT } : {}, name))));
     box.append(element("div", { class: "live-controls" }, way), told, element("table", { class: "live-way" }, head, body), form, complaint,
       element("p", { class: "live-note" }, "“Like look”: right, but for LOOK in place of JUMP."));
     run();
