@@ -88,7 +88,7 @@ def ask(box, **commands) -> str:
     for label, text in commands.items():
         box.get_by_label(label).fill(text)
     box.page.keyboard.press("Enter")
-    return box.get_by_role("status").inner_text()
+    return box.locator(".live-status").inner_text()
 
 
 def test_streams_answer_by_keyboard(streams):
@@ -207,7 +207,7 @@ def test_the_network_on_the_way_is_that_of_pytorch(way, share):
 
 
 def test_jump_goes_to_look_by_keyboard(way):
-    slider, told = way.get_by_role("slider", name="From jump to look"), way.get_by_role("status")
+    slider, told = way.get_by_role("slider", name="From jump to look"), way.locator(".live-status")
     assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
     slider.press("End")
     assert told.inner_text() == "At 100 % of the way, of these six: 0 correct, 6 like look, 0 wrong."
