@@ -23,6 +23,7 @@ FIGURES = {
     "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "scan_way": (("scan", "scan_gru"), "scan_way"),
     "scan_streams": (("scan", "scan_parts"), "scan"),
     "scan_attention": (("scan", "scan_parts"), "scan"),
     "functions_lift": (("functions", "functions_plot"), "functions"),
