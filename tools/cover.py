@@ -1,6 +1,7 @@
 """Take the pictures of the cover and of README from the built book: `python tools/cover.py`.
 
-Four live figures as small pictures, for light and for dark pages, and the cover's game as an animation: a problem, the answers, the next problem.
+Four live figures as small pictures, for light and for dark pages, and the cover's game as an animation: a problem,
+the answers, the next problem.
 """
 
 import io

@@ -33,8 +33,8 @@ FIGURES = {
     "kanerva_binding": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
-    "grid_start": ((), "grid_start"),
     "kanerva_choice": ((), "kanerva_choice"),
+    "grid_start": ((), "grid_start"),
 }
 PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
 MARK = re.compile(r'data-live="([\w-]+)"')
