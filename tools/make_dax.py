@@ -27,7 +27,11 @@ def keep(name: str, path: Path, seed: int = 1) -> None:
     training_run = dax.falling(WEIGHTS[name], seed)
     run = train([training_run], progress=True)[0]
     with torch.no_grad():
-        about = {"settings": WEIGHTS[name].to_dict(), "seed": seed, "metrics": training_run.evaluate(run.model)}
+        about = {
+            "settings": WEIGHTS[name].to_dict(),
+            "seed": seed,
+            "metrics": training_run.evaluate(run.model),
+        }
     save_weights(run.model, path, about | {"command": f"tools/make_dax.py {name} {path.name}"})
 
 
