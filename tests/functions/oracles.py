@@ -115,9 +115,11 @@ def block(p, layer, tokens, x, heads, mask, gate):
     return np.stack(out), weights
 
 
-def forward(p, y, heads, mask="strict", gate="renormalized", scale=1.0):
+def forward(p, y, heads, mask="strict", gate="renormalized", scale=1.0, level_hidden=False):
     """Answers to the queries about the next value of one curve, estimates of it, and attention [L][H, T, T]."""
     relational = p["read_in.weight"].shape[1] == 3
+    level = y[0] if level_hidden else 0.0
+    y = [value - level for value in y]
     tokens = relational_tokens(y) if relational else one_d_tokens(y)
     rows = [np.array([*(scale * place for place in token.places), token.value]) for token in tokens]
     x, kept, layer = np.stack([fc(p, "read_in", row) for row in rows]), [], 0
@@ -128,4 +130,4 @@ def forward(p, y, heads, mask="strict", gate="renormalized", scale=1.0):
     x = np.stack([layer_norm(p, "transformer.final_norm", row) for row in x])
     answers = [fc(p, "read_out", row)[0] for row, token in zip(x, tokens, strict=True) if token.query]
     estimates = [z + value for z, value in zip(answers, y, strict=False)] if relational else answers
-    return np.array(answers), np.array(estimates), kept
+    return np.array(answers), np.array(estimates) + level, kept

@@ -1,11 +1,10 @@
-"""What is seen inside a network, and what the spread of its estimates is worth."""
+"""What a prediction depends on."""
 
 import pytest
 import torch
 
 from functions.helpers import CURVE, network
 from mini_lib.functions import analysis
-from mini_lib.functions.tasks import Curves
 from mini_lib.functions.transformer import MODELS
 from mini_lib.seeding import torch_rng
 
@@ -28,9 +27,3 @@ def test_local_weights_are_those_of_small_changes(name):
         torch.testing.assert_close(weights[:, place], (ends[1] - ends[0]) / 2e-6, rtol=1e-4, atol=1e-5)
     if name.startswith("relational"):
         torch.testing.assert_close(weights.sum(dim=1), torch.ones(2).double())
-
-
-def test_errors_step_by_step_are_against_the_function():
-    curves = Curves(torch.tensor([[9.0, 1.0, 2.0], [9.0, 0.0, 0.0]]), torch.zeros(2, 3), torch.tensor([0, 0]))
-    point = torch.tensor([[2.0, 2.0], [1.0, -3.0]])
-    assert analysis.error_by_step(point, curves) == {"lin": [1.0, 4.5]}

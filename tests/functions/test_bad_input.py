@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from functions.helpers import curves_of, hand_made, make, network, observations
+from functions.helpers import hand_made, make, network, observations
 from mini_lib.errors import UsageError
-from mini_lib.functions import analysis, baselines, bounds, tasks
+from mini_lib.functions import baselines, bounds, tasks
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.runs import Settings, extrapolate_all, per_kind
 from mini_lib.functions.tasks import Curves
@@ -92,8 +92,6 @@ def window(**options):
         (lambda: bounds.score(POINT, SCORED, 1, {"lin": 1.0}), "unknown class of curves 'rbf'"),
         (lambda: bounds.optimal_error(1, sees_offset=False), "give at least 2"),
         (lambda: bounds.mixture(THREE, 2, noise=0.0), "noise has to be a finite number above 0"),
-        # analysis
-        (lambda: analysis.error_by_step(torch.zeros(1, 1), curves_of([[0.0]], [0])), "do not belong"),
     ],
 )
 def test_what_cannot_be_done_is_refused(call, message):

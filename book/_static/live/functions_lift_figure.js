@@ -13,7 +13,7 @@
     const lifted = (values) => values.map((v) => v + now.lift);
 
     const drawing = plot({
-      facts, usual: [-3, 4],
+      facts, usual: [-3, 6],
       changed: (values) => { [now.base, now.truth] = [values, drawing.truth].map((each) => each?.map((v) => v - now.lift)); ask(); },
       lines: () => now.wanted.filter((name) => now.results[name]).flatMap((name) => {
         const { before, after, late } = now.results[name];
@@ -80,12 +80,12 @@
       box.removeAttribute("aria-busy");
     }
 
-    const control = slider("Lift", { min: -2, max: 2, step: 0.1, value: 0, shown }, lift);
+    const control = slider("Lift", { min: -5, max: 5, step: 0.1, value: 0, shown }, lift);
     const windows = element("input", { type: "checkbox", onchange: () => { now.wanted = Object.keys(TITLES).slice(0, windows.checked ? 4 : 2); ask(); } });
     const head = element("tr", {}, element("th", { scope: "col" }, "network"), ...Array.from({ length: steps }, (_, i) => element("th", { scope: "col" }, `+${i + 1}`)));
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);
     box.append(
-      element("div", { class: "live-controls" }, button("Lift by 2", () => set(control, 2)), presets(ready, ["step", "line", "sine"], use)),
+      element("div", { class: "live-controls" }, button("Lift by 5", () => set(control, 5)), presets(ready, ["step", "line", "sine"], use)),
       element("div", { class: "live-controls" }, control), drawing.all, says,
       more(facts, drawing, element("div", { class: "live-controls" }, presets(ready, ["smooth", "parabola"], use),
         element("label", { class: "live-tick" }, windows, "also the two networks with a window")), Live.scroller("The next values", table)));

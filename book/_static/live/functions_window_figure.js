@@ -50,10 +50,10 @@
     }
 
     function tell() {
-      const N = drawing.values.length, total = now.attention.reduce((a, b) => a + b), last = now.attention.slice(N - NEAR).reduce((a, b) => a + b);
+      const N = drawing.values.length, sum = (some) => some.reduce((a, b) => a + b), points = now.attention.slice(0, N);
       const trained = own[now.name].length, how = now.length === trained ? "as trained" : `trained with ${trained}`;
       const { truth } = drawing, off = truth && Math.sqrt(now.point.reduce((sum, v, i) => sum + (v - truth[N + i]) ** 2, 0) / steps);
-      says.textContent = `Window of ${now.length} steps (${how}): ${Math.round((100 * last) / total)}\u00a0% of the attention is on the last ${NEAR} points. `
+      says.textContent = `Window of ${now.length} ${now.length === 1 ? "step" : "steps"} (${how}): ${Math.round((100 * sum(points.slice(-NEAR))) / sum(points))}\u00a0% of the attention to points is on the last ${NEAR}. `
         + `It continues to ${shown(now.point[steps - 1])}${truth ? `, with an error of ${shown(off)}` : ""}.`;
       note.textContent = "Shade: what the window lets through. Bars: attention, a mean over layers, heads and queries"
         + `${now.attention[N] ? `; at x = ${N + 1}, attention to the queries themselves` : ""}. The full height is 1.`

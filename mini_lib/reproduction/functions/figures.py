@@ -17,6 +17,7 @@ KIND_NAMES = {"lin": "lines", "rbf": "RBF curves", "sine": "sinusoids"}
 MODEL_NAMES = {
     "one_d": "1d",
     "one_d_window": "1d, window",
+    "one_d_level_hidden": "1d, level hidden",
     "relational": "relational",
     "relational_window": "relational, window",
 }

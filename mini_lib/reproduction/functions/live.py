@@ -2,7 +2,7 @@
 
 from mini_lib.files import trained
 from mini_lib.functions.tasks import LARGEST, SHORTEST, STEPS, evaluation_curves
-from mini_lib.functions.transformer import MODELS
+from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.live import Parcel, halves
 
 SMOOTH = 4  # of the first twelve test curves, an RBF curve
@@ -12,7 +12,7 @@ SHOWN = 12  # points that the figures begin with; as many as the networks were t
 def parcel() -> Parcel:
     """The weights of the four trained networks as NETWORK/PARAMETER, and a test curve."""
     tensors, networks = {}, {}
-    for name in MODELS:
+    for name in ROWS:
         model = trained(name)
         tensors |= halves(name, model)
         heads = model.transformer.blocks[0].heads

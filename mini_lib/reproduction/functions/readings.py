@@ -118,14 +118,6 @@ def nearer_by(errors: Errors, other: Errors, paper: Table) -> tuple[float, float
     return distance(other, paper) - distance(errors, paper), error
 
 
-def distance_of_a_repeat(paper: Table, paper_se: Table) -> float:
-    """How far the authors' own networks would be, trained once more, on average: about as near as one can come.
-
-    The difference of two normal means with the same standard error s has the mean size 2 s / sqrt(pi).
-    """
-    return float((2 / math.sqrt(math.pi) * paper_se / paper).mean())
-
-
 # ------------------------------------------------------------------------------------------------ the rule
 
 

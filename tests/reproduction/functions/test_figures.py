@@ -33,7 +33,8 @@ def test_every_network_and_every_class_has_one_colour_and_one_name():
     assert len({figures.shade(model) for model in MODELS}) == len(MODELS)
     assert figures.shade("relational") == plotting.ACCENT
     for model in MODELS:
-        assert figures.shade(ROWS[model]) == figures.shade(figures.label(model)) == figures.shade(model)
+        row = ROWS.get(model, model)  # a control of ours has no row in the paper's tables
+        assert figures.shade(row) == figures.shade(figures.label(model)) == figures.shade(model)
     assert figures.shade("zero") == plotting.QUIET
     assert figures.label("zero") == "zero"
 
