@@ -19,7 +19,9 @@ from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
 WIDTH = 480  # pixels of a small picture
-PICTURE = re.compile(r'<img src="data:image/png;base64,([^"]+)"')
+GAP = 24  # pixels between panels
+# Of the two pictures of a panel, that for a light page.
+PICTURE = re.compile(r"""<img src="data:image/png;base64,([^"]+)"(?! alt="[^"]*" width="\d+" class='dark')""")
 FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 
 
@@ -62,12 +64,29 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
 
 
 def _last_picture(cell: dict) -> tuple[bytes, str]:
-    """The picture that a cell shows last, of several panels the first, and the finding beneath it."""
+    """The figure that a cell shows last, its panels side by side, and the finding beneath it."""
     for output in reversed(cell["outputs"]):
         shown = "".join(output.get("data", {}).get("text/html", ""))
         if pictures := PICTURE.findall(shown):
-            return base64.b64decode(pictures[0]), FINDING.findall(shown)[-1]
+            return _side_by_side([base64.b64decode(each) for each in pictures]), FINDING.findall(shown)[-1]
     raise LookupError("no picture")
+
+
+def _side_by_side(panels: list[bytes]) -> bytes:
+    """Panels as one PNG."""
+    if len(panels) == 1:
+        return panels[0]
+    images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
+    whole = Image.new(
+        "RGBA", (sum(each.width for each in images) + GAP * (len(images) - 1), max(i.height for i in images))
+    )
+    left = 0
+    for each in images:
+        whole.paste(each, (left, (whole.height - each.height) // 2))
+        left += each.width + GAP
+    made = io.BytesIO()
+    whole.save(made, "PNG")
+    return made.getvalue()
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:

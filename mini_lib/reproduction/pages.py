@@ -185,7 +185,7 @@ def data_of(paper: dict) -> dict:
                 [
                     inline(f"**{each.about}**" + (f" *{each.variant}*" if each.variant else "")),
                     *map(inline, (each.paper, each.released, f"{each.ours} {each.why}")),
-                    inline(each.effect or paper["effects"].get(each.variant) or "not measured"),
+                    inline(sentence(each.effect or paper["effects"].get(each.variant) or "not measured")),
                 ]
                 for each in paper["ledger"].details
             ],
@@ -231,6 +231,11 @@ def data_of(paper: dict) -> dict:
             if each.is_printed and not each.cell.variant
         },
     }
+
+
+def sentence(text: str) -> str:
+    """Text with a capital at its start and a stop at its end."""
+    return text[:1].upper() + text[1:] + "." * (not text.endswith("."))
 
 
 def inline(text: str) -> str:

@@ -49,15 +49,17 @@ def width(picture: bytes) -> int:
     return Image.open(io.BytesIO(picture)).width
 
 
-def test_a_figure_is_the_first_panel_that_its_cell_shows_last(store):
-    panels = figure(40, "<em>last</em>").replace("<strong>", figure(50, "").split("<strong>")[0] + "<strong>")
-    path = store(cell("figure-9", html=panels), cell("hide-input"))
-    path_cells = json.loads(path.read_text())
-    path_cells["cells"][0]["outputs"].insert(0, cell("x", html=figure(30, "first"))["outputs"][0])
-    path.write_text(json.dumps(path_cells))
-    drawn = gallery.drawn_in(path, "p.ipynb")
+def test_a_figure_is_what_its_cell_shows_last_with_all_panels_side_by_side(store):
+    panels = [figure(each, "").split("<strong>")[0] for each in (40, 50)]
+    dark = panels[1].replace('alt="x"', """alt="x" width="50" class='dark'""")
+    last = cell("figure-9", html="".join([*panels, dark, "<strong><em>last</em></strong>"]))
+    last["outputs"].insert(0, cell(html=figure(30, "first"))["outputs"][0])
+    drawn = gallery.drawn_in(store(last, cell("hide-input")), "p.ipynb")
     assert list(drawn) == ["figure-9"]
-    assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (40, "<em>last</em>")
+    assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (
+        40 + gallery.GAP + 50,
+        "<em>last</em>",
+    )
 
 
 def test_a_cell_that_was_not_run_is_named(store):
