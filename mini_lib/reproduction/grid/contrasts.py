@@ -296,10 +296,10 @@ def bottleneck_contrasts(
 def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
     """All that the protocol asks, by question and then by family or task.
 
-    The bottleneck: S new with it less without. Learning and symmetry: S new with a fixed relation less that with one
-    learned map, and with one map less that with two. Both: what the bottleneck brings with a fixed relation less what
-    it brings with two maps. The cost: S familiar with the bottleneck less without, where the answer is free of content
-    and where it is not.
+    The bottleneck: S new with it less without. Learning and symmetry: S new with a fixed relation less that with
+    one learned map, and with one map less that with two. Both: what the bottleneck brings with a fixed relation less
+    what it brings with two maps. The cost: S familiar with the bottleneck less without, where the answer is free of
+    content and where it is not.
     """
     tasks = {"rules": RULES, "match": ("match",)}
     closed = {
