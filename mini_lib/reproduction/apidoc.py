@@ -1,6 +1,6 @@
 """Shortens the API pages: of each name the real signature, its first paragraph, examples and parameters.
 
-A Sphinx extension (`book/_config.yml`). All of a docstring is in the source and in Python's `help`.
+All of a docstring is in the source and in Python's `help`.
 """
 
 import dataclasses
@@ -15,14 +15,16 @@ PARAMETER = re.compile(r"( *)([\w*, ]+): (.*)")
 
 def shorten(app, what, name, obj, options, lines: list[str]) -> None:
     """Keep the first paragraph, letters, examples and what parameters mean; called by Sphinx for each docstring."""
+    if lines and lines[0].startswith("Alias for field number"):  # of a field of which nothing is said
+        lines.clear()
     blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
-    kept = blocks[:1]
+    kept, meanings = blocks[:1], []
     for block in blocks[1:]:
         if block[0].strip() == "Args:":
-            kept.append(parameters(block[1:]))
+            meanings = [parameters(block[1:])]
         elif block[0].lstrip().startswith(">>>") or block[0].startswith(("Letters", "Shapes", "In shapes")):
             kept.append(block)
-    lines[:] = [line for block in kept for line in (*block, "")]
+    lines[:] = [line for block in kept + meanings for line in (*block, "")]
 
 
 def parameters(lines: list[str]) -> list[str]:
@@ -38,7 +40,9 @@ def parameters(lines: list[str]) -> list[str]:
     return found
 
 
-def mend(app, what, name, obj, options, args: str | None, returns: str | None) -> tuple[str | None, str | None]:
+def mend(
+    app, what, name, obj, options, args: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
     """Show a class's own signature, of records the names alone, whose fields follow; called by Sphinx."""
     if what != "class" or not args:
         return args, returns
@@ -50,14 +54,8 @@ def mend(app, what, name, obj, options, args: str | None, returns: str | None) -
     return args, returns
 
 
-def skip(app, what, name, obj, skipped: bool, options) -> bool | None:
-    """Leave out fields of which nothing is said."""
-    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
-
-
 def setup(app) -> dict:
     """Register with Sphinx, before `sphinx.ext.napoleon` reads the sections."""
     app.connect("autodoc-process-docstring", shorten, priority=100)
     app.connect("autodoc-process-signature", mend)
-    app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -100,8 +100,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the papers as this book draws them, each with what it shows in our networks, in bold. A"
-        " picture leads to its place in a chapter. The paper on functions has tables only, so its experiments are drawn.",
+        "The figures of the papers as this book draws them, each with what it shows in our networks, in bold."
+        " A picture leads to its place in a chapter. The paper on functions has tables only, so its experiments"
+        " are drawn.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
