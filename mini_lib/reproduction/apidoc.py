@@ -50,7 +50,11 @@ def mend(
         own = inspect.signature(obj if hasattr(obj, "_fields") else obj.__init__).parameters
         return f"({', '.join(each for each in own if each != 'self')})", returns
     if args.startswith(HIDDEN):
-        args = stringify_signature(signature(obj.__init__, bound_method=True), show_return_annotation=False)
+        args = stringify_signature(
+            signature(obj.__init__, bound_method=True),
+            show_return_annotation=False,
+            unqualified_typehints=True,
+        )
     return args, returns
 
 

@@ -68,8 +68,14 @@ def environment() -> Environment:
         "STRIP": STRIP,
     }
     found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
-    found.filters |= {"figure": lambda source: source[max(source.find("Figure"), 0) :]}
+    found.filters |= {"figure": figure_of}
     return found
+
+
+def figure_of(source: str) -> str:
+    """Where a claim is from, in short: "1D" of "Section 3.1, Figure 1D, footnote 1"."""
+    found = re.search(r"Figures? (.*?)(, footnote.*)?$", source)
+    return found[1] if found else source
 
 
 def in_cell(text: object) -> str:

@@ -10,7 +10,7 @@ from mini_lib.kanerva.runs import Settings
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
 from mini_lib.reproduction.claims import judge_all
-from mini_lib.reproduction.pages import anchor, in_cell, inline, made, measured_effects, run_sets
+from mini_lib.reproduction.pages import anchor, figure_of, in_cell, inline, made, measured_effects, run_sets
 from reproduction.samples import FILE, cell, record
 
 MAIN = ("esbn.table9", "esbn.table10", "esbn.table11", "esbn.table12")
@@ -136,7 +136,7 @@ def test_what_is_told_of_the_esbn(told):
     assert f"{len(differ)} differ" in told["esbn"]
     main = [each for each in run if each.cell.row == "ESBN + TCN" and each.cell.table in MAIN]
     assert {each.verdict for each in main} == {"reproduced"}
-    assert f"we ran {len(main)} numbers of the ESBN in Tables 9 to 12, and all of them agree" in told["esbn"]
+    assert f"we ran {len(main)} numbers of Tables 9 to 12, and all of them agree" in told["esbn"]
     hardest = {each.cell.table: each for each in main}
     assert {each.cell.column for each in hardest.values()} == {"m=95", "m=98"}
     without = [
@@ -287,5 +287,7 @@ def test_a_variant_is_compared_with_what_it_is_a_variant_of(store):
 
 def test_names_of_places_and_cells_of_tables():
     assert anchor("esbn.table11/ESBN + TCN/m=95") == "esbn-table11-ESBN-TCN-m-95"
+    assert figure_of("Section 3.1, Figure 1D, footnote 1") == "1D"
+    assert (figure_of("A.5, Figures 1E and 4D"), figure_of("Section 3.4")) == ("1E and 4D", "Section 3.4")
     assert in_cell("x|y\n z") == "x\\|y z"
     assert in_cell("to <EOS> and `<SOS>`") == "to &lt;EOS> and `<SOS>`"
