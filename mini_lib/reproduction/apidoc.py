@@ -9,7 +9,6 @@ import re
 
 from sphinx.util.inspect import signature, stringify_signature
 
-HIDDEN = "(*args: object"  # a metaclass's signature, which stands before that of its classes
 PARAMETER = re.compile(r"( *)([\w*, ]+): (.*)")
 
 
@@ -49,12 +48,9 @@ def mend(
     if dataclasses.is_dataclass(obj) or hasattr(obj, "_fields"):
         own = inspect.signature(obj if hasattr(obj, "_fields") else obj.__init__).parameters
         return f"({', '.join(each for each in own if each != 'self')})", returns
-    if args.startswith(HIDDEN):
-        args = stringify_signature(
-            signature(obj.__init__, bound_method=True),
-            show_return_annotation=False,
-            unqualified_typehints=True,
-        )
+    if args.startswith("(*args: object"):  # a metaclass's, which stands before that of its classes
+        own = signature(obj.__init__, bound_method=True)
+        args = stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)
     return args, returns
 
 
