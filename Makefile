@@ -27,8 +27,7 @@ $(READY): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# MathJax and the widget player, checked against the hashes in package-lock.json. Without npm, or without a
-# network, the book asks a CDN for them instead.
+# MathJax, checked against the hash in package-lock.json. Without npm, or without a network, the book asks a CDN for it.
 $(VENDOR)/.ready: package-lock.json
 	@rm -rf $(VENDOR) && mkdir -p $(VENDOR)/mathjax/output
 	@if ! command -v npm > /dev/null; then echo "npm is not here: the book will load MathJax from a CDN"; \
@@ -36,9 +35,6 @@ $(VENDOR)/.ready: package-lock.json
 	  cp node_modules/mathjax/es5/tex-mml-chtml.js $(VENDOR)/mathjax/ && \
 	  cp -R node_modules/mathjax/es5/output/chtml $(VENDOR)/mathjax/output/ && \
 	  cp node_modules/mathjax/LICENSE $(VENDOR)/mathjax/ && \
-	  cp node_modules/@jupyter-widgets/html-manager/dist/embed.js $(VENDOR)/ && \
-	  cp node_modules/@jupyter-widgets/html-manager/dist/*.woff2 $(VENDOR)/ && \
-	  cp node_modules/@jupyter-widgets/html-manager/dist/embed.js.LICENSE.txt $(VENDOR)/ && \
 	  touch $@; \
 	else echo "npm could not fetch MathJax: the book will load it from a CDN"; fi
 
@@ -53,7 +49,7 @@ book: $(READY) $(VENDOR)/.ready pages
 	$(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
 	@echo "The book is at file://$(CURDIR)/$(BOOK)/index.html"
 
-# Without MathJax and the widget player beside it, a book would ask a CDN for them.
+# Without MathJax beside it, a book would ask a CDN for it.
 zip: book
 	@test -f $(VENDOR)/.ready || { echo "make zip: npm is needed, for a book that opens with no network" >&2; exit 1; }
 	@rm -rf _build/structure-apart-from-content _build/structure-apart-from-content.zip

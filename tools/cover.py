@@ -1,6 +1,7 @@
 """Take the pictures of the cover and of README from the built book: `python tools/cover.py`.
 
-Four live figures as small pictures, and the cover's game as an animation: a problem, the answers, the next problem.
+Four live figures as small pictures, for light and for dark pages, and the cover's game as an animation: a problem,
+the answers, the next problem.
 """
 
 import io
@@ -8,21 +9,22 @@ import shutil
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 
 from mini_lib.reproduction.live import pages_of
 
 BOOK, STATIC = Path("_build/html"), Path("book/_static")
-CARDS = {  # the figure, and the part of it that a card shows: left, top, right, bottom
-    "esbn": ("esbn_plane", (8, 88, 338, 330)),
-    "scan": ("scan_attention", (8, 158, 380, 372)),
-    "functions": ("functions_lift", (8, 88, 680, 420)),
-    "kanerva": ("kanerva_stroke", (8, 236, 680, 466)),
+CARDS = {  # the figure, and the part of it that a card shows
+    "esbn": ("esbn_plane", "svg"),
+    "scan": ("scan_attention", ".live-map"),
+    "functions": ("functions_lift", "svg"),
+    "kanerva": ("kanerva_stroke", ".live-pads > div"),
 }
+PHONE = {"width": 430, "height": 900}  # where labels are large for their figure
 WIDTH, SECONDS = 480, (2.0, 2.5)  # of the animation, and how long a question and an answer stay
 
 
-def opened(page: Page, figure: str) -> object:
+def opened(page: Page, figure: str) -> Locator:
     """The figure, once its networks answer."""
     page.goto(pages_of(BOOK, figure)[0].absolute().as_uri())
     page.evaluate("() => document.querySelectorAll('details').forEach(fold => fold.open = true)")
@@ -38,14 +40,17 @@ def main() -> None:
     (STATIC / "cards").mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for theme in ("light", "dark"):
+            page = browser.new_page(viewport=PHONE, device_scale_factor=2, color_scheme=theme)
+            for name, (figure, part) in CARDS.items():
+                drawn = opened(page, figure).locator(part).first.screenshot()
+                picture = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(64)
+                picture.save(STATIC / "cards" / f"{name}_{theme}.png", optimize=True)
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        for name, (figure, part) in CARDS.items():
-            picture = Image.open(io.BytesIO(opened(page, figure).screenshot())).convert("RGB").crop(part)
-            picture.quantize(64).save(STATIC / "cards" / f"{name}.png", optimize=True)
         game, frames = opened(page, "game"), []
-        for choice in "43":  # both are correct
+        for _ in range(2):
             frames.append(game.screenshot())
-            page.keyboard.press(choice)
+            page.keyboard.press(right(game))
             page.wait_for_timeout(800)
             frames.append(game.screenshot())
             page.keyboard.press("Enter")
@@ -55,6 +60,16 @@ def main() -> None:
     durations = [1000 * SECONDS[number % 2] for number in range(len(frames))]
     options = {"save_all": True, "append_images": others, "duration": durations, "loop": 0, "optimize": True}
     first.save(STATIC / "game.gif", **options)
+
+
+def right(game: Locator) -> str:
+    """The key of the right choice: the picture of the first row that the second lacks."""
+    labels = "all => all.map(each => each.ariaLabel)"
+    names = game.locator(".game-rows [role=img]").evaluate_all(labels)
+    (missing,) = set(names[:3]) - set(names[3:5])
+    return next(
+        label[0] for label in game.locator(".game-choice button").evaluate_all(labels) if label[3:] == missing
+    )
 
 
 def shrunk(frame: bytes) -> Image.Image:

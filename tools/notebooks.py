@@ -1,6 +1,6 @@
 """Execute the notebooks in place, so that what they store was made by one command: `make notebooks`.
 
-Every notebook runs from top to bottom in a fresh kernel with one thread, its widgets' state is stored, and nothing
+Every notebook runs from top to bottom in a fresh kernel with one thread, and nothing
 that changes from run to run (times, kernel ids, the name of an editor) stays in the file.
 
 With `--seeds-by N` (`make seeds`) all seeds are moved by N, and the files stay as they are: the cells that then fail
@@ -9,7 +9,6 @@ Networks that come trained stay as they are. Later cells may fail because of ear
 """
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -19,8 +18,6 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
-
-from mini_lib.reproduction.html import STATE
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_CELL_METADATA = ("tags", "mystnb", "editable", "tolerance", "uncompared")
@@ -55,17 +52,15 @@ def store(path: Path) -> None:
     """Execute one notebook and write it back; the file changes only if every cell succeeded."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
-    execute(notebook, path.parent, store_widget_state=True)
+    execute(notebook, path.parent, store_widget_state=False)
     scratch = path.with_suffix(".ipynb.part")
     nbformat.write(tidy(notebook), scratch)
     os.replace(scratch, path)
 
 
 def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what changes from run to run, and number cells and widgets."""
-    widgets = notebook.metadata.get("widgets", {})
+    """Drop what changes from run to run, and number cells."""
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-    notebook.metadata |= {"widgets": widgets} if widgets else {}
     count = 0
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:02d}"
@@ -78,10 +73,7 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             for output in cell.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = count
-    text = json.dumps(notebook)
-    for number, name in enumerate(widgets.get(STATE, {}).get("state", ())):  # a random name each
-        text = text.replace(name, f"{number:032x}")
-    return nbformat.from_dict(json.loads(text))
+    return notebook
 
 
 def failing_cells(path: Path, by: int) -> list[tuple[str, str]]:

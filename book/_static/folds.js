@@ -16,3 +16,15 @@ function openAll() {
 
 window.addEventListener("beforeprint", openAll);
 matchMedia("print").addEventListener("change", function (print) { if (print.matches) openAll(); });
+
+/* MathJax lets the Tab key stop at every formula; only those that scroll need it. */
+function passFormulas() {
+  if (!window.MathJax || !MathJax.startup) return;
+  MathJax.startup.promise.then(function () {
+    document.querySelectorAll("mjx-container[tabindex]").forEach(function (formula) {
+      if (formula.scrollWidth <= formula.clientWidth + 1) formula.tabIndex = -1;
+    });
+  });
+}
+
+window.addEventListener("load", passFormulas);

@@ -42,7 +42,7 @@ def class_means(
     return (sums / number[:, None]).reshape(*shape, -1), number.reshape(shape)
 
 
-def eta_squared(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
+def variance_explained(values: Float[Tensor, "N F"], labels: Int[Tensor, " N"]) -> float:
     """Share of the variance of N items' values, all F together, that their classes explain; 0 if nothing varies."""
     whole = values.double() - values.double().mean(0)
     total = whole.square().sum()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import analysis, generation, tasks
-from mini_lib.kanerva.analysis import cosines, eta_squared, modulation, usage
+from mini_lib.kanerva.analysis import cosines, modulation, usage, variance_explained
 from mini_lib.kanerva.assignment import GIVEN
 from mini_lib.kanerva.digits import COLORS, HIDDEN, routes
 from mini_lib.kanerva.memory import EpisodeMemory, State
@@ -112,7 +112,7 @@ def evaluate(model: Kanerva, episodes: Episodes) -> dict[str, float]:
     if isinstance(episodes, SpriteEpisodes):
         return metrics | _sprites(model, outputs, episodes)
     if not isinstance(model, ProductKanerva):
-        metrics["classes"] = eta_squared(outputs.gamma_read.flatten(0, 1), episodes.labels.flatten())
+        metrics["classes"] = variance_explained(outputs.gamma_read.flatten(0, 1), episodes.labels.flatten())
     return metrics
 
 
@@ -129,7 +129,7 @@ def _binding(outputs: EpisodeOutputs, episodes: RGBEpisodes) -> dict[str, float]
     for name, gamma in (("classes", outputs.gamma), ("read_classes", outputs.gamma_read)):
         for channel, color in enumerate(COLORS):
             labels = episodes.labels[..., channel].flatten()
-            metrics[f"{name}_{color}"] = eta_squared(gamma.flatten(0, 1), labels)
+            metrics[f"{name}_{color}"] = variance_explained(gamma.flatten(0, 1), labels)
     shares = [metrics[f"classes_{color}"] for color in COLORS]
     shown = [share for channel, share in enumerate(shares) if channel != HIDDEN]
     _, metrics["classes_next"], metrics["classes_most"] = sorted(shares)

@@ -6,8 +6,6 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-STATE = "application/vnd.jupyter.widget-state+json"  # a notebook's widgets
-VIEW = "application/vnd.jupyter.widget-view+json"  # an output that is one of them
 # A signature of several lines comes as a list of definitions that define nothing, which screen readers stumble over.
 LONG_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>", re.DOTALL)
 # Such as [AWCL24], where the chapters cite authors and year.

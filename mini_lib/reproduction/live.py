@@ -23,6 +23,7 @@ FIGURES = {
     "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "scan_way": (("scan", "scan_gru"), "scan_way"),
     "scan_streams": (("scan", "scan_parts"), "scan"),
     "scan_attention": (("scan", "scan_parts"), "scan"),
     "functions_lift": (("functions", "functions_plot"), "functions"),
@@ -32,6 +33,8 @@ FIGURES = {
     "kanerva_binding": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
+    "kanerva_choice": ((), "kanerva_choice"),
+    "grid_start": ((), "grid_start"),
 }
 PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
 MARK = re.compile(r'data-live="([\w-]+)"')

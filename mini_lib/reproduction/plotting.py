@@ -15,6 +15,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from mini_lib.errors import UsageError
@@ -23,6 +24,8 @@ Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
 DPI = 176  # of figures, shown at 96: crisp on fine screens
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
+KEPT_MAPS = ("gray", "gray_r", "viridis")  # of pictures, which a dark page does not invert
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
 
 # Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
@@ -81,10 +84,7 @@ STYLE = {
 
 def style() -> AbstractContextManager:
     """Return a context in which figures are drawn in the style of the book; settings are put back after it."""
-    import seaborn as sns
-
-    cycle = {"axes.prop_cycle": mpl.cycler(color=OKABE_ITO)}
-    return mpl.rc_context(sns.axes_style("ticks") | STYLE | cycle)
+    return mpl.rc_context(STYLE | {"axes.prop_cycle": mpl.cycler(color=OKABE_ITO)})
 
 
 def colour(name: str) -> str:
@@ -153,8 +153,24 @@ def label_ends(ax: Axes, *, gap: Number = 11):
     for line in sorted(lines, key=lambda each: ends[each][2]):
         x, y, place = ends[line]
         height = max(place, height + gap)
-        text = {"color": line.get_color(), "va": "center", "fontsize": "small", "annotation_clip": False}
+        text = {
+            "color": legible(line.get_color()),
+            "va": "center",
+            "fontsize": "small",
+            "annotation_clip": False,
+        }
         ax.annotate(line.get_label(), (x, y), (5, height - place), textcoords="offset points", **text)
+
+
+def legible(color: str) -> tuple[float, ...]:
+    """The color, darker where it is too light for text: of a contrast with white of 4.5 or more (WCAG)."""
+    rgb = np.array(mpl.colors.to_rgb(color))
+    while (
+        1.05 / (0.05 + np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ LUMINANCE)
+        < 4.5
+    ):
+        rgb *= 0.97
+    return tuple(rgb)
 
 
 def heat_map(
@@ -178,7 +194,7 @@ def heat_map(
     for (row, column), value in np.ndenumerate(values if form else []):
         if float(form.format(value)) != 0:
             shade = "white" if value > 0.6 * top else "#222222"
-            text = {"ha": "center", "va": "center", "fontsize": 7.5, "color": shade}
+            text = {"ha": "center", "va": "center", "fontsize": 8.5, "color": shade}
             ax.text(column, row, form.format(value), **text)
     height, width = values.shape
     ax.set_xticks(range(width), range(width) if columns is None else columns)
@@ -207,44 +223,57 @@ def legend_below(fig: Figure, handles: Sequence[Artist] | None = None, *, ncols:
     fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
 
 
-def png(fig: Figure) -> bytes:
-    """Return a figure as a transparent PNG of at most 256 colours, each close to its own.
+def png(fig: Figure, dark: bool = False) -> bytes:
+    """Return a figure as a transparent PNG of at most 256 colors, each close to its own.
 
-    What was white lets the page through, and all other colours do as far as they are light.
+    What was white lets the page through, and all other colors do as far as they are light. With `dark` the figure is
+    drawn for a dark page: inverted, hues turned by half a circle as in `style.css`, but for the pictures in it.
     """
     from PIL import Image
 
     buffer, small = io.BytesIO(), io.BytesIO()
     fig.savefig(buffer, dpi=DPI, facecolor="white")
-    picture = Image.open(buffer).convert("RGB")
-    picture = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    colours = np.reshape(picture.getpalette(), (-1, 3)) / 255
-    cover = 1 - colours.min(axis=1)
-    paint = 1 - (1 - colours) / np.where(cover, cover, 1)[:, None]
+    drawn = np.asarray(Image.open(buffer).convert("RGB")) / 255  # [H, W, 3]
+    kept = _pictures(fig, drawn.shape[:2]) if dark else np.zeros(drawn.shape[:2], dtype=bool)
+    index, colors = _quantized(np.where(kept[..., None], 1, drawn), 128 if dark else 256)
+    cover = 1 - colors.min(axis=1)
+    paint = 1 - (1 - colors) / np.where(cover, cover, 1)[:, None]
+    if dark:
+        inner, colors = _quantized(drawn, 128)
+        index = np.where(kept, len(paint) + inner, index)
+        paint = np.concatenate([(1 - _turned(paint)).clip(0, 1), colors])
+        cover = np.concatenate([cover, np.ones(len(colors))])
+    picture = Image.fromarray(index.astype(np.uint8), "P")
     picture.putpalette((255 * paint).round().astype(np.uint8).tobytes())
     picture.info["transparency"] = (255 * cover).round().astype(np.uint8).tobytes()
     picture.save(small, "PNG", optimize=True)
     return small.getvalue()
 
 
-def _for_dark(fig: Figure) -> bool:
-    """Turn the pictures in a figure into what the dark theme's filter turns back; False if there is none.
+def _quantized(drawn: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of an image [H, W, 3] the number of each pixel's color, and the colors [at most `count`, 3]."""
+    from PIL import Image
 
-    On a dark page figures are inverted and their hues turned by half a circle (`style.css`).
-    """
-    found = False
-    for image in (image for ax in fig.axes for image in ax.images):
-        values = np.asarray(image.get_array())
-        if values.ndim == 3:
-            colours = values[..., :3] / (255 if values.dtype == np.uint8 else 1)
-            turned = 2 * (colours @ (0.213, 0.715, 0.072))[..., None] - colours
-            image.set_data(np.concatenate([(1 - turned).clip(0, 1), values[..., 3:]], axis=-1))
-        elif image.get_cmap().name in ("gray", "gray_r"):
-            image.set_cmap(image.get_cmap().reversed())
-        else:
-            continue
-        found = True
-    return found
+    picture = Image.fromarray((255 * drawn).round().astype(np.uint8), "RGB")
+    picture = picture.quantize(count, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    return np.asarray(picture), np.reshape(picture.getpalette(), (-1, 3))[:count] / 255
+
+
+def _turned(colors: np.ndarray) -> np.ndarray:
+    """Colors [C, 3] with the hue turned by half a circle, as the filter `hue-rotate(180deg)` does."""
+    return 2 * (colors @ LUMINANCE)[:, None] - colors
+
+
+def _pictures(fig: Figure, shape: tuple[int, int]) -> np.ndarray:
+    """Where in an image of the figure there are pictures whose colors have to stay as they are: [H, W]."""
+    where = np.zeros(shape, dtype=bool)
+    for ax in fig.axes:
+        for image in ax.images:
+            if np.ndim(image.get_array()) == 3 or image.get_cmap().name in KEPT_MAPS:
+                box = Bbox.intersection(image.get_window_extent(), ax.bbox)
+                (left, low), (right, high) = np.round(box.get_points() * DPI / fig.dpi).astype(int)
+                where[shape[0] - high : shape[0] - low, left:right] = True
+    return where
 
 
 def _checked(finding: str) -> str:
@@ -280,7 +309,7 @@ def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | Non
 
     finding = _checked(finding)
     figures = [figures] if isinstance(figures, Figure) else figures
-    alts = [html.escape(finding), *(f"part {number} of this figure" for number in range(2, len(figures) + 1))]
+    alts = [html.escape(finding)] + [""] * (len(figures) - 1)  # the finding is about all panels
     panels = "".join(map(_panel, figures, alts))
     words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
     display(HTML(f'<figure class="mini-figure"><div class="panels">{panels}</div>{words}</figure>'))
@@ -290,8 +319,8 @@ def _panel(fig: Figure, alt: str) -> str:
     """A figure as an image, and another for the dark theme where it holds pictures; closes it."""
     width = round(96 * fig.get_figwidth())
     pictures = {"": png(fig)}
-    if _for_dark(fig):
-        pictures = {"light": pictures[""], "dark": png(fig)}
+    if any(ax.images for ax in fig.axes) and _pictures(fig, (1000, 1000)).any():
+        pictures = {"light": pictures[""], "dark": png(fig, dark=True)}
     plt.close(fig)
     return "".join(
         f'<img src="data:image/png;base64,{b64encode(picture).decode()}" alt="{alt}" width="{width}"'

@@ -8,6 +8,7 @@ import torch
 from mini_lib.datasets import glyphs
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.files import trained
+from mini_lib.reproduction.esbn.live import FOLLOWED
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -204,6 +205,20 @@ def test_memory_starts_empty_and_fills_by_keyboard(memory):
     assert not page.complaints
 
 
+def test_memory_begins_with_the_problem_of_the_chapter_and_keeps_its_height(open_figure):
+    for width in (1280, 400):
+        box = open_figure("esbn_memory", width)
+        pictures = box.page.evaluate("Live.load('esbn_pictures').then(({ facts }) => facts)")
+        assert pictures["followed"] == PROBLEMS.test.ids[FOLLOWED].tolist()
+        names = box.locator(".live-problem td[title]").evaluate_all("all => all.map((e) => e.title)")
+        assert names == [pictures["names"][number] for number in pictures["followed"]]
+        heights = [box.evaluate("e => e.offsetHeight")]
+        for _ in range(9):
+            box.get_by_role("button", name="Next step").click()
+            heights.append(box.evaluate("e => e.offsetHeight"))
+        assert max(heights) - min(heights) <= 2
+
+
 def test_the_answer_is_hidden_until_the_reader_chooses(memory):
     memory.get_by_role("button", name="Another problem").click()
     assert memory.locator(".live-problem tr").count() == 3
@@ -262,7 +277,7 @@ def test_keys_move_by_keyboard(plane):
     plane.page.keyboard.press("Escape")
     assert at() == start
     assert chances(plane) == before
-    for group, count in (("row 1", 3), ("choices", 4), ("all nine", 9)):
+    for group, count in (("row 1", 3), ("all nine", 9), ("the rows", 5)):
         plane.get_by_label("Show the keys of").select_option(group)
         assert plane.locator(".live-point:visible").count() == count
 

@@ -7,6 +7,7 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.kanerva import dsprites, tasks
+from mini_lib.kanerva.assignment import straight_through
 from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.evaluation import fixed_loss, forget
 from mini_lib.kanerva.memory import MachineWeights, predictive, weights_from_eta
@@ -15,11 +16,14 @@ from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.reproduction.kanerva.live import (
     BINDING,
     COLUMNS,
+    COSTS,
     DIGITS,
     ETA,
     ITEMS,
+    PROBABILITIES,
     SHOWN,
     SPRITES,
+    choice,
     memory,
     stroke,
 )
@@ -49,6 +53,7 @@ def page_with(figure: str):
 
 memory_page, binding_page = page_with("kanerva"), page_with("kanerva_binding")
 stroke_page, sprites_page = page_with("kanerva_stroke"), page_with("kanerva_sprites")
+choice_page = page_with("kanerva_choice")
 
 
 def double(numbers) -> torch.Tensor:
@@ -266,7 +271,7 @@ def test_kanerva_trained_network_reads_what_it_was_not_told(fresh):
     assert not fresh.complaints
 
 
-@pytest.mark.parametrize(("name", "network"), [(name, network) for name, _, network, _ in BINDING])
+@pytest.mark.parametrize(("name", "network"), [(name, network) for name, _, network in BINDING])
 def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
     found = binding_page.evaluate(
         """async (name) => {
@@ -313,54 +318,92 @@ def test_binding_machines_answer_as_in_pytorch(binding_page, name, network):
         torch.testing.assert_close(torch.tensor(found[key]["logits"]), logits, **CLOSE)
 
 
-def test_binding_figure_says_which_machine_answers(binding_page):
-    box = binding_page.locator("[data-live='kanerva_binding']")
-    told = box.locator(".live-status")
-    assert told.nth(0).inner_text().startswith("The weights are")
-    assert re.match(r"Machine [12] has (9\d|100)\s% of the weight", told.nth(1).inner_text())
-    assert f"Guessing costs {fixed_loss('distorted'):.0f} nats" in box.inner_text()
+def binding_box(page):
+    return page.locator("[data-live='kanerva_binding']")
+
+
+def nats_of(page, side: int) -> list[int]:
+    """What the green digits that were asked for cost in the answer of a network."""
+    return [
+        int(each)
+        for each in re.findall(r"\d+", binding_box(page).locator(".live-status").nth(side).inner_text())
+    ]
+
+
+def weights_of(page, side: int) -> list[int]:
+    """The weights of both machines, in percent."""
+    words = (
+        binding_box(page)
+        .locator(".live-sides section")
+        .nth(side)
+        .locator(".live-shown span")
+        .all_inner_texts()
+    )
+    return [int(re.fullmatch(r"[12]: (\d+)\s%", each)[1]) for each in words[1:]]
+
+
+def test_binding_figure_says_which_machine_answers_and_what_to_do_next(binding_page):
+    box, told = binding_box(binding_page), binding_box(binding_page).locator(".live-status")
+    following = box.locator("p[role='status']").first
+    assert following.inner_text() == "Choose a picture."
+    assert max(weights_of(binding_page, 0)) < 70
+    assert max(weights_of(binding_page, 1)) > 90
+    assert f"costs {fixed_loss('distorted'):.0f} nats" in box.inner_text()
     box.locator(".live-shelf button").nth(0).focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         binding_page.keyboard.press(key)
+    assert "let one machine forget" in following.inner_text()
     assert box.locator(".live-shelf [aria-pressed='true']").count() == 1
-    assert "the red and the blue digit of item 4" in box.inner_text()
-    machine = told.nth(1).inner_text()[:9]
+    assert re.search(r"question: red \d and blue \d of item 4", box.inner_text())
+    machine = weights_of(binding_page, 1).index(max(weights_of(binding_page, 1)))
     for other in range(4, 10):
         box.get_by_label("Blue digit of").select_option(str(other))
-        assert told.nth(1).inner_text().startswith(machine), "the red digit decides"
-        assert f"the green digit of item {other + 1} costs" in told.nth(1).inner_text()
-        assert "neither is retrieved" in told.nth(1).inner_text()
+        assert weights_of(binding_page, 1)[machine] > 80, "the red digit decides"
+        assert f"green of item {other + 1}" in box.inner_text()
+        assert told.nth(1).inner_text().startswith("Neither is retrieved")
+        assert len(nats_of(binding_page, 1)) == 2
+    assert "other pairs" in following.inner_text()
     box.get_by_label("Blue digit of").select_option("same")
-    assert "it is retrieved" in told.nth(1).inner_text()
-    costs = {}
+    assert told.nth(1).inner_text().startswith("Retrieved")
+    means, owns = {}, {}
     for forgotten in ("none", "0", "1"):
         box.get_by_label("Forgotten by").select_option(forgotten)
-        costs[forgotten] = [
-            int(each) for each in re.findall(r"costs (\d+) nats on average", box.inner_text())
-        ]
+        means[forgotten] = [int(each) for each in re.findall(r"Mean of all items: (\d+)", box.inner_text())]
+        owns[forgotten] = re.search(r"items of machine 1: (\d+), of machine 2: (\d+)", box.inner_text())
     for side in range(2):
-        assert costs["none"][side] < min(costs["0"][side], costs["1"][side]), "both machines are needed"
-    assert costs["none"][1] < costs["none"][0], "the network that divides the work binds better"
-    own = [int(each) for each in re.findall(r"(\d+) for \d+ items of machine", box.inner_text())]
-    assert own[1] > 4 * own[0], "what machine 2 has forgotten are its own items"
+        assert means["none"][side] < min(means["0"][side], means["1"][side]), "both machines are needed"
+    assert means["none"][1] < means["none"][0], "the network that divides the work binds better"
+    first, second = map(int, owns["1"].groups())
+    assert second > 4 * first, "what machine 2 has forgotten are its own items"
     box.get_by_label("Forgotten by").select_option("none")
     assert not binding_page.complaints
 
 
 def test_binding_figure_asks_for_what_is_not_written(binding_page):
-    box = binding_page.locator("[data-live='kanerva_binding']")
+    box = binding_box(binding_page)
     box.get_by_label("Blue digit of").select_option("same")
     box.locator(".live-shelf button").nth(20).click()
     box.get_by_label("Items written").focus()
     binding_page.keyboard.press("Home")
-    assert "Not written yet: item 21." in box.inner_text()
+    assert re.search(r"green of item 21: \d \(not written\)", box.inner_text())
     assert box.locator(".live-unwritten").count() == ITEMS
     for side in range(2):
-        green = re.search(r"item 21 costs (\d+) nats", box.locator(".live-status").nth(side).inner_text())
-        assert int(green[1]) > 50
+        assert nats_of(binding_page, side)[0] > 50
     binding_page.keyboard.press("End")
-    assert "Not written" not in box.inner_text()
+    assert "not written" not in box.inner_text()
     assert not binding_page.complaints
+
+
+def test_binding_picture_and_its_answers_are_on_one_screen_of_a_phone(binding_page):
+    size = binding_page.viewport_size
+    binding_page.set_viewport_size({"width": 400, "height": 800})
+    sides = binding_box(binding_page).locator(".live-sides section")
+    one, other = (sides.nth(side).bounding_box() for side in range(2))
+    assert one["y"] == pytest.approx(other["y"], abs=1), "the two networks are side by side"
+    shelf = binding_box(binding_page).locator(".live-shelf").bounding_box()
+    assert sides.first.locator(".live-status").bounding_box()["y"] - shelf["y"] < 600
+    assert binding_page.evaluate("document.documentElement.scrollWidth") <= 400
+    binding_page.set_viewport_size(size)
 
 
 # -------------------------------------------------------------------------------------------------- the stroke
@@ -402,7 +445,7 @@ def test_twelve_pixels_move_every_item_and_their_mirror_image_none(stroke_page):
     box.get_by_role("button", name="Ink the twelve pixels").click()
     assert told.inner_text().startswith("Machine 2 has")
     assert "gone over to the other machine" in told.inner_text()
-    assert f"{own} of the {own} items of machine 1 go over" in counted.inner_text()
+    assert f"{own} of the {own} pictures of machine 1 go over" in counted.inner_text()
     box.get_by_role("button", name="Erase the twelve pixels").click()
     over, others = map(int, re.findall(r"(\d+) of the (\d+)", counted.inner_text())[0])
     assert own + others == ITEMS
@@ -497,3 +540,55 @@ def test_sprites_are_moved_by_keys_and_by_mouse_and_one_machine_remembers(sprite
         box.get_by_label("Sprites", exact=True).select_option(str(pair))
         assert cost(box) < 100
     assert not sprites_page.complaints
+
+
+# -------------------------------------------------------------------------------------------------- the choice
+
+
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
+def test_choices_and_their_slopes_are_those_of_pytorch(choice_page, tau, through):
+    found = choice_page.evaluate(
+        """async ([tau, through]) => {
+          const { tensors, facts } = await Live.load("kanerva_choice"), noise = Arithmetic.rows(tensors.gumbel);
+          const all = noise.map((g) => Array.from(g)), { draws, soft, slope } = KanervaChoiceFigure;
+          const each = all.map((g) => slope(soft(facts.p, g, tau), facts.costs, tau));
+          return plain({ ...draws(all, facts.p, facts.costs, tau, through), each });
+        }""",
+        [tau, through],
+    )
+    gumbel, costs = choice().tensors["gumbel"], torch.tensor(COSTS)
+    logits = torch.tensor(PROBABILITIES).log().repeat(len(gumbel), 1).requires_grad_()
+    gamma = torch.softmax((logits + gumbel) / tau, dim=1)
+    used = straight_through(gamma) if through else gamma
+    (slopes,) = torch.autograd.grad((used @ costs).sum(), logits)
+    for name, ours in (
+        ("used", used.detach()),
+        ("each", slopes),
+        ("mean", slopes.mean(dim=0)),
+        ("sd", slopes.std(dim=0)),
+    ):
+        torch.testing.assert_close(torch.tensor(found[name], dtype=torch.float32), ours, **CLOSE)
+
+
+def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_page):
+    box = choice_page.locator("[data-live='kanerva_choice']")
+    heat, told = box.get_by_label("Temperature", exact=True), box.locator(".live-status")
+    noise = []
+    for key, tau in (("End", "5"), ("Home", "0.1")):
+        heat.focus()
+        choice_page.keyboard.press(key)
+        assert heat.get_attribute("aria-valuetext") == f"τ = {tau}"
+        noise.append(float(re.search(r"varies by (\d+\.\d+)", told.inner_text())[1]))
+    assert noise[0] < 0.2 < 0.5 < noise[1]
+    assert box.locator("circle").count() == len(choice().tensors["gumbel"])
+    choice_page.keyboard.press("End")
+    soft = box.locator("circle").first.get_attribute("cx")
+    slope = told.inner_text().partition("The slope")[2]
+    box.get_by_label("straight-through").focus()
+    choice_page.keyboard.press("Space")
+    assert told.inner_text().startswith("The choice is hard, its gradient soft.")
+    assert told.inner_text().partition("The slope")[2] == slope, "the gradient stays what it was"
+    assert box.locator("circle").first.get_attribute("cx") != soft
+    choice_page.keyboard.press("Space")
+    assert not choice_page.complaints

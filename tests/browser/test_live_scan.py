@@ -88,7 +88,7 @@ def ask(box, **commands) -> str:
     for label, text in commands.items():
         box.get_by_label(label).fill(text)
     box.page.keyboard.press("Enter")
-    return box.get_by_role("status").inner_text()
+    return box.locator(".live-status").inner_text()
 
 
 def test_streams_answer_by_keyboard(streams):
@@ -102,6 +102,14 @@ def test_streams_answer_by_keyboard(streams):
     streams.get_by_role("button", name="jump twice / walk twice").click()
     assert streams.get_by_role("status").inner_text() == "Correct: WALK WALK."
     assert not streams.page.complaints
+
+
+def test_where_semantics_has_no_action_streams_say_so(streams):
+    told = ask(streams, Syntax="run after jump left", Semantics="look and turn right")
+    assert told.startswith("“turn” has no action of its own")
+    assert not streams.locator(".live-map").count()
+    both = ask(streams, Syntax="walk after look left twice", Semantics="run and jump right thrice")
+    assert both == "Correct: RIGHT JUMP RIGHT JUMP RUN."
 
 
 @pytest.mark.parametrize(
@@ -125,6 +133,25 @@ def test_networks_fail_each_in_its_way(attention):
     assert not attention.locator(".live-wrong").count()
 
 
+def test_either_stream_can_receive_walk(attention):
+    attention.get_by_role("button", name="network 2").click()
+    assert ask(attention, Command="jump left").startswith("Wrong at step 2")
+    told = {}
+    for pair in ("jump / jump", "jump / walk", "walk / jump", "walk / walk"):
+        button = attention.get_by_role("button", name=pair)
+        button.press("Enter")
+        assert button.get_attribute("aria-pressed") == "true"
+        told[pair] = attention.get_by_role("status").inner_text().partition(" ")[0]
+    assert list(told.values()) == ["Wrong", "Correct:", "Wrong", "Correct:"], (
+        "it does not know what jump means"
+    )
+    ask(attention, Command="look left")
+    assert not attention.get_by_role("group", name="In place of jump").is_visible()
+    attention.get_by_role("button", name="network 1").click()
+    ask(attention, Command="jump")
+    attention.get_by_role("button", name="jump / jump").click()
+
+
 def test_another_dax_may_fail(attention):
     another, told = attention.get_by_role("button", name="Another dax"), set()
     assert not another.is_visible()
@@ -146,3 +173,57 @@ def test_on_a_phone_a_long_map_scrolls_and_says_so(live):
     box.locator(".live-scroll").evaluate("e => { e.scrollLeft = 300; }")
     word = box.locator(".live-map tbody th").first
     assert word.bounding_box()["x"] >= box.bounding_box()["x"], "words stay in sight"
+
+
+# ---------------------------------------------------------------------------------------- jump on its way to look
+
+
+@pytest.fixture(scope="module")
+def way(live):
+    return live("scan_way").locator("[data-live='scan_way']")
+
+
+@pytest.mark.parametrize("share", [0, 0.35, 1])
+@torch.no_grad()
+def test_the_network_on_the_way_is_that_of_pytorch(way, share):
+    answers = way.page.evaluate(
+        """async ([commands, share]) => {
+          const { facts: { words, actions }, ...parcel } = await Live.load("scan_way");
+          const net = Live.network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
+          const vectors = (text) => Scan.vectors(net, words, text.split(" "), share);
+          return commands.map((text) => Scan.decode(net, vectors(text), end, 50))
+            .map(({ actions, logits }) => [actions, logits.map((row) => [...row])]);
+        }""",
+        [COMMANDS, share],
+    )
+    model = deepcopy(trained("gru_attention"))
+    rows = model.word.weight
+    rows[WORD_IDS["jump"]] = torch.lerp(rows[WORD_IDS["jump"]], rows[WORD_IDS["look"]], share)
+    for command, (actions, logits) in zip(COMMANDS, answers, strict=True):
+        words, lengths, _ = encode([command]).tensors
+        own = torch.tensor([actions])
+        assert torch.equal(model.predict(words, lengths, len(actions)), own)
+        torch.testing.assert_close(torch.tensor(logits), model(words, lengths, own)[0], **CLOSE)
+
+
+def test_jump_goes_to_look_by_keyboard(way):
+    slider, told = way.get_by_role("slider", name="From jump to look"), way.locator(".live-status")
+    assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
+    slider.press("End")
+    assert told.inner_text() == "At 100 % of the way, of these six: 0 correct, 6 like look, 0 wrong."
+    assert way.locator("tbody tr").first.inner_text().split() == ["jump", "LOOK", "like", "look"]
+    ask(way, **{"Your command": "look twice"})
+    assert way.locator("tbody tr").last.inner_text().split() == ["look", "twice", "LOOK", "LOOK", "correct"]
+    way.get_by_label("Your command").fill("jump twize")
+    way.page.keyboard.press("Enter")
+    assert "“jump twize” is not a command" in way.get_by_role("alert").inner_text()
+    assert way.locator("tbody tr").count() == 6
+    slider.press("Home")
+    assert "At 0 %" in told.inner_text()
+    assert not way.page.complaints
+
+
+def test_on_a_phone_outputs_stay_in_the_figure(live):
+    box = live("scan_way", 400).locator("[data-live='scan_way']")
+    table = box.locator("table").bounding_box()
+    assert table["x"] + table["width"] <= 392

@@ -15,13 +15,13 @@ from mini_lib.kanerva.analysis import (
     Factor,
     class_means,
     cosines,
-    eta_squared,
     factors,
     modulation,
     separation,
     single_machine,
     tuning,
     usage,
+    variance_explained,
 )
 from mini_lib.kanerva.tasks import evaluation
 from mini_lib.seeding import torch_rng
@@ -69,7 +69,7 @@ def test_the_explained_share_is_that_of_an_analysis_of_variance(seed):
     values = drawn(80, 1, seed=seed + 10) + 0.1 * labels[:, None]
     groups = [values[labels == label, 0].numpy() for label in range(6)]
     f = f_oneway(*groups).statistic
-    assert eta_squared(values, labels) == pytest.approx(5 * f / (5 * f + 80 - 6))
+    assert variance_explained(values, labels) == pytest.approx(5 * f / (5 * f + 80 - 6))
 
 
 def test_all_numbers_of_an_item_count_together():
@@ -78,7 +78,7 @@ def test_all_numbers_of_an_item_count_together():
     shown = torch.nn.functional.one_hot(labels).numpy()
     fitted = LinearRegression().fit(shown, values.numpy()).predict(shown)
     expected = r2_score(values.numpy(), fitted, multioutput="variance_weighted")
-    assert eta_squared(values, labels) == pytest.approx(expected)
+    assert variance_explained(values, labels) == pytest.approx(expected)
 
 
 # ------------------------------------------------------------------------------------------------ machines

@@ -13,12 +13,12 @@ from kanerva.whole import make, pictures
 from mini_lib.kanerva import evaluation as module, generation
 from mini_lib.kanerva.analysis import (
     cosines,
-    eta_squared,
     factors,
     modulation,
     separation,
     single_machine,
     usage,
+    variance_explained,
 )
 from mini_lib.kanerva.evaluation import evaluate, fixed_loss, forget, run_episodes
 from mini_lib.kanerva.objective import KL_TERMS
@@ -97,7 +97,7 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
     expected |= usage(seen.gamma)
     expected |= {f"read_{name}": value for name, value in usage(seen.gamma_read).items()}
     if task == "digits" and model == "mixture":
-        expected["classes"] = eta_squared(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
+        expected["classes"] = variance_explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
     if task == "rgb":
         for i, colour in enumerate(("red", "green", "blue")):
             expected[f"nll_{colour}"] = slow_nats(seen.logits[:, :, i], images[:, :, i])
@@ -105,8 +105,8 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
     if task == "rgb" and machines > 1:
         for i, colour in enumerate(("red", "green", "blue")):
             labels = episodes.labels[:, :, i].flatten()
-            expected[f"classes_{colour}"] = eta_squared(seen.gamma.flatten(0, 1), labels)
-            expected[f"read_classes_{colour}"] = eta_squared(seen.gamma_read.flatten(0, 1), labels)
+            expected[f"classes_{colour}"] = variance_explained(seen.gamma.flatten(0, 1), labels)
+            expected[f"read_classes_{colour}"] = variance_explained(seen.gamma_read.flatten(0, 1), labels)
         shares = [expected[f"classes_{colour}"] for colour in ("red", "green", "blue")]
         expected["classes_most"], expected["classes_next"] = max(shares), np.median(shares)
         expected["classes_shown"] = max(shares[0], shares[2])

@@ -91,28 +91,38 @@ def test_a_figure_is_transparent_and_as_wide_as_it_was_drawn(shown):
 def test_several_figures_are_panels_and_only_the_first_tells_the_finding(shown):
     plotting.show([drawing(), drawing(2.0)], FINDING)
     attributes = [each for each, _ in shown_pictures(shown[0])]
-    assert [re.search('alt="([^"]*)"', each)[1][:8] for each in attributes] == ["The ESBN", "part 2 o"]
+    assert [re.search('alt="([^"]*)"', each)[1][:8] for each in attributes] == ["The ESBN", ""]
     assert not plt.get_fignums()
 
 
-@pytest.mark.parametrize("colours", [False, True])
-def test_a_picture_comes_twice_so_that_a_dark_page_shows_it_as_it_is(shown, colours):
-    """The filter of the dark theme inverts and turns hues; what is drawn for it comes out as the picture itself."""
-    values = np.array([[0.0, 0.25], [0.75, 1.0]])
+RED_AND_BLUE = np.array([[[1.0, 0, 0], [0, 0, 1.0]], [[0, 0, 0], [1.0, 1.0, 1.0]]])
+
+
+@pytest.mark.parametrize("values", [RED_AND_BLUE, RED_AND_BLUE[..., 0]], ids=["colors", "shades"])
+def test_a_dark_page_shows_a_picture_as_it_is_and_ink_turned(shown, values):
     fig, ax = plotting.figure(size=(2, 2))
-    ax.imshow(np.stack([values, values, values], axis=-1) if colours else values, cmap="gray", vmin=0, vmax=1)
+    ax.imshow(values, cmap="gray", vmin=0, vmax=1)
     ax.set_axis_off()
+    fig.suptitle("▉▉▉", color="#0000ff")
     plotting.show(fig, FINDING)
     (light, bright), (dark, turned) = shown_pictures(shown[0])
     assert "class='light'" in light
     assert "class='dark'" in dark
     assert "display:none" in dark
-    here, there = (
-        np.asarray(each.convert("RGBA"), dtype=float)[90:270:170, 90:270:170] for each in (bright, turned)
-    )
-    grey = [1 - each[..., 3] / 255 for each in (here, there)]  # ink is black, and more of it is darker
-    assert grey[0] == pytest.approx(1 - grey[1], abs=0.02)
-    assert grey[0].ravel() == pytest.approx(values.ravel(), abs=0.02)
+    bright, turned = (np.asarray(each.convert("RGBA"), dtype=float) / 255 for each in (bright, turned))
+    inside = (slice(120, 300, 170), slice(90, 270, 170))
+    assert turned[inside][..., 3].min() == 1
+    shown_values = turned[inside][..., :3] if values.ndim == 3 else turned[inside][..., 0]
+    assert shown_values == pytest.approx(values, abs=0.02)
+    title = turned[:20][turned[:20, :, 3] > 0.9]
+    assert title[:, 2].min() > 0.8  # still blue,
+    assert title[:, :2].min() > 0.4  # but light
+    assert (bright[:20, :, 3] > 0.9).sum() == len(title) > 0
+
+
+def test_labels_are_dark_enough_to_read():
+    assert plotting.legible("#0072B2") == mpl.colors.to_rgb("#0072B2")
+    assert 0.4 < max(plotting.legible("#b0b0b0")) < 0.47  # #767676 has a contrast of 4.54
 
 
 def test_chance_is_a_dotted_line_with_its_name():
@@ -130,7 +140,7 @@ def test_labels_stand_at_the_ends_of_their_lines_and_apart():
     low, high = ax.texts
     assert [low.get_text(), high.get_text()] == ["low", "high"]
     assert (low.xy, high.xy) == ((1, 1), (1, 1.001))
-    assert low.get_color() == ax.lines[0].get_color()
+    assert low.get_color() == mpl.colors.to_rgb(ax.lines[0].get_color())
     apart = [
         ax.transData.transform(each.xy)[1] * 72 / ax.figure.dpi + each.get_position()[1]
         for each in (low, high)

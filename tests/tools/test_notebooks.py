@@ -12,18 +12,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from mini_lib.reproduction.html import STATE, VIEW
-
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "notebooks"
 SPEC = spec_from_file_location("tools_notebooks", ROOT / "tools" / "notebooks.py")
 notebooks = module_from_spec(SPEC)
 SPEC.loader.exec_module(notebooks)
-SLIDER = "import ipywidgets\nipywidgets.IntSlider(description='step')"
-BAR = (
-    "from mini_lib.progress import open_bar\n"
-    "with open_bar('training', 3, 'update', leave=False) as bar:\n    bar.update(3)\nprint('done')"
-)
 
 
 def write(path: Path, *sources: str) -> Path:
@@ -40,7 +33,7 @@ def code(path: Path) -> list[dict]:
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("notebooks")
-    path = write(folder / "a.ipynb", SLIDER, "", "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7")
+    path = write(folder / "a.ipynb", "print(1)", "", "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7")
     assert notebooks.main([str(path)]) == 0
     return path
 
@@ -56,17 +49,9 @@ def test_outputs_are_stored_and_made_with_one_thread(executed):
     assert "".join(result["data"]["text/plain"]) == "42"
 
 
-def test_widget_state_is_stored_under_numbers(executed):
-    view = code(executed)[0]["outputs"][0]["data"][VIEW]
-    metadata = json.loads(executed.read_text())["metadata"]
-    state = metadata["widgets"][STATE]["state"]
-    assert list(state) == [f"{number:032x}" for number in range(len(state))]
-    assert state[view["model_id"]]["model_name"] == "IntSliderModel"
-
-
 def test_what_changes_from_run_to_run_is_dropped(executed):
     notebook = json.loads(executed.read_text())
-    assert set(notebook["metadata"]) == {"kernelspec", "language_info", "widgets"}
+    assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert code(executed)[2]["metadata"] == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
     assert [cell["id"] for cell in notebook["cells"]] == ["cell-00", "cell-01", "cell-02", "cell-03"]
@@ -90,18 +75,6 @@ def test_a_failing_notebook_keeps_its_file_and_is_named(tmp_path, capsys):
 def test_a_path_without_notebooks_is_refused(tmp_path):
     with pytest.raises(SystemExit, match=r"name an \.ipynb file or a folder with some"):
         notebooks.main([str(tmp_path)])
-
-
-def test_progress_bars_are_not_stored_and_other_widgets_are(tmp_path):
-    path = write(tmp_path / "b.ipynb", SLIDER, BAR)
-    assert notebooks.main([str(path)]) == 0
-    slider, bar = code(path)
-    assert [output["output_type"] for output in bar["outputs"]] == ["stream"]
-    assert VIEW in slider["outputs"][0]["data"]
-    state = json.loads(path.read_text())["metadata"]["widgets"][STATE]["state"]
-    kinds = {model["model_name"] for model in state.values()}
-    assert "IntSliderModel" in kinds
-    assert not kinds & {"FloatProgressModel", "ProgressStyleModel", "HTMLModel", "HBoxModel"}
 
 
 TRAINED = """from mini_lib.esbn import runs

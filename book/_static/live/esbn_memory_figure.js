@@ -4,22 +4,41 @@
   const { element, slider, set, button, status, scroller, figure } = Live;
   const { argmax, softmax } = Arithmetic;
   const { ASKED, STEPS, percent, bar, shown, place, strip } = ESBN;
-  const FIRST = 100; // number of the problem before the first
+  const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
+  const QUESTION = "Which choice completes row 2? Choose, or step through the network.";
 
   function start(box, parcel, weights) {
     const album = ESBN.album(parcel), lab = ESBN.laboratory(album, weights);
     const problem = element("div"), memory = scroller("Memory at this step"), account = element("ol", { class: "live-account" }), told = status();
-    let n = FIRST, ids, trace, board, chosen, open, step;
+    let n = FIRST - 1, ids, trace, board, chosen, open, step;
 
     function pose() {
-      ids = album.problem(++n);
+      ids = ++n === FIRST ? parcel.facts.followed : album.problem(n);
       trace = lab.esbn(ids);
       chosen = null;
       open = false;
       board = ESBN.board(album, ids, choose);
       problem.replaceChildren(board.table);
+      reserve();
       set(steps, 1);
     }
+
+    /** Take as much room now as the longest step needs, so that nothing below moves from step to step. */
+    function reserve() {
+      const before = step, parts = [told, problem, account, memory], most = parts.map(() => 0);
+      parts.forEach((part) => { part.style.minHeight = "0"; });
+      for (step = 0; step <= STEPS; step++) {
+        memory.replaceChildren(table());
+        account.replaceChildren(...items());
+        told.textContent = step % 2 ? QUESTION : "You chose 1. The ESBN chooses 1. Correct: 1.";
+        board.tell([{ name: "ESBN", chances: softmax(trace.logits) }]);
+        parts.forEach((part, i) => { most[i] = Math.max(most[i], part.offsetHeight); });
+      }
+      parts.forEach((part, i) => { part.style.minHeight = `${most[i]}px`; });
+      step = before;
+    }
+
+    const items = () => says().map((parts) => element("li", {}, parts));
 
     function choose(i) {
       if (!open) chosen = i;
@@ -32,7 +51,7 @@
       open ||= t === STEPS;
       board.cells.forEach((cell, i) => cell.classList.toggle("live-now", i === t));
       memory.replaceChildren(table());
-      account.replaceChildren(...says().map((parts) => element("li", {}, parts)));
+      account.replaceChildren(...items());
       further.setAttribute("aria-disabled", String(t === STEPS));
       answer();
     }
@@ -41,7 +60,7 @@
     function answer() {
       const chances = softmax(trace.logits), right = ESBN.solve(ids).answer, its = argmax(chances);
       board.tell(open ? [{ name: "ESBN", chances }] : []);
-      if (!open) told.textContent = "Which choice completes row 2? Choose, or step through the network.";
+      if (!open) told.textContent = QUESTION;
       else told.textContent = `${chosen === null ? "" : `You chose ${chosen + 1}. `}The ESBN chooses ${its + 1}. Correct: ${right + 1}.`;
     }
 
@@ -50,7 +69,7 @@
       const { w, c, M_k } = trace.steps[step], most = Math.max(...w), compared = step < STEPS || null;
       const lines = M_k.map((key, i) => element("tr", { class: compared && w[i] > 0.5 * most ? "live-found" : null },
         element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, strip(key)),
-        element("td", {}, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
+        element("td", { style: "padding-right: 0.9rem" }, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
       const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
       return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: a picture and a key for each step so far" : "Memory is empty."),
         lines.length ? [element("thead", {}, element("tr", {}, head)), element("tbody", {}, lines)] : null);
@@ -69,10 +88,18 @@
 
     const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;
     const steps = slider("Step", { min: 1, max: STEPS + 1, value: 1, shown: named }, (t) => look(t - 1));
+    steps.querySelector("output").style.minWidth = "11.5em"; // of the longest name, so that the line never breaks anew
     const further = button("Next step", () => set(steps, Math.min(step + 2, STEPS + 1)));
     box.append(told, element("div", { class: "live-controls" }, further, steps, button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, problem, account), memory));
     pose();
+    let width = box.offsetWidth;
+    new ResizeObserver(() => {
+      if (box.offsetWidth === width) return;
+      width = box.offsetWidth;
+      reserve();
+      look(step);
+    }).observe(box);
   }
 
   figure("esbn_memory", start, "esbn_pictures", "esbn");

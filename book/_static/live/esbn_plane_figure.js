@@ -5,9 +5,9 @@
   const { add, argmax, rows, softmax } = Arithmetic;
   const { ROW, ASKED, STEPS, place } = ESBN;
   const FIRST = 300; // number of the problem before the first
-  const WIDTH = 340, HEIGHT = 260, MARGIN = 16;
+  const WIDTH = 340, HEIGHT = 260, MARGIN = 16, APART = 22; // APART: between numbered points that nobody moved
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
-  const GROUPS = { "all nine": range(0, STEPS), "row 1": range(0, ROW), "row 2": range(ROW, ASKED), choices: range(ASKED, STEPS) };
+  const GROUPS = { "the rows": range(0, ASKED), "row 1": range(0, ROW), "all nine": range(0, STEPS) };
   const ROLES = [
     { name: "first", title: "row 1", shape: "circle" },
     { name: "second", title: "row 2", shape: "square" },
@@ -36,12 +36,12 @@
     const cloud = training.map((_, p) => all.slice(p * STEPS, (p + 1) * STEPS));
     const told = status(), problem = element("div"), back = element("g");
     const own = range(0, STEPS).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
-      element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
+      element("line", { stroke: "currentColor" }), element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
     const label = "Keys in the plane of their two principal components. Numbered points are the keys of this problem: arrow keys move them.";
     const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", class: "live-plane", "aria-label": label },
       element("rect", { x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1, class: "live-frame" }), back,
       element("text", { x: WIDTH - 6, y: HEIGHT - 6, "text-anchor": "end" }, "component 1"), element("text", { x: 6, y: 14 }, "component 2"), own);
-    let n = FIRST, ids, trace, board, limits, moves = {}, steps = GROUPS["all nine"];
+    let n = FIRST, ids, trace, board, limits, moves = {}, steps = GROUPS["the rows"];
 
     function pose() {
       ids = album.problem(++n);
@@ -81,15 +81,34 @@
       }));
     }
 
-    /** Put the reader's points where their keys are. */
+    /** Where the numbered points are drawn: at their keys, but those that nobody moved make room for each other. */
+    function spread() {
+      const spots = own.map((_, t) => { const [x, y] = where(point(t)); return [inside(x, WIDTH), inside(y, HEIGHT)]; });
+      const free = steps.filter((t) => !moves[t]);
+      for (let turn = 0; turn < 60; turn++) for (const s of free) for (const t of free) {
+        if (s >= t) continue;
+        let [x, y] = apart(spots[t], spots[s]);
+        const far = Math.hypot(x, y);
+        if (far >= APART) continue;
+        if (far < 0.5) [x, y] = [Math.cos(s + 2 * t), Math.sin(s + 2 * t)];
+        const push = (APART - far) / 2 / Math.hypot(x, y);
+        spots[s] = [inside(spots[s][0] - push * x, WIDTH), inside(spots[s][1] - push * y, HEIGHT)];
+        spots[t] = [inside(spots[t][0] + push * x, WIDTH), inside(spots[t][1] + push * y, HEIGHT)];
+      }
+      return spots;
+    }
+
+    /** Put the reader's points there, each with a line to its key. */
     function place_points() {
+      const spots = spread();
       own.forEach((mark, t) => {
-        const at = point(t), [x, y] = where(at), { name, shape } = role(ids, t);
-        mark.setAttribute("transform", `translate(${inside(x, WIDTH)} ${inside(y, HEIGHT)})`);
+        const at = point(t), [x, y] = where(at), { name, shape } = role(ids, t), [u, v] = spots[t];
+        mark.setAttribute("transform", `translate(${u} ${v})`);
+        for (const [key, value] of [["x2", inside(x, WIDTH) - u], ["y2", inside(y, HEIGHT) - v]]) mark.firstChild.setAttribute(key, value);
         mark.setAttribute("class", `live-point live-role-${name}`);
         mark.style.display = steps.includes(t) ? "block" : "none"; // a finger cannot drag what is inline
         mark.setAttribute("aria-label", `Key of step ${t + 1} (${place(t)}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it.`);
-        mark.firstChild.setAttribute("d", `M0,0${SHAPES[shape](9)}`);
+        mark.querySelector("path").setAttribute("d", `M0,0${SHAPES[shape](9)}`);
       });
     }
 
@@ -103,7 +122,11 @@
     /** A place on the screen as [x, y] of the plane. */
     function under(event) {
       const { left, top, width, height } = svg.getBoundingClientRect();
-      const u = ((event.clientX - left) / width) * WIDTH, v = ((event.clientY - top) / height) * HEIGHT;
+      return back_to_plane([((event.clientX - left) / width) * WIDTH, ((event.clientY - top) / height) * HEIGHT]);
+    }
+
+    /** A place in the drawing as [x, y] of the plane. */
+    function back_to_plane([u, v]) {
       const parts = [(u - MARGIN) / (WIDTH - 2 * MARGIN), (HEIGHT - MARGIN - v) / (HEIGHT - 2 * MARGIN)];
       return parts.map((part, i) => limits[i][0] + part * (limits[i][1] - limits[i][0]));
     }
@@ -112,7 +135,7 @@
     own.forEach((mark, t) => {
       let grip = null; // from the pointer to the point
       mark.addEventListener("pointerdown", (event) => {
-        grip = apart(point(t), under(event));
+        grip = apart(back_to_plane(spread()[t]), under(event));
         mark.setPointerCapture(event.pointerId);
       });
       mark.addEventListener("pointermove", (event) => { if (grip) shift(t, apart(under(event).map((v, i) => v + grip[i]), point(t))); });
@@ -127,7 +150,7 @@
       });
     });
 
-    const group = choice("Show the keys of", Object.keys(GROUPS).map((name) => [name, name]), "all nine", (name) => { steps = GROUPS[name]; fit(); place_points(); });
+    const group = choice("Show the keys of", Object.keys(GROUPS).map((name) => [name, name]), "the rows", (name) => { steps = GROUPS[name]; fit(); place_points(); });
     const legend = element("p", { class: "live-legend" }, ROLES.map(({ name, title, shape }) => element("span", {},
       element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title)));
     const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Numbered: keys of this problem, written at these steps. Drag one, or use the arrow keys (Shift: farther, Escape: back).");

@@ -5,7 +5,7 @@
   const { argmax } = Arithmetic;
   const { ROW, ASKED, shown } = ESBN;
   const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
-  const ABOUT = "Both networks run in this page. They were trained on five pictures that are not among these.";
+  const ABOUT = "Both networks run in this page: an LSTM, the standard recurrent network, and the ESBN, the first network of this book. They were trained on five pictures that are not among these.";
 
   /** What happened, in a sentence. */
   function tell(chosen, answer) {

@@ -5,8 +5,16 @@
   const { rows, sigmoid, argmax } = Arithmetic;
   const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
   const SAME = "same", NONE = "none";
-  const CLEAR = 0.8, FOUND = 0.5; // the weight that is called clear; a digit is retrieved below this part of a guess
-  const THORNS = "Weights of both machines when each item was written. A dot marks what is asked for.";
+  const FOUND = 0.5; // a digit is retrieved below this part of what a guess costs
+  // What is compared stays side by side on a narrow page too, and the pictures shrink.
+  const SIDES = "display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.3rem 1rem";
+  const ROW = "--size: clamp(2.9rem, 12vw, 5.4rem); flex-wrap: nowrap; gap: 0.25rem";
+  const NEXT = [
+    "Choose a picture.",
+    "Which network needs only one machine? Now let one machine forget (below).",
+    "Choose other pictures: which are lost? Then let no machine forget, and take the blue digit of another picture.",
+    "Whose green digit is it now? Try other pairs of pictures.",
+  ];
 
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
@@ -17,13 +25,12 @@
     return items.map((item) => greenCost(said(item), item));
   }
 
-  /** One sentence: the mean of all costs, and of those of each machine's items, where both have some. */
+  /** The mean of all costs, and of those of each machine's items, where both have some. */
   function averages(costs, gammas) {
     const mean = (some) => (some.reduce((total, each) => total + each, 0) / some.length).toFixed(0);
     const own = gammas[0].map((_, machine) => costs.filter((_, i) => argmax(gammas[i]) === machine));
-    const parts = own.map((some, machine) => `${mean(some)} for ${some.length} items of machine ${machine + 1}`);
-    const split = own.every((some) => some.length) ? `: ${parts.join(", and ")}` : "";
-    return `Over all written items green costs ${mean(costs)} nats on average${split}.`;
+    const split = own.every((some) => some.length) ? ` (items of machine 1: ${mean(own[0])}, of machine 2: ${mean(own[1])})` : "";
+    return `Mean of all items: ${mean(costs)} nats${split}.`;
   }
 
   const name = (i) => `item ${i + 1}`;
@@ -31,21 +38,26 @@
 
   function start(box, parcel) {
     const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
-    const shown = { written: items.length, red: 0, blue: SAME, forgotten: NONE };
-    const sides = facts.networks.map(({ name, title, about }) => {
-      const net = network(parcel, name), told = status(), mean = element("p", {});
-      const place = element("div", { class: "live-pictures" }), thorns = element("div", {});
+    const shown = { written: items.length, red: 0, blue: SAME, forgotten: NONE, step: 0 };
+    const sides = facts.networks.map(({ name, title }) => {
+      const net = network(parcel, name), told = status(), mean = element("p", { class: "live-note" });
+      const place = element("div", { class: "live-pictures", style: ROW }), thorns = element("div", {});
       const all = element("section", { "aria-label": `The network ${title}` },
-        element("p", { class: "live-name" }, title[0].toUpperCase() + title.slice(1)), element("p", { class: "live-note" }, about),
-        place, told, mean, thorns, element("p", { class: "live-note" }, THORNS));
+        element("p", { class: "live-name" }, title[0].toUpperCase() + title.slice(1)), place, told, mean, thorns);
       return { net, told, place, mean, thorns, all, costs: {}, ...tell(net, facts.ridge, items) };
     });
+    const next = element("p", { role: "status", style: "font-weight: 600; min-height: 2.6em" });
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for" });
-    const asked = element("p", {}), pictures = element("div", { class: "live-pictures" });
+    const pictures = element("div", { class: "live-pictures", style: "--size: clamp(3.6rem, 14vw, 5.4rem)" });
     shelf.append(...roving(items.map((item, i) => {
       const [red, green, blue] = labels[i], said = `${name(i)}: red ${red}, green ${green}, blue ${blue}`;
-      return button("", () => { shown.red = i; draw(); }, { "aria-label": said }, picture("", item, COLOURS));
+      return button("", () => { shown.red = i; reach(1); draw(); }, { "aria-label": said }, picture("", item, COLOURS));
     })));
+
+    /** The reader has done this step, or is further already. */
+    function reach(step) {
+      shown.step = Math.max(shown.step, step);
+    }
 
     function draw() {
       const { red, written } = shown, blue = shown.blue === SAME ? red : Number(shown.blue), both = [...new Set([red, blue])];
@@ -54,15 +66,14 @@
         each.setAttribute("aria-pressed", String(i === red));
         each.classList.toggle("live-unwritten", i >= written);
       });
-      const whose = red === blue ? `the red and the blue digit of ${name(red)} (${labels[red][0]} and ${labels[red][2]})`
-        : `the red digit of ${name(red)} (${labels[red][0]}) and the blue digit of ${name(blue)} (${labels[blue][2]})`;
-      const missing = both.filter((i) => i >= written).map((i) => ` Not written yet: ${name(i)}.`);
-      asked.textContent = `Query: ${whose}.${missing.join("")}`;
+      next.textContent = NEXT[shown.step];
+      const whose = red === blue ? `question: red ${labels[red][0]} and blue ${labels[red][2]} of ${name(red)}`
+        : `question: red ${labels[red][0]} of ${name(red)}, blue ${labels[blue][2]} of ${name(blue)}`;
       const truths = both.map((i) => {
         const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLOURS);
-        return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}`, made);
+        return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}${i < written ? "" : " (not written)"}`, made);
       });
-      pictures.replaceChildren(shownAs("query", picture("the query, with no green", image, COLOURS)), ...truths);
+      pictures.replaceChildren(shownAs(whose, picture("the question, with no green", image, COLOURS)), ...truths);
       sides.forEach((side) => show(side, image, red, both));
     }
 
@@ -71,43 +82,42 @@
       const { written, forgotten } = shown;
       const episode = forgotten === NONE ? episodes[written] : Kanerva.forget(net, episodes[written], Number(forgotten));
       const { gamma, logits, alone } = answer(net, episode, image);
-      const said = (who, more, each, kind = "") => {
+      const said = (who, words, each, kind = "") => {
         const light = each.map(sigmoid), own = green(channel(light, GREEN));
-        const made = shownAs(who + more, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        const made = shownAs(words, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
         if (kind) made.classList.add("live-of", kind);
         return made;
       };
-      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `, weight ${percent(gamma[i])}`, each, `live-machine-${i + 1}`));
-      place.replaceChildren(said("both machines", "", logits), ...single);
-      told.textContent = sentence(gamma, logits, red, both, gammas);
+      const single = alone.map((each, i) => said(`machine ${i + 1} alone`, `${i + 1}: ${percent(gamma[i])}`, each, `live-machine-${i + 1}`));
+      place.replaceChildren(said("both machines", "both", logits), ...single);
+      told.textContent = sentence(logits, both);
       const key = `${written} ${forgotten}`;
       costs[key] ??= greenCosts(net, episode, items.slice(0, written));
       mean.textContent = written ? averages(costs[key], gammas) : "";
       thorns.replaceChildren(stems(gammas.slice(0, written), both, items.length));
     }
 
-    function sentence(gamma, logits, red, both, gammas) {
-      const most = argmax(gamma), costs = both.map((i) => greenCost(logits, items[i])), found = costs.filter((each) => each < FOUND * facts.fixed).length;
-      const who = gamma[most] > CLEAR ? `Machine ${most + 1} has ${percent(gamma[most])} of the weight.` : `The weights are ${gamma.map(percent).join(" and ")}.`;
-      const home = red < shown.written ? ` Machine ${argmax(gammas[red]) + 1} had most of ${name(red)} when it was written.` : "";
-      const priced = costs.map((each, k) => `the green digit of ${name(both[k])} costs ${each.toFixed(0)} nats`).join(", ");
-      const verdict = costs.length === 1 ? (found ? "it is retrieved" : "it is not retrieved") : ["neither is retrieved", "one is retrieved", "both are retrieved"][found];
-      return `${who}${home} In this answer ${priced}: ${verdict}.`;
+    function sentence(logits, both) {
+      const costs = both.map((i) => greenCost(logits, items[i])), found = costs.filter((each) => each < FOUND * facts.fixed).length;
+      const verdict = costs.length === 1 ? ["Not retrieved", "Retrieved"][found] : ["Neither is retrieved", "One is retrieved", "Both are retrieved"][found];
+      return `${verdict}: ${costs.map((each) => each.toFixed(0)).join(" and ")} nats.`;
     }
 
-    const note = "Below: the answer of both machines and of each alone, with the green digit of each underneath. "
-      + `Guessing costs ${facts.fixed.toFixed(0)} nats; a digit that costs less than half of this counts as retrieved.`;
+    const note = "Each network: the answer of both machines, then of each alone with its weight; below, the green in it. "
+      + `Guessing the green digit costs ${facts.fixed.toFixed(0)} nats; less than half counts as retrieved. `
+      + "Thorns: which machine took each item; a dot marks what is asked for.";
     const blues = [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])];
     const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
-    box.append(element("div", { class: "live-controls" },
-      slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); }),
-      choice("Blue digit of", blues, shown.blue, (value) => { shown.blue = value; draw(); }),
-      choice("Forgotten by", machines, shown.forgotten, (value) => { shown.forgotten = value; draw(); })),
-    shelf, asked, pictures, element("p", { class: "live-note" }, note),
-    element("div", { class: "live-columns live-sides" }, sides.map(({ all }) => all)));
+    box.append(next, shelf, pictures, element("div", { class: "live-sides", style: SIDES }, sides.map(({ all }) => all)),
+      element("div", { class: "live-controls" },
+        choice("Forgotten by", machines, shown.forgotten, (value) => { shown.forgotten = value; reach(value === NONE ? 0 : 2); draw(); }),
+        choice("Blue digit of", blues, shown.blue, (value) => { shown.blue = value; reach(value === SAME ? 0 : 3); draw(); }),
+        slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); })),
+      element("p", { class: "live-note" }, note));
     draw();
   }
 
+  const LEGIBLE = "font-size: clamp(11px, 26px - 1.2vw, 20px)"; // in units of the drawing, which shrinks with the page
   const WIDE = 300, HIGH = 110, MIDDLE = 50, TALL = 40;
 
   /** A thorn up and one down for every item that was written: the weights of machine 1 and machine 2. */
@@ -121,7 +131,7 @@
     return element("svg", { class: "live-stems", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
       element("line", { class: "live-grid", x1: 10, x2: WIDE, y1: MIDDLE, y2: MIDDLE }),
       gammas.flatMap(([up, down], i) => [thorn(1, i, -up), thorn(2, i, down)]),
-      element("text", { x: 0, y: 14 }, "1"), element("text", { x: 0, y: 92 }, "2"), marks);
+      ["1", "2"].map((each, i) => element("text", { x: 0, y: 16 + 76 * i, style: LEGIBLE }, each)), marks);
   }
 
   window.KanervaBindingFigure = { greenCost, greenCosts };

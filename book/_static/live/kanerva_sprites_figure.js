@@ -55,18 +55,19 @@
     function choose(episode) {
       now.episode = Number(episode);
       shelf.replaceChildren(...roving(written().map((at, i) => button("", () => { now.at = at.map((each) => [...each]); draw(); },
-        { "aria-label": `picture ${i + 1} of ${facts.items}` }, picture("", light(image(at)), 3)))));
+        { "aria-label": `picture ${i + 1} of ${facts.items}` }, picture("", paper(image(at)), 3)))));
       const apart = written().map(([[x, y], [u, v]]) => (x - u) ** 2 + (y - v) ** 2);
       now.at = written()[argmax(apart)].map((each) => [...each]);
       draw();
     }
 
-    const light = (values) => [...values, ...values, ...values];
+    /** Ink on white, in both themes, as in the figures beside it. */
+    const paper = (values) => { const white = Array.from(values, (v) => 1 - v); return [...white, ...white, ...white]; };
     const cost = (logits, truth) => Kanerva.nats(logits, truth);
 
     function draw() {
       const asked = image(now.at), { gamma, logits, alone } = answer(net, memory(), asked, now.weight === FULL);
-      const here = picture("", light(asked), 3);
+      const here = picture("", paper(asked), 3);
       canvas.getContext("2d").drawImage(here, 0, 0);
       handles.forEach((each, s) => {
         const [x, y] = now.at[s], share = (v) => `${(100 * (v - facts.margin + 16)) / (facts.block * facts.size)}%`;
@@ -75,7 +76,7 @@
         each.setAttribute("aria-label", `${names[now.episode][s]} at ${x} from the left and ${y} from the top; arrow keys move it`);
       });
       const shown = (words, values, more) => {
-        const made = shownAs(words, picture(`picture of ${words}`, light(values.map(sigmoid)), 3));
+        const made = shownAs(words, picture(`picture of ${words}`, paper(values.map(sigmoid)), 3));
         if (more) made.classList.add("live-of", more);
         return made;
       };

@@ -45,7 +45,7 @@
       [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(i === now.at)));
       bars.replaceChildren(weights(gamma));
       const was = changed ? ` ${changed} pixel${changed > 1 ? "s" : ""} changed; before, machine ${argmax(before) + 1} had ${percent(Math.max(...before))}.` : "";
-      const over = most === argmax(before) ? "" : " The item has gone over to the other machine.";
+      const over = most === argmax(before) ? "" : " The picture has gone over to the other machine.";
       says.textContent = `Machine ${most + 1} has ${percent(gamma[most])} of the weight.${was}${over}`;
       everywhere.textContent = now.all;
     }
@@ -54,17 +54,17 @@
     function change(places, ink, what) {
       const after = gammasOf(net, ridge, items, (red) => put(red, places, ink)), from = ink ? 0 : 1, { own, over } = crossed(gammas, after, from);
       pads[0].set(put(pads[0].image, places, ink));
-      now.all = `${what} in every item: ${over} of the ${own} items of machine ${from + 1} go over to machine ${2 - from}.`;
+      now.all = `${what} in every picture: ${over} of the ${own} pictures of machine ${from + 1} go over to machine ${2 - from}.`;
       frame();
       draw();
     }
 
-    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items" });
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Pictures" });
     shelf.append(...roving(items.slice(0, SHELF).map((item, i) => {
       const machine = argmax(gammas[i]) + 1;
-      return button("", () => use(i), { "aria-label": `item ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
+      return button("", () => use(i), { "aria-label": `picture ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
     })));
-    const note = "Choose an item: the line beneath it has its machine's color. Then ink or erase pixels of its digits, and watch the weights.";
+    const note = "Choose a picture: the line beneath it has its machine's color. Then ink or erase pixels of its digits, and watch the weights.";
     box.append(element("p", { class: "live-note" }, note), shelf, bars,
       element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOUR_NAMES[c]}` }, element("span", {}, COLOUR_NAMES[c]), all))),
       says,

@@ -1,28 +1,33 @@
-/* Three networks and a command, in which *dax* may stand: <div data-live="scan_attention">. */
+/* Three networks and a command, in which *dax* may be, and *walk* in place of *jump* in either stream: <div data-live="scan_attention">. */
 (function () {
   "use strict";
   const { element, labelled, button, network, figure } = Live;
   const EXAMPLES = ["jump", "jump opposite left", "walk after jump twice", "dax around left"];
+  const CELLS = [["jump", "jump"], ["jump", "walk"], ["walk", "jump"], ["walk", "walk"]];
 
   function start(box, parcel) {
-    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(false), command = Scan.field("jump around left");
+    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = Scan.field("jump around left");
     const known = { ...facts, words: [...facts.words, "dax"] };
-    let chosen = 0, draws = 1;
+    let chosen = 0, draws = 1, cell = 0;
 
     function run() {
       const net = Scan.withDax(network(parcel, networks[chosen]), facts.words, Arithmetic.uniform(draws));
-      choices.forEach((each, i) => each.setAttribute("aria-pressed", String(i === chosen)));
+      const put = (verb) => command.value.replace(/\bjump\b/gi, verb), [syntax, semantics] = CELLS[cell].map(put);
+      for (const [group, now] of [[choices, chosen], [pairs, cell]]) group.forEach((each, i) => each.setAttribute("aria-pressed", String(i === now)));
       dax.hidden = !/\bdax\b/i.test(command.value);
-      show(Scan.ask(net, known, command.value));
+      both.hidden = !/\bjump\b/i.test(command.value);
+      show(Scan.ask(net, known, syntax, semantics), syntax !== semantics);
     }
 
     const choices = networks.map((_, i) => button(`network ${i + 1}`, () => { chosen = i; run(); }));
+    const pairs = CELLS.map((pair, i) => button(pair.join(" / "), () => { cell = i; run(); }));
+    const both = element("div", { class: "live-controls", role: "group", "aria-label": "In place of jump" }, "In place of jump, syntax / semantics receives:", pairs);
     const dax = element("p", {}, button("Another dax", () => { draws += 1; run(); }), " A new word. Syntax receives random numbers for it; its meaning is that of jump.");
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Command", command), element("button", { type: "submit" }, "Ask"));
     const examples = EXAMPLES.map((text) => button(text, () => { command.value = text; run(); }));
     box.append(element("div", { class: "live-controls", role: "group", "aria-label": "Network" }, choices), form,
-      element("p", { class: "live-examples" }, "Try: ", examples), dax, shown);
+      element("p", { class: "live-examples" }, "Try: ", examples), both, dax, shown);
     run();
   }
 

@@ -51,11 +51,11 @@
   /** A box for a command, which no browser corrects. */
   const field = (value) => element("input", { type: "text", size: 30, value, autocomplete: "off", spellcheck: "false", autocapitalize: "none" });
 
-  /** Where maps are shown: {box, show(result)}. Wide ones scroll, and say so. */
-  function stage(both) {
+  /** Where maps are shown: {box, show(result, both)}. Wide ones scroll, and say so. */
+  function stage() {
     const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right. Outlined: the word that gives the output.");
     const place = scroller("Attention: one column for each step, one row for each word"), hint = element("p", { class: "live-note" }, "The map goes on to the right: scroll it.");
-    function show(result) {
+    function show(result, both) {
       told.textContent = result.error ?? verdict(result);
       place.replaceChildren(...(result.error ? [] : [map(result, both)]));
       about.hidden = Boolean(result.error);

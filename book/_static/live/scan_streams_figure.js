@@ -5,9 +5,9 @@
   const EXAMPLES = [["jump twice", "walk twice"], ["walk opposite left", "jump opposite right"], ["look and run", "run and look"]];
 
   function start(box, parcel) {
-    const { facts } = parcel, net = network(parcel, facts.networks[0]), { box: shown, show } = Scan.stage(true);
+    const { facts } = parcel, net = network(parcel, facts.networks[0]), { box: shown, show } = Scan.stage();
     const syntax = Scan.field("jump around left"), semantics = Scan.field("look around right");
-    const run = () => show(Scan.ask(net, facts, syntax.value, semantics.value));
+    const run = () => show(Scan.ask(net, facts, syntax.value, semantics.value), true);
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Syntax receives", syntax), labelled("Semantics receives", semantics), element("button", { type: "submit" }, "Ask"));
     const examples = EXAMPLES.map((pair) => button(pair.join(" / "), () => {

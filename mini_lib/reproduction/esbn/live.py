@@ -16,6 +16,7 @@ GLYPHS = (
     "o~*4^<=¿£B7K21ήφΞθΓΩςΣЭЯщльшчլԿՋԱյւზოდჲჟჸⴷⵅⴳⴰⵃᒂᒇᒺᐭᐏ➧↝➦⇙⇚⇨↻⇀↞⇴⇄⊖⊀∞⋋∟≩≤∲⋧⊐◢◙◲◗▴▵◩▨♣♫✌✱♀✉♥✑⚙⚓☘☏♕♳♡⚑♆♝⚘♛"
 )
 FITTED = 1000  # test problems whose keys, with those of all training problems, make the plane
+FOLLOWED = 121  # the test problem that the second chapter follows, and with which the memory figure begins
 DRAWN = 40  # training problems whose keys are drawn next to the reader's
 
 
@@ -31,10 +32,12 @@ def problems() -> TaskData:
 
 
 def pictures() -> Parcel:
-    """Return all pictures with their names, and which of them were in training."""
+    """Return all pictures with their names, which of them were in training, and the problem that is shown first."""
     images = (255 * glyphs()).round().to(torch.uint8)
     names = [unicodedata.name(character).lower() for character in GLYPHS]
-    return Parcel({"images": images}, {"names": names, "seen": problems().train_images.tolist()})
+    given = problems()
+    facts = {"seen": given.train_images.tolist(), "followed": given.test.ids[FOLLOWED].tolist()}
+    return Parcel({"images": images}, {"names": names} | facts)
 
 
 def lstm() -> Parcel:

@@ -5,6 +5,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from mini_lib.files import trained
+from mini_lib.kanerva.assignment import draw_all
 from mini_lib.kanerva.dsprites import BOX, POSITIONS, SHAPES, SIZES, SpriteEpisodes, draw
 from mini_lib.kanerva.evaluation import fixed_loss
 from mini_lib.kanerva.memory import RIDGE
@@ -18,28 +19,20 @@ COLUMNS = (5, 15, 30)  # of the memories that hold pixels
 ETA = 0.3  # their noise, the chapter's
 DIGITS = "kanerva_digits"
 SPRITES = "kanerva_sprites"
-BINDING = (  # name, title, trained network, what to say of it
-    (
-        "printed",
-        "without the balance term",
-        "kanerva_binding",
-        "One machine does nearly all of the writing, and both do the reading.",
-    ),
-    (
-        "balanced",
-        "with the balance term at first",
-        "kanerva_binding_balanced",
-        "Each item has one machine, and the red digit decides which.",
-    ),
+BINDING = (  # name, title, trained network
+    ("unaided", "unaided", "kanerva_binding"),
+    ("balanced", "with balance term", "kanerva_binding_balanced"),
 )
 EPISODES = 50  # of triplets, in which the stroke is searched
 INKED = 0.2  # how much more often machine 2's red digits have ink at a pixel of the stroke
+PROBABILITIES, COSTS = (0.6, 0.3, 0.1), (1.0, 2.0, 4.0)  # of a choice among three machines
+DRAWS = 400
 SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shapes
 
 
 def parcel(part: str = "memory") -> Parcel:
-    """The parcel "memory" to write digits into, "binding" of two networks of two machines, or "sprites"."""
-    return {"memory": memory, "binding": binding, "sprites": sprites}[part]()
+    """The parcel "memory" to write digits into, "binding" of two networks, "sprites" or "choice"."""
+    return {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice}[part]()
 
 
 def memory() -> Parcel:
@@ -64,9 +57,9 @@ def binding() -> Parcel:
     source = trained(BINDING[0][2]).about["settings"]["source"]
     episodes = evaluation("rgb", 1, ITEMS, source=source)
     tensors = {"triplets": episodes.images[0].flatten(1).byte(), "labels": episodes.labels[0].byte()}
-    for name, _, network, _ in BINDING:
+    for name, _, network in BINDING:
         tensors |= halves(name, trained(network))
-    networks = [{"name": name, "title": title, "about": about} for name, title, _, about in BINDING]
+    networks = [{"name": name, "title": title} for name, title, _ in BINDING]
     facts = {"networks": networks, "ridge": RIDGE, "fixed": fixed_loss(source)}
     return Parcel(tensors, facts | {"stroke": stroke().flatten().int().tolist()})
 
@@ -109,3 +102,9 @@ def sprites() -> Parcel:
     names = [[SHAPES[shape] for shape in pair] for pair in chosen.shape.tolist()]
     geometry = {"size": size, "margin": margin, "block": block, "last": POSITIONS - 1}
     return Parcel(tensors, {"names": names, "items": items, "ridge": RIDGE} | geometry)
+
+
+def choice() -> Parcel:
+    """Random numbers for a choice among three machines, their probabilities and costs."""
+    gumbel = draw_all({"gumbel": (DRAWS, len(COSTS))}, torch_rng(1, "gumbel"))["gumbel"]
+    return Parcel({"gumbel": gumbel}, {"p": PROBABILITIES, "costs": COSTS})

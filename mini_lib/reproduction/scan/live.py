@@ -1,4 +1,4 @@
-"""The live figures of Syntactic Attention: what their scripts are given."""
+"""The live figures of SCAN: what their scripts are given."""
 
 from mini_lib.files import trained
 from mini_lib.reproduction.live import Parcel, halves
@@ -12,10 +12,14 @@ NETWORKS = (
 )
 
 
-def parcel() -> Parcel:
-    """Return the weights of the networks as NETWORK/PARAMETER, and the vocabularies in their order."""
+def parcel(part: str = "") -> Parcel:
+    """Return the weights of the networks as NETWORK/PARAMETER, and the vocabularies in their order.
+
+    Part "way" has the network with one stream, else it is the three with two.
+    """
+    names = ("gru_attention",) if part == "way" else NETWORKS
     tensors = {}
-    for name in NETWORKS:
+    for name in names:
         tensors |= halves(name, trained(name))
     words = [word for word in RELEASED_WORDS.split() if word != PAD]
-    return Parcel(tensors, {"networks": NETWORKS, "words": words, "actions": RELEASED_ACTIONS.split()})
+    return Parcel(tensors, {"networks": names, "words": words, "actions": RELEASED_ACTIONS.split()})

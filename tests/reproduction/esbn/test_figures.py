@@ -43,12 +43,6 @@ MADE = {task: make_problems(task, 50, seed=1, train_size=30, test_size=1).train 
 THREE = MADE["distribution_of_three"]
 
 
-def traced(model="esbn"):
-    made = randomized(model)
-    with torch.no_grad():
-        return made.core.trace(made.embed(IMAGES, THREE.ids))
-
-
 def collected():
     return analysis.collect_keys(randomized(), IMAGES, THREE)
 
@@ -60,7 +54,6 @@ FIGURES = {
     "learning_curves": lambda: figures.learning_curves(CURVES),
     "key_plane": lambda: figures.key_plane(collected(), collected(), THREE, THREE),
     "gallery": lambda: figures.gallery(IMAGES[:7], marked=[2, 5]),
-    "memory": lambda: figures.memory(IMAGES[THREE.ids[0]], traced(), 9),
     "problem": lambda: figures.problem("rmts", IMAGES, MADE["rmts"], 3, answer=False),
     "two_streams": figures.two_streams,
 }
@@ -80,8 +73,6 @@ def test_every_figure_is_drawn(name):
     [
         lambda: figures.learning_curves({}),
         lambda: figures.problem("distribution_of_three", IMAGES, MADE["rmts"], 0),
-        lambda: figures.memory(IMAGES[:9], traced(), 10),
-        lambda: figures.memory(IMAGES[:9], traced("esbn_default_memory"), 1),
     ],
 )
 def test_what_cannot_be_drawn_is_named(draw):
@@ -133,14 +124,6 @@ def test_a_wrong_choice_gets_a_frame_of_its_own():
         assert ax.get_title() == "mine"
         frames.append([patch.get_linestyle() for patch in ax.patches if patch.get_linewidth() == 2])
     assert frames == [["-"], ["-"] * 2, ["-"] * 2 + ["--"]]
-
-
-def test_memory_prints_weights_and_confidences_of_the_step():
-    trace = traced()
-    ax = figures.memory(IMAGES[THREE.ids[0]], trace, 4).axes[0]
-    for entry in range(4):
-        assert f"{trace.weights[0, 4, entry]:.2f}" in texts(ax)
-        assert f"{trace.confidences[0, 4, entry]:.2f}" in texts(ax)
 
 
 def touches(point, centre, width, _):

@@ -6,7 +6,7 @@ from matplotlib.patches import FancyBboxPatch
 from mini_lib.reproduction.plotting import CONTENT, RULE, STRUCTURE, diagram, figure
 
 BOXES = {
-    "image $x_t$": ((2.0, 0.5), 2.0, CONTENT),
+    "picture $x_t$": ((2.0, 0.5), 2.0, CONTENT),
     "encoder,\nnormalization": ((2.0, 2.0), 2.3, CONTENT),
     "values": ((2.0, 4.0), 1.7, CONTENT),
     "keys": ((5.6, 4.0), 1.7, STRUCTURE),

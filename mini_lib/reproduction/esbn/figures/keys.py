@@ -13,8 +13,8 @@ from mini_lib.esbn.analysis import Keys, fit_plane, project
 from mini_lib.esbn.tasks import Problems
 from mini_lib.reproduction.plotting import RULE, figure
 
-TEST = {"marker": "o", "s": 45, "linewidths": 0, "alpha": 0.3}
-TRAIN = {"marker": "+", "s": 14, "linewidths": 0.6}
+TEST = {"marker": "o", "s": 60, "linewidths": 1.2, "facecolors": "none"}
+TRAIN = {"marker": "+", "s": 16, "linewidths": 0.8}
 ALL = {"marker": ".", "s": 14, "linewidths": 0}
 ROW1 = 3  # objects of the first row, whose keys the later ones are matched with
 SHOWN = 400  # points of a cloud; more would only make the picture heavy
@@ -37,7 +37,7 @@ def key_plane(
 ) -> tuple[Figure, Figure, Figure]:
     """Draw the panels of Figure 9: keys on their first two principal components.
 
-    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as discs, training as crosses,
+    (a) written at steps 1-9 of the training problems; (b) written at steps 1-3, test as rings, training as crosses,
     a framed part of (a); (c) retrieved when the objects of steps 1-3 are first seen again, with the axes of (b),
     outside of which a few lie. The plane is fitted on written keys only, as by the authors' code.
     """
@@ -62,12 +62,19 @@ def key_plane(
 def _by_step(ax: Axes, points: Float[np.ndarray, "N S 2"]) -> None:
     for step in reversed(range(points.shape[1])):
         ax.scatter(*points[:, step].T, color=_shade(step), **ALL)
-        ax.annotate(str(step + 1), points[:, step].mean(axis=0), fontsize=9, weight="bold", ha="center")
+    middle, center = points.mean(axis=0), points.mean(axis=(0, 1))
+    steps = [step for step in range(points.shape[1]) if step >= ROW1]  # panel (b) tells the first three apart
+    away = (middle - center) / np.maximum(np.linalg.norm(middle - center, axis=1, keepdims=True), 1e-9)
+    label = {"textcoords": "offset points", "fontsize": 9, "weight": "bold", "ha": "center", "va": "center"}
+    for step in steps:
+        ax.annotate(str(step + 1), middle[step], 15 * away[step], **label)
+    ax.annotate(f"1-{ROW1}", middle[:ROW1].mean(axis=0), (-14, 0), **label)
+    ax.margins(0.18)
 
 
 def _train_and_test(ax: Axes, train: Float[np.ndarray, "N 3 2"], test: Float[np.ndarray, "M 3 2"]) -> None:
     for step in range(ROW1):
-        ax.scatter(*test[:SHOWN, step].T, color=_shade(step), **TEST)
+        ax.scatter(*test[:SHOWN, step].T, edgecolors=_shade(step), **TEST)
     for step in range(ROW1):
         ax.scatter(*train[:SHOWN, step].T, color="#000000", **TRAIN)
         place = {"xytext": (10, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}

@@ -7,15 +7,16 @@ from matplotlib.patches import Rectangle
 Number = float | int
 END = "#d4d4d4"
 # action: (colour, sign); the verbs' signs are their first letters, left and right are arrows. None of the colours
-# is that of structure, of content, or of a network.
+# is that of structure, of content, or of a network. All are of half the brightness, which the dark theme's filter
+# (`style.css`) leaves as it is: 0.213 red + 0.715 green + 0.072 blue = 0.5.
 LOOKS = {
-    "WALK": ("#8A8B2E", "W"),
-    "LOOK": ("#CC79A7", "K"),
-    "RUN": ("#E3B23C", "R"),
-    "JUMP": ("#B2182B", "J"),
-    "LEFT": ("#5a5a5a", "↰"),
-    "RIGHT": ("#8c8c8c", "↱"),
-    "DAX": ("#7A5195", "D"),
+    "WALK": ("#788C33", "W"),
+    "LOOK": ("#CC66A6", "K"),
+    "RUN": ("#B37D0D", "R"),
+    "JUMP": ("#E65F61", "J"),
+    "LEFT": ("#808080", "↰"),
+    "RIGHT": ("#947D6B", "↱"),
+    "DAX": ("#A870D1", "D"),
     "<EOS>": (END, "."),
     "<SOS>": ("#ffffff", "?"),
 }
@@ -26,7 +27,7 @@ ARROWS = 1.35  # their signs are small in the font
 def ink(shade: str) -> str:
     """Black or white, whichever is easier to read on this colour."""
     red, green, blue = to_rgb(shade)
-    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.4 else "#ffffff"
 
 
 def square(ax: Axes, action: str, x: Number, y: Number, size: Number = 8.0, edge: str = "none") -> Rectangle:
