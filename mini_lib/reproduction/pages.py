@@ -336,6 +336,8 @@ def measured_effects(compared: Iterable[Comparison], book: ledger.Ledger) -> dic
             text += f" {cell.column}{', small networks' * bool(small)})"
             effects.setdefault(name, []).append((size, text))
     return {
-        name: f"the largest of {len(changes)} changes: {max(changes)[1]}" if len(changes) > 1 else changes[0][1]
+        name: f"the largest of {len(changes)} changes: {max(changes)[1]}"
+        if len(changes) > 1
+        else changes[0][1]
         for name, changes in effects.items()
     }
