@@ -37,7 +37,7 @@ def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
             square(ax, predicted, step, -2.2, 28 * cell, edge=WRONG)
     for place, word in enumerate(attended.words):
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
-    margin = {"ha": "right", "va": "center", "fontsize": 8, "color": QUIET}
+    margin = {"ha": "right", "va": "center", "fontsize": 9, "color": QUIET}
     ax.text(-0.3, -0.65, "correct", **margin)
     if wrong:
         ax.text(-0.3, -1.7, "its output", **margin)

@@ -71,7 +71,7 @@ def _grid(ax: Axes) -> None:
             seen = verb != "jump" or frame == "VERB"
             _cell(ax, 1.0 + 1.3 * column, 1 + row, 1.22, "seen" if seen else "?", seen)
     for column, frame in enumerate(FRAMES):
-        ax.text(1.6 + 1.3 * column, 0.4, fill(frame, 8), ha="center", va="center", fontsize=8)
+        ax.text(1.6 + 1.3 * column, 0.4, fill(frame, 8), ha="center", va="center", fontsize=9)
 
 
 def _parts(ax: Axes) -> None:
@@ -91,5 +91,5 @@ def _cell(
 ) -> None:
     style = {"facecolor": SEEN if seen else UNSEEN, "edgecolor": QUIET, "linestyle": "-" if seen else "--"}
     ax.add_patch(Rectangle((x, y), width, height, linewidth=1, **style))
-    look = {"ha": "center", "va": "center", "fontsize": 8, "weight": "normal" if seen else "bold"}
+    look = {"ha": "center", "va": "center", "fontsize": 9, "weight": "normal" if seen else "bold"}
     ax.text(x + width / 2, y + height / 2, text, **look)

@@ -14,7 +14,7 @@ def word_meanings(dictionary: Dictionary) -> Figure:
     shades = LinearSegmentedColormap.from_list("content", ["white", CONTENT])
     heat_map(ax, 100 * dictionary.probabilities.double().numpy(), words, actions, vmax=100, cmap=shades)
     for number in ax.texts:
-        number.set(fontsize=8, color="black")
+        number.set(fontsize=9, color="black")
     ax.tick_params(axis="x", labelrotation=35)
     for name in ax.get_xticklabels():
         name.set(ha="right", rotation_mode="anchor")
