@@ -20,11 +20,12 @@ matchMedia("print").addEventListener("change", function (print) { if (print.matc
 /* MathJax lets the Tab key stop at every formula; only those that scroll need it. */
 function passFormulas() {
   if (!window.MathJax || !MathJax.startup) return;
-  MathJax.startup.promise.then(function () {
+  Promise.all([MathJax.startup.promise, document.fonts.ready]).then(function () {
     document.querySelectorAll("mjx-container[tabindex]").forEach(function (formula) {
-      if (formula.scrollWidth <= formula.clientWidth + 1) formula.tabIndex = -1;
+      formula.tabIndex = formula.scrollWidth > formula.clientWidth ? 0 : -1;
     });
   });
 }
 
 window.addEventListener("load", passFormulas);
+window.addEventListener("resize", passFormulas);

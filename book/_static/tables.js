@@ -1,20 +1,27 @@
 /* Tables that a replication page loads when somebody comes near: rows to filter and to sort, and the card of a number. */
 var Replication = (function () {
-  const here = document.currentScript.src, waiting = {}, loaded = {};
+  const here = document.currentScript.src, waiting = {}, loaded = {}, delivered = {};
 
   /** Called by `replication-NAME.js`, which holds the data. A page from the disk may fetch nothing but scripts. */
   function deliver(name, data) {
+    delivered[name] = data;
     waiting[name](data);
   }
 
   function load(name) {
-    loaded[name] ??= new Promise((resolve) => {
+    loaded[name] ??= new Promise((resolve, reject) => {
       waiting[name] = resolve;
       const script = document.createElement("script");
       script.src = new URL(`replication-${name}.js`, here).href;
+      script.onerror = () => reject(new Error(`${script.src} could not be loaded.`));
       document.head.append(script);
     });
     return loaded[name];
+  }
+
+  function refuse(box, error) {
+    box.replaceChildren(element("p", "", { role: "alert" }));
+    box.firstChild.textContent = `The data of this table are missing: ${error.message}`;
   }
 
   function element(name, inner = "", attributes = {}) {
@@ -23,12 +30,13 @@ var Replication = (function () {
     return made;
   }
 
-  /** A field that shows the rows with all its words, above a table that a click on a heading sorts. */
-  async function fill(box) {
-    const { head, rows } = (await load(box.dataset.from))[box.dataset.table];
+  /** A field that shows the rows with all its words, above a table that the buttons in its heading sort. */
+  function fill(box, data) {
+    if (box.querySelector("table")) return;
+    const { head, rows } = data[box.dataset.table];
     const lines = rows.map((cells) => element("tr", cells.map((cell, place) =>
       `<td data-head="${head[place]}">${cell}</td>`).join("")));
-    const body = element("tbody"), heads = head.map((name) => element("th", name, { scope: "col", tabindex: 0 }));
+    const body = element("tbody"), heads = head.map((name) => element("th", name && `<button type="button">${name}</button>`, { scope: "col" }));
     const field = element("input", "", { type: "search", class: "filter", placeholder: `Filter ${rows.length} rows` });
     field.setAttribute("aria-label", field.placeholder);
     field.addEventListener("input", () => {
@@ -44,8 +52,7 @@ var Replication = (function () {
         lines.sort((a, b) => (down ? -1 : 1) * text(a).localeCompare(text(b), "en", { numeric: true }));
         body.append(...lines);
       };
-      cell.addEventListener("click", sort);
-      cell.addEventListener("keydown", (event) => event.key === "Enter" && sort());
+      cell.addEventListener("click", sort); // of its button, too, by Enter and by Space
     });
     const row = element("tr"), top = element("thead"), table = element("table", "", { class: "table" });
     row.append(...heads);
@@ -71,7 +78,9 @@ var Replication = (function () {
   function follow(box) {
     document.querySelectorAll("a.square").forEach((square) => square.addEventListener("click", async (event) => {
       event.preventDefault();
-      const card = (await load(box.dataset.from)).cards[square.hash.slice(1)];
+      const data = await load(box.dataset.from).catch((error) => refuse(box, error));
+      if (!data) return;
+      const card = data.cards[square.hash.slice(1)];
       box.replaceChildren(
         element("strong", card.title), element("p", card.words),
         element("div", `${dots(card)}<small>diamond: reported, with its error; dots: our runs</small>`),
@@ -81,13 +90,23 @@ var Replication = (function () {
     }));
   }
 
+  function fetch(box) {
+    return load(box.dataset.from).then((data) => fill(box, data)).catch((error) => refuse(box, error));
+  }
+
   window.addEventListener("DOMContentLoaded", () => {
+    const boxes = document.querySelectorAll(".loaded");
     document.querySelectorAll(".entry-card").forEach(follow);
     const near = new IntersectionObserver((seen) => seen.filter((each) => each.isIntersecting).forEach((each) => {
       near.unobserve(each.target);
-      fill(each.target);
+      fetch(each.target);
     }), { rootMargin: "800px" });
-    document.querySelectorAll(".loaded").forEach((box) => near.observe(box));
+    boxes.forEach((box) => near.observe(box));
+    // Paper waits for nothing: the data are there before somebody prints.
+    window.addEventListener("load", () => boxes.forEach((box) => load(box.dataset.from).catch(() => {})));
+    window.addEventListener("beforeprint", () => boxes.forEach((box) => {
+      if (delivered[box.dataset.from]) fill(box, delivered[box.dataset.from]);
+    }));
   });
 
   return { deliver };

@@ -19,8 +19,10 @@ from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
 WIDTH = 480  # pixels of a small picture
+GAP = 24  # pixels between panels
 # Of the two pictures of a panel, that for a light page.
 PICTURE = re.compile(r"""<img src="data:image/png;base64,([^"]+)"(?! alt="[^"]*" width="\d+" class='dark')""")
+LONG_FORMULA = re.compile(r"\$[^$]{40,}\$:? *")  # wider than a card
 FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 
 
@@ -30,6 +32,7 @@ class Drawn:
 
     page: str  #: the notebook, as a path from the repository's root.
     tag: str  #: of the cell.
+    place: int  #: of the cell in the notebook.
     picture: bytes  #: PNG.
     finding: str  #: what it shows, as HTML.
 
@@ -51,12 +54,12 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
     """The papers' figures that a notebook draws, by tag."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     found = {}
-    for cell in notebook["cells"]:
+    for place, cell in enumerate(notebook["cells"]):
         for tag in (tag for tag in cell["metadata"].get("tags", ()) if tag.startswith(MARK)):
             if tag in found:
                 raise ValueError(f"{page}: two cells have the tag {tag!r}")
             try:
-                found[tag] = Drawn(page, tag, *_last_picture(cell))
+                found[tag] = Drawn(page, tag, place, *_last_picture(cell))
             except LookupError:
                 raise ValueError(f"{page}: the cell {tag!r} shows no picture: run the notebook") from None
     return found
@@ -72,14 +75,17 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
 
 
 def _side_by_side(panels: list[bytes]) -> bytes:
+    """Panels as one PNG."""
     if len(panels) == 1:
         return panels[0]
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
-    whole = Image.new("RGBA", (sum(each.width for each in images), max(each.height for each in images)))
+    whole = Image.new(
+        "RGBA", (sum(each.width for each in images) + GAP * (len(images) - 1), max(i.height for i in images))
+    )
     left = 0
     for each in images:
         whole.paste(each, (left, (whole.height - each.height) // 2))
-        left += each.width
+        left += each.width + GAP
     made = io.BytesIO()
     whole.save(made, "PNG")
     return made.getvalue()
@@ -94,8 +100,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the papers as this book draws them, and what they show here. A picture leads to its place in"
-        " a chapter. The paper on functions prints tables alone; what stands here for it are its experiments.",
+        "The figures of the papers as this book draws them, each with what it shows in our networks, in bold."
+        " A picture leads to its place in a chapter. The paper on functions has tables only, so its experiments"
+        " are drawn.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -104,11 +111,16 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
             if twice := drawn.keys() & more.keys():
                 raise ValueError(f"two chapters draw {', '.join(twice)}")
             drawn |= more
+        cells: dict[tuple[str, int], list[Row]] = {}
         for row in rows:
             if each := drawn.get(tag_of(row)):
-                name = f"gallery/{ledger.paper}-{each.tag}.png"
-                (folder / name).write_bytes(_small(each.picture))
-                cards.append(_card(row, each, name))
+                cells.setdefault((each.page, each.place), []).append(row)
+        for own in cells.values():  # a card for each cell, also where it draws two figures
+            each = drawn[tag_of(own[0])]
+            name = f"gallery/{ledger.paper}-{each.tag}.png"
+            picture, wide = _small(each.picture)
+            (folder / name).write_bytes(picture)
+            cards.append(_card(own, each, name, wide))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
         if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:
@@ -118,17 +130,26 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     return page
 
 
-def _small(picture: bytes) -> bytes:
+def _small(picture: bytes) -> tuple[bytes, bool]:
+    """A small PNG, and whether it is so wide that its card takes a whole line."""
     with Image.open(io.BytesIO(picture)) as image:
+        wide = image.width > 2.6 * image.height and image.width > 600
         image = image.convert("RGBA")
-        image.thumbnail((WIDTH, 2 * WIDTH))
+        image.thumbnail((WIDTH * (1 + wide), 2 * WIDTH))
         made = io.BytesIO()
         image.save(made, "PNG", optimize=True)
-    return made.getvalue()
+    return made.getvalue(), wide
 
 
-def _card(row: Row, drawn: Drawn, picture: str) -> str:
+def _card(rows: list[Row], drawn: Drawn, picture: str, wide: bool) -> str:
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
-    seen = f'<a href="{link}" tabindex="-1" aria-hidden="true">![{row.number}]({picture})</a>'
-    told = f'<a href="{link}">{row.number}</a>. {row.what} <strong>{drawn.finding}</strong>'
-    return f":::{{div}} gallery-entry\n{seen}\n\n{told}\n:::"
+    names = " and ".join(row.number for row in rows)
+    if len(rows) > 1:
+        names = "Figures " + names.replace("Figure ", "")
+    differs = " ".join(dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs))
+    seen = f'<a href="{link}" tabindex="-1" aria-hidden="true">![{names}]({picture})</a>'
+    what = " ".join(LONG_FORMULA.sub("", row.what).strip() for row in rows)
+    told = f'<a href="{link}">{names}</a>. {what[:1].upper()}{what[1:]} <strong>{drawn.finding}</strong>'
+    parts = [seen, *([differs] if differs else []), told]
+    inner = "\n\n".join(parts)
+    return f":::{{div}} gallery-entry{' wide' * wide}\n{inner}\n:::"

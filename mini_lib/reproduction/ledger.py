@@ -41,6 +41,7 @@ class Row:
     #: the tag of the notebook's cell that draws it, where the paper's number does not give it.
     figure: str = ""
     undrawn: str = ""  #: why no chapter draws it, where it is a figure.
+    differs: str = ""  #: in what the drawing differs from the paper's figure.
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from statistics import stdev
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.reproduction import ledger
 from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
-from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
+from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counts
-from mini_lib.reproduction.judgement import NOT_RUN, WORDS
+from mini_lib.reproduction.judgement import MIN_RUNS, NOT_REPRODUCED, NOT_RUN, REPRODUCED, WORDS
 from mini_lib.reproduction.records import Records, stacks_at_once
 from mini_lib.reproduction.tables import table_name, table_order
 
@@ -24,7 +25,14 @@ SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True))
 SIZES = {"paper": "at the paper's size", TUTORIAL: "small networks"}
 DEVICES = {"cpu": "CPU core", "cuda": "GPU"}
 SHORT = {"esbn": "ESBN", "scan": "SCAN", "functions": "functions", "kanerva": "Kanerva"}
-EFFECTS = 3  # measured effects of a variant that a page names
+# What small networks show of a claim; the four words judge the paper, by runs at its own size.
+SEEN = {word: word for word in WORDS} | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
+# What a claim without numbers is judged on, in a column each: how the variants of its small networks begin.
+STRIP = {
+    "small networks": ("",),
+    "smaller task": ("small",),
+    "with our addition": ("balanced", "even weights"),
+}
 
 
 def write_pages(folder: Path | str, records: Records) -> list[Path]:
@@ -51,9 +59,23 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "RECORDS": RECORDS, "SIZES": SIZES}
-    found.globals |= {"outcome": outcome}
+    found.globals |= {
+        "outcome": outcome,
+        "tally": tally,
+        "learned_at": learned_at,
+        "deviation": stdev,
+        "SEEN": SEEN,
+        "STRIP": STRIP,
+    }
     found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
+    found.filters |= {"figure": figure_of}
     return found
+
+
+def figure_of(source: str) -> str:
+    """Where a claim is from, in short: "1D" of "Section 3.1, Figure 1D, footnote 1"."""
+    found = re.search(r"Figures? (.*?)(, footnote.*)?$", source)
+    return found[1] if found else source
 
 
 def in_cell(text: object) -> str:
@@ -77,6 +99,9 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         for table in sorted({each.cell.table for each in compared}, key=table_order)
     ]
     grids = groupby((table for table in tables if table["numbers"]), lambda table: table["rows"])
+    numbers = [each for each in compared if each.is_printed and not each.cell.variant]
+    at = {each.cell.id: each for each in compared}
+    claims = [_claim(claim, judgements, at) for claim, judgements in judged.items()]
     return {
         "title": PAPERS[paper],
         "name": paper,
@@ -85,14 +110,15 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "compared": compared,
         "tables": tables,
         "grids": [list(group) for _, group in grids],
-        "claims": [_claim(claim, judgements) for claim, judgements in judged.items()],
+        "claims": claims,
+        "judged": [each for each in claims if each["is_judged"]],
+        "unjudged": [each for each in claims if not each["is_judged"]],
         "sizes": [
-            size
-            for size in SIZES
-            if size
-            in {size_and_name(j.scale)[0] for js in judged.values() for j in js if j.verdict != NOT_RUN}
+            size for size in SIZES if any(each["words"].get(size, NOT_RUN) != NOT_RUN for each in claims)
         ],
         "counts": counts(compared, "paper")[paper],
+        "numbers": numbers,
+        "at": at,
         "run_sets": run_sets(compared),
         "made": made(compared),
         "effects": measured_effects(compared, book),
@@ -117,9 +143,38 @@ def outcome(each: Comparison) -> str:
     return f"reported {each.paper}, {ours}: {each.verdict}"
 
 
-def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
-    by_size = {size: [each for each in judgements if size_and_name(each.scale)[0] == size] for size in SIZES}
-    return {"claim": claim, "by_size": by_size, "judgements": judgements}
+def tally(entries: Iterable[Comparison]) -> dict[str, int]:
+    """How many of these have each verdict, and how many of them have one."""
+    found = Counter(each.verdict for each in entries)
+    return {word: found[word] for word in WORDS} | {"run": sum(found.values()) - found[NOT_RUN]}
+
+
+def learned_at(each: Comparison) -> float:
+    """The mean update at which training accuracy reaches 95 %."""
+    return level_mean(each, "updates_to_95").value
+
+
+def _begins(name: str, starts: tuple[str, ...]) -> bool:
+    return name.startswith(starts) if any(starts) else not name
+
+
+def _claim(claim: Claim, judgements: list[Judgement], at: dict[str, Comparison]) -> dict:
+    """A claim, the verdict on it at each size, and what small networks show of it in each column of `STRIP`."""
+    verdicts = {size_and_name(each.scale.removeprefix("paper")): each.verdict for each in judgements}
+    words = {size: verdicts[size, ""] for size in SIZES if (size, "") in verdicts}
+    small = {name: verdict for (size, name), verdict in verdicts.items() if size == TUTORIAL}
+    own = [at.get(name) for name in claim.cells()]
+    return {
+        "claim": claim,
+        "words": words,
+        "is_judged": any(word != NOT_RUN for word in words.values()),
+        "entries": len(own),
+        "run": sum(each is not None and each.ours.n >= MIN_RUNS for each in own),
+        "strip": {
+            column: next((word for name, word in small.items() if _begins(name, starts)), None)
+            for column, starts in STRIP.items()
+        },
+    }
 
 
 # ----------------------------------------------------------------------------------------- data
@@ -136,7 +191,7 @@ def data_of(paper: dict) -> dict:
                 [
                     inline(f"**{each.about}**" + (f" *{each.variant}*" if each.variant else "")),
                     *map(inline, (each.paper, each.released, f"{each.ours} {each.why}")),
-                    inline(each.effect or paper["effects"].get(each.variant) or "not measured"),
+                    inline(sentence(each.effect or paper["effects"].get(each.variant) or "not measured")),
                 ]
                 for each in paper["ledger"].details
             ],
@@ -182,6 +237,11 @@ def data_of(paper: dict) -> dict:
             if each.is_printed and not each.cell.variant
         },
     }
+
+
+def sentence(text: str) -> str:
+    """Text with a capital at its start and a stop at its end."""
+    return text[:1].upper() + text[1:] + "." * (not text.endswith("."))
 
 
 def inline(text: str) -> str:
@@ -257,7 +317,7 @@ def measured_effects(compared: Iterable[Comparison], book: ledger.Ledger) -> dic
     """What each variant of a paper measured beside the entries that it belongs to, where both have runs.
 
     "tutorial, small, balanced" is compared with what the ledger says (`Detail.beside`), else with "tutorial, small"
-    where that is declared, else with "tutorial". The largest changes are named, as shares of the number.
+    where that is declared, else with "tutorial". The largest change is named, as a share of the number.
     """
     declared = {each.variant: each.beside for each in book.details if each.beside is not None}
     at = {(each.cell.place, each.cell.variant): each for each in compared}
@@ -271,13 +331,13 @@ def measured_effects(compared: Iterable[Comparison], book: ledger.Ledger) -> dic
         first = next(filter(None, (at.get((place, base)) for base in bases)), None)
         if name and first and first.number != each.number and each.ours.values and first.ours.values:
             cell = each.cell
-            where = ", ".join([cell.row, table_name(cell.table), cell.column, *["small"] * bool(small)])
             size = abs(each.ours.mean - first.ours.mean) / (abs(first.ours.mean) or 1.0)
-            text = f"{where}: {each.ours.rounded()} instead of {first.ours.rounded()}"
+            text = f"{each.ours.rounded()} in place of {first.ours.rounded()} ({table_name(cell.table)}: {cell.row},"
+            text += f" {cell.column}{', small networks' * bool(small)})"
             effects.setdefault(name, []).append((size, text))
-    found = {}
-    for name, changes in effects.items():
-        largest = sorted(changes, key=lambda change: -change[0])[:EFFECTS]
-        more = f"; and {len(changes) - EFFECTS} more" if len(changes) > EFFECTS else ""
-        found[name] = "; ".join(text for _, text in largest) + more
-    return found
+    return {
+        name: f"the largest of {len(changes)} changes: {max(changes)[1]}"
+        if len(changes) > 1
+        else changes[0][1]
+        for name, changes in effects.items()
+    }

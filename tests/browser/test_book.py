@@ -308,12 +308,25 @@ def test_entries_are_filtered_by_words_and_sorted_by_a_column(replication):
     assert rows.filter(visible=True).count() == 0
     box.locator("input").fill("")
     assert rows.filter(visible=True).count() == every
-    head = box.locator("th").nth(1)
-    for down in (False, True):
-        head.press("Enter")
+    head = box.locator("th button").nth(1)
+    for down, key in ((False, "Enter"), (True, "Space")):
+        head.press(key)
         names = [text.lower() for text in rows.locator("td:nth-child(2)").all_inner_texts()]
         assert names[0] != names[-1]
         assert (names[0] > names[-1]) == down
+
+
+def test_tables_are_on_paper_and_tell_why_if_they_cannot_be(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / REPLICATION).as_uri())
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".loaded table").count() == page.locator(".loaded").count() == 4
+    page.route("**/replication-esbn.js", lambda route: route.abort())
+    page.reload()
+    page.locator(".loaded").first.scroll_into_view_if_needed()
+    page.get_by_role("alert").first.wait_for()
+    assert "replication-esbn.js could not be loaded" in page.get_by_role("alert").first.inner_text()
+    page.close()
 
 
 @pytest.mark.usefixtures("carries_its_scripts")

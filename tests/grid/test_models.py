@@ -1,4 +1,4 @@
-"""The mechanisms: each against its numpy twin, its size, its wall, and what its twin differs in."""
+"""The mechanisms: each against its numpy twin, its size, its bottleneck, and what its twin differs in."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from mini_lib.grid.mechanisms import Abstractor, CoRelNet, Differences, Pointer
 from mini_lib.grid.networks import MODELS, SIZES, CommandNetwork, CurveNetwork, build_core
 from mini_lib.grid.runs import TASKS, Settings, build
 from mini_lib.grid.tasks import RULES
-from mini_lib.reproduction.grid.contrasts import LEARNING, SYMMETRY, WALLS
+from mini_lib.reproduction.grid.contrasts import BOTTLENECKS, LEARNING, SYMMETRY
 from mini_lib.scan.tasks import encode
 
 SHAPE = {"features": 16, "classes": 4, "length": 5}
@@ -149,7 +149,7 @@ def built(task, name):
 
 
 TWINS = [
-    *((task, pair) for task in (*RULES, "match") for pair in (*WALLS, *LEARNING, *SYMMETRY)),
+    *((task, pair) for task in (*RULES, "match") for pair in (*BOTTLENECKS, *LEARNING, *SYMMETRY)),
     ("curves", ("differences", "differences, open")),
     ("commands", ("syntactic attention", "sequential semantics")),
     ("commands", ("abstractor learned", "abstractor learned, open")),
@@ -177,8 +177,8 @@ def parts_of_one_twin(pair):
     return {"sequence"} if pair[0] == "syntactic attention" else {"from_content"}
 
 
-@pytest.mark.parametrize("pair", [*WALLS, ("differences", "differences, open")])
-def test_networks_with_and_without_a_wall_differ_in_nothing_but_what_is_passed_on(pair):
+@pytest.mark.parametrize("pair", [*BOTTLENECKS, ("differences", "differences, open")])
+def test_networks_with_and_without_a_bottleneck_differ_in_nothing_but_what_is_passed_on(pair):
     closed, opened = (small(name) for name in pair)
     own = [
         {(name, repr(value)) for name, value in vars(each).items() if name[0] != "_"}
@@ -212,7 +212,7 @@ def test_a_learned_relation_whose_maps_are_the_identity_is_the_fixed_one():
 
 
 @pytest.mark.parametrize("name", ["abstractor fixed", "corelnet fixed"])
-def test_behind_a_wall_with_a_fixed_relation_only_likeness_counts(name):
+def test_behind_a_bottleneck_with_a_fixed_relation_only_likeness_counts(name):
     """A rotation of all vectors changes every one of them, and none of their products."""
     rotation = torch.linalg.qr(torch.randn(16, 16, dtype=torch.float64)).Q
     network, z = small(name), vectors()

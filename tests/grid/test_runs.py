@@ -49,7 +49,7 @@ def test_every_epoch_of_items_has_other_problems_of_the_same_glyphs():
     assert len(first.unique()) == 16  # 15, and the hidden one
 
 
-def test_a_fixed_relation_behind_a_wall_solves_new_problems_after_a_few_updates():
+def test_a_fixed_relation_behind_a_bottleneck_solves_new_problems_after_a_few_updates():
     run = train([build(tiny("distribution_of_three", updates=150), 1)])[0]
     assert run.metrics["familiar"] > 95
     assert run.metrics["new"] > 95
@@ -130,7 +130,7 @@ def test_a_signal_that_does_not_depend_on_the_problem_keeps_all_of_itself():
     assert dissociation(network, exchanges) == {"kept_content": 1.0, "kept_structure": 1.0}
 
 
-def test_a_broken_network_is_no_wall():
+def test_a_broken_network_is_no_bottleneck():
     """NaN in a record makes the run a diverged one; signals that cannot be compared are an error."""
     network = tiny("match").network()
     exchanges = glyphs_exchanged(item_tests(1, 20)["new"], torch.arange(5), torch.arange(5, 10))

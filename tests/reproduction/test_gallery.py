@@ -56,7 +56,10 @@ def test_a_figure_is_what_its_cell_shows_last_with_all_panels_side_by_side(store
     last["outputs"].insert(0, cell(html=figure(30, "first"))["outputs"][0])
     drawn = gallery.drawn_in(store(last, cell("hide-input")), "p.ipynb")
     assert list(drawn) == ["figure-9"]
-    assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (90, "<em>last</em>")
+    assert (width(drawn["figure-9"].picture), drawn["figure-9"].finding) == (
+        40 + gallery.GAP + 50,
+        "<em>last</em>",
+    )
 
 
 def test_a_cell_that_was_not_run_is_named(store):
@@ -77,7 +80,21 @@ def test_the_page_links_to_the_cell_with_a_small_picture(store, tmp_path):
     assert "../../notebooks/esbn/4_keys.html#figure-9" in page
     assert "<strong>Keys come back.</strong>" in page
     small = (tmp_path / "made" / "gallery" / "esbn-figure-9.png").read_bytes()
-    assert width(small) == gallery.WIDTH
+    assert width(small) == 2 * gallery.WIDTH  # over a whole line
+
+
+def test_a_cell_that_draws_two_figures_has_one_card_with_both_names(store, tmp_path):
+    store(cell("figure-4", "figure-5", html=figure(2000, "All learn.")))
+    page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
+    assert page.count(":::{div} gallery-entry wide") == 1
+    assert ">Figures 4 and 5</a>" in page
+    assert page.count("*Drawn with five objects") == 1
+
+
+def test_a_formula_wider_than_a_card_is_left_out():
+    row = ledger.Row("Tokens", "$" + "x" * 50 + "$: all differences, $y$.", "", "")
+    drawn = gallery.Drawn("p.ipynb", "figure-9", 1, b"", "So it is.")
+    assert ">Tokens</a>. All differences, $y$. <strong>" in gallery._card([row], drawn, "p.png", wide=False)
 
 
 def test_two_chapters_for_one_figure_are_refused(store, tmp_path):

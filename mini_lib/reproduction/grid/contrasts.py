@@ -51,8 +51,10 @@ NEEDED = 3  # families of the four
 
 Pair = tuple[str, str]
 RULES = ("d3, m=95", "rmts, m=95")
-# Networks that differ in the wall alone: with it, and without.
-WALLS: tuple[Pair, ...] = tuple((name, f"{name}, open") for name in FACTORIAL if not name.endswith(", open"))
+# Networks that differ in the bottleneck alone: with it, and without.
+BOTTLENECKS: tuple[Pair, ...] = tuple(
+    (name, f"{name}, open") for name in FACTORIAL if not name.endswith(", open")
+)
 # Networks that differ in the relation alone.
 LEARNING: tuple[Pair, ...] = tuple(
     (name, name.replace("fixed", "tied")) for name in FACTORIAL if "fixed" in name
@@ -60,10 +62,10 @@ LEARNING: tuple[Pair, ...] = tuple(
 SYMMETRY: tuple[Pair, ...] = tuple(
     (name, name.replace("tied", "learned")) for name in FACTORIAL if "tied" in name
 )  # one map, and two
-# family -> its tasks, and its networks with a wall and without
+# family -> its tasks, and its networks with a bottleneck and without
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[Pair, ...]]] = {
-    "rules": (RULES, WALLS),
-    "match": (("match",), WALLS),
+    "rules": (RULES, BOTTLENECKS),
+    "match": (("match",), BOTTLENECKS),
     "curves": (("curves",), (("differences", "differences, open"),)),
     "commands": (("commands",), (("syntactic attention", "sequential semantics"),)),
 }
@@ -194,11 +196,6 @@ def familiar(run: Scored) -> float:
     return run.familiar
 
 
-def new_less_familiar(run: Scored) -> float:
-    """S on new content less that on familiar."""
-    return run.new - run.familiar
-
-
 def paired(
     found: Found,
     tasks: Sequence[str],
@@ -284,10 +281,10 @@ def by_architecture(
     }
 
 
-def wall_contrasts(
+def bottleneck_contrasts(
     found: Found, measure: Measure = new, only_learned: bool = False
 ) -> dict[str, Interval | None]:
-    """The first question, in each family: what the wall does. Above 0 where networks with it are better."""
+    """The first question, in each family: what the bottleneck does. Above 0 where networks with it are better."""
     return adjusted(
         {
             family: interval(paired(found, tasks, pairs, measure, only_learned))
@@ -299,13 +296,15 @@ def wall_contrasts(
 def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
     """All that the protocol asks, by question and then by family or task.
 
-    The wall: S new with it less without. Learning and symmetry: S new with a fixed relation less that with one
-    learned map, and with one map less that with two. Both: what the wall brings with a fixed relation less what it
-    brings with two maps. The cost: S familiar with the wall less without, where the answer is free of content and
-    where it is not.
+    The bottleneck: S new with it less without. Learning and symmetry: S new with a fixed relation less that with
+    one learned map, and with one map less that with two. Both: what the bottleneck brings with a fixed relation less
+    what it brings with two maps. The cost: S familiar with the bottleneck less without, where the answer is free of
+    content and where it is not.
     """
     tasks = {"rules": RULES, "match": ("match",)}
-    closed = {relation: [pair for pair in WALLS if relation in pair[0]] for relation in ("fixed", "learned")}
+    closed = {
+        relation: [pair for pair in BOTTLENECKS if relation in pair[0]] for relation in ("fixed", "learned")
+    }
 
     def by_task(pairs: Sequence[Pair]) -> dict[str, Interval | None]:
         return adjusted({name: interval(paired(found, own, pairs)) for name, own in tasks.items()})
@@ -314,13 +313,13 @@ def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
     for name, own in tasks.items():
         fixed, learned = (paired_by_seed(found, own, closed[relation]) for relation in ("fixed", "learned"))
         both[name] = interval([gain - learned[seed] for seed, gain in fixed.items() if seed in learned])
-    cost = {name: interval(paired(found, own, WALLS, familiar)) for name, own in tasks.items()}
+    cost = {name: interval(paired(found, own, BOTTLENECKS, familiar)) for name, own in tasks.items()}
     return {
-        "the wall": wall_contrasts(found),
+        "the bottleneck": bottleneck_contrasts(found),
         "learning": by_task(LEARNING),
         "symmetry": by_task(SYMMETRY),
         "both": adjusted(both),
-        "the cost": adjusted(cost | {"name": interval(paired(found, ("name",), WALLS, familiar))}),
+        "the cost": adjusted(cost | {"name": interval(paired(found, ("name",), BOTTLENECKS, familiar))}),
     }
 
 
@@ -328,7 +327,7 @@ def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
 
 
 def decided(contrast: Interval) -> str:
-    """What the wall does, by where the interval lies against .10 either way.
+    """What the bottleneck does, by where the interval lies against .10 either way.
 
     It "helps" or "harms", or does "none" of it; "undecided" where the interval does not say.
     """
@@ -340,12 +339,12 @@ def decided(contrast: Interval) -> str:
 
 
 def by_family(found: Found) -> dict[str, str]:
-    """What the wall does in each family: where all runs say the same as those that learned.
+    """What the bottleneck does in each family: where all runs say the same as those that learned.
 
     Curves have to say it of normalised curves, too. Where they differ it is "undecided", and so it is where fewer
     than three seeds have a pair that learned. "not run" where there are fewer than three seeds at all.
     """
-    everybody, learned = wall_contrasts(found), wall_contrasts(found, only_learned=True)
+    everybody, learned = bottleneck_contrasts(found), bottleneck_contrasts(found, only_learned=True)
     words = {}
     for family, (_, pairs) in FAMILIES.items():
         other_tasks = [(task,) for task in CONFIRMED_BY.get(family, ())]
@@ -360,7 +359,7 @@ def by_family(found: Found) -> dict[str, str]:
 
 
 def verdict(words: Mapping[str, str]) -> str:
-    """What the protocol says of the thesis that a wall makes for transfer, from `by_family`.
+    """What the protocol says of the thesis that a bottleneck makes for transfer, from `by_family`.
 
     "for": it helps in three families of four. "against": it brings nothing, or harms, in three of four. "mixed":
     three are decided and it is neither. "undecided" else, and "not run" while runs are lacking.

@@ -13,10 +13,10 @@ from mini_lib.reproduction import Records
 from mini_lib.reproduction.grid import cells, contrasts, rates
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING, chosen_rates, declare, twins_of
 from mini_lib.reproduction.grid.contrasts import (
+    BOTTLENECKS,
     FAMILIES,
     LEARNING,
     SYMMETRY,
-    WALLS,
     Interval,
     Scored,
     anchors,
@@ -77,13 +77,13 @@ def test_new_commands_are_those_with_either_verb():
     assert found.new == pytest.approx(0.6)
 
 
-def made_up(wall=0.8, open_=0.5, seeds=5, learned=True):
-    """Scores in which every network with a wall is better by the same, give or take a little."""
+def made_up(bottleneck=0.8, open_=0.5, seeds=5, learned=True):
+    """Scores in which every network with a bottleneck is better by the same, give or take a little."""
     found = {}
     for tasks, pairs in (*FAMILIES.values(), (("normalised curves",), FAMILIES["curves"][1])):
         for task in tasks:
             for one, other in pairs:
-                for name, new in ((one, wall), (other, open_)):
+                for name, new in ((one, bottleneck), (other, open_)):
                     runs = {
                         seed: Scored(1.0, new + 0.01 * (seed % 3), learned) for seed in range(1, seeds + 1)
                     }
@@ -93,12 +93,12 @@ def made_up(wall=0.8, open_=0.5, seeds=5, learned=True):
 
 def test_runs_are_paired_by_seed_and_averaged_over_tasks_and_twins():
     found = {
-        ("a", "wall"): {1: Scored(1.0, 0.9, True), 2: Scored(1.0, 0.8, True), 3: Scored(1.0, 1.0, True)},
+        ("a", "closed"): {1: Scored(1.0, 0.9, True), 2: Scored(1.0, 0.8, True), 3: Scored(1.0, 1.0, True)},
         ("a", "open"): {1: Scored(1.0, 0.5, True), 2: Scored(0.8, 0.7, False)},
-        ("b", "wall"): {1: Scored(1.0, 1.0, True), 2: Scored(1.0, 1.0, True)},
+        ("b", "closed"): {1: Scored(1.0, 1.0, True), 2: Scored(1.0, 1.0, True)},
         ("b", "open"): {1: Scored(1.0, 0.0, True), 2: Scored(1.0, 1.0, True)},
     }
-    pair = (("wall", "open"),)
+    pair = (("closed", "open"),)
     assert paired(found, ("a",), pair) == pytest.approx([0.4, 0.1])
     assert paired(found, ("a", "b"), pair) == pytest.approx([0.7, 0.05])
     assert paired(found, ("a", "b"), pair, only_learned=True) == pytest.approx([0.7, 0.0])
@@ -159,7 +159,7 @@ def test_a_family_is_decided_where_all_runs_and_those_that_learned_agree():
     nobody = made_up(learned=False)
     assert set(by_family(nobody).values()) == {"undecided"}
     assert verdict(by_family(nobody)) == "undecided"
-    two_seeds = made_up() | {("match", name): {} for pair in WALLS for name in pair}
+    two_seeds = made_up() | {("match", name): {} for pair in BOTTLENECKS for name in pair}
     assert by_family(two_seeds)["match"] == "not run"
     del odd["normalised curves", "differences"]
     assert by_family(odd)["curves"] == "not run"
@@ -169,11 +169,11 @@ def test_a_contrast_is_shown_for_each_architecture_by_itself():
     found = made_up()
     for seed in found["match", "corelnet fixed"]:
         found["match", "corelnet fixed"][seed] = Scored(1.0, 0.5 + 0.01 * (seed % 3), seed < 3)
-    by_kind = by_architecture(found, ("match",), WALLS)
+    by_kind = by_architecture(found, ("match",), BOTTLENECKS)
     assert {name: each.mean for name, each in by_kind.items()} == pytest.approx(
         {"both": 0.25, "Abstractor": 0.3, "CoRelNet": 0.2}
     )
-    learned = by_architecture(found, ("match",), WALLS, only_learned=True)
+    learned = by_architecture(found, ("match",), BOTTLENECKS, only_learned=True)
     # seeds 1 and 2 as above; in the others two pairs of three count, and both bring .3
     assert learned["CoRelNet"].mean == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)
 
@@ -181,30 +181,30 @@ def test_a_contrast_is_shown_for_each_architecture_by_itself():
 def test_every_question_is_answered_from_the_runs():
     found = made_up(seeds=6)
     for task in ("name",):
-        for one, other in WALLS:
+        for one, other in BOTTLENECKS:
             found[task, one] = {seed: Scored(0.0, math.nan, False) for seed in range(1, 7)}
             found[task, other] = {seed: Scored(1.0, math.nan, True) for seed in range(1, 7)}
     answers = questions(found)
-    assert answers["the wall"]["rules"].mean == pytest.approx(0.3)
+    assert answers["the bottleneck"]["rules"].mean == pytest.approx(0.3)
     assert answers["learning"]["match"].mean == pytest.approx(0)
     assert answers["both"]["rules"].mean == pytest.approx(0)
     assert answers["the cost"]["name"].mean == -1
-    assert answers["the wall"]["rules"].p == pytest.approx(4 * 2 / 2**6)  # four families
+    assert answers["the bottleneck"]["rules"].p == pytest.approx(4 * 2 / 2**6)  # four families
 
 
-def test_what_the_wall_brings_with_two_relations_is_compared_seed_by_seed():
+def test_what_the_bottleneck_brings_with_two_relations_is_compared_seed_by_seed():
     """Without seed 5 of a fixed relation and seed 1 of a learned one, three seeds have both."""
     found = made_up(seeds=5)
     gains = {1: 0.9, 2: 0.1, 3: 0.2, 4: 0.3, 5: 0.9}  # with a fixed relation; with a learned one half of it
     for relation, share, lost in (("fixed", 1.0, 5), ("learned", 0.5, 1)):
-        for one, other in (pair for pair in WALLS if relation in pair[0]):
+        for one, other in (pair for pair in BOTTLENECKS if relation in pair[0]):
             for name, gained in ((one, share), (other, 0.0)):
                 found["match", name] = {
                     seed: Scored(1.0, gained * gain, True) for seed, gain in gains.items() if seed != lost
                 }
     answer = questions(found)["both"]["match"]
     assert (answer.runs, answer.mean) == (3, pytest.approx(0.1))
-    for one, _ in WALLS:
+    for one, _ in BOTTLENECKS:
         found["match", one] = {seed: run for seed, run in found["match", one].items() if seed < 4}
     assert questions(found)["both"]["match"] is None  # two seeds
 
@@ -213,7 +213,7 @@ def test_twins_are_mechanisms_of_their_tasks():
     for names, pairs in FAMILIES.values():
         for task in names:
             assert {name for pair in pairs for name in pair} <= {*TASKS[task].runs}
-    assert len(WALLS) == 6
+    assert len(BOTTLENECKS) == 6
     assert len(LEARNING) == len(SYMMETRY) == 4
 
 
