@@ -29,3 +29,4 @@ function passFormulas() {
 
 window.addEventListener("load", passFormulas);
 window.addEventListener("resize", passFormulas);
+document.addEventListener("toggle", passFormulas, true);
