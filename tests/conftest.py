@@ -1,7 +1,10 @@
+import hypothesis
 import pytest
 import torch
 
 torch.set_num_threads(1)  # the networks are small; more threads only wait for each other
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)
