@@ -84,9 +84,9 @@ def figures_of(body: str) -> list[str]:
 
 
 def pages_of(book: Path, figure: str) -> list[Path]:
-    """The pages of a built book that hold a live figure."""
+    """The pages of a built book that hold a live figure, in the order of their paths."""
     mark = f'data-live="{figure}"'
-    return [path for path in book.rglob("*.html") if mark in path.read_text(encoding="utf-8")]
+    return [path for path in sorted(book.rglob("*.html")) if mark in path.read_text(encoding="utf-8")]
 
 
 def add_scripts(app, page, template, context, doctree) -> None:

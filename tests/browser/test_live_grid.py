@@ -40,7 +40,7 @@ def shown(box):
         [float(v) for v in row.locator("td[title]").evaluate_all("all => all.map(c => c.title)")]
         for row in cells
     ]
-    return rows, int(box.get_by_role("status").inner_text().split(" %")[0])
+    return rows, int(box.locator("p[role=status]").inner_text().split(" %")[0])
 
 
 @pytest.mark.parametrize(
