@@ -11,7 +11,7 @@ window.addEventListener("hashchange", unfoldTarget);
 
 /* On paper everything is open. */
 function openAll() {
-  document.querySelectorAll("details.reveal").forEach(function (fold) { fold.open = true; });
+  document.querySelectorAll("details.reveal, details.claims").forEach(function (fold) { fold.open = true; });
 }
 
 window.addEventListener("beforeprint", openAll);

@@ -234,7 +234,7 @@ def png(fig: Figure, dark: bool = False) -> bytes:
     buffer, small = io.BytesIO(), io.BytesIO()
     fig.savefig(buffer, dpi=DPI, facecolor="white")
     drawn = np.asarray(Image.open(buffer).convert("RGB")) / 255  # [H, W, 3]
-    kept = _pictures(fig, drawn.shape[:2]) if dark else np.zeros(drawn.shape[:2], dtype=bool)
+    kept = _mask(fig, drawn.shape[:2]) if dark else np.zeros(drawn.shape[:2], dtype=bool)
     index, colors = _quantized(np.where(kept[..., None], 1, drawn), 128 if dark else 256)
     cover = 1 - colors.min(axis=1)
     paint = 1 - (1 - colors) / np.where(cover, cover, 1)[:, None]
@@ -264,15 +264,23 @@ def _turned(colors: np.ndarray) -> np.ndarray:
     return 2 * (colors @ LUMINANCE)[:, None] - colors
 
 
-def _pictures(fig: Figure, shape: tuple[int, int]) -> np.ndarray:
-    """Where in an image of the figure there are pictures whose colors have to stay as they are: [H, W]."""
+def _kept(fig: Figure) -> list[Bbox]:
+    """The boxes, in pixels of the figure, of pictures whose colors have to stay as they are, and of their scales."""
+    images = [(image, ax) for ax in fig.axes for image in ax.images]
+    images = [
+        pair for pair in images if np.ndim(pair[0].get_array()) == 3 or pair[0].get_cmap().name in KEPT_MAPS
+    ]
+    boxes = [Bbox.intersection(image.get_window_extent(), ax.bbox) for image, ax in images]
+    boxes += [image.colorbar.ax.bbox for image, _ in images if image.colorbar]
+    return [box for box in boxes if box]
+
+
+def _mask(fig: Figure, shape: tuple[int, int]) -> np.ndarray:
+    """Where in an image of the figure, at `DPI`, these boxes are: [H, W]."""
     where = np.zeros(shape, dtype=bool)
-    for ax in fig.axes:
-        for image in ax.images:
-            if np.ndim(image.get_array()) == 3 or image.get_cmap().name in KEPT_MAPS:
-                box = Bbox.intersection(image.get_window_extent(), ax.bbox)
-                (left, low), (right, high) = np.round(box.get_points() * DPI / fig.dpi).astype(int)
-                where[shape[0] - high : shape[0] - low, left:right] = True
+    for box in _kept(fig):
+        (left, low), (right, high) = np.round(box.get_points() * DPI / fig.dpi).astype(int)
+        where[shape[0] - high : shape[0] - low, left:right] = True
     return where
 
 
@@ -319,7 +327,7 @@ def _panel(fig: Figure, alt: str) -> str:
     """A figure as an image, and another for the dark theme where it holds pictures; closes it."""
     width = round(96 * fig.get_figwidth())
     pictures = {"": png(fig)}
-    if any(ax.images for ax in fig.axes) and _pictures(fig, (1000, 1000)).any():
+    if _kept(fig):
         pictures = {"light": pictures[""], "dark": png(fig, dark=True)}
     plt.close(fig)
     return "".join(

@@ -120,6 +120,18 @@ def test_a_dark_page_shows_a_picture_as_it_is_and_ink_turned(shown, values):
     assert (bright[:20, :, 3] > 0.9).sum() == len(title) > 0
 
 
+def test_a_dark_page_keeps_the_scale_of_a_picture_with_it(shown):
+    fig, ax = plotting.figure(size=(7, 8))
+    fig.colorbar(ax.imshow(RED_AND_BLUE[..., 0], cmap="gray", vmin=0, vmax=1), ax=ax)
+    scale = fig.axes[1]
+    plotting.show(fig, FINDING)
+    (_, bright), (_, turned) = shown_pictures(shown[0])
+    box = scale.get_position()
+    x, low, high = round(bright.width * (box.x0 + box.x1) / 2), box.y0 + 0.02, box.y1 - 0.02
+    ends = [turned.convert("RGBA").getpixel((x, round(bright.height * (1 - y)))) for y in (low, high)]
+    assert ends[0][0] < 30 < 225 < ends[1][0]
+
+
 def test_labels_are_dark_enough_to_read():
     assert plotting.legible("#0072B2") == mpl.colors.to_rgb("#0072B2")
     assert 0.4 < max(plotting.legible("#b0b0b0")) < 0.47  # #767676 has a contrast of 4.54
