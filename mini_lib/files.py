@@ -146,7 +146,7 @@ def load_weights(model: nn.Module, path: Path | str) -> dict:
 
 
 def load(path: Path | str) -> nn.Module:
-    """A network that was saved by `network.save(path)`, or by `mini-lib weights`; in evaluation mode, on the CPU.
+    """A network that was saved by `network.save(path)`, or by `tools/weights.py`; in evaluation mode, on the CPU.
 
     >>> import tempfile
     >>> from mini_lib import ESBN, load

@@ -3,6 +3,7 @@
 import copy
 import errno
 import os
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +17,10 @@ from torch import nn
 from mini_lib import ESBN, RelationalTransformer, SyntacticAttention
 from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.files import TRAINED, load, load_weights, save_weights, trained, write_atomically
+from mini_lib.hashing import settings_hash
 from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
+from mini_lib.reproduction.cells import select
 from mini_lib.seeding import seeded
 
 # ------------------------------------------------------------------------------------ any file
@@ -232,6 +235,19 @@ def test_a_file_of_another_network_is_told(tmp_path: Path, settings: dict | None
         saved(tmp_path, settings)
     with pytest.raises(CorruptFileError, match=message):
         load(path)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_trained_network_names_the_command_that_makes_it(name):
+    about = trained(name).about
+    tool, *words = shlex.split(about["command"])
+    assert (Path(__file__).parents[1] / tool).is_file()
+    if tool == "tools/weights.py":
+        entry, file, *seed = words
+        (cell,) = select(entry)
+        assert settings_hash(cell.settings) == settings_hash(about["settings"])
+        assert file == f"{Path(TRAINED[name]).name}.safetensors"
+        assert seed == ["--seed", str(about["seed"])]
 
 
 @pytest.mark.parametrize("name", TRAINED)

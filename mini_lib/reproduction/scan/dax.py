@@ -1,4 +1,4 @@
-"""Ten small networks that met *dax*, a fifth verb, in one command only: what each makes of it. Not in the paper.
+"""Scores and meanings of ten small networks that met *dax*, a fifth verb, in one command only. Not in the paper.
 
 `tools/make_dax.py` trained them and made dax.json. Its network of seed 1 comes with the library.
 """
@@ -29,7 +29,7 @@ class Dax(NamedTuple):
 
 
 def falling(settings: Settings, seed: int) -> TrainingRun:
-    """A run whose learning rate falls to 0, so that it ends in nearly the same place on every processor."""
+    """A run whose learning rate falls to 0, as that of the two networks that come with the library."""
     run = build(settings, seed)
     return replace(run, schedule=falling_rate(run.updates))
 
@@ -40,7 +40,7 @@ def falling_rate(updates: int) -> Callable[[int], float]:
 
 
 def measure(network: SyntacticAttention) -> Dax:
-    """What the network makes of *dax*."""
+    """Return the scores and the meanings of a network."""
     test = get_split("add_dax").test
     as_walk = [command.replace("dax", "walk") for command in test]
     best = analysis.dictionary(network).best()

@@ -68,13 +68,6 @@ def test_small_networks_evaluate_to_the_metrics_in_their_files(name):
     assert found == pytest.approx({name: told[name] for name in found}, rel=0.02, abs=0.01)
 
 
-@pytest.mark.parametrize("name", [*SMALL, "kanerva_small_marked"])
-def test_commands_are_tools(name):
-    tool, *words = trained(name).about["command"].split()
-    assert (marked.STORED.parents[3] / tool).is_file()
-    assert words
-
-
 def test_stored_results_are_numbers_on_one_line_each():
     text = marked.STORED.read_text()
     assert len(text.splitlines()) == len(json.loads(text))
