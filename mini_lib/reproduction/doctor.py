@@ -8,7 +8,6 @@ import torch
 
 from mini_lib import datasets
 from mini_lib.devices import describe, use_precision
-from mini_lib.functions import transformer as functions
 from mini_lib.training import TrainingRun, TrainingStack
 
 Build = Callable[[dict, int], TrainingRun]
@@ -39,7 +38,9 @@ _BY_MODEL: dict[str, dict[str, dict]] = {
         "cnn": _SCAN | {"options": {"dim": 8, "kernel": 3, "layers": 2}, "batch_size": 60},  # in words
         "li": _SCAN | {"options": {"primitive": 6, "function": 4, "units": 8}},
     },
-    "functions": dict.fromkeys(functions.MODELS, _FUNCTIONS),
+    "functions": dict.fromkeys(
+        ("one_d", "one_d_window", "one_d_level_hidden", "relational", "relational_window"), _FUNCTIONS
+    ),
     "kanerva": {"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
     "grid": dict.fromkeys(("corelnet fixed", "abstractor learned"), _GRID | {"options": {"hidden": 8}}),
 }

@@ -4,7 +4,6 @@ import inspect
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -191,7 +190,6 @@ def test_evaluation_curves_are_the_same_for_everyone_whatever_is_done_to_them():
             np.array([0, 1, 4]),
             torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64),
         ),
-        pd.Series([0.0, 1.0, 4.0], index=[7, 8, 9]),
     ],
 )
 def test_an_as_curve_is_a_batch_of_one(y):
