@@ -218,7 +218,7 @@ def test_what_is_told_of_kanerva(told):
     found = {each.cell.id: each for each in compare(cells_of("kanerva"), Records())}
     assert found["kanerva.fig3b/k = 4/one sprite/tutorial"].ours.mean > 0.5
     assert found["kanerva.fig3b/k = 4/least used machine/tutorial"].ours.mean < 0.05
-    assert "for 10,000 updates of 8 episodes, theirs for 200,000 of 24" in told["kanerva"]
+    assert "for 10,000 updates of 8 episodes, at a learning" in told["kanerva"]
     assert (Settings("rgb", 2).epochs * 10, Settings("rgb", 2).batch_size) == (200_000, 24)
 
 
