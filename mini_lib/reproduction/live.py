@@ -90,9 +90,11 @@ def pages_of(book: Path, figure: str) -> list[Path]:
 
 
 def add_scripts(app, page, template, context, doctree) -> None:
-    """Give a page the scripts of its live figures; called by Sphinx for each page."""
-    for script in scripts_of(figures_of(context.get("body") or "")):
+    """Give a page the scripts of its live figures, and each figure an anchor; called by Sphinx for each page."""
+    body = context.get("body") or ""
+    for script in scripts_of(figures_of(body)):
         app.add_js_file(f"live/{script}.js", loading_method="defer")
+    context["body"] = MARK.sub(r'id="live-\1" \g<0>', body)
 
 
 def write_parcels(app) -> None:

@@ -188,6 +188,21 @@ def test_a_guess_opens_figure_and_answer_together(reader):
         reveal.evaluate("fold => fold.open = false")
 
 
+def test_the_cards_of_the_cover_lead_to_figures_in_sight(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / "book/intro.html").as_uri())
+    links = page.eval_on_selector_all(".paper .shot", "all => all.map(a => a.href)")
+    assert len(links) == 4
+    for link in links:
+        page.goto(link)
+        figure = page.locator(f"#{link.split('#')[1]}")
+        figure.wait_for(state="visible")
+        page.wait_for_function("id => document.getElementById(id).dataset.ready", arg=link.split("#")[1])
+        page.wait_for_timeout(300)
+        assert -50 < figure.bounding_box()["y"] < DESK["height"] - 100
+    page.close()
+
+
 def test_every_chapter_has_a_guess(book):
     chapters = [path for path in book.glob("notebooks/*/*.html") if path.stem != "more_figures"]
     assert len(chapters) > 15
