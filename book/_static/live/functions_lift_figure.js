@@ -86,7 +86,8 @@
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);
     box.append(
       element("div", { class: "live-controls" }, button("Lift by 5", () => set(control, 5)), presets(ready, ["step", "line", "sine"], use)),
-      element("div", { class: "live-controls" }, control), drawing.all, says,
+      element("div", { class: "live-controls" }, control), drawing.all,
+      element("p", { class: "live-note" }, "Dashed: how the curve goes on without noise. Dotted: what the networks predicted before the lift."), says,
       more(facts, drawing, element("div", { class: "live-controls" }, presets(ready, ["smooth", "parabola"], use),
         element("label", { class: "live-tick" }, windows, "also the two networks with a window")), Live.scroller("The next values", table)));
     use(ready.line);
