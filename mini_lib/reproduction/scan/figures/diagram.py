@@ -31,6 +31,8 @@ def two_streams() -> Figure:
     """Draw the network: syntax, which places attention, in blue; semantics, which is attended to, in orange."""
     fig, ax = figure(size=(4.6, 3.5))
     diagram(ax, BOXES, ARROWS)
+    for text in ax.texts:
+        text.set_fontsize(9)
     ax.text(0.9, 4.65, "syntax", ha="center", color=STRUCTURE, weight="bold")
     ax.text(9.0, 4.65, "semantics", ha="center", color=CONTENT, weight="bold")
     ax.set(xlim=(0, 10), ylim=(-0.25, 6.2))
