@@ -81,7 +81,7 @@
       tiles.replaceChildren(...Object.entries(PLAYERS).map(([name, title]) => {
         const wins = score[name].filter(Boolean).length, last = score[name].map((won) => (won ? "●" : "○")).join("");
         return element("div", { class: `game-${name}` }, `${title} `, element("div", {}, element("b", {}, String(wins)), ` of ${score[name].length}`),
-          element("span", { "aria-hidden": "true" }, last));
+          element("span", { "aria-hidden": "true", style: "letter-spacing: 0" }, last));
       }));
       const over = open && n % ROUND === 0;
       about.setAttribute("aria-live", over ? "polite" : "off");
