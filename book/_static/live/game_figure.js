@@ -5,7 +5,7 @@
   const { argmax } = Arithmetic;
   const { ROW, ASKED, shown } = ESBN;
   const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
-  const ROUND = 10, CHANCE = "2.5";
+  const ROUND = 10, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
   const HINT = "Choose a picture, or press its number. Then you see what the networks chose.";
   const ABOUT = "The LSTM is a standard recurrent network, and the ESBN is the first network of this book. Both run in this page. Both were trained on five other pictures.";
 
@@ -79,9 +79,9 @@
       choices.setAttribute("aria-label", `Choices for problem ${n}. Keys 1 to 4 choose.`);
       told.textContent = open ? tell(chosen, answer) : chosen ? "The networks are still loading …" : "Which picture completes the second row?";
       tiles.replaceChildren(...Object.entries(PLAYERS).map(([name, title]) => {
-        const wins = score[name].filter(Boolean).length, last = score[name].map((won) => (won ? "●" : "○")).join("");
+        const wins = score[name].filter(Boolean).length, last = score[name].map((won, i) => (won ? "●" : "○") + (i === 4 ? BREAK : "")).join("");
         return element("div", { class: `game-${name}` }, `${title} `, element("div", {}, element("b", {}, String(wins)), ` of ${score[name].length}`),
-          element("span", { "aria-hidden": "true", style: "letter-spacing: 0" }, last));
+          element("span", { "aria-hidden": "true" }, last));
       }));
       const over = open && n % ROUND === 0;
       about.setAttribute("aria-live", over ? "polite" : "off");
