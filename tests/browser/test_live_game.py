@@ -1,6 +1,7 @@
 """The game on the cover, played as readers play it."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -65,9 +66,34 @@ def test_the_networks_answer_as_in_pytorch_and_the_score_is_kept(game):
         }
         for name, (_, mark) in seen.items():
             won[name] += mark == "✓"
+        who = [{"You": "you"}.get(name, f"the {name}") for name, (_, mark) in seen.items() if mark == "✓"]
+        who = " and ".join([", ".join(who[:-1]), who[-1]][len(who) == 1 :])
+        assert f" {who[0].upper()}{who[1:]} found it." in box.get_by_role("status").inner_text()
         assert score(box) == {name: [times, n + 1] for name, times in won.items()}
         box.page.keyboard.press("Enter")
     assert won["ESBN"] == count > won["LSTM"]
+    assert not box.page.complaints
+
+
+def test_after_ten_problems_it_says_what_they_showed_and_starts_anew(game):
+    box = game()
+    for n in range(10):
+        assert "Guessing" not in box.inner_text()
+        choice(box, n % 4 + 1).click()
+        following = box.get_by_role("button", name="Play ten more" if n == 9 else "Next problem")
+        following.wait_for()
+        if n < 9:
+            following.click()
+    found = {name: wins for name, (wins, _) in score(box).items()}
+    assert found["ESBN"] == 10
+    told = f"In ten problems you found {found['You']}, the ESBN 10 and the LSTM {found['LSTM']}."
+    assert told in box.inner_text()
+    links = box.get_by_role("link").evaluate_all("all => all.map(a => a.href)")
+    assert [link.split("/")[-1] for link in links] == ["start_here.html", "esbn.html"]
+    assert all(Path(link.removeprefix("file://")).exists() for link in links)
+    box.page.keyboard.press("Enter")  # the focus is on the button
+    assert score(box) == {name: [0, 0] for name in found}
+    assert "Guessing" not in box.inner_text()
     assert not box.page.complaints
 
 

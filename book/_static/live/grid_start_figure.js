@@ -18,10 +18,11 @@
   function start(box, { tensors, facts: { objects } }) {
     const images = rows({ shape: [tensors.images.data.length / tensors.images.shape[0]], data: tensors.images.data }).map((v) => v.map((p) => 1 - p / 255));
     const places = objects[0].length, z = rows(tensors.z), names = "ABCDE";
-    const now = { problem: 0, relation: "learned", share: 0 }, told = status(), board = element("tbody"), head = element("tr");
+    const now = { problem: 0, relation: "fixed", share: 0 }, told = status(), board = element("tbody"), head = element("tr");
     const table = element("table", { class: "live-map" }, element("thead", {}, head), board);
 
     function draw() {
+      way.style.visibility = now.relation === "fixed" ? "hidden" : "visible";
       const ids = objects[now.problem], R = relate(z.slice(places * now.problem, places * (now.problem + 1)), now.relation, tensors, now.share);
       const shown = (id) => picture(`object ${names[id]}`, images[id]);
       head.replaceChildren(element("td"), ...ids.map((id) => element("th", { scope: "col" }, shown(id))));
@@ -34,7 +35,6 @@
     const way = slider("Start", { min: 0, max: 1, step: 0.05, value: 0, shown: (v) => (v ? (v < 1 ? `${Math.round(100 * v)} % of the way to the identity` : "the identity") : "random numbers") }, (v) => { now.share = v; draw(); });
     const list = choice("Objects are compared", RELATIONS, now.relation, (v) => {
       now.relation = v;
-      way.style.visibility = v === "fixed" ? "hidden" : "visible";
       draw();
     });
     const other = button("Other objects", () => { now.problem = (now.problem + 1) % objects.length; draw(); });
