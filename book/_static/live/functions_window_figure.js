@@ -29,7 +29,8 @@
       const edge = Array.from({ length: N }, (_, i) => `L${x(i + 1).toFixed(1)} ${high(Math.exp(log(N - i))).toFixed(1)}`).join("");
       const shade = element("path", { class: "live-window", d: `M${x(1)} ${bottom}${edge}L${x(N)} ${bottom}Z` });
       const bar = (w, i) => element("line", { class: `live-attention live-${kind()}`, x1: x(i + 1), x2: x(i + 1), y1: bottom, y2: high(w) });
-      return [shade, ...Array.from(now.attention ?? [], bar)];
+      const word = (height, said) => element("text", { x: x(N + 0.5) + 3, y: height, class: `live-word live-${kind()}` }, said);
+      return [shade, ...Array.from(now.attention ?? [], bar), word(top + 12, "← bars: 1"), word(bottom - 4, "← 0")];
     }
 
     const work = worker(() => drawing.draw());
@@ -56,7 +57,7 @@
       says.textContent = `Window of ${now.length} ${now.length === 1 ? "step" : "steps"} (${how}): ${Math.round((100 * sum(points.slice(-NEAR))) / sum(points))}\u00a0% of the attention to points is on the last ${NEAR}. `
         + `It continues to ${shown(now.point[steps - 1])}${truth ? `, with an error of ${shown(off)}` : ""}.`;
       note.textContent = "Shade: what the window lets through. Bars: attention, a mean over layers, heads and queries"
-        + `${now.attention[N] ? `; at x = ${N + 1}, attention to the queries themselves` : ""}. The full height is 1.`
+        + `${now.attention[N] ? `; at x = ${N + 1}, attention to the queries themselves` : ""}. Their scale is the one beside them, from 0 to 1.`
         + `${truth ? " Dashed: the true curve; error: root mean square." : ""}`;
       box.removeAttribute("aria-busy");
     }
