@@ -5,7 +5,7 @@
   const { rows, sigmoid, argmax } = Arithmetic;
   const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
   const SAME = "same", NONE = "none";
-  const OFFERED = 24, FIRST = 9; // items to choose from, and the one to start with
+  const OFFERED = 20, FIRST = 13; // items to choose from, and the one to start with
   // What is compared stays side by side on a narrow page too, and the pictures shrink.
   const SIDES = "display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.3rem 1rem";
   const ROW = "--size: clamp(2.9rem, 12vw, 5.4rem); flex-wrap: nowrap; gap: 0.25rem";
@@ -86,8 +86,7 @@
     }
 
     function sentence(logits, both) {
-      const costs = both.map((i) => `${greenCost(logits, items[i]).toFixed(0)} nats for that of ${name(i)}`);
-      return `Green digit: ${costs.join(", ")}.`;
+      return both.map((i) => `Green of ${name(i)}: ${greenCost(logits, items[i]).toFixed(0)} nats.`).join(" ");
     }
 
     const note = "Each network: the answer of both machines, then of each alone with its weight; below, the green in it. "
