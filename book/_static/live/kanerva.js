@@ -100,10 +100,6 @@
     return { memory: { ...memory, R, V, factors: undefined }, nats };
   }
 
-  /** The variance of every feature of the code that a memory expects at these addresses. */
-  const variance = (memory, w, { eta, gamma }) =>
-    w.reduce((total, each, i) => total + gamma[i] ** 2 * (uncertain(memory.V[i], each).known + eta[i] ** 2), 0); // Eq. 29
-
   /** The mean variance of a column, in parts of the prior's: 1 before anything is written. */
   function spread({ K, M, V, psi }) {
     const diagonal = V.map((each, i) => each.reduce((total, v, at) => (at % (M + 1) ? total : total + v), 0) / psi[i]);
@@ -203,5 +199,5 @@
   /** What a reader of these logits pays for the truth, in nats. */
   const nats = (logits, truth) => logits.reduce((total, v, i) => total + softplus(truth[i] ? -v : v), 0);
 
-  window.Kanerva = { empty, read, write, variance, spread, encode, decode, convolve, deconvolve, weightsOf, begin, infer, store, forget, ask, nats };
+  window.Kanerva = { empty, read, write, spread, encode, decode, convolve, deconvolve, weightsOf, begin, infer, store, forget, ask, nats };
 })();

@@ -5,16 +5,10 @@
   const { rows, sigmoid, argmax } = Arithmetic;
   const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
   const SAME = "same", NONE = "none";
-  const FOUND = 0.5; // a digit is retrieved below this part of what a guess costs
+  const OFFERED = 20, FIRST = 13; // items to choose from, and the one to start with
   // What is compared stays side by side on a narrow page too, and the pictures shrink.
   const SIDES = "display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.3rem 1rem";
   const ROW = "--size: clamp(2.9rem, 12vw, 5.4rem); flex-wrap: nowrap; gap: 0.25rem";
-  const NEXT = [
-    "Choose a picture.",
-    "Which network needs only one machine? Now let one machine forget (below).",
-    "Choose other pictures: which are lost? Then let no machine forget, and take the blue digit of another picture.",
-    "Whose green digit is it now? Try other pairs of pictures.",
-  ];
 
   /** What the green digit of an item costs, in nats. */
   const greenCost = (logits, item) => Kanerva.nats(channel(logits, GREEN), channel(item, GREEN));
@@ -38,7 +32,7 @@
 
   function start(box, parcel) {
     const { facts } = parcel, items = rows(parcel.tensors.triplets), labels = rows(parcel.tensors.labels);
-    const shown = { written: items.length, red: 0, blue: SAME, forgotten: NONE, step: 0 };
+    const shown = { written: items.length, red: FIRST, blue: SAME, forgotten: NONE };
     const sides = facts.networks.map(({ name, title }) => {
       const net = network(parcel, name), told = status(), mean = element("p", { class: "live-note" });
       const place = element("div", { class: "live-pictures", style: ROW }), thorns = element("div", {});
@@ -46,18 +40,13 @@
         element("p", { class: "live-name" }, title[0].toUpperCase() + title.slice(1)), place, told, mean, thorns);
       return { net, told, place, mean, thorns, all, costs: {}, ...tell(net, facts.ridge, items) };
     });
-    const next = element("p", { role: "status", style: "font-weight: 600; min-height: 2.6em" });
-    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for" });
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Items to ask for", style: "--size: 3.3rem" });
     const pictures = element("div", { class: "live-pictures", style: "--size: clamp(3.6rem, 14vw, 5.4rem)" });
-    shelf.append(...roving(items.map((item, i) => {
+    shelf.append(...roving(items.slice(0, OFFERED).map((item, i) => {
       const [red, green, blue] = labels[i], said = `${name(i)}: red ${red}, green ${green}, blue ${blue}`;
-      return button("", () => { shown.red = i; reach(1); draw(); }, { "aria-label": said }, picture("", item, COLOURS));
+      return button("", () => { shown.red = i; draw(); }, { "aria-label": said }, picture("", item, COLOURS),
+        element("span", { "aria-hidden": "true" }, String(i + 1)));
     })));
-
-    /** The reader has done this step, or is further already. */
-    function reach(step) {
-      shown.step = Math.max(shown.step, step);
-    }
 
     function draw() {
       const { red, written } = shown, blue = shown.blue === SAME ? red : Number(shown.blue), both = [...new Set([red, blue])];
@@ -66,7 +55,6 @@
         each.setAttribute("aria-pressed", String(i === red));
         each.classList.toggle("live-unwritten", i >= written);
       });
-      next.textContent = NEXT[shown.step];
       const whose = red === blue ? `question: red ${labels[red][0]} and blue ${labels[red][2]} of ${name(red)}`
         : `question: red ${labels[red][0]} of ${name(red)}, blue ${labels[blue][2]} of ${name(blue)}`;
       const truths = both.map((i) => {
@@ -98,21 +86,20 @@
     }
 
     function sentence(logits, both) {
-      const costs = both.map((i) => greenCost(logits, items[i])), found = costs.filter((each) => each < FOUND * facts.fixed).length;
-      const verdict = costs.length === 1 ? ["Not retrieved", "Retrieved"][found] : ["Neither is retrieved", "One is retrieved", "Both are retrieved"][found];
-      return `${verdict}: ${costs.map((each) => each.toFixed(0)).join(" and ")} nats.`;
+      return both.map((i) => `Green of ${name(i)}: ${greenCost(logits, items[i]).toFixed(0)} nats.`).join(" ");
     }
 
     const note = "Each network: the answer of both machines, then of each alone with its weight; below, the green in it. "
-      + `Guessing the green digit costs ${facts.fixed.toFixed(0)} nats; less than half counts as retrieved. `
-      + "Thorns: which machine took each item; a dot marks what is asked for.";
-    const blues = [[SAME, "the same item"], ...items.map((_, i) => [i, name(i)])];
+      + `A fixed guess of the green digit costs ${facts.fixed.toFixed(0)} nats. `
+      + "Thorns: which machine each item was written into; a dot marks the item that is asked for.";
+    const blues = [[SAME, "the same item"], ...items.slice(0, OFFERED).map((_, i) => [i, name(i)])];
     const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
-    box.append(next, shelf, pictures, element("div", { class: "live-sides", style: SIDES }, sides.map(({ all }) => all)),
+    box.append(
       element("div", { class: "live-controls" },
-        choice("Forgotten by", machines, shown.forgotten, (value) => { shown.forgotten = value; reach(value === NONE ? 0 : 2); draw(); }),
-        choice("Blue digit of", blues, shown.blue, (value) => { shown.blue = value; reach(value === SAME ? 0 : 3); draw(); }),
+        choice("Forgotten by", machines, shown.forgotten, (value) => { shown.forgotten = value; draw(); }),
+        choice("Blue digit of", blues, shown.blue, (value) => { shown.blue = value; draw(); }),
         slider("Items written", { min: 0, max: items.length, value: shown.written }, (n) => { shown.written = n; draw(); })),
+      shelf, pictures, element("div", { class: "live-sides", style: SIDES }, sides.map(({ all }) => all)),
       element("p", { class: "live-note" }, note));
     draw();
   }

@@ -1,49 +1,45 @@
-/* A memory that you write digits to, ask with a part of one, and whose uncertainty you see: <div data-live="kanerva">. */
+/* A memory that you write digits to, ask with a part of one, and whose certainty you see: <div data-live="kanerva">. */
 (function () {
   "use strict";
-  const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
-  const { rows, mix, sigmoid } = Arithmetic;
+  const { element, choice, slider, button, status, roving, picture: sharp, shownAs, figure } = Live;
+  const { rows } = Arithmetic;
   const { pad } = KanervaParts;
   const BETWEEN = [["keep", "puts the known part back"], ["round", "rounds the pixels"], ["plain", "does nothing"]];
-  const SHELF = "Upper row: digits to choose. Under a digit that you wrote: what the memory reads back, and its number.";
+  const SHELF = "Digits to choose. Under a digit that you wrote: what the memory reads back, and its number.";
   const PARTS = [["lower half", (row, _, side) => row >= side / 2], ["right half", (_, column, side) => column >= side / 2]];
+
+  /** Eight pixels a side, drawn smooth. */
+  function picture(label, values) {
+    const made = sharp(label, values);
+    made.style.imageRendering = "auto";
+    return made;
+  }
 
   /** The memories to choose from. Each can `begin` an episode, `store` a code in it and `ask` it; codes come from `encode`. */
   function memories(parcel) {
     const { tensors, facts: { mean, scale, eta, ridge, columns } } = parcel, weights = Kanerva.weightsOf([eta]);
-    const pixels = columns.map((M) => ({
-      name: String(M), title: `${M} columns`,
-      about: `${M} random columns of 64 numbers. A digit is its own code: its pixels, less the mean digit. Nothing is trained.`,
-      digits: rows(tensors["digits/8"]), blank: mean, mean,
+    return columns.map((M) => ({
+      name: String(M), title: `${M} columns`, digits: rows(tensors["digits/8"]), mean,
       begin: () => ({ memory: Kanerva.empty(tensors[`means/${M}`], [1], ridge) }),
       encode: (image) => Float64Array.from(image, (v, i) => (v - mean[i]) / scale),
       decode: (code) => code.map((v, i) => v * scale + mean[i]),
       store: ({ memory }, z) => ({ episode: { memory: Kanerva.write(memory, z, weights).memory } }),
       ask: ({ memory }, z) => ({ ...Kanerva.read(memory, z, weights.gamma), weights }),
     }));
-    const net = network(parcel, "network"), digits = rows(tensors["digits/14"]), [K, , M] = net.prior_means.shape;
-    return [...pixels, {
-      name: "network", title: `trained, ${K} machines of ${M} columns`,
-      about: "A network makes codes of digits and digits of codes. Its columns are learned, and every digit passes through them.",
-      digits, blank: digits[0].map(() => 0), mean: mix(digits.map(() => 1 / digits.length), digits),
-      begin: () => Kanerva.begin(net, ridge), encode: (image) => Kanerva.encode(net, image),
-      decode: (code) => Kanerva.decode(net, code).map(sigmoid),
-      store: (episode, z) => Kanerva.store(net, episode, z), ask: (episode, z) => Kanerva.ask(net, episode, z),
-    }];
   }
 
   const distance = (a, b, places = [...a.keys()]) => places.reduce((total, i) => total + (a[i] - b[i]) ** 2, 0);
 
-  /** The variance that a memory claims for a feature of an image's code, and the squared error that its answer has. */
-  function claims(kind, episode, image) {
-    const z = kind.encode(image), { code, w, weights } = kind.ask(episode, z);
-    return { claimed: Kanerva.variance(episode.memory, w, weights), error: distance(code, z) / z.length };
-  }
+  /** The error of an answer in some places, as a multiple of what the mean digit has there. */
+  const errorOf = (kind, answer, image, places) => distance(answer, image, places) / distance(kind.mean, image, places);
+
+  /** The error of a memory's answer to a whole image. */
+  const missed = (kind, episode, image) => errorOf(kind, kind.decode(kind.ask(episode, kind.encode(image)).code), image);
 
   /** The answers to an image of which places are hidden: each answer, after what happens in between, is the next query. */
   function settle(kind, episode, image, hidden, times, between) {
     const ways = { plain: (v) => v, round: (v) => (v > 0.5 ? 1 : 0), keep: (v, i) => (hidden[i] ? v : image[i]) }, answers = [];
-    let query = Array.from(image, (v, i) => (hidden[i] ? kind.blank[i] : v));
+    let query = Array.from(image, (v, i) => (hidden[i] ? kind.mean[i] : v));
     while (answers.length < times) {
       const answer = Array.from(kind.decode(kind.ask(episode, kind.encode(query)).code));
       answers.push(answer);
@@ -61,8 +57,8 @@
 
   function start(box, parcel) {
     const kinds = memories(parcel), shown = { readings: 12, between: "keep" };
-    const about = element("p", { class: "live-note" }), told = status(), answers = element("div", { class: "live-pictures" });
-    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take" });
+    const told = status(), answers = element("div", { class: "live-pictures" });
+    const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Digits to take", style: "--size: 2.8rem" });
     const course = element("div", {});
     const paper = pad("The digit to write or to ask with", () => drawAnswers());
     let kind, states, items; // states[n]: the episode after n digits; items: {image, place}, the place at which it was written
@@ -74,7 +70,6 @@
 
     function choose(name) {
       kind = kinds.find((each) => each.name === name);
-      about.textContent = kind.about;
       forget();
       drawShelf();
       paper.set(items[0].image);
@@ -118,21 +113,20 @@
       const named = [["read once", all[0]], ...(all.length > 1 ? [[`read ${all.length} times`, last]] : [])];
       answers.replaceChildren(...named.map(([name, values]) => shownAs(name, picture(`what is ${name}`, values))));
       [...shelf.children].forEach((each, i) => each.setAttribute("aria-pressed", String(items[i] === found())));
-      const history = states.map((episode) => claims(kind, episode, paper.image));
-      told.textContent = sentence(last, history[history.length - 1]);
+      told.textContent = sentence(last);
       course.hidden = states.length === 1;  // nothing to draw yet
+      const history = states.map((episode) => missed(kind, episode, paper.image));
       course.replaceChildren(chart(history, states.map(({ memory }) => Kanerva.spread(memory)), found()?.place ?? null));
     }
 
-    function sentence(answer, { claimed, error }) {
+    function sentence(answer) {
       const place = found()?.place ?? null, n = states.length - 1;
       const held = n ? `${digitsOf(n)} written, this one ${place === null ? "not" : `as number ${place}`}.` : "Nothing is written yet.";
       const places = [...paper.hidden.keys()].filter((i) => paper.hidden[i]), part = places.length ? places : [...paper.image.keys()];
       const what = places.length ? "hidden part" : "whole digit", whole = distance(kind.mean, paper.image, part);
-      const missed = number(distance(answer, paper.image, part) / whole);
-      const misses = whole ? `The answer's error in the ${what} is ${missed}; that of the mean digit is 1.` : `The ${what} is that of the mean digit.`;
-      const sure = `The memory claims a variance of ${number(claimed)}, and its squared error is ${number(error)}.`;
-      return [held, misses, ...(places.length ? [] : [sure])].join(" ");
+      const misses = whole ? `Error of the answer in the ${what}: ${number(errorOf(kind, answer, paper.image, part))}; the mean digit has 1.`
+        : `The ${what} is that of the mean digit.`;
+      return `${held} ${misses}`;
     }
 
     box.append(
@@ -140,7 +134,7 @@
         choice("Memory", kinds.map(({ name, title }) => [name, title]), "15", choose),
         button("Write it", writePad), button("Write ten more", writeMore),
         button("Forget all", () => { forget(); drawShelf(); drawAnswers(); })),
-      about, shelf, element("p", { class: "live-note" }, SHELF),
+      shelf, element("p", { class: "live-note" }, SHELF),
       element("div", { class: "live-columns" },
         element("div", {}, paper.all,
           element("div", { class: "live-controls live-tools" },
@@ -156,21 +150,20 @@
     choose("15");
   }
 
-  const WIDE = 360, HIGH = 200, LEFT = 40, BOTTOM = 170, TOP = 10, RIGHT = 350, LOW = -3;
+  const WIDE = 360, HIGH = 200, LEFT = 40, BOTTOM = 170, TOP = 10, RIGHT = 350, LOW = -3, TALL = 0;
 
-  /** How the memory came to its answer: variance claimed, squared error and the columns' variance after each digit. */
-  function chart(course, spreads, place) {
-    const longest = Math.max(10, course.length - 1), high = 1;
+  /** After each digit: the error of the answer to this one, and the columns' variance. */
+  function chart(errors, spreads, place) {
+    const longest = Math.max(10, errors.length - 1);
     const x = (n) => LEFT + ((RIGHT - LEFT) * n) / longest;
-    const y = (v) => BOTTOM - ((BOTTOM - TOP) * (Math.min(high, Math.max(LOW, Math.log10(v))) - LOW)) / (high - LOW);
+    const y = (v) => BOTTOM - ((BOTTOM - TOP) * (Math.min(TALL, Math.max(LOW, Math.log10(v))) - LOW)) / (TALL - LOW);
     const line = (name, values) => [
       element("polyline", { class: `live-line live-${name}`, points: values.map((v, n) => `${x(n)},${y(v)}`).join(" ") }),
       element("circle", { class: `live-dot live-${name}`, cx: x(values.length - 1), cy: y(values[values.length - 1]), r: 3 }),
     ];
-    const { claimed, error } = course[course.length - 1], columns = spreads[spreads.length - 1];
-    const said = `After ${digitsOf(course.length - 1)}: claimed variance ${number(claimed)}, squared error ${number(error)}, `
-      + `columns' variance ${number(columns)}.`;
-    const levels = [-3, -2, -1, 0, 1].flatMap((power) => [
+    const [error, columns] = [errors, spreads].map((each) => number(each[each.length - 1]));
+    const said = `After ${digitsOf(errors.length - 1)}: error ${error}, columns' variance ${columns}.`;
+    const levels = [-3, -2, -1, 0].flatMap((power) => [
       element("line", { class: "live-grid", x1: LEFT, x2: RIGHT, y1: y(10 ** power), y2: y(10 ** power) }),
       element("text", { x: LEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, String(10 ** power)),
     ]);
@@ -181,14 +174,14 @@
     const sample = (name, text) => element("span", { class: "live-key" }, element("svg", { viewBox: "0 0 30 8", "aria-hidden": "true" },
       element("line", { class: `live-line live-${name}`, x1: 0, x2: 30, y1: 4, y2: 4 })), text);
     return element("div", {},
-      element("p", { class: "live-keys" }, sample("claimed", "variance that it claims for this digit"),
-        sample("error", "squared error of this digit"), sample("spread", "mean variance of its columns, 1 at first")),
+      element("p", { class: "live-keys" }, sample("error", "error of this digit, asked for as a whole"),
+        sample("spread", "mean variance of the columns, 1 at first")),
       element("svg", { class: "live-chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said },
         levels, ends, mark,
         element("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 28, "text-anchor": "middle" }, "digits written"),
-        line("claimed", course.map((each) => each.claimed)), line("error", course.map((each) => each.error)), line("spread", spreads)));
+        line("error", errors), line("spread", spreads)));
   }
 
-  window.KanervaFigure = { memories, claims, settle };
+  window.KanervaFigure = { memories, missed, settle };
   figure("kanerva", start);
 })();

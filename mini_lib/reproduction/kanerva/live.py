@@ -17,7 +17,6 @@ from mini_lib.seeding import torch_rng
 ITEMS = 45  # of an episode
 COLUMNS = (5, 15, 30)  # of the memories that hold pixels
 ETA = 0.3  # their noise, the chapter's
-DIGITS = "kanerva_digits"
 SPRITES = "kanerva_sprites"
 BINDING = (  # name, title, trained network
     ("unaided", "unaided", "kanerva_binding"),
@@ -36,17 +35,11 @@ def parcel(part: str = "memory") -> Parcel:
 
 
 def memory() -> Parcel:
-    """Digits of the chapter's first episode, prior means of memories that hold pixels, and a trained network."""
+    """Digits of one episode, and prior means of memories that hold pixels."""
     pixels = digits.pool().images.flatten(1).double()
     mean = pixels.mean(0)
     chosen = torch.randperm(digits.HELD_OUT, generator=torch_rng(0, "chapter"))[:ITEMS]
-    network = trained(DIGITS)
-    about = network.about
-    distorted = evaluation("digits", 1, ITEMS, source=about["settings"]["source"])
-    tensors = halves("network", network) | {
-        "digits/8": digits.pool(split="test").images[chosen].flatten(1).byte(),
-        "digits/14": distorted.images.flatten(0, 1).flatten(1).byte(),
-    }
+    tensors = {"digits/8": digits.pool(split="test").images[chosen].flatten(1).byte()}
     tensors |= {f"means/{columns}": ProductMemory(len(mean), columns=columns).prior.R for columns in COLUMNS}
     facts = {"mean": mean.tolist(), "scale": (pixels - mean).std().item()}
     return Parcel(tensors, facts | {"columns": COLUMNS, "eta": ETA, "ridge": RIDGE})

@@ -24,11 +24,14 @@ def arrays(values: Mapping[str, Numbers]) -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------------------------------------------- pictures
 
 
-def paint(ax: Axes, picture: Numbers, limits: tuple = (0.0, 1.0)) -> None:
+FILTERS = {False: "nearest", True: "bicubic"}
+
+
+def paint(ax: Axes, picture: Numbers, limits: tuple = (0.0, 1.0), smooth: bool = False) -> None:
     """Draw a picture in a thin frame: [H, W] in grey, 1 is ink; [3, H, W] in colour."""
     shown = np.asarray(picture, dtype=float)
     shown = shown if shown.ndim == 2 else shown.transpose(1, 2, 0).clip(0, 1)
-    ax.imshow(shown, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
+    ax.imshow(shown, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation=FILTERS[smooth])
     ax.set(xticks=[], yticks=[])
     ax.grid(False)
     for side in ax.spines.values():
@@ -40,11 +43,13 @@ def pictures(
     titles: Sequence[str] = (),
     limits: tuple = (0.0, 1.0),
     inches: tuple = (0.72, 0.82),
+    smooth: bool = False,
 ) -> Figure:
     """Draw rows of small pictures, each with its name on the left.
 
     They are in grey, [N, H, W], where 1 is ink, or in colour, [N, 3, H, W]; a shorter row leaves places empty. What
     is beyond the limits is as white or black as these. `inches` are width and height of a picture.
+    A picture of few pixels is easier to recognize if they are drawn `smooth`.
     """
     shown = arrays(rows)
     for name, each in shown.items():
@@ -62,7 +67,7 @@ def pictures(
             for ax in line[len(each) :]:
                 ax.set_axis_off()
             for ax, picture in zip(line, each, strict=False):
-                paint(ax, picture, limits)
+                paint(ax, picture, limits, smooth)
             line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
         for ax, title in zip(axes[0], titles, strict=False):
             ax.set_title(title, fontsize="small", loc="center")
