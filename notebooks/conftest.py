@@ -24,7 +24,7 @@ ROUNDING = 1e-5  # relative, of numbers that are shown with all their digits
 
 # Over two cores the longest start first, so that none waits for a long one at the end.
 LONGEST_FIRST = """
-notebooks/start_here esbn/3_what_carries_over scan/1_scan kanerva/6_learning_to_choose
+esbn/3_what_carries_over scan/1_scan kanerva/6_learning_to_choose
 kanerva/5_sprites kanerva/2_why_a_product esbn/4_keys kanerva/3_binding kanerva/4_tunings
 functions/1_function_learning functions/3_window functions/5_how_good grid/1_together
 functions/4_uncertainty scan/3_attention kanerva/1_bayesian_memory

@@ -33,7 +33,7 @@
   /** Fill the box with the first problem; the networks load meanwhile. */
   function start(box, parcel) {
     const album = ESBN.album(parcel), score = {};
-    const board = element("div", { class: "game-rows" }), choices = element("div", { class: "game-choices", role: "group", tabindex: -1, style: "outline: none; align-content: start; min-height: calc(var(--size) + 5.4rem)" });
+    const board = element("div", { class: "game-rows" }), choices = element("div", { class: "game-choices", role: "group", tabindex: -1 });
     const about = element("p", { class: "live-note" });
     const told = status(), tiles = element("div", { class: "game-score" }), next = button("Next problem", play, { class: "game-next" });
     let n = 0, ids, answer, chosen;
@@ -67,14 +67,14 @@
       const focused = [...choices.children].indexOf(document.activeElement?.closest(".game-choice"));
       choices.replaceChildren(...ids.slice(ASKED).map((id, i) => {
         const by = Object.keys(PLAYERS).filter((name) => chosen && chosen[name] === i);
-        return element("div", { class: "game-choice", style: "min-height: 0" },
+        return element("div", { class: "game-choice" },
           button(shown(album.pictures[id]), () => choose(i), {
             class: open && i === answer ? "game-right" : null, "aria-pressed": String(chosen?.you === i),
             "aria-disabled": String(Boolean(chosen)), "aria-label": `${i + 1}: ${names[ASKED + i]}`,
           }), element("kbd", {}, String(i + 1)),
           by.map((name) => element("span", { class: `game-by game-${name}` }, PLAYERS[name] + (open ? mark(i) : ""))));
       }));
-      if (!chosen) choices.append(element("p", { class: "live-note", style: "grid-column: 1 / -1; margin: 0; text-align: center" }, HINT));
+      if (!chosen) choices.append(element("p", { class: "live-note" }, HINT));
       choices.children[focused]?.querySelector("button").focus({ preventScroll: true });
       choices.setAttribute("aria-label", `Choices for problem ${n}. Keys 1 to 4 choose.`);
       told.textContent = open ? tell(chosen, answer) : chosen ? "The networks are still loading …" : "Which picture completes the second row?";
