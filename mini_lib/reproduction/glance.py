@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mini_lib.reproduction.claims import Judgement
 from mini_lib.reproduction.comparison import Comparison, counted
-from mini_lib.reproduction.judgement import MIN_RUNS, NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR, WORDS
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, REPRODUCED, UNCLEAR, WORDS
 
 # What small networks show of a claim; the four words judge the paper, by runs at its own size.
 SEEN = {word: word for word in WORDS} | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
@@ -105,7 +105,6 @@ NETWORKS = {
     "1d transformer": "plain",
     "relational transformer": "relational",
     "1d transformer, learned window": "plain, with the window",
-    "relational transformer, learned window": "relational, with the window",
 }
 FUNCTIONS = tuple(
     Reported(
@@ -126,7 +125,7 @@ def _small(table: str, *shown: tuple[str, str], variant: str = "") -> tuple[tupl
     return tuple((name, f"kanerva.{table}/{entry}/{suffix}") for name, entry in shown)
 
 
-SHARE, DIVIDED = "weight of the larger machine", "balanced at first"
+DIVIDED = "balanced at first"
 KANERVA = (
     (
         "Speed",
@@ -134,14 +133,14 @@ KANERVA = (
             "From 500 columns, two machines are faster than one.",
             "kanerva.fig1d.2",
             "tutorial",
-            _small("fig1d", ("time of one over that of two", "loop/T(1)/T(2), m=500")),
+            _small("fig1d", ("one takes {} times as long", "loop/T(1)/T(2), m=500")),
             1.5,
         ),
         Stated(
             "Costs that are fitted at 400 columns also hold at 100.",
             "kanerva.fig1d.4",
             "tutorial",
-            _small("fig1d", ("share of the variance explained", "loop/R^2, m=100")),
+            _small("fig1d", ("{} of the variance explained", "loop/R^2, m=100")),
             0.9,
         ),
     ),
@@ -160,13 +159,13 @@ KANERVA = (
             _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss")),
         ),
         Stated(
-            "The same on our smaller task.",
+            "Three digits, our smaller task: two machines beat one.",
             "kanerva.fig2c.1",
             "tutorial, small",
             _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss"), variant="small"),
         ),
         Stated(
-            "Without a gradient to the weights <em>r</em>, two are no better than one.",
+            "Three digits, no gradient to the weights <em>r</em>: two are no better than one.",
             "kanerva.fig2c.2",
             "tutorial",
             _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2, no gradient to r/loss")),
@@ -196,21 +195,21 @@ KANERVA = (
             "Three digits: one of two machines takes nearly all of an item.",
             "kanerva.fig2a.1",
             "tutorial",
-            _small("fig2a", (SHARE, "k = 2/largest gamma, reading")),
+            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading")),
             0.95,
         ),
         Stated(
-            "The same on our smaller task.",
+            "Our smaller task: one of two takes nearly all of an item.",
             "kanerva.fig2a.1",
             "tutorial, small",
-            _small("fig2a", (SHARE, "k = 2/largest gamma, reading"), variant="small"),
+            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading"), variant="small"),
             0.95,
         ),
         Stated(
-            "The same with our balance term.",
+            "Three digits, with our balance term: the same.",
             "kanerva.fig2a.1",
             f"tutorial, {DIVIDED}",
-            _small("fig2a", (SHARE, "k = 2/largest gamma"), variant=DIVIDED),
+            _small("fig2a", ("larger share, writing: {}", "k = 2/largest gamma"), variant=DIVIDED),
             0.95,
         ),
         Stated(
@@ -281,23 +280,22 @@ def beside(each: Comparison, chance: float | None = None) -> str:
         return apart
     if abs(difference.value) < difference.half_width / 4:
         wide = difference.half_width
-        known = (
-            f"{wide:.0f} points" if each.paper.unit == "%" else f"{wide / each.paper.mean:.0%}".replace("%", " %")
-        )
+        known = f"{wide:.0f}" if each.paper.unit == "%" else f"{100 * wide / each.paper.mean:.0f} %"
         return f"{apart}, give or take {known}"
     return f"{apart}; {counted(each.ours.n, 'run')} cannot exclude luck"
 
 
 def _points(value: float) -> str:
-    return f"{abs(value):.1f} points" if abs(value) < 9.95 else f"{abs(value):.0f} points"
+    number = f"{abs(value):.1f}".removesuffix(".0") if abs(value) < 9.95 else f"{abs(value):.0f}"
+    return f"{number} point{'s' * (number != '1')}"
 
 
 def _apart(difference: float, each: Comparison) -> str:
     way = "higher" if difference > 0 else "lower"
     if each.paper.unit == "%":
         return f"{_points(difference)} {way}" if abs(difference) >= 0.05 else "equal"
-    share = abs(difference) / each.paper.mean
-    return f"{share:.0%} {way}".replace("%", " %") if share >= 0.005 else "equal"
+    share = 100 * abs(difference) / each.paper.mean
+    return f"{share:.0f} % {way}" if share >= 0.5 else "equal"
 
 
 def stated(
@@ -312,12 +310,12 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
     verdict = judged[line.claim, line.scale].verdict
     signs = ("●", "○") if len(runs) > 1 else ("●",)
     means = ", ".join(
-        f"{sign} {name} {_short(sum(own) / len(own))}"
+        f"{sign} {(name if '{}' in name else name + ' {}').format(f'{sum(own) / len(own):.3g}')}"
         for sign, (name, _), own in zip(signs, line.shown, runs, strict=True)
     )
     top = 1.08 * max(max(own) for own in runs) if line.limit is None or line.limit > 1 else 1.0
     marks = {} if line.limit is None else {line.limit: "needed"}
-    asked = f", at least {line.limit:g} needed" if line.limit is not None else ""
+    asked = f" (needed: {line.limit:g})" if line.limit is not None else ""
     return Line(
         line.words,
         "",
@@ -326,10 +324,6 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
         verdict,
         SEEN[verdict],
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 # ------------------------------------------------------------------------------------------------ dots
@@ -373,7 +367,3 @@ def strip(
         f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'
     )
 
-
-def enough(each: Comparison) -> bool:
-    """Whether there are runs enough to say something."""
-    return each.ours.n >= MIN_RUNS and each.verdict != NOT_RUN

@@ -67,7 +67,10 @@ def anchor(name: str) -> str:
 
 def once(entries: Iterable[Comparison]) -> list[Comparison]:
     """Each number once: a network that stands in two tables of a paper counts in the first."""
-    return list({(each.number, each.paper): each for each in reversed(list(entries))}.values())[::-1]
+    found: dict[tuple, Comparison] = {}
+    for each in entries:
+        found.setdefault((each.number, each.paper), each)
+    return list(found.values())
 
 
 def _paper(paper: str, compared: list[Comparison]) -> dict:
@@ -109,6 +112,7 @@ def _table(table: str, own: list[Comparison]) -> dict:
     """A table: its numbers in rows and columns."""
     return {
         "name": table_name(table),
+        "about": ABOUT[table],
         "rows": list(dict.fromkeys(each.cell.row for each in own)),
         "columns": list(dict.fromkeys(each.cell.column for each in own)),
         "at": {(each.cell.row, each.cell.column): each for each in own},
@@ -116,34 +120,30 @@ def _table(table: str, own: list[Comparison]) -> dict:
 
 
 def outcome(each: Comparison) -> str:
-    """What became of a reported number: the number, ours, and the verdict."""
+    """What became of a reported number of the map: the number, ours, and the verdict."""
     if not each.ours.n:
         return f"reported {each.paper}, not run"
     ours = f"ours {each.ours.rounded()}"
-    chance = next((chance for name, chance in CHANCE.items() if _is_of(each, name)), None)
-    said = glance.beside(each, chance)
+    said = glance.beside(each, chance(each))
     return f"reported {each.paper}, {ours}: {each.verdict}{f' ({said})' * bool(said)}"
 
 
-# Chance on the tasks of the ESBN, by a table that holds nothing else, or by a row.
-CHANCE = {
-    "table9": 50.0,
-    "table10": 50.0,
-    "table11": 25.0,
-    "table12": 25.0,
-    "table15": 50.0,
-    "table16": 50.0,
-    "table17": 25.0,
-    "table18": 25.0,
-    "Same/different": 50.0,
-    "RMTS": 50.0,
-    "Distribution-of-three": 25.0,
-    "Identity rules": 25.0,
+# What the tables of the map are about: a task, or a network on the tasks that its rows name.
+TASKS = ("same/different", "relational match-to-sample", "distribution of three", "identity rules")
+ABOUT = dict(zip((f"esbn.table{number}" for number in (9, 10, 11, 12)), TASKS, strict=True))
+ABOUT |= dict(zip((f"esbn.table{number}" for number in (15, 16, 17, 18)), TASKS, strict=True))
+ABOUT |= {
+    "esbn.table13": "RN, 100,000 problems",
+    "esbn.table14": "TRN",
+    "esbn.table19": "ESBN without confidence",
+    "esbn.table20": "ESBN, default memory",
 }
+TWO_ANSWERS = ("same/different", "relational match-to-sample", "Same/different", "RMTS")
 
 
-def _is_of(each: Comparison, name: str) -> bool:
-    return each.cell.paper == "esbn" and name in (each.cell.table.partition(".")[2], each.cell.row)
+def chance(each: Comparison) -> float:
+    """The score of a guess on a task of the ESBN."""
+    return 50.0 if {ABOUT[each.cell.table], each.cell.row}.intersection(TWO_ANSWERS) else 25.0
 
 
 def runs_of(each: Comparison) -> str:
