@@ -274,7 +274,9 @@ def beside(each: Comparison, chance: float | None = None) -> str:
         return ""
     scores = (each.paper.mean, each.ours.mean)
     if chance is not None and all(abs(score - chance) <= AT_CHANCE for score in scores):
-        return f"both at chance{f', {_points(difference.value)} apart' if abs(difference.value) >= 0.05 else ''}"
+        return (
+            f"both at chance{f', {_points(difference.value)} apart' if abs(difference.value) >= 0.05 else ''}"
+        )
     apart = _apart(difference.value, each)
     if each.verdict != UNCLEAR:
         return apart
@@ -363,7 +365,4 @@ def strip(
             if math.isfinite(value)
         ]
     told = f"{sum(map(len, runs))} runs as dots" if any(runs) else "no run"
-    return (
-        f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'
-    )
-
+    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'

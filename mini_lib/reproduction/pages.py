@@ -1,4 +1,4 @@
-"""The replication pages, one a paper, from a template: what it claims, what was found, and one table with the runs."""
+"""The replication pages, one a paper, from a template: what it claims, what was found, and a table with the runs."""
 
 import re
 from collections import Counter
