@@ -75,17 +75,22 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
 
 
 def _side_by_side(panels: list[bytes]) -> bytes:
-    """Panels as one PNG."""
+    """Panels as one PNG, in one row, or two to a row if there are four or more."""
     if len(panels) == 1:
         return panels[0]
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
-    whole = Image.new(
-        "RGBA", (sum(each.width for each in images) + GAP * (len(images) - 1), max(i.height for i in images))
-    )
-    left = 0
-    for each in images:
-        whole.paste(each, (left, (whole.height - each.height) // 2))
-        left += each.width + GAP
+    columns = len(images) if len(images) < 4 else 2
+    rows = [images[start : start + columns] for start in range(0, len(images), columns)]
+    wide = max(sum(each.width for each in row) + GAP * (len(row) - 1) for row in rows)
+    high = sum(max(each.height for each in row) for row in rows) + GAP * (len(rows) - 1)
+    whole = Image.new("RGBA", (wide, high))
+    top = 0
+    for row in rows:
+        left, height = 0, max(each.height for each in row)
+        for each in row:
+            whole.paste(each, (left, top + (height - each.height) // 2))
+            left += each.width + GAP
+        top += height + GAP
     made = io.BytesIO()
     whole.save(made, "PNG")
     return made.getvalue()

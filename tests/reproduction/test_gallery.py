@@ -62,6 +62,11 @@ def test_a_figure_is_what_its_cell_shows_last_with_all_panels_side_by_side(store
     )
 
 
+def test_four_panels_are_two_to_a_row():
+    four = gallery._side_by_side([base64.b64decode(png(size)) for size in (40, 50, 60, 30)])
+    assert width(four) == 60 + gallery.GAP + 30
+
+
 def test_a_cell_that_was_not_run_is_named(store):
     with pytest.raises(ValueError, match=r"p.ipynb.*figure-9.*run the notebook"):
         gallery.drawn_in(store(cell("figure-9")), "p.ipynb")
