@@ -434,6 +434,7 @@ def test_stroke_weights_are_those_of_pytorch(stroke_page):
 def test_twelve_pixels_move_every_item_and_their_mirror_image_none(stroke_page):
     box = stroke_page.locator("[data-live='kanerva_stroke']")
     told, counted = box.locator(".live-status"), box.locator("p[role='status']:not(.live-status)")
+    assert told.inner_text().startswith("Machine 1 has"), "the chapter begins with a picture of machine 1"
     machines = [each.get_attribute("aria-label")[-1] for each in box.locator(".live-shelf button").all()]
     box.locator(".live-shelf button").nth(machines.index("1")).click()
     assert told.inner_text().startswith("Machine 1 has")
@@ -580,6 +581,10 @@ def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_pag
         choice_page.keyboard.press(key)
         assert heat.get_attribute("aria-valuetext") == f"τ = {tau}"
         noise.append(float(re.search(r"varies by (\d+\.\d+)", told.inner_text())[1]))
+        ends = box.locator("svg line").evaluate_all(
+            "all => all.flatMap((l) => [l.y1, l.y2].map((y) => y.baseVal.value))"
+        )
+        assert 0 < min(ends) < max(ends) < 205, "no line is cut, nor meets the names of machines"
     assert noise[0] < 0.2 < 0.5 < noise[1]
     assert box.locator("circle").count() == len(choice().tensors["gumbel"])
     choice_page.keyboard.press("End")

@@ -76,7 +76,7 @@
         element("label", { class: "live-tick" }, outline, "outline the twelve")),
       everywhere);
     frame();
-    use(0);
+    use(gammas.findIndex((gamma) => argmax(gamma) === 0));
   }
 
   window.KanervaStrokeFigure = { gammasOf, crossed, put };

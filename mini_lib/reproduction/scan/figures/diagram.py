@@ -10,19 +10,18 @@ from mini_lib.reproduction.plotting import CONTENT, QUIET, RULE, STRUCTURE, diag
 from mini_lib.reproduction.scan.figures.squares import Number, square
 
 BOXES = {
-    "words $x_j$": ((5.0, 5.7), 2.4, RULE),
-    "roles $h_j$\n(from the neighbors)": ((1.95, 3.9), 3.7, STRUCTURE),
-    "decoder $s_i$\n(LSTM)": ((1.95, 1.9), 3.7, STRUCTURE),
+    "words": ((5.0, 5.7), 2.4, RULE),
+    "roles $h_j$\n(from the other words)": ((1.95, 3.9), 3.7, STRUCTURE),
+    "decoder $s_i$\n(one step an action)": ((1.95, 1.9), 3.7, STRUCTURE),
     "meanings $m_j$\n(each word alone)": ((8.05, 3.9), 3.7, CONTENT),
-    "mixture $d_i$\n(of the meanings)": ((8.05, 1.9), 3.7, CONTENT),
-    "action $y_i$": ((8.05, 0.25), 2.4, RULE),
+    "average $d_i$\n(of the meanings)": ((8.05, 1.9), 3.7, CONTENT),
+    "action": ((8.05, 0.25), 2.4, RULE),
 }
 ARROWS = {
     "": ((4.4, 5.32), (2.6, 4.28), (3.2, 5.0), STRUCTURE),
     " ": ((5.6, 5.32), (7.4, 4.28), (6.8, 5.0), CONTENT),
-    "$e_{ij}=s_i\\cdot h_j$": ((0.5, 3.52), (0.5, 2.28), (1.75, 2.9), STRUCTURE),
-    "$c_i$": ((3.3, 3.52), (3.3, 2.28), (3.7, 2.9), STRUCTURE),
-    "  ": ((8.05, 3.52), (8.05, 2.28), (8.3, 2.9), CONTENT),
+    "  ": ((1.95, 3.52), (1.95, 2.28), (2.3, 2.9), STRUCTURE),
+    "   ": ((8.05, 3.52), (8.05, 2.28), (8.3, 2.9), CONTENT),
     "attention\n$\\alpha_{ij}$": ((3.8, 1.9), (6.2, 1.9), (5.0, 2.5), RULE),
     "$f$": ((8.05, 1.52), (8.05, 0.63), (8.4, 1.1), CONTENT),
 }
@@ -32,6 +31,8 @@ def two_streams() -> Figure:
     """Draw the network: syntax, which places attention, in blue; semantics, which is attended to, in orange."""
     fig, ax = figure(size=(4.6, 3.5))
     diagram(ax, BOXES, ARROWS)
+    for text in ax.texts:
+        text.set_fontsize(9)
     ax.text(0.9, 4.65, "syntax", ha="center", color=STRUCTURE, weight="bold")
     ax.text(9.0, 4.65, "semantics", ha="center", color=CONTENT, weight="bold")
     ax.set(xlim=(0, 10), ylim=(-0.25, 6.2))

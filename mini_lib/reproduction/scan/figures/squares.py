@@ -11,7 +11,7 @@ END = "#d4d4d4"
 # (`style.css`) leaves as it is: 0.213 red + 0.715 green + 0.072 blue = 0.5.
 LOOKS = {
     "WALK": ("#788C33", "W"),
-    "LOOK": ("#CC66A6", "K"),
+    "LOOK": ("#CC66A6", "L"),
     "RUN": ("#B37D0D", "R"),
     "JUMP": ("#E65F61", "J"),
     "LEFT": ("#808080", "↰"),
