@@ -40,7 +40,6 @@ class Claim:
     #: its `kind` (of `judgement.KINDS`), the entries it names ("table/row/column", or "*" for every column that
     #: the paper reports) and its numbers; `metric` where it is not the entries' own.
     rule: dict
-    short: str = ""  #: the statement in six words, for a paper that reports no numbers.
     ours: bool = False  #: whether it is ours: the paper does not say so.
     control: bool = (
         False  #: whether it is a control of ours: where it is not reproduced, no claim on its tables is.

@@ -18,7 +18,7 @@ from PIL import Image
 from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
-WIDTH = 480  # pixels of a small picture
+WIDTH = 1200  # pixels of a picture, at most
 GAP = 24  # pixels between panels
 # Of the two pictures of a panel, that for a light page.
 PICTURE = re.compile(r"""<img src="data:image/png;base64,([^"]+)"(?! alt="[^"]*" width="\d+" class='dark')""")
@@ -75,24 +75,29 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
 
 
 def _side_by_side(panels: list[bytes]) -> bytes:
-    """Panels as one PNG."""
+    """Panels as one PNG, in one row, or two to a row if there are four or more."""
     if len(panels) == 1:
         return panels[0]
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
-    whole = Image.new(
-        "RGBA", (sum(each.width for each in images) + GAP * (len(images) - 1), max(i.height for i in images))
-    )
-    left = 0
-    for each in images:
-        whole.paste(each, (left, (whole.height - each.height) // 2))
-        left += each.width + GAP
+    columns = len(images) if len(images) < 4 else 2
+    rows = [images[start : start + columns] for start in range(0, len(images), columns)]
+    wide = max(sum(each.width for each in row) + GAP * (len(row) - 1) for row in rows)
+    high = sum(max(each.height for each in row) for row in rows) + GAP * (len(rows) - 1)
+    whole = Image.new("RGBA", (wide, high))
+    top = 0
+    for row in rows:
+        left, height = 0, max(each.height for each in row)
+        for each in row:
+            whole.paste(each, (left, top + (height - each.height) // 2))
+            left += each.width + GAP
+        top += height + GAP
     made = io.BytesIO()
     whole.save(made, "PNG")
     return made.getvalue()
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:
-    """Write gallery.md and its small pictures into a folder, of each (title, ledger); returns the page's path.
+    """Write gallery.md and its pictures into a folder, of each (title, ledger); returns the page's path.
 
     `root` is the repository, in whose notebooks the figures stand.
     """
@@ -101,8 +106,8 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     parts = [
         "# Gallery",
         "The figures of the papers as this book draws them, each with what it shows in our networks, in bold."
-        " A picture leads to its place in a chapter. The paper on functions has tables only, so its experiments"
-        " are drawn.",
+        " Select a picture to enlarge it, or its number to see it in its chapter. The paper on functions has tables"
+        " only, so its experiments are drawn.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -118,9 +123,8 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         for own in cells.values():  # a card for each cell, also where it draws two figures
             each = drawn[tag_of(own[0])]
             name = f"gallery/{ledger.paper}-{each.tag}.png"
-            picture, wide = _small(each.picture)
-            (folder / name).write_bytes(picture)
-            cards.append(_card(own, each, name, wide))
+            (folder / name).write_bytes(_small(each.picture))
+            cards.append(_card(own, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
         if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:
@@ -130,26 +134,25 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     return page
 
 
-def _small(picture: bytes) -> tuple[bytes, bool]:
-    """A small PNG, and whether it is so wide that its card takes a whole line."""
+def _small(picture: bytes) -> bytes:
+    """A PNG that is no wider than a page shows it when it is enlarged."""
     with Image.open(io.BytesIO(picture)) as image:
-        wide = image.width > 2.6 * image.height and image.width > 600
         image = image.convert("RGBA")
-        image.thumbnail((WIDTH * (1 + wide), 2 * WIDTH))
+        image.thumbnail((WIDTH, WIDTH))
         made = io.BytesIO()
         image.save(made, "PNG", optimize=True)
-    return made.getvalue(), wide
+    return made.getvalue()
 
 
-def _card(rows: list[Row], drawn: Drawn, picture: str, wide: bool) -> str:
+def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
     names = " and ".join(row.number for row in rows)
     if len(rows) > 1:
         names = "Figures " + names.replace("Figure ", "")
     differs = " ".join(dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs))
-    seen = f'<a href="{link}" tabindex="-1" aria-hidden="true">![{names}]({picture})</a>'
+    seen = f'<button type="button" title="Enlarge">![{names}]({picture})</button>'
     what = " ".join(LONG_FORMULA.sub("", row.what).strip() for row in rows)
     told = f'<a href="{link}">{names}</a>. {what[:1].upper()}{what[1:]} <strong>{drawn.finding}</strong>'
     parts = [seen, *([differs] if differs else []), told]
     inner = "\n\n".join(parts)
-    return f":::{{div}} gallery-entry{' wide' * wide}\n{inner}\n:::"
+    return f":::{{div}} gallery-entry\n{inner}\n:::"

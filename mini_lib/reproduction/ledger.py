@@ -59,8 +59,6 @@ class Detail:
     #: longer training would bring), or a smaller and easier "task".
     kind: str = "reading"
     effect: str = ""  #: what it changes, where that needs no run.
-    #: the variant that its effect is counted from, "" for the default reading; None for the nearest one with cells.
-    beside: str | None = None
     brief: str = ""  #: what the page says of it, if it is one of the ten that change a result most.
 
 

@@ -263,11 +263,9 @@ VERDICTS = ("reproduced", "not-reproduced", "unclear", "not-run")
 
 @pytest.fixture(scope="module")
 def replication(browser, book):
-    page = browser.new_page(viewport=DESK)
+    page = browser.new_page(viewport=DESK, has_touch=True)
     page.goto((book / REPLICATION).as_uri())
-    for box in page.locator(".loaded").all():
-        box.scroll_into_view_if_needed()
-        box.locator("table").wait_for()
+    page.locator("details.more summary").click()
     yield page
     page.close()
 
@@ -283,74 +281,66 @@ def test_squares_are_told_apart_and_their_signs_are_legible(replication, theme):
         for verdict in VERDICTS
     ]
     signs = replication.eval_on_selector_all(".square", CONTRAST)
-    words = replication.eval_on_selector_all(".glance-legend li, table.glance th", CONTRAST)
+    words = replication.eval_on_selector_all(
+        ".glance-legend li, table.glance th, table.verdicts :is(th, b, small)", CONTRAST
+    )
     replication.evaluate("() => document.documentElement.dataset.theme = 'light'")
     assert len(set(looks)) == len(VERDICTS)
     assert min(signs) >= 4.5
     assert min(words) >= 4.5
 
 
-@pytest.mark.parametrize("size", [DESK, {"width": 360, "height": 800}], ids=["wide", "narrow"])
-def test_no_column_is_clipped(replication, size):
+@pytest.mark.parametrize("size", [DESK, {"width": 400, "height": 800}], ids=["wide", "narrow"])
+@pytest.mark.parametrize("paper", ["esbn", "functions", "kanerva"])
+def test_no_column_is_clipped_and_no_word_is_broken(browser, book, paper, size):
     """What is wider than the text scrolls in a box of its own."""
-    replication.set_viewport_size(size)
-    replication.wait_for_timeout(150)
-    clipped = replication.evaluate(CLIPPED)
-    wide = replication.evaluate(WIDER_THAN_THE_PAGE)
-    replication.set_viewport_size(DESK)
-    assert not clipped
-    assert not wide
-
-
-def test_a_square_shows_the_runs_behind_its_number(replication):
-    square = replication.locator("a.square.mark-reproduced").first
-    card = replication.locator(".entry-card")
-    square.press("Enter")
-    card.locator("svg").wait_for()
-    told = square.get_attribute("title")
-    assert card.locator("p").inner_text() == told.partition(": ")[2]
-    assert card.locator(".run").count() == int(re.search(r"\((\d+) runs\)", told)[1])
-
-
-def test_entries_are_filtered_by_words_and_sorted_by_a_column(replication):
-    box = replication.locator("[data-table='entries']")
-    rows = box.locator("tbody tr")
-    every = rows.count()
-    box.locator("input").fill("table 11 lstm m=95 not")
-    few = rows.filter(visible=True).all_inner_texts()
-    assert 0 < len(few) < every
-    assert all("LSTM" in row for row in few)
-    box.locator("input").fill("no such entry")
-    assert rows.filter(visible=True).count() == 0
-    box.locator("input").fill("")
-    assert rows.filter(visible=True).count() == every
-    head = box.locator("th button").nth(1)
-    for down, key in ((False, "Enter"), (True, "Space")):
-        head.press(key)
-        names = [text.lower() for text in rows.locator("td:nth-child(2)").all_inner_texts()]
-        assert names[0] != names[-1]
-        assert (names[0] > names[-1]) == down
-
-
-def test_tables_are_on_paper_and_tell_why_if_they_cannot_be(browser, book):
-    page = browser.new_page(viewport=DESK)
-    page.goto((book / REPLICATION).as_uri())
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.locator(".loaded table").count() == page.locator(".loaded").count() == 4
-    page.route("**/replication-esbn.js", lambda route: route.abort())
-    page.reload()
-    page.locator(".loaded").first.scroll_into_view_if_needed()
-    page.get_by_role("alert").first.wait_for()
-    assert "replication-esbn.js could not be loaded" in page.get_by_role("alert").first.inner_text()
+    page = browser.new_page(viewport=size)
+    page.goto((book / REPLICATION.replace("esbn", paper)).as_uri())
+    page.locator("details.more summary").click()
+    assert not page.evaluate(CLIPPED)
+    assert not page.evaluate(WIDER_THAN_THE_PAGE)
+    wraps = page.eval_on_selector_all(
+        "table.verdicts :is(th, td)", "all => all.map(e => getComputedStyle(e).overflowWrap)"
+    )
+    assert "anywhere" not in wraps
     page.close()
 
 
-@pytest.mark.usefixtures("carries_its_scripts")
-def test_formulas_that_are_loaded_are_typeset(browser, book):
+def test_the_runs_of_a_line_are_there_without_a_click(browser, book):
     page = browser.new_page(viewport=DESK)
-    page.goto((book / REPLICATION.replace("esbn", "kanerva")).as_uri())
-    page.locator("[data-table='details']").scroll_into_view_if_needed()
-    page.wait_for_selector("[data-table='details'] mjx-container")
+    page.goto((book / REPLICATION).as_uri())
+    dots = page.locator("table.verdicts tr:has(th:text-is('ESBN')) circle")
+    assert dots.first.is_visible()
+    assert dots.count() > 20  # runs of four tasks
+    page.close()
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch", "keyboard"])
+def test_a_square_shows_its_runs_in_place(replication, way):
+    square = replication.locator("button.square.mark-unclear").last
+    card = replication.locator(".entry-card")
+    square.scroll_into_view_if_needed()
+    {"mouse": square.click, "touch": square.tap, "keyboard": lambda: square.press("Enter")}[way]()
+    card.locator("svg").wait_for()
+    place, own = card.bounding_box(), square.bounding_box()
+    assert 0 <= place["y"] - own["y"] - own["height"] < 20  # under the square
+    assert place["y"] + place["height"] <= DESK["height"]  # and in sight
+    assert card.locator("p").inner_text() == square.get_attribute("aria-label")
+    assert card.locator("circle").count() == len(square.get_attribute("data-runs").split()) - 2
+    replication.keyboard.press("Escape")
+    assert not card.is_visible()
+
+
+def test_a_picture_of_the_gallery_is_enlarged_by_a_click(browser, book):
+    page = browser.new_page(viewport=DESK)
+    page.goto((book / "book/generated/gallery.html").as_uri())
+    button = page.locator(".gallery-entry button").first
+    button.click()
+    large = page.locator("dialog.enlarged img")
+    assert large.is_visible()
+    assert large.get_attribute("src") == button.locator("img").evaluate("e => e.src")
+    page.keyboard.press("Escape")
+    assert not large.is_visible()
     page.close()
 
 

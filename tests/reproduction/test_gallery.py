@@ -62,6 +62,11 @@ def test_a_figure_is_what_its_cell_shows_last_with_all_panels_side_by_side(store
     )
 
 
+def test_four_panels_are_two_to_a_row():
+    four = gallery._side_by_side([base64.b64decode(png(size)) for size in (40, 50, 60, 30)])
+    assert width(four) == 60 + gallery.GAP + 30
+
+
 def test_a_cell_that_was_not_run_is_named(store):
     with pytest.raises(ValueError, match=r"p.ipynb.*figure-9.*run the notebook"):
         gallery.drawn_in(store(cell("figure-9")), "p.ipynb")
@@ -73,20 +78,21 @@ def test_two_cells_for_one_figure_are_refused(store):
         gallery.drawn_in(path, "p.ipynb")
 
 
-def test_the_page_links_to_the_cell_with_a_small_picture(store, tmp_path):
+def test_the_page_links_to_the_cell_and_its_picture_can_be_enlarged(store, tmp_path):
     store(cell("figure-9", html=figure(2000, "Keys come back.")), name="4_keys")
     page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
     assert page.count("gallery-entry") == 1
     assert "../../notebooks/esbn/4_keys.html#figure-9" in page
     assert "<strong>Keys come back.</strong>" in page
     small = (tmp_path / "made" / "gallery" / "esbn-figure-9.png").read_bytes()
-    assert width(small) == 2 * gallery.WIDTH  # over a whole line
+    assert width(small) == gallery.WIDTH
+    assert '<button type="button" title="Enlarge">![Figure 9](gallery/esbn-figure-9.png)</button>' in page
 
 
 def test_a_cell_that_draws_two_figures_has_one_card_with_both_names(store, tmp_path):
     store(cell("figure-4", "figure-5", html=figure(2000, "All learn.")))
     page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
-    assert page.count(":::{div} gallery-entry wide") == 1
+    assert page.count(":::{div} gallery-entry") == 1
     assert ">Figures 4 and 5</a>" in page
     assert page.count("*Drawn with five objects") == 1
 
@@ -94,7 +100,7 @@ def test_a_cell_that_draws_two_figures_has_one_card_with_both_names(store, tmp_p
 def test_a_formula_wider_than_a_card_is_left_out():
     row = ledger.Row("Tokens", "$" + "x" * 50 + "$: all differences, $y$.", "", "")
     drawn = gallery.Drawn("p.ipynb", "figure-9", 1, b"", "So it is.")
-    assert ">Tokens</a>. All differences, $y$. <strong>" in gallery._card([row], drawn, "p.png", wide=False)
+    assert ">Tokens</a>. All differences, $y$. <strong>" in gallery._card([row], drawn, "p.png")
 
 
 def test_two_chapters_for_one_figure_are_refused(store, tmp_path):

@@ -1,4 +1,4 @@
-"""The generated pages: what they tell of runs, on runs that are made up and on those on record."""
+"""The replication pages: what they tell, sentence by sentence, on the runs on record."""
 
 import json
 import re
@@ -6,114 +6,33 @@ from html import unescape
 
 import pytest
 
-from mini_lib.kanerva.runs import Settings
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
 from mini_lib.reproduction.claims import judge_all
-from mini_lib.reproduction.pages import anchor, figure_of, in_cell, inline, made, measured_effects, run_sets
-from reproduction.samples import FILE, cell, record
+from mini_lib.reproduction.pages import anchor, chance, in_cell, once, runs_of
 
 MAIN = ("esbn.table9", "esbn.table10", "esbn.table11", "esbn.table12")
+HARDEST = dict.fromkeys(MAIN, "m=95") | {"esbn.table9": "m=98"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("pages")
-    write_pages(made, Records())
-    return made
-
-
-@pytest.fixture(scope="module")
-def pages(folder):
-    return {paper: (folder / f"replication_{paper}.md").read_text() for paper in PAPERS}
-
-
-@pytest.fixture(scope="module")
-def data(folder):
-    """What each page loads, taken out of its script."""
-    scripts = {paper: (folder / "data" / f"replication-{paper}.js").read_text() for paper in PAPERS}
-    start = {paper: f'Replication.deliver("{paper}", ' for paper in PAPERS}
-    assert all(
-        script.startswith(start[paper]) and script.endswith(");\n") for paper, script in scripts.items()
-    )
-    return {paper: json.loads(script[len(start[paper]) : -3]) for paper, script in scripts.items()}
-
-
-def test_every_reported_number_has_a_square_and_a_card(pages, data):
-    for paper, page in pages.items():
-        squares = re.findall(r'<a class="square[^>]*href="#([^"]+)"', page)
-        assert len(squares) == len(set(squares))
-        assert set(squares) == set(data[paper]["cards"])
-    assert sum(page.count('<a class="square') for page in pages.values()) == 424
-
-
-def test_a_card_has_the_runs_on_record(data):
-    (found,) = (
-        each
-        for each in compare(cells_of("esbn"), Records())
-        if each.cell.id == "esbn.table11/ESBN + TCN/m=95"
-    )
-    card = data["esbn"]["cards"][anchor(found.cell.id)]
-    assert card["title"] == "Table 11: ESBN + TCN, m=95"
-    assert (card["reported"], card["runs"]) == ([99.7, found.paper.error], list(found.ours.values))
-    assert card["words"].endswith(f": {found.verdict}")
-
-
-def test_every_claim_is_on_its_page_and_the_figures_without_numbers_have_a_strip(pages):
-    for claim in load_claims():
-        assert in_cell(claim.statement) in unescape(pages[claim.paper])
-    short = [claim for claim in load_claims() if claim.short]
-    assert {claim.id for claim in short} == {
-        claim.id for claim in load_claims() if claim.paper == "kanerva" and not claim.ours
-    }
-    page = unescape(pages["kanerva"])
-    assert all(
-        f'<th scope="row">{claim.short}</th>' in page and len(claim.short.split()) <= 7 for claim in short
-    )
-
-
-def test_tables_are_whole_and_their_rows_as_long_as_their_heads(data):
-    for paper, tables in data.items():
-        compared = compare(cells_of(paper), Records())
-        shown = sum(bool(each.ours.n or (each.paper and not each.cell.variant)) for each in compared)
-        assert len(tables["entries"]["rows"]) == shown
-        assert len(tables["runs"]["rows"]) == len(run_sets(compared))
-        assert len(tables["details"]["rows"]) == len(ledger.load(paper).details)
-        assert [row[0] for row in tables["findings"]["rows"]] == [
-            inline(each.about) for each in ledger.load(paper).findings
-        ]
-        for name in ("entries", "runs", "details", "findings"):
-            assert {len(row) for row in tables[name]["rows"]} == {len(tables[name]["head"])}
-
-
-def test_details_that_change_a_result_are_on_the_page(pages):
-    for paper in PAPERS:
-        text = pages[paper].partition("## What the paper leaves open")[2]
-        for each in ledger.load(paper).details:
-            assert (f"**{each.about}.** {each.brief}" in text) == bool(each.brief)
-
-
-def test_a_page_is_read_in_ten_minutes(pages):
-    for page in pages.values():
-        shown = re.sub(r"<[^>]+>|\{[^}]*\}|\]\([^)]*\)", " ", unescape(page))
-        assert sum(bool(re.search(r"\w", word)) for word in shown.split()) <= 2000
-
-
-# ----------------------------------------------------------------------- what the pages say, sentence by sentence
+def pages(tmp_path_factory):
+    made = write_pages(tmp_path_factory.mktemp("pages"), Records())
+    return {paper: path.read_text(encoding="utf-8") for paper, path in zip(PAPERS, made, strict=True)}
 
 
 @pytest.fixture(scope="module")
 def told(pages):
-    """The paragraphs under the squares, in one line each."""
-    found = {}
-    for paper, page in pages.items():
-        text = page.partition("## What comes back, and what does not")[2].partition("\n## ")[0]
-        found[paper] = " ".join(text.split())
-    return found
+    """What is on a page before its table, in one line."""
+    return {paper: " ".join(page.partition("<table")[0].split()) for paper, page in pages.items()}
 
 
 def numbers(paper):
     return {each.cell.id: each for each in compare(cells_of(paper), Records()) if not each.cell.variant}
+
+
+def counted_once(paper):
+    return once(each for each in numbers(paper).values() if each.is_printed)
 
 
 def with_verdict(entries, verdict):
@@ -127,54 +46,150 @@ def judged(paper):
     }
 
 
-def test_what_is_told_of_the_esbn(told):
-    every = [each for each in numbers("esbn").values() if each.is_printed]
-    run = [each for each in every if each.verdict != "not run"]
-    assert f"report {len(every)} numbers, and we have three runs or more of {len(run)}." in told["esbn"]
-    assert 0.45 < 1 - len(run) / len(every) < 0.55  # half has not been run
-    differ = with_verdict(run, "not reproduced")
-    assert f"{len(differ)} differ" in told["esbn"]
-    main = [each for each in run if each.cell.row == "ESBN + TCN" and each.cell.table in MAIN]
-    assert {each.verdict for each in main} == {"reproduced"}
-    assert f"we ran {len(main)} numbers of Tables 9 to 12, and all of them agree" in told["esbn"]
-    hardest = {each.cell.table: each for each in main}
-    assert {each.cell.column for each in hardest.values()} == {"m=95", "m=98"}
-    without = [
-        each for each in run if each.cell.row == "Same/different" and each.cell.table == "esbn.table19"
+# ------------------------------------------------------------------------------------------------ the page
+
+
+def test_a_page_is_one_screen_of_text_one_table_and_one_closed_fold(pages, told):
+    for paper, page in pages.items():
+        assert len(told[paper].split()) < 210
+        assert page.count('<table class="verdicts') == page.count("<details") == page.count("<summary>") == 1
+        assert "<details open" not in page
+        assert "\n## " not in page
+
+
+def test_a_line_shows_a_dot_for_each_run(pages):
+    for paper in ("esbn", "scan", "functions"):
+        for line in re.findall(r'<tr><th scope="row">.*?</tr>', pages[paper].partition("<details")[0]):
+            ours = re.search(r'data-head="ours">[\d.]+<small>(\d+) runs', line)
+            assert line.count("<circle") == int(ours[1])
+            assert "reported mean" in line
+    lines = re.findall(r'<tr><th scope="row">.*?</tr>', pages["kanerva"].partition("<details")[0])
+    for line in lines:
+        runs = re.search(r"<small>([\d and]+) runs", line)[1]
+        assert line.count("<circle") == sum(map(int, re.findall(r"\d+", runs)))
+
+
+def test_no_number_is_counted_twice(pages):
+    every = counted_once("esbn")
+    assert len({each.number for each in every}) == len(every)
+    squares = re.findall(r'<button type="button" class="square [^>]*id="([^"]+)"', pages["esbn"])
+    assert sorted(squares) == sorted(anchor(each.cell.id) for each in every)
+    assert not [each for each in every if each.cell.row.endswith("(conv)")]  # these are of Tables 9 to 12
+    assert [each.cell.table for each in counted_once("scan") if each.verdict != "not run"] == [
+        "scan.table1",
+        "scan.table2",
+        "scan.table2",
     ]
-    without += [each for each in run if each.cell.row == "ESBN" and each.cell.table == "esbn.table9"]
-    assert len(without) == 8
-    assert all(abs(each.ours.mean - 50) < 0.5 for each in without)
+
+
+def test_a_square_has_the_runs_on_record(pages):
+    found = numbers("esbn")["esbn.table10/MNM/m=95"]
+    square = re.search(rf'<button[^>]*id="{anchor(found.cell.id)}"[^>]*>', unescape(pages["esbn"]))[0]
+    assert f'data-runs="{runs_of(found)}"' in square
+    assert len(runs_of(found).split()) == 2 + len(found.ours.values)
+    assert "not reproduced (both at chance, 0.8 points apart)" in square
+
+
+def test_chance_is_a_half_or_a_quarter():
+    for each in counted_once("esbn"):
+        assert each.paper.mean > chance(each) - 4
+    low = [each for each in counted_once("esbn") if each.paper.mean < 40]
+    assert {chance(each) for each in low} == {25.0}
+
+
+def test_every_claim_with_runs_is_on_its_page(pages):
+    for paper in PAPERS:
+        words = judged(paper)
+        for claim in load_claims():
+            name = claim.id.removeprefix(f"{paper}.")
+            has = any(word != "not run" for (other, _), word in words.items() if other == name)
+            if claim.paper == paper:
+                assert (claim.statement in unescape(pages[paper])) == has
+
+
+def test_details_that_change_a_result_are_on_the_page(pages):
+    for paper in PAPERS:
+        for each in ledger.load(paper).details:
+            assert (f"**{each.about}.** {each.brief}" in pages[paper]) == bool(each.brief)
+
+
+def test_what_unclear_means_is_on_the_page(pages):
+    assert all("this reaches more than 8 points either way" in pages[paper] for paper in ("esbn", "scan"))
+    assert "this reaches more than 25 % of the number either way" in pages["functions"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_text_names_a_chapter_by_a_number_or_a_hash(paper):
+    """Chapters move; a hash is lost where history is."""
+    texts = json.dumps([vars(each) for each in (*ledger.load(paper).details, *ledger.load(paper).findings)])
+    assert not re.findall(r"[Cc]hapters? \d", texts)
+
+
+# ------------------------------------------------------------------------- what the pages say, sentence by sentence
+
+
+def test_what_is_told_of_the_esbn(told):
+    every = counted_once("esbn")
+    run = [each for each in every if each.verdict != "not run"]
+    assert (
+        f"report {len(every)} different numbers, and we have at least three runs of {len(run)}."
+        in (told["esbn"])
+    )
+    hardest = [each for each in run if HARDEST.get(each.cell.table) == each.cell.column]
+    esbn = [each for each in hardest if each.cell.row == "ESBN + TCN"]
+    assert len(esbn) == 4
+    assert {each.verdict for each in esbn} == {"reproduced"}
+    assert all(min(each.ours.values) > 93 and each.ours.mean > 94 for each in esbn)
+    others = {each.cell.row for each in hardest} - {"ESBN + TCN"}
+    for row in others:  # none is good at all four tasks
+        assert any(each.ours.mean < 90 for each in hardest if each.cell.row == row)
+    at = numbers("esbn")
+    random = [at[f"esbn.table{table}/ESBN (rand)/m=95"].ours for table in (16, 17, 18)]
+    assert all(each.n >= 3 and each.mean > 94 for each in (*random, at["esbn.table15/ESBN (rand)/m=98"].ours))
+    assert abs(at["esbn.table19/Same/different/m=98"].ours.mean - 50) < 0.5
     assert judged("esbn")["C6", "paper"] == "not reproduced"
-    assert "our Transformer with TCN learns RMTS in about 460." in told["esbn"]
-    apart = [each.ours.mean - each.paper.mean for each in differ]
-    assert (round(min(apart)), round(max(apart))) == (-11, 10)
-    esbn = [each for each in differ if "ESBN" in each.cell.row or each.cell.table == "esbn.table19"]
-    assert [each.cell.row for each in esbn] == ["ESBN (MLP)"] * 2 + ["Same/different", "Identity rules"]
+    assert "learns relational match-to-sample in about 460." in told["esbn"]
+    for row in ("Transformer + TCN", "RN + TCN"):
+        runs = at[f"esbn.table10/{row}/m=95"].ours.values
+        assert max(runs) - min(runs) > 20
     lacking = with_verdict(every, "not run")
+    assert f"The other {len(lacking)} numbers" in told["esbn"]
     assert (
         sum("ESBN" not in each.cell.row and each.cell.table != "esbn.table19" for each in lacking)
         > len(lacking) / 2
     )
 
 
+def test_the_best_others_are_the_best_as_reported(pages):
+    at = numbers("esbn")
+    for table, column in HARDEST.items():
+        others = {
+            each.cell.row: each.paper.mean
+            for each in at.values()
+            if (each.cell.table, each.cell.column) == (table, column) and not each.cell.row.startswith("ESBN")
+        }
+        best = max(others, key=others.get).removesuffix(" + TCN")
+        task = pages["esbn"].split('scope="rowgroup">')[1 + MAIN.index(table)]
+        assert f"best other as reported: {best}<" in task
+
+
 def test_what_is_told_of_scan(told):
     found = numbers("scan")
-    run = [each for each in found.values() if each.is_printed and each.verdict != "not run"]
-    assert (len(run), {each.verdict for each in run}, {each.cell.column for each in run}) == (
-        4,
-        {"unclear"},
-        {"Add jump"},
+    run = [each for each in counted_once("scan") if each.verdict != "not run"]
+    assert {(each.verdict, each.cell.column) for each in run} == {("unclear", "Add jump")}
+    assert (
+        f"report {len(counted_once('scan'))} different numbers. We have three runs or more of {len(run)}, all"
+        in (told["scan"])
     )
-    jump = found["scan.table1/Syntactic Attention/Add jump"].ours.values
-    assert min(jump) < 1 < 99 < max(jump)
-    assert "get 77 % of the new commands" in told["scan"]
-    assert "and the paper's got 78 %" in told["scan"]
-    assert [
-        claim for (claim, scale), word in judged("scan").items() if (scale, word) == ("paper", "reproduced")
-    ] == ["C7"]
-    runs = found["scan.table2/Sequential semantics/Add jump"].records
+    jump = found["scan.table1/Syntactic Attention/Add jump"].ours
+    assert min(jump.values) < 1 < 99 < max(jump.values)
+    assert abs(jump.mean - 78.4) < 2
+    words = {claim: word for (claim, scale), word in judged("scan").items() if scale == "paper"}
+    assert [claim for claim, word in words.items() if word == "reproduced"] == ["C7"]
+    assert "not reproduced" not in words.values()
+    assert words["C4"] == words["C9"] == "unclear"
     assert "rests on 3 runs, one of which did not learn" in told["scan"]
+    runs = found["scan.table2/Sequential semantics/Add jump"].records
     assert [each["metrics"]["validation_accuracy"] < 1 for each in runs].count(True) == 1
     rest = [each for each in found.values() if each.is_printed and each.verdict == "not run"]
     assert all(each.ours.n <= 1 for each in rest)
@@ -183,111 +198,58 @@ def test_what_is_told_of_scan(told):
 def test_what_is_told_of_functions(told):
     found = numbers("functions")
     errors = [each for each in found.values() if each.cell.table == "functions.table1" and each.is_printed]
-    assert f"{len(errors)} errors in Table 1" in told["functions"]
-    assert "Of the 12 errors with three runs, 3 agree, 3 differ, and 6 cannot be told." in told["functions"]
+    unclear = with_verdict(errors, "unclear")
+    run = [each for each in errors if each.verdict != "not run"]
+    assert f"{len(unclear)} of the {len(run)} errors that we ran" in told["functions"]
+    assert f"The {len(found) - len(errors)} spreads of Table 2" in told["functions"]
     for column in ("rbf", "all"):
         assert found[f"functions.table1/relational transformer/{column}"].verdict == "reproduced"
     differ = with_verdict(errors, "not reproduced")
     assert all(each.cell.row.startswith("1d") and each.ours.mean < each.paper.mean for each in differ)
+    both = [each for each in errors if each.cell.row == "relational transformer, learned window"]
+    assert {each.ours.n for each in both} == {2}
+    # The mask of the formula, and what it does to the spread on lines.
+    assert {each.cell.settings["options"]["mask"] for each in errors} == {"strict"}
+    spread = "functions.table2/relational transformer{}/lin"
+    small = {each.cell.id: each for each in compare(cells_of("functions"), Records()) if each.ours.n}
+    assert min(small[f"{spread.format('')}/tutorial"].ours.mean, found[spread.format("")].ours.mean) > 0.19
+    reported = [found[spread.format(end)].paper.mean for end in ("", ", learned window")]
+    assert [f"{each:.2f}" for each in reported] == ["0.07", "0.09"]
     words = judged("functions")
     assert {words[claim, "tutorial"] for claim in ("C6b", "C7")} == {"reproduced"}
     assert {words[claim, "tutorial"] for claim in ("C1a", "C5a")} == {"not reproduced"}
-    small = {
-        each.cell.id: each.ours.mean for each in compare(cells_of("functions"), Records()) if each.ours.n
-    }
     plain, window, relational = (
-        small[f"functions.table1/{row}/all/tutorial"]
+        small[f"functions.table1/{row}/all/tutorial"].ours.mean
         for row in ("1d transformer", "1d transformer, learned window", "relational transformer")
     )
     assert plain < window < relational  # neither idea alone lowers the error
-    assert "from 0.35 to 0.57; the window moves it to 0.37 and the bottleneck to 0.44" in told["functions"]
 
 
 def test_what_is_told_of_kanerva(told):
     words = judged("kanerva")
     assert {word for (_, scale), word in words.items() if scale == "paper"} == {"not run"}
-    for claim in ("fig1d.3", "fig4d.1", "fig2c.2", "fig3c.1"):
+    for claim in ("fig1d.2", "fig4d.1", "fig2c.2", "fig3c.1"):
         assert words[claim, "tutorial"] == "reproduced"
-    for claim in ("fig2c.1", "fig1e.1", "fig1d.4", "fig2a.1", "fig2a.2", "fig3b.4", "fig3b.5"):
+    for claim in ("fig2c.1", "fig2a.1", "fig2a.2"):
         assert words[claim, "tutorial"] == "not reproduced"
+    assert words["fig2c.1", "tutorial, small"] == "not reproduced"
     assert words["fig3c.3", "tutorial"] == "unclear"
     for claim in ("fig2a.1", "fig2a.2", "fig2d.1"):
         assert words[claim, "tutorial, small"] == "reproduced"
-    balanced = "tutorial, balanced at first"
-    assert (words["fig2a.1", balanced], words["fig2a.2", balanced]) == ("unclear", "reproduced")
     found = {each.cell.id: each for each in compare(cells_of("kanerva"), Records())}
-    assert found["kanerva.fig3b/k = 4/one sprite/tutorial"].ours.mean > 0.5
     assert found["kanerva.fig3b/k = 4/least used machine/tutorial"].ours.mean < 0.05
-    assert "for 10,000 updates of 8 episodes, at a learning" in told["kanerva"]
-    assert (Settings("rgb", 2).epochs * 10, Settings("rgb", 2).batch_size) == (200_000, 24)
+    assert "the learning rate with which the paper's own networks converge fast" in told["kanerva"]
+    rates = {found[f"kanerva.fig2c/k = {k}/loss/tutorial"].cell.settings["lr"] for k in (1, 2)}
+    assert rates == {1e-3}  # of A.1.1, for the task in red, green and blue
 
 
 def test_verdicts_of_small_networks_do_not_judge_the_paper(pages):
-    page = pages["kanerva"]
-    shown = re.findall(r"\[([a-z ]+)\]\{\.verdict", page)
+    shown = re.findall(r'<b class="verdict-[a-z-]+">([a-z ]+)</b>', pages["kanerva"])
     assert shown
     assert set(shown) <= {"seen", "not seen", "unclear", "not run"}
-    assert "no square: not tried" in page
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_no_text_names_a_chapter_by_a_number_or_a_hash(paper, pages):
-    """Chapters move; a hash is lost where history is."""
-    texts = json.dumps([vars(each) for each in (*ledger.load(paper).details, *ledger.load(paper).findings)])
-    assert not re.findall(r"[Cc]hapters? \d", texts + pages[paper])
-    assert not re.findall(r"\bat [0-9a-f]{7,40}\b", pages[paper])
-
-
-def test_text_of_a_ledger_becomes_html():
-    assert inline("**Whether** `a<b>` is *so*") == (
-        "<strong>Whether</strong> <code>a&lt;b&gt;</code> is <em>so</em>"
-    )
-    assert inline("$x_i < 1$") == r'<span class="math">\(x_i &lt; 1\)</span>'
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Records(tmp_path)
-
-
-def test_runs_that_fill_many_entries_are_told_once_with_the_command_that_repeats_them(store):
-    for seed in (1, 2, 4):
-        store.add(record(seed), FILE)
-    compared = compare([cell(), cell(row="again"), cell(column="m=85", m=85)], store)
-    (found,) = run_sets(compared)
-    assert (found["first"], found["others"], found["seeds"]) == (cell().id, 1, "1, 2, 4")
-    assert found["command"] == f"mini-lib reproduce '{cell().id}' --seeds 4 --records again"
-    assert found["file"] == f"{FILE}.jsonl"
-    assert made(compared) == "3 runs, an hour or less of one CPU core, from d to d."
-    assert made([]) == "No runs on record yet."
-
-
-def test_a_variant_is_compared_with_what_it_is_a_variant_of(store):
-    for accuracy, settings in ((90.0, {}), (80.0, {"mask": "none"}), (60.0, {"mask": "none", "window": 3})):
-        for seed in (1, 2, 3):
-            store.add(record(seed, accuracy, **settings), FILE)
-    no_mask = cell(variant="no mask", mask="none")
-    both = cell(variant="no mask, window", mask="none", window=3)
-    found = measured_effects(
-        compare([cell(), no_mask, both, cell(variant="same")], store), ledger.Ledger("esbn", ())
-    )
-    where = "(Table 11: ESBN + TCN, m=95)"
-    assert found == {
-        "no mask": f"80 in place of 90 {where}",
-        "no mask, window": f"60 in place of 80 {where}",
-    }
-    beside = ledger.Detail("a", "p", "r", "o", "w", variant="no mask, window", beside="")
-    found = measured_effects(compare([cell(), no_mask, both], store), ledger.Ledger("esbn", (), (beside,)))
-    assert found["no mask, window"] == f"60 in place of 90 {where}"
-    other = compare(
-        [cell(column="m=85", m=85), cell(column="m=85", m=85, variant="no mask", mask="none")], store
-    )
-    assert len(measured_effects(other, ledger.Ledger("esbn", ()))) == 0  # no runs
 
 
 def test_names_of_places_and_cells_of_tables():
     assert anchor("esbn.table11/ESBN + TCN/m=95") == "esbn-table11-ESBN-TCN-m-95"
-    assert figure_of("Section 3.1, Figure 1D, footnote 1") == "1D"
-    assert (figure_of("A.5, Figures 1E and 4D"), figure_of("Section 3.4")) == ("1E and 4D", "Section 3.4")
     assert in_cell("x|y\n z") == "x\\|y z"
     assert in_cell("to <EOS> and `<SOS>`") == "to &lt;EOS> and `<SOS>`"

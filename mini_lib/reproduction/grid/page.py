@@ -3,6 +3,7 @@
 from pathlib import Path
 from statistics import fmean
 
+from mini_lib.reproduction.glance import strip
 from mini_lib.reproduction.grid.contrasts import (
     BOTTLENECKS,
     FAMILIES,
@@ -10,7 +11,6 @@ from mini_lib.reproduction.grid.contrasts import (
     RULES,
     SYMMETRY,
     Interval,
-    Scored,
     by_architecture,
     by_family,
     interval,
@@ -23,87 +23,78 @@ from mini_lib.reproduction.pages import environment
 from mini_lib.reproduction.records import Records
 
 NAMES = {
-    "rules": "rules (distribution of three, RMTS)",
-    "match": "match",
-    "curves": "curves",
-    "commands": "commands",
+    "rules": "rules (distribution of three, relational match-to-sample)",
+    "match": "finding the item of which one character is hidden",
+    "curves": "curves that are doubled or slowed down",
+    "commands": "commands with a verb that was trained alone",
 }
 VERDICTS = {
     "helps": "helps",
     "harms": "harms",
-    "none": "makes no difference",
+    "none": "no difference",
     "undecided": "unclear",
     "not run": "not run",
     "for": "in favor of it",
     "against": "against it",
     "mixed": "mixed",
 }
-TASKS = {
-    "d3, m=95": "distribution of three",
-    "rmts, m=95": "RMTS",
-    "match": "match",
-    "d3, m=85": "15 objects",
-}
-DESCRIBED = {
-    "esbn": "ESBN",
-    "kanerva": "Kanerva memory",
-    "pointer": "Syntactic Attention",
-    "differences": "differences",
-    "abstractor": "Abstractor, its paper's size",
-    "lstm": "LSTM",
-    "transformer": "Transformer",
-}
+COLORS = {"helps": "reproduced", "harms": "not-reproduced", "undecided": "unclear"}  # of verdicts
+AXIS = -25.0, 100.0  # points; a family with a run outside has no axis
 
 
-def s(value: float) -> str:
-    """A score with two decimals, and no 0 before the point."""
-    return f"{round(value, 2) + 0.0:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
+def points(score: float) -> str:
+    """A score, or a difference of two, on the scale from 0 (chance) to 100 (all right)."""
+    return f"{100 * score:.0f}".replace("-", "−")
 
 
 def within(found: Interval) -> str:
     """A contrast with its interval."""
-    return f"{s(found.mean)} ({s(found.low)} to {s(found.high)})"
+    return f"{points(found.mean)} ({points(found.low)} to {points(found.high)})"
 
 
 def write_page(folder: Path | str, records: Records) -> Path:
     """Write grid.md into a folder; returns its path."""
     found = scores(records)
-    curves, (tasks, streams) = FAMILIES["curves"], FAMILIES["commands"]
-    asked = questions(found)
-
-    def runs(task: str, row: str) -> list[Scored]:
-        return list(found[task, row].values())
-
+    asked, families = questions(found), by_family(found)
+    lines = []
+    for family, (tasks, pairs) in FAMILIES.items():
+        runs = [100 * each for each in paired(found, tasks, pairs)]
+        shown = AXIS[0] <= min(runs) and max(runs) <= AXIS[1]
+        lines.append(
+            {
+                "name": NAMES[family],
+                "difference": within(asked["the bottleneck"][family]) if shown else "",
+                "runs": len(runs),
+                "strip": strip(
+                    AXIS[1], [runs], marks={0.0: "no difference", 100 * MATTERS: "matters"}, low=AXIS[0]
+                )
+                if shown
+                else "no score: it divides by nearly 0",
+                "word": VERDICTS[families[family]],
+                "color": COLORS.get(families[family], "not-run"),
+            }
+        )
+    tasks, streams = FAMILIES["commands"]
     both = [
         all(found[tasks[0], name][seed].learned for name in streams[0])
         for seed in found[tasks[0], streams[0][0]]
     ]
-    named = runs("name", "abstractor tied")
     text = (
         environment()
         .get_template("grid.md.j2")
         .render(
-            NAMES=NAMES,
-            VERDICTS=VERDICTS,
-            TASKS=TASKS,
-            DESCRIBED=DESCRIBED,
-            MATTERS=MATTERS,
-            s=s,
+            lines=lines,
+            points=points,
             within=within,
-            bottleneck=asked["the bottleneck"],
-            families=(families := by_family(found)),
-            whole=verdict(families),
+            matters=100 * MATTERS,
+            whole=VERDICTS[verdict(families)],
             rules=by_architecture(found, RULES, BOTTLENECKS),
             maps=by_architecture(found, RULES, SYMMETRY),
             cost=asked["the cost"]["name"],
             fifteen=interval(paired(found, ("d3, m=85",), BOTTLENECKS)),
-            sines=interval(paired(scores(records, ("sine",)), *curves)),
-            new=lambda task, row: fmean(run.new for run in runs(task, row)),
-            known=lambda task, row: fmean(run.familiar for run in runs(task, row)),
-            learned=lambda task, row: sum(run.learned for run in runs(task, row)),
-            leaky=sum(run.learned for run in named),
-            named=len(named),
+            new=lambda task, row: fmean(run.new for run in found[task, row].values()),
             pairs_learned=sum(both),
+            pairs=len(both),
         )
     )
     path = Path(folder) / "grid.md"

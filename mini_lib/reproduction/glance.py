@@ -1,0 +1,368 @@
+"""The one table of a replication page: what the paper reports, our runs as dots beside it, and what that makes."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mini_lib.reproduction.claims import Judgement
+from mini_lib.reproduction.comparison import Comparison, counted
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, REPRODUCED, UNCLEAR, WORDS
+
+# What small networks show of a claim; the four words judge the paper, by runs at its own size.
+SEEN = {word: word for word in WORDS} | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
+AT_CHANCE = 1.0  # points from chance within which a score counts as chance
+WIDTH, HEIGHT = 160, 30  # of a strip of dots
+
+
+class Reported(NamedTuple):
+    """Lines of a table that compare reported numbers with ours, under a heading."""
+
+    heading: str
+    entries: tuple[tuple[str, str], ...]  #: what each is in words, and its id.
+    chance: float | None = None  #: the score of a guess.
+
+
+class Stated(NamedTuple):
+    """A line of a table that sets a statement of a paper next to small networks."""
+
+    words: str  #: the statement.
+    claim: str  #: its id.
+    scale: str  #: the variant of the networks that it is judged on.
+    shown: tuple[tuple[str, str], ...]  #: one or two means that decide it: what each is, and its entry.
+    limit: float | None = None  #: a level that the claim asks for.
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table, as HTML."""
+
+    label: str
+    paper: str
+    ours: str
+    strip: str
+    verdict: str  #: one of `judgement.WORDS`, for its color.
+    word: str
+    said: str = ""  #: what stands beside the word.
+
+
+ESBN = (
+    Reported(
+        "Same/different, trained on 2 of 100 pictures",
+        (
+            ("ESBN", "esbn.table9/ESBN + TCN/m=98"),
+            ("best other as reported: Transformer", "esbn.table9/Transformer + TCN/m=98"),
+            ("ESBN without confidence", "esbn.table19/Same/different/m=98"),
+        ),
+        50.0,
+    ),
+    Reported(
+        "Relational match-to-sample, trained on 5 pictures",
+        (
+            ("ESBN", "esbn.table10/ESBN + TCN/m=95"),
+            ("best other as reported: NTM", "esbn.table10/NTM + TCN/m=95"),
+            ("Transformer", "esbn.table10/Transformer + TCN/m=95"),
+        ),
+        50.0,
+    ),
+    Reported(
+        "Distribution of three, trained on 5 pictures",
+        (
+            ("ESBN", "esbn.table11/ESBN + TCN/m=95"),
+            ("best other as reported: LSTM", "esbn.table11/LSTM + TCN/m=95"),
+            ("ESBN, encoder not trained", "esbn.table17/ESBN (rand)/m=95"),
+            ("ESBN without normalization", "esbn.table11/ESBN/m=95"),
+        ),
+        25.0,
+    ),
+    Reported(
+        "Identity rules, trained on 5 pictures",
+        (
+            ("ESBN", "esbn.table12/ESBN + TCN/m=95"),
+            ("best other as reported: Transformer", "esbn.table12/Transformer + TCN/m=95"),
+            ("PrediNet", "esbn.table12/PrediNet + TCN/m=95"),
+        ),
+        25.0,
+    ),
+)
+SCAN = (
+    Reported(
+        "Commands with <em>jump</em> right, in %",
+        (
+            ("Syntactic Attention", "scan.table1/Syntactic Attention/Add jump"),
+            (
+                "meanings may depend on earlier words (sequential semantics)",
+                "scan.table2/Sequential semantics/Add jump",
+            ),
+            (
+                "actions may also depend on the syntax stream (syntax-action)",
+                "scan.table2/Syntax-action/Add jump",
+            ),
+        ),
+    ),
+)
+NETWORKS = {
+    "1d transformer": "plain",
+    "relational transformer": "relational",
+    "1d transformer, learned window": "plain, with the window",
+}
+FUNCTIONS = tuple(
+    Reported(
+        f"{heading} (squared error)",
+        tuple((name, f"functions.table1/{row}/{column}") for row, name in NETWORKS.items()),
+    )
+    for heading, column in (
+        ("All curves", "all"),
+        ("Lines", "lin"),
+        ("Sinusoids", "sine"),
+        ("RBF curves", "rbf"),
+    )
+)
+
+
+def _small(table: str, *shown: tuple[str, str], variant: str = "") -> tuple[tuple[str, str], ...]:
+    suffix = ", ".join(filter(None, ("tutorial", variant)))
+    return tuple((name, f"kanerva.{table}/{entry}/{suffix}") for name, entry in shown)
+
+
+DIVIDED = "balanced at first"
+KANERVA = (
+    (
+        "Speed",
+        Stated(
+            "From 500 columns, two machines are faster than one.",
+            "kanerva.fig1d.2",
+            "tutorial",
+            _small("fig1d", ("one takes {} times as long", "loop/T(1)/T(2), m=500")),
+            1.5,
+        ),
+        Stated(
+            "Costs that are fitted at 400 columns also hold at 100.",
+            "kanerva.fig1d.4",
+            "tutorial",
+            _small("fig1d", ("{} of the variance explained", "loop/R^2, m=100")),
+            0.9,
+        ),
+    ),
+    (
+        "Errors of what is retrieved (loss)",
+        Stated(
+            "Single digits: fifteen machines are as good as one.",
+            "kanerva.fig1e.1",
+            "tutorial",
+            _small("fig1e", ("one", "k = 1/loss"), ("fifteen", "k = 15/loss")),
+        ),
+        Stated(
+            "Three digits: two machines of 30 columns beat one of 60.",
+            "kanerva.fig2c.1",
+            "tutorial",
+            _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss")),
+        ),
+        Stated(
+            "Three digits, our smaller task: two machines beat one.",
+            "kanerva.fig2c.1",
+            "tutorial, small",
+            _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss"), variant="small"),
+        ),
+        Stated(
+            "Three digits, no gradient to the weights <em>r</em>: two are no better than one.",
+            "kanerva.fig2c.2",
+            "tutorial",
+            _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2, no gradient to r/loss")),
+        ),
+        Stated(
+            "Sprites: four machines of 5 columns beat one of 20.",
+            "kanerva.fig3c.1",
+            "tutorial",
+            _small("fig3c", ("one", "k = 1, 20 columns each/loss"), ("four", "k = 4, 5 columns each/loss")),
+        ),
+        Stated(
+            "Our control: four of 5 also beat a single one of 5.",
+            "kanerva.fig3c.3",
+            "tutorial",
+            _small("fig3c", ("one", "k = 1, 5 columns each/loss"), ("four", "k = 4, 5 columns each/loss")),
+        ),
+        Stated(
+            "A mixture gets worse with more machines.",
+            "kanerva.fig4d.1",
+            "tutorial",
+            _small("fig4d", ("two", "k = 2/loss"), ("three", "k = 3/loss")),
+        ),
+    ),
+    (
+        "Who stores what",
+        Stated(
+            "Three digits: one of two machines takes nearly all of an item.",
+            "kanerva.fig2a.1",
+            "tutorial",
+            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading")),
+            0.95,
+        ),
+        Stated(
+            "Our smaller task: one of two takes nearly all of an item.",
+            "kanerva.fig2a.1",
+            "tutorial, small",
+            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading"), variant="small"),
+            0.95,
+        ),
+        Stated(
+            "Three digits, with our balance term: the same.",
+            "kanerva.fig2a.1",
+            f"tutorial, {DIVIDED}",
+            _small("fig2a", ("larger share, writing: {}", "k = 2/largest gamma"), variant=DIVIDED),
+            0.95,
+        ),
+        Stated(
+            "Sprites: the picture of one machine shows one sprite of two, more clearly than a single machine does.",
+            "kanerva.fig3b.1",
+            "tutorial",
+            _small("fig3b", ("one", "k = 1/contrast"), ("four", "k = 4/contrast")),
+        ),
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------ lines
+
+
+def compared(groups: Iterable[Reported], at: Mapping[str, Comparison]) -> list[tuple[str, list[Line]]]:
+    """The lines of each group, on one axis: percent from 0 to 100, errors from 0 to the largest of the group."""
+    found = []
+    for group in groups:
+        own = [(name, at[entry]) for name, entry in group.entries]
+        top = 100.0
+        if own[0][1].paper.unit != "%":
+            top = max(
+                max(each.papers_mean.value + each.papers_mean.half_width, *each.ours.values)
+                for _, each in own
+            )
+        found.append((group.heading, [_compared(name, each, group.chance, top) for name, each in own]))
+    return found
+
+
+def _compared(name: str, each: Comparison, chance: float | None, top: float) -> Line:
+    mean = each.papers_mean
+    decimals = 1 if each.paper.unit == "%" else 2
+
+    def cell(value: float | None, runs: int) -> str:
+        number = "" if value is None else f"{value:.{decimals}f}"
+        return f"{number}<small>{counted(runs, 'run') if runs else 'no run'}</small>"
+
+    return Line(
+        name,
+        cell(each.paper.mean, each.paper.runs),
+        cell(each.ours.mean, each.ours.n),
+        strip(
+            top,
+            [each.ours.values],
+            (mean.value, mean.half_width),
+            {chance: "chance"} if chance is not None else {},
+        ),
+        each.verdict,
+        each.verdict,
+        beside(each, chance),
+    )
+
+
+def beside(each: Comparison, chance: float | None = None) -> str:
+    """What stands beside the word: how far apart the numbers are, and whether that may be luck.
+
+    Two scores at chance say nothing of a network; the word stays, and is marked.
+    """
+    difference = each.difference
+    if difference is None:
+        return ""
+    scores = (each.paper.mean, each.ours.mean)
+    if chance is not None and all(abs(score - chance) <= AT_CHANCE for score in scores):
+        return (
+            f"both at chance{f', {_points(difference.value)} apart' if abs(difference.value) >= 0.05 else ''}"
+        )
+    apart = _apart(difference.value, each)
+    if each.verdict != UNCLEAR:
+        return apart
+    if abs(difference.value) < difference.half_width / 4:
+        wide = difference.half_width
+        known = f"{wide:.0f}" if each.paper.unit == "%" else f"{100 * wide / each.paper.mean:.0f} %"
+        return f"{apart}, give or take {known}"
+    return f"{apart}; {counted(each.ours.n, 'run')} cannot exclude luck"
+
+
+def _points(value: float) -> str:
+    number = f"{abs(value):.1f}".removesuffix(".0") if abs(value) < 9.95 else f"{abs(value):.0f}"
+    return f"{number} point{'s' * (number != '1')}"
+
+
+def _apart(difference: float, each: Comparison) -> str:
+    way = "higher" if difference > 0 else "lower"
+    if each.paper.unit == "%":
+        return f"{_points(difference)} {way}" if abs(difference) >= 0.05 else "equal"
+    share = 100 * abs(difference) / each.paper.mean
+    return f"{share:.0f} % {way}" if share >= 0.5 else "equal"
+
+
+def stated(
+    groups: Iterable[tuple], at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]
+) -> list[tuple[str, list[Line]]]:
+    """The lines of statements without numbers, each on an axis of its own."""
+    return [(heading, [_stated(each, at, judged) for each in lines]) for heading, *lines in groups]
+
+
+def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]) -> Line:
+    runs = [at[entry].ours.values for _, entry in line.shown]
+    verdict = judged[line.claim, line.scale].verdict
+    signs = ("●", "○") if len(runs) > 1 else ("●",)
+    means = ", ".join(
+        f"{sign} {(name if '{}' in name else name + ' {}').format(f'{sum(own) / len(own):.3g}')}"
+        for sign, (name, _), own in zip(signs, line.shown, runs, strict=True)
+    )
+    top = 1.08 * max(max(own) for own in runs) if line.limit is None or line.limit > 1 else 1.0
+    marks = {} if line.limit is None else {line.limit: "needed"}
+    asked = f" (needed: {line.limit:g})" if line.limit is not None else ""
+    return Line(
+        line.words,
+        "",
+        f"{means}{asked}<small>{' and '.join(str(len(own)) for own in runs)} runs</small>",
+        strip(top, runs, None, marks),
+        verdict,
+        SEEN[verdict],
+    )
+
+
+# ------------------------------------------------------------------------------------------------ dots
+
+
+def strip(
+    top: float,
+    runs: Sequence[Sequence[float]],
+    reported: tuple[float, float] | None = None,
+    marks: Mapping[float, str] | None = None,
+    low: float = 0.0,
+) -> str:
+    """Runs as dots on an axis from `low` to `top`, under the reported mean and its interval, as SVG.
+
+    Of two sets of runs the second are rings, a line lower. `marks` are levels, dotted.
+    """
+
+    def at(value: float) -> str:
+        return f"{5 + (WIDTH - 10) * (min(max(value, low), top) - low) / (top - low):.1f}"
+
+    parts = [f'<path class="axis" d="M5 {HEIGHT - 1}H{WIDTH - 5}"/>']
+    parts += [
+        f'<path class="level" d="M{at(level)} 1V{HEIGHT - 1}"><title>{name}</title></path>'
+        for level, name in (marks or {}).items()
+    ]
+    if reported:
+        mean, half = reported
+        parts += [
+            f'<path class="reported" d="M{at(mean - half)} 7H{at(mean + half)}"/>',
+            f'<path class="reported mean" d="M{at(mean)} 3l4 4l-4 4l-4 -4z"/>',
+        ]
+    for place, own in enumerate(runs):
+        base = 19 if reported or len(runs) == 1 else 9 + 12 * place
+        parts += [
+            f'<circle class="run{" ring" * place}" cx="{at(value)}" cy="{base + 3 * (number % 3 - 1)}" r="3"/>'
+            for number, value in enumerate(sorted(own))
+            if math.isfinite(value)
+        ]
+    told = f"{sum(map(len, runs))} runs as dots" if any(runs) else "no run"
+    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'
