@@ -70,8 +70,8 @@
       const { w, c, M_k } = trace.steps[step], most = Math.max(...w), compared = step < STEPS || null;
       const lines = M_k.map((key, i) => element("tr", { class: compared && w[i] > 0.5 * most ? "live-found" : null },
         element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, numbered(key, i)),
-        element("td", {}, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
-      const room = M_k.length < STEPS && range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.9rem; opacity: 0.4" },
+        element("td", { style: "padding-right: 1rem" }, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
+      const room = M_k.length < STEPS && range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.85rem; opacity: 0.4" },
         element("th", {}), element("td", {}, numbered(new Float32Array(M_k[0]?.length ?? 256), i)), element("td", {}), element("td", {})));
       const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
       return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: a picture and a key for each step so far" : "Memory is empty."),
@@ -81,7 +81,7 @@
     /** A key with its number, by which one knows it again. */
     function numbered(key, i) {
       const drawn = strip(key);
-      drawn.style.width = "4.4rem";
+      drawn.style.width = "3.4rem";
       return [String(i + 1), drawn];
     }
 
@@ -94,10 +94,10 @@
 
     /** What happens at the step, in the order in which it is to be read. */
     function says() {
-      const { k_w, k_r, g } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
+      const { k_w, k_r, g, w } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
       if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
-      const writes = [term("key"), "from what it retrieved before this step, the controller writes key ", numbered(k_w, step), " next to the picture. It never sees the picture."];
+      const writes = [term("key"), "from what it retrieved before this step, the controller writes key ", ...numbered(k_w, step), " next to the picture. It never sees the picture."];
       if (!step) return [now, writes];
       return [writes, now, [term("weights"), "the most alike picture gets nearly all; together 100 %. Confidence depends on one picture alone."],
         [term("gate"), `the weights retrieve ${blend(w)}. Of this the gate lets ${percent(g)} through: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
