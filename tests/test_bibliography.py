@@ -18,7 +18,6 @@ WITHOUT = {
     "segert2022maximum",
     "kanerva1988sparse",
     "bishop2006pattern",
-    "cer2006neural",
     "williams2002products",
     "tulving1972episodic",
     "bartlett1932remembering",

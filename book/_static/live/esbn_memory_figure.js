@@ -5,6 +5,7 @@
   const { argmax, softmax } = Arithmetic;
   const { ASKED, STEPS, percent, bar, shown, place, strip } = ESBN;
   const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
+  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const QUESTION = "Which choice completes row 2? Choose, or step through the network.";
 
   function start(box, parcel, weights) {
@@ -64,26 +65,42 @@
       else told.textContent = `${chosen === null ? "" : `You chose ${chosen + 1}. `}The ESBN chooses ${its + 1}. Correct: ${right + 1}.`;
     }
 
-    /** Memory as the step finds it: a row for each entry. */
+    /** Memory as the step finds it: a row for each entry, and the room for those to come. */
     function table() {
       const { w, c, M_k } = trace.steps[step], most = Math.max(...w), compared = step < STEPS || null;
       const lines = M_k.map((key, i) => element("tr", { class: compared && w[i] > 0.5 * most ? "live-found" : null },
-        element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, strip(key)),
-        element("td", { style: "padding-right: 0.9rem" }, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
+        element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, numbered(key, i)),
+        element("td", { style: "padding-right: 1rem" }, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
+      const room = M_k.length < STEPS && range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.85rem; opacity: 0.4" },
+        element("th", {}), element("td", {}, numbered(new Float32Array(M_k[0]?.length ?? 256), i)), element("td", {}), element("td", {})));
       const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
       return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: a picture and a key for each step so far" : "Memory is empty."),
-        lines.length ? [element("thead", {}, element("tr", {}, head)), element("tbody", {}, lines)] : null);
+        element("thead", {}, element("tr", {}, head)), element("tbody", {}, lines), room && element("tfoot", { "aria-hidden": "true" }, room));
+    }
+
+    /** A key with its number, by which one knows it again. */
+    function numbered(key, i) {
+      const drawn = strip(key);
+      drawn.style.width = "3.4rem";
+      return [String(i + 1), drawn];
+    }
+
+    /** What the weights retrieve, in words. */
+    function blend(w) {
+      const parts = [...w].flatMap((share, i) => (share > 0.02 ? [[share, `key ${i + 1}`]] : []));
+      if (parts.length === 1) return parts[0][1];
+      return parts.map(([share, name]) => `${percent(share)} of ${name}`).join(" and ");
     }
 
     /** What happens at the step, in the order in which it is to be read. */
     function says() {
-      const { k_w, k_r, g } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
+      const { k_w, k_r, g, w } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
       if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
-      const writes = [term("key"), "from what it retrieved before this step, the controller writes ", strip(k_w), " next to the picture. It never sees the picture."];
+      const writes = [term("key"), "from what it retrieved before this step, the controller writes key ", ...numbered(k_w, step), " next to the picture. It never sees the picture."];
       if (!step) return [now, writes];
-      return [writes, now, [term("weights"), "the more alike, the higher; together 100 %. Confidence says how alike, for one picture alone."],
-        [term("gate"), `it lets ${percent(g)} of the keys through, mixed by weight: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
+      return [writes, now, [term("weights"), "the most alike picture gets nearly all; together 100 %. Confidence depends on one picture alone."],
+        [term("gate"), `the weights retrieve ${blend(w)}. Of this the gate lets ${percent(g)} through: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
     }
 
     const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;

@@ -150,12 +150,20 @@
       });
     });
 
-    const group = choice("Show the keys of", Object.keys(GROUPS).map((name) => [name, name]), "the rows", (name) => { steps = GROUPS[name]; fit(); place_points(); });
-    const legend = element("p", { class: "live-legend" }, ROLES.map(({ name, title, shape }) => element("span", {},
-      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title)));
+    const group = choice("Show the keys of", Object.keys(GROUPS).map((name) => [name, name]), "the rows", (name) => { steps = GROUPS[name]; fit(); place_points(); explain(); });
+
+    /** The legend has the roles of those keys that are shown. */
+    function explain() {
+      terms.forEach((term, i) => { term.hidden = i >= 2 ? steps.length <= ASKED : i === 1 && steps.length <= ROW; });
+    }
+
+    const terms = ROLES.map(({ name, title, shape }) => element("span", {},
+      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title));
+    const legend = element("p", { class: "live-legend" }, terms);
     const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Numbered: keys of this problem, written at these steps. Drag one, or use the arrow keys (Shift: farther, Escape: back).");
     box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, svg, legend), element("div", {}, problem, help)));
+    explain();
     pose();
   }
 

@@ -62,7 +62,9 @@ def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int, 
         _number(ax, [(0.96, 2.8), (3.36, 2.8)])
     else:
         words = ("same", "different")[right] if answer else "same or different?"
-        ax.text(2.06, 2.0, words, ha="center", va="center")
+        frame = {"boxstyle": "square,pad=0.4", "fill": False, "edgecolor": RIGHT, "linewidth": 2}
+        look = {"fontsize": "large", "bbox": frame if answer else None}
+        ax.text(2.06, 2.05, words, ha="center", va="center", **look)
     if answer and spec.classes == 4:
         _frame(ax, (right, 2.6), 1, RIGHT)
     elif answer and task == "rmts":
